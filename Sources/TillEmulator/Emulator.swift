@@ -5,36 +5,37 @@ import TillHTTP
 import TillSQL
 import TillSQLite
 
-/// A stand-in for Apple's App Store: customers who buy, the proofs Apple signs, the endpoints a server asks and the
-/// notifications it is sent. It runs in process, or behind a listener; it touches the world only through the
-/// effects it is given.
+/// A stand-in for Apple's App Store: customers who buy, the proofs Apple signs, Apple's server endpoints and the
+/// notifications Apple sends. It runs in process or behind a listener. Clock, entropy, database and network are passed
+/// in.
 public final class Emulator: Sendable {
-    /// The Apple Account that buys when a request names none.
+    /// The Apple Account that buys when a request names no account.
     public static let defaultAccount = "default"
 
     public let configuration: EmulatorConfiguration
     public let store: Store
     public let issuer: Issuer
-    /// Apple's own paths and the control API, undisturbed: a listener asks it how long a body may be, and hands
-    /// requests to `respond(to:)`.
+    /// Routes Apple's own paths and the control API, without injected faults. A listener reads the limit of a body from
+    /// it and passes requests to `respond(to:)`.
     public let router: Router
 
     private let control: ControlEndpoint
     private let chaos: Chaos
     private let send: HTTPSend
-    /// Every route of the control API and of the page, as OpenAPI tells of it.
+    /// Every route of the control API and of the page, as listed in the OpenAPI document.
     let described: [ControlRoute]
 
-    /// Opens the store in `database`, founding it with keys and products the first time.
+    /// Opens the store in `database`. A new database gets its keys and products first.
     ///
     /// - Parameters:
     ///   - database: opened with `StoreSchema.migrations`; see `openDatabase`.
-    ///   - clock: the time that is signed and that notifications are sent by.
-    ///   - entropy: so many random bytes. Keys and signatures use OpenSSL's own randomness instead (DESIGN §5).
-    ///   - send: how notifications leave.
-    ///   - pause: comes back after so many milliseconds, or at once when the calling task is cancelled. Without it no
-    ///     request is ever held up, whatever the dials say.
-    /// - Throws: `DatabaseError`, or `IssuingFault` for keys that are none.
+    ///   - clock: the time that payloads are signed with and notifications are sent by.
+    ///   - entropy: returns the requested number of random bytes. Keys and signatures use OpenSSL's own randomness
+    ///     instead.
+    ///   - send: delivers notifications.
+    ///   - pause: returns after the given number of milliseconds, or at once when the calling task is cancelled.
+    ///     Without it no request is delayed, whatever the fault rates are.
+    /// - Throws: `DatabaseError`, or `IssuingFault` for invalid keys.
     public init(
         configuration: EmulatorConfiguration = EmulatorConfiguration(), database: any Database,
         clock: @escaping @Sendable () -> Instant, entropy: @escaping @Sendable (Int) -> [UInt8],
@@ -79,31 +80,32 @@ public final class Emulator: Sendable {
     }
 
     /// Opens the file that holds an emulated store: everything that outlives a restart, keys included. Its directory
-    /// must exist; the file is readable by its owner only.
+    /// must exist; only the file's owner can read it.
     ///
-    /// A store that need not outlive its process takes a path in a temporary directory.
+    /// A store that ends with its process takes a path in a temporary directory.
     public static func openDatabase(path: String) throws(DatabaseError) -> SQLiteDatabase {
         try SQLiteDatabase.open(path: path, role: .server, options: databaseOptions)
     }
 
-    /// What `openDatabase` opens with; a simulation adds its file system and threads.
+    /// The options that `openDatabase` uses; a simulation adds its file system and threads.
     public static var databaseOptions: SQLiteDatabase.Options {
-        // "TilE" in ASCII: an emulated store is never taken for a ledger, or the other way round.
+        // "TilE" in ASCII: an emulated store is never mistaken for a ledger, or the other way round.
         SQLiteDatabase.Options(DatabaseSchema(migrations: StoreSchema.migrations, applicationID: 0x5469_6C45))
     }
 
-    /// Answers as Apple would, or as the dials of `PUT /emulator/faults` say; `HTTPResponse.hangUp` where nobody does.
+    /// Answers as Apple does, or with the faults set by `PUT /emulator/faults`; a dropped answer is
+    /// `HTTPResponse.hangUp`.
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
         await chaos.respond(to: request, by: router.respond(to:))
     }
 
-    /// The store is going down: nothing is disturbed any more, and requests that are held up go on at once.
+    /// Stops fault injection for shutdown: delayed requests continue at once.
     public func endFaults() { chaos.stop() }
 
     // MARK: Time
 
-    /// Lets happen what falls due and sends notifications as they come, until its task is cancelled. The composition
-    /// root starts it once.
+    /// Performs due store changes and sends notifications until its task is cancelled. The composition root starts it
+    /// once.
     public func run() async {
         await withTaskGroup(of: Void.self) { jobs in
             jobs.addTask { await self.store.run() }
@@ -111,33 +113,34 @@ public final class Emulator: Sendable {
         }
     }
 
-    /// Makes `run` look for what has fallen due: call it now and then, twice a second say.
+    /// Makes `run` check for due work. Call it regularly, for example twice a second.
     public func wake() {
         store.notifications.wake()
         chaos.wakeLateDeliveries()
     }
 
-    /// Sends everything that is due now, for who wants no `run`.
+    /// Sends everything that is due now, for callers that do not use `run`.
     public func sendDueNotifications() async {
         await store.notifications.sendDue()
         await chaos.deliverLate(by: send)
     }
 
-    /// Cuts a journey of the clock short, at the moment it has reached; nothing more is sent. For a process that stops.
+    /// Ends a clock advance at the moment it has reached and sends nothing more. Call it when the process stops.
     public func stop() { store.clock.end() }
 
     // MARK: In process, without HTTP
 
     /// The app receipt of an account, DER, as it is now.
     ///
-    /// - Parameter device: the 16 bytes of the device's identifierForVendor, which the receipt's hash then binds it to.
+    /// - Parameter device: the 16 bytes of the device's identifierForVendor; the receipt's hash then binds it to that
+    ///   device.
     public func receipt(
         account: String = defaultAccount, bundleID: String, device: [UInt8]? = nil
     ) async throws -> [UInt8] {
         try await control.receipts.appReceipt(account: account, bundleID: bundleID, device: device)
     }
 
-    // MARK: Founding
+    // MARK: New stores
 
     private static func found(
         _ configuration: EmulatorConfiguration, at now: Instant, entropy: (Int) -> [UInt8], _ session: any Connection
@@ -166,7 +169,7 @@ public final class Emulator: Sendable {
         try SettingTable.set(.environment, to: configuration.environment.rawValue, session)
         try Counter.begin(environment: configuration.environment, entropy: entropy, session)
         let products = configuration.products ?? StoreProduct.sampleCatalogue(bundleID: configuration.app.bundleID)
-        // Nothing was sold before, so nothing can stand in the way.
+        // A new store has no products, so `replace` has no reason to refuse.
         _ = try ProductTable.replace(products, session)
         return (issuer, apiKey)
     }

@@ -2,20 +2,20 @@ import TillBilling
 import TillLedger
 import TillSQL
 
-/// The past of a shop that has been open for years: settled purchases, written straight into the tables as they would
-/// lie there, in the order in which they came (G6).
+/// The history of a shop that has been open for years: recorded purchases, written directly into the tables in their
+/// original order.
 public struct AgedLedger: Sendable {
     private let product: ProductID
     private let points: Int64
-    /// As columns have it.
+    /// The value of the `environment` columns.
     private let environment: Int64
 
-    /// Milliseconds from the first of them to now.
+    /// Milliseconds from the first purchase to now.
     private static let age: Int64 = 5 * 365 * 86_400_000
     private static let portion: Int64 = 50_000
-    /// Customers come and go: so many purchases each, all in one portion.
+    /// Purchases per customer, all within one portion, because customers come and go.
     private static let purchasesOfUser: Int64 = 12
-    /// Of a proof beside its header, which is the same for all.
+    /// Bytes of a proof without its header, which is the same for all.
     private static let proofBytes: Int64 = 900
 
     public init(product: ProductID, points: Int64, environment: Environment) {
@@ -24,7 +24,7 @@ public struct AgedLedger: Sendable {
         self.environment = environment == .production ? 1 : 2
     }
 
-    /// - Parameter now: when the last of them was bought.
+    /// - Parameter now: the date of the last purchase.
     public func write(_ purchases: Int64, until now: Instant, in ledger: any Database) async throws {
         let pace = max(1, Self.age / purchases)
         for first in stride(from: 0, to: purchases, by: Int(Self.portion)) {

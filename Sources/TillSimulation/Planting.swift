@@ -1,6 +1,6 @@
 import TillBilling
 
-/// Puts a mistake into the code that a world runs. The build that ships has none to put in.
+/// Plants a mistake in the code that a world runs. The build that ships contains none.
 enum Planting {
     #if PLANTED_MISTAKES
         static let names = PlantedMistake.allCases.map(\.rawValue)

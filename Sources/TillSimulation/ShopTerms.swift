@@ -1,10 +1,11 @@
 import TillBilling
 
-/// On what terms the shop of a world sells.
+/// The terms on which a world's shop sells.
 struct ShopTerms: Sendable {
-    /// The server has no In-App Purchase key: it believes receipts until Apple's signed copy comes, and asks for none.
+    /// The server has no In-App Purchase Key: it accepts receipts until a signed transaction arrives, and requests
+    /// none.
     var isKeyless = false
-    /// What becomes of another customer's purchase when somebody restores it.
+    /// The policy for restoring another customer's purchase.
     var restore = RestorePolicy.keep
 
     init() {}
@@ -21,7 +22,7 @@ struct ShopTerms: Sendable {
         restore = random.weighted([(RestorePolicy.keep, 5), (.move, 3), (.ask, 2)])
     }
 
-    /// What moves by restoring moves among the users of one Apple Account too, and then the world does not know whose
-    /// it is: only customers with accounts of their own are in such a world.
+    /// Under the policy `move`, restores also move purchases among the users of one Apple Account, and the world can't
+    /// tell the owner. Such a world has only customers with their own accounts.
     var hasPhones: Bool { hasKit && restore != .move }
 }

@@ -1,10 +1,10 @@
-/// Makes a failing run smaller, one plain step at a time, as long as it goes on failing in the same way.
+/// Reduces a failing run step by step, as long as it still fails in the same way.
 public struct Shrinking {
     public let kind: Violation.Kind
     private let run: (SimulationPlan) async throws -> SeedReport
 
     /// - Parameters:
-    ///   - kind: the violation that has to stay.
+    ///   - kind: the violation that must remain.
     ///   - run: runs a plan.
     public init(_ kind: Violation.Kind, run: @escaping (SimulationPlan) async throws -> SeedReport) {
         self.kind = kind
@@ -42,7 +42,7 @@ public struct Shrinking {
             plan.withoutThefts.insert(kind)
             _ = try await keep(plan)
         }
-        // Fewer purchases: what comes first stays the same.
+        // Fewer purchases: the first ones stay the same.
         var step = best.purchases / 2
         while step >= 1 {
             var plan = best
@@ -50,7 +50,7 @@ public struct Shrinking {
             let isKept = plan.purchases >= 1 ? try await keep(plan) : false
             if !isKept { step /= 2 }
         }
-        // Fewer faults: the last ones go.
+        // Fewer faults: the last ones are left out.
         var low = 0
         var high = try await run(best).faults.values.reduce(0, +)
         while low < high {

@@ -5,7 +5,7 @@ import TillHTTP
 import TillJSON
 import TillServer
 
-/// What is sold in a simulated world, as both sides know it, and the secrets of its app.
+/// The products of a simulated world, for both the store and the server, and the secrets of its app.
 enum SimulatedShop {
     static let bundleID = "com.example.simulated"
     static let secretKey = "sk_simulation_0123456789abcdef"
@@ -18,10 +18,10 @@ enum SimulatedShop {
     static let silver = "\(bundleID).silver"
     static let gold = "\(bundleID).gold"
     static let goldYear = "\(bundleID).gold.year"
-    /// The highest: who upgrades to it ends whatever ran.
+    /// The highest level: an upgrade to it ends any running plan.
     static let platinum = "\(bundleID).platinum"
     static let basic = "\(bundleID).basic_monthly"
-    /// In the store only: our catalogue has not heard of it.
+    /// Sold by the store only: the server's catalogue does not contain it.
     static let unlisted = "\(bundleID).unlisted"
 
     private static let group = "21000001"
@@ -50,7 +50,7 @@ enum SimulatedShop {
         once(basic, .consumable, 1_800), once(unlisted, .consumable, 600),
     ]
 
-    /// Of a subscription in its group; 1 is the highest.
+    /// The level of a subscription in its group; 1 is the highest.
     static func level(of product: String) -> Int64? {
         sold.first { $0.id == ProductID(product) }?.subscription?.level
     }
@@ -75,15 +75,15 @@ enum SimulatedShop {
             subscription: SubscriptionTerms(groupID: group, level: level, period: period))
     }
 
-    /// How many points a purchase comes to; 0 for what gives none.
+    /// The points of a purchase; 0 for products without points.
     static func points(of product: String, quantity: Int64) -> Int64 {
         (catalog[ProductID(product)]?.points["points"] ?? 0) * quantity
     }
 
-    /// The token that the app's backend gives a user, good for an hour.
+    /// The token that the app's backend gives a user, valid for an hour.
     ///
     /// - Parameters:
-    ///   - seconds: how long it is good.
+    ///   - seconds: how long the token is valid.
     ///   - isGuest: the user has no account.
     static func token(of user: String, at now: Instant, for seconds: Int64 = 3_600, isGuest: Bool = false) -> String {
         let header = Base64.encode(Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8), .url)
@@ -97,7 +97,7 @@ enum SimulatedShop {
         return "\(header).\(claims).\(Base64.encode(code, .url))"
     }
 
-    /// Whose token a request carries.
+    /// The user of a request's token.
     static func user(of request: HTTPRequest) -> String? {
         guard let parts = request.headers["Authorization"]?.split(separator: "."), parts.count == 3,
             let claims = Base64.decode(parts[1], .url), case .object(let members)? = try? JSONValue(decoding: claims),

@@ -1,30 +1,30 @@
 import Foundation
 import TillBilling
 
-/// What one seed came to.
+/// The result of one seed.
 public struct SeedReport: Sendable {
     public let seed: UInt64
-    /// Purchases that were begun.
+    /// Purchases that were started.
     public let purchases: Int
-    /// Transactions that Apple was paid for, renewals among them.
+    /// Paid transactions at Apple, renewals included.
     public let paid: Int
     public let faults: [FaultKind: Int]
-    /// Requests that were to steal something.
+    /// Requests that were attempts to steal.
     public let thefts: [TheftKind: Int]
     public let violations: [Violation]
-    /// Why the run itself could not be finished; nil if it was.
+    /// Why the run could not be completed; nil if it was.
     public let fault: String?
-    /// Pieces of work between two awaits.
+    /// Pieces of work between two suspension points.
     public let steps: Int
-    /// How much time passed in the world, in milliseconds.
+    /// The time that passed in the world, in milliseconds.
     public let virtualTime: Int64
-    /// How often the books were looked at.
+    /// How often the ledger was checked.
     public let looks: Int
-    /// How often a customer's right to a subscription was held against Apple's books.
+    /// How often a customer's right to a subscription was compared with Apple's records.
     public let rightsChecks: Int
-    /// What happened, if it was to be told.
+    /// The trace, if the plan asked for one.
     public let lines: [Story.Line]
-    /// The same for the same seed: a digest of what the books said in the end.
+    /// A digest of the final ledger; the same seed yields the same digest.
     public let digest: UInt64
 
     init(
@@ -53,7 +53,7 @@ public struct Simulation {
     private let keys: StoreKeys
     private let folder: URL
 
-    /// - Parameter folder: for files of emulated devices; it is made.
+    /// - Parameter folder: for files of emulated devices; it is created.
     public init(folder: URL) throws {
         keys = try StoreKeys()
         self.folder = folder
@@ -76,7 +76,7 @@ public struct Simulation {
 }
 
 extension SeedReport {
-    /// The process that ran it ended in the middle of it.
+    /// The worker process ended during the run.
     public init(crashed seed: UInt64, how: String) {
         self.init(
             seed: seed, purchases: 0, paid: 0, faults: [:], thefts: [:], violations: [],

@@ -1,44 +1,43 @@
 import TillBilling
 
-/// One run: everything that is decided before it begins.
+/// The parameters of one run, all fixed before it starts.
 public struct SimulationPlan: Sendable {
     public var seed: UInt64
-    /// About so many purchases are begun in the world.
+    /// The approximate number of purchases in the world.
     public var purchases = 100
-    /// Many thieves and few purchases, and shops of more kinds.
+    /// Many thieves and few purchases, with more kinds of shops.
     public var isOfThieves = false
-    /// Several customers share each Apple Account, and change each other's subscriptions.
+    /// Several customers share each Apple Account and change each other's subscriptions.
     public var isOfFamilies = false
-    /// Kinds of thieves that don't live there.
+    /// Kinds of thieves that are absent.
     public var withoutThefts: Set<TheftKind> = []
-    /// Kinds of faults that never strike.
+    /// Kinds of faults that never occur.
     public var without: Set<FaultKind> = []
-    /// At most so many faults strike.
+    /// The most faults that may occur.
     public var faultLimit = Int.max
-    /// The only phones that are used, by number; nil: all.
+    /// The only phones in use, by number; nil: all.
     public var phones: Set<Int>?
-    /// A mistake that somebody put into the code, to see that it is found.
-    /// One of `Planting.names`.
+    /// A planted mistake that the run must find. One of `Planting.names`.
     public var planted: String?
-    /// Whether everything is written down that happens.
+    /// Whether the run records a trace.
     public var isTold = false
 
     public init(seed: UInt64) { self.seed = seed }
 
-    /// What can be planted: nothing but in a build of the simulation's own (`scripts/plant-mistakes`).
+    /// The mistakes that can be planted: empty except in a build of the simulation's own (`scripts/plant-mistakes`).
     public static let plantable = Planting.names
 
-    /// No world has more.
+    /// The most phones of any world.
     public static let mostPhones = 7
 
-    /// Nothing goes wrong but thieves, so whoever is told to wait waits for one.
+    /// The only disturbances are thieves, so every delay is caused by a thief.
     var isCalm: Bool {
         var random = SeededRandom(seed: seed, stream: "calm")
         return isOfThieves && random.chance(0.4)
     }
 
-    /// How often each fault strikes where it can. Each seed has weather of its own: most faults are rare or absent, a
-    /// few are heavy, so that a run is neither always calm nor always the same storm.
+    /// The rate of each fault. Each seed has its own mix: most faults are rare or absent and a few are frequent, so
+    /// that runs differ.
     var rates: [FaultKind: Double] {
         var rates: [FaultKind: Double] = [:]
         guard !isCalm else { return rates }
@@ -48,14 +47,14 @@ public struct SimulationPlan: Sendable {
             let heaviness = random.weighted([(0.3, 5), (1.0, 3), (2.5, 1)])
             rates[kind] = kind.usualRate * heaviness
         }
-        // What Apple gives up telling a server that is down for days, a server without a key can't ask for.
+        // A server without a key can't request notifications that Apple gives up on while the server is down for days.
         if isOfFamilies, ShopTerms(self).isKeyless { rates[.serverDown] = nil }
         return rates
     }
 }
 
 extension FaultKind {
-    /// The chance that it strikes at one occasion: a request, a write, a launch, or an hour.
+    /// The probability of the fault at one occasion: a request, a write, a launch, or an hour.
     var usualRate: Double {
         switch self {
         case .cut, .requestLost, .answerLost: 0.02

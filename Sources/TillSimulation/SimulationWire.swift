@@ -1,12 +1,12 @@
 import TillBilling
 import TillJSON
 
-// Plans and reports as JSON, for a simulation that has several processes.
+// Plans and reports as JSON, for a simulation with several processes.
 
 extension SimulationPlan {
     public var json: JSONValue {
         var members: [String: JSONValue] = [
-            // A seed has 64 bits, a number in JSON may have fewer.
+            // As text: a seed has 64 bits, and JSON numbers may have fewer.
             "seed": .string(String(seed)), "purchases": .int(Int64(purchases)), "isTold": .bool(isTold),
             "without": .array(without.map(\.rawValue).sorted().map { .string($0) }),
         ]
@@ -21,7 +21,7 @@ extension SimulationPlan {
         return .object(members)
     }
 
-    /// Nil for what is none.
+    /// Nil for invalid JSON.
     public init?(json: JSONValue) {
         guard case .object(let members) = json, case .string(let text)? = members["seed"], let seed = UInt64(text)
         else {
@@ -46,7 +46,7 @@ extension SimulationPlan {
 
     private static func list(_ names: [String]) -> String { names.sorted().joined(separator: ",") }
 
-    /// What a person types to see this run again.
+    /// The command that repeats this run.
     public var commandLine: String {
         var words = ["till simulate --seed \(seed) --purchases \(purchases)"]
         if isOfThieves { words.append("--thieves") }
@@ -122,7 +122,7 @@ extension SeedReport {
         return .object(members)
     }
 
-    /// Nil for what is none.
+    /// Nil for invalid JSON.
     public init?(json: JSONValue) {
         guard case .object(let members) = json, case .string(let text)? = members["seed"], let seed = UInt64(text),
             case .string(let digest)? = members["digest"]

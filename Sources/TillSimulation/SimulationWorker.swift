@@ -2,15 +2,15 @@ import Foundation
 import TillBilling
 import TillJSON
 
-/// One process of a simulation: a plan on each line of stdin, a report on each line of stdout. The order of Swift's
-/// dictionaries has to be the same every time, which is decided at a process's start (DESIGN §5), and what killed
-/// programs leave in memory ends with it.
+/// One worker process: a plan on each line of stdin, a report on each line of stdout. A process of its own has a fixed
+/// order of Swift's dictionaries, which is determined at process start, and frees the memory that killed programs leave
+/// behind.
 public enum SimulationWorker {
     /// Set in the environment of a worker: the folder that it may use.
     public static let variable = "TILL_SIMULATION_WORKER"
 
-    /// Makes a folder for workers, where emulated devices keep their receipts. In memory where there is such a place:
-    /// waiting for a disk would be a tenth of a world's time, and no power is cut there.
+    /// Creates a folder for workers, in which emulated devices keep their receipts; in memory if possible. Waiting for
+    /// a disk would take a tenth of a world's time, and these files are not part of the power cuts.
     public static func makeFolder() throws -> String {
         let memory = "/dev/shm"
         let place = FileManager.default.isWritableFile(atPath: memory) ? memory : NSTemporaryDirectory()
@@ -19,10 +19,10 @@ public enum SimulationWorker {
         return String(decoding: path.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Removes it with all that its workers left, killed ones too.
+    /// Removes the folder with all files of its workers, killed ones included.
     public static func remove(folder: String) { try? FileManager.default.removeItem(atPath: folder) }
 
-    /// Until stdin ends. On a thread of its own: a world is one thread, and deep in it are calls of calls.
+    /// Runs until stdin ends. It uses a thread with a large stack, because a world runs on one thread with deep calls.
     public static func run(in folder: String, saying say: @escaping @Sendable (String) -> Void) async {
         await withCheckedContinuation { continuation in
             let thread = Thread {

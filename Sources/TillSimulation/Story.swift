@@ -1,14 +1,14 @@
 import TillBilling
 
-/// What happened, for somebody who wants to understand one purchase. Kept only when it will be read: writing it down
-/// decides nothing, so a run that is told is the same run.
+/// The trace of a run, for a person who analyses one purchase. It is recorded only if it will be read. Recording makes
+/// no decisions, so a run with a trace is the same run.
 public final class Story: @unchecked Sendable {
     public struct Line: Sendable {
         public let at: Instant
-        /// Who did it, or to whom it happened.
+        /// The acting or affected part of the world.
         public let who: String
         public let text: String
-        /// Orders, transactions and users it is about.
+        /// The orders, transactions and users it is about.
         public let about: Set<String>
     }
 
@@ -21,10 +21,10 @@ public final class Story: @unchecked Sendable {
         self.now = now
     }
 
-    /// Adds what the books tell of themselves, and puts everything in the order of time.
+    /// Adds the ledger's own entries and sorts everything by time.
     func complete(with more: [Line]) {
         guard isKept else { return }
-        // Stable: what happened at one moment stays in its order.
+        // Stable: entries of the same moment keep their order.
         lines = (lines + more).enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }
             .map(\.element)
     }
@@ -38,11 +38,11 @@ public final class Story: @unchecked Sendable {
 }
 
 extension [Story.Line] {
-    /// The lines about any of these, and about the orders and transactions that those name beside them.
+    /// The lines about any of these subjects, and about the orders and transactions named with them.
     public func about(_ subjects: Set<String>) -> [Story.Line] {
         var wanted = subjects
         for line in self where !line.about.isDisjoint(with: subjects) {
-            // A user leads to everything that the user ever did, so users widen nothing.
+            // A user's lines cover everything the user ever did, so users do not widen the search.
             wanted.formUnion(line.about.filter { !$0.hasPrefix("user ") })
         }
         wanted = wanted.filter { !$0.hasPrefix("user ") || subjects.count == 1 }

@@ -2,7 +2,7 @@ import TillClient
 import TillHTTP
 import TillServer
 
-// Who lives in a world.
+// The people of a world.
 
 extension World {
     private var isOfThieves: Bool { plan.isOfThieves }
@@ -17,7 +17,7 @@ extension World {
         guard terms.hasPhones else { return [] }
         let count = min(users.count, isOfThieves ? 2 : SimulationPlan.mostPhones)
         let toStore = Link("phones-store", parts) { apple.end }
-        // A payment is one confirmation by its customer, however often a packet is repeated.
+        // A payment is one confirmation by its customer, even if the network repeats a packet.
         toStore.repeats = { $0.path != "/emulator/purchases" }
         let toServer = Link("phones-server", parts) { server.end }
         toServer.hear = { [self] in overhear($0) }
@@ -43,9 +43,9 @@ extension World {
         stolen.hear(request)
     }
 
-    // MARK: Customers without our client kit
+    // MARK: Customers without the client kit
 
-    /// Names that have twins.
+    /// Names with lookalikes.
     private static let names = ["Karl", "Jos\u{E9}", "\u{C5}sa", "Mia", "Kim", "Ren\u{E9}"]
 
     func makeShoppers(_ apple: AppleHost, _ server: ServerHost, _ backend: Backend, _ auditor: Auditor) -> [Shopper] {
@@ -66,7 +66,7 @@ extension World {
         }
     }
 
-    /// Families of two to four customers, each with an Apple Account of its own, and one customer without family.
+    /// Families of two to four customers, each with an Apple Account, and one customer without a family.
     private func makeFamilies(_ lines: ShopperLines) -> [Shopper] {
         var people: [Shopper] = []
         let families = (1...(1 + random.below(3))).map { Family(account: "family\($0)") }
@@ -92,7 +92,7 @@ extension World {
     ) {
         let goesOn: @Sendable () -> Bool = { [self] in isStormy }
         let line = Link("thieves-server", parts) { server.end }
-        // Who has which right is told exactly where no thief moves anything.
+        // The checks of subscription rights are exact only in a world without thieves.
         guard !plan.isOfFamilies else { return }
         let seats = SeatHolder(parts, apple, truth, line) { [self] in
             shoppers.flatMap { $0.proofs.sorted { $0.key < $1.key }.map(\.value) }

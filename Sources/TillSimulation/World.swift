@@ -7,8 +7,8 @@ import TillHTTP
 import TillLedger
 import TillServer
 
-/// A whole world from one seed: Apple, our server, phones with our client kit, the people who use them, somebody who
-/// cheats, and weather. All of it is the real code, on one thread, in virtual time (DESIGN §5).
+/// A whole world made from one seed: Apple, the server, phones with the client kit, their users, an attacker, and
+/// faults. All of it is the real code, on one thread, in virtual time.
 final class World: @unchecked Sendable {
     let plan: SimulationPlan
     let parts: WorldParts
@@ -27,26 +27,26 @@ final class World: @unchecked Sendable {
     private let receiver: WebhookReceiver
     private(set) var server: ServerHost?
     private(set) var mallory: Mallory?
-    /// Notifications by their content, and whether they are never sent.
+    /// Notifications by content, and whether each is never sent.
     private var fates: [UInt64: Bool] = [:]
     private var lateness: SeededRandom
     private(set) var isStormy = true
     private var isOver = false
-    /// Transactions that Apple was paid for.
+    /// The number of paid transactions at Apple.
     private(set) var paid = 0
-    /// Of what the books said in the end.
+    /// A digest of the final ledger.
     private(set) var digest: UInt64 = 0
-    /// What kept the world from being made or from ending.
+    /// Why the world could not be created or completed.
     private(set) var fault: String?
 
     /// 2026-01-05T00:00:00Z, a Monday.
     static let start = Instant(milliseconds: 1_767_571_200_000)
     private static let day: Int64 = 86_400_000
-    /// A storm is over after so many days, whoever still wanted something.
+    /// The fault phase ends after this many days at the latest, even if purchases are left.
     private static let stormDays: Int64 = 21
-    /// A webhook is given up after three days; what Apple still has to repeat then, our server has asked for.
+    /// Webhooks are given up after three days. By then the server has requested what Apple would still repeat.
     private static let calmDays: Int64 = 4
-    /// Some periods of a week, and a grace period of Apple's.
+    /// Several periods of a week, and a grace period.
     private static let rightsDays: Int64 = 24
 
     /// - Parameter folder: for the receipts of emulated devices.
@@ -71,10 +71,10 @@ final class World: @unchecked Sendable {
         lateness = SeededRandom(seed: plan.seed, stream: "lateness")
     }
 
-    /// More work than any world needs: it goes round in circles.
+    /// More steps than any world needs: reaching it means an endless loop.
     private static let stepLimit = 60_000_000
 
-    /// Lives through all of it.
+    /// Runs the whole world.
     func run() {
         SeededSignatures.begin(seed: plan.seed)
         process.spawn { [self] in
@@ -97,10 +97,10 @@ final class World: @unchecked Sendable {
         }
     }
 
-    /// Purchases that were begun.
+    /// Purchases that were started.
     var begun: Int { owners.reduce(0) { $0 + $1.begun } + shoppers.reduce(0) { $0 + $1.begun } }
 
-    // MARK: Its life
+    // MARK: Phases
 
     private func live() async throws {
         let apple = try await AppleHost.found(
@@ -128,7 +128,7 @@ final class World: @unchecked Sendable {
         shoppers = makeShoppers(apple, server, backend, auditor)
         let mallory = try Mallory(parts, Link("mallory-server", parts) { server.end }, apple, keys: keys)
         self.mallory = mallory
-        // Without a key, only a phone takes off the queue what Apple's own shop sold.
+        // Without a key, only a phone can finish purchases made in Apple's own shop.
         let buying =
             terms.isKeyless ? accounts.filter { name in owners.contains { $0.phone.account == name } } : accounts
         let household = Household(apple, truth, accounts: buying, isOfFamilies: plan.isOfFamilies, parts)
@@ -159,7 +159,7 @@ final class World: @unchecked Sendable {
         await apple.close()
     }
 
-    /// The way of Apple's notifications to our server.
+    /// The connection for Apple's notifications to the server.
     private func notificationLine() -> @Sendable (SimulatedProcess) -> HTTPSend {
         let line = Link("apple-server", parts) { [self] in self.server?.end }
         line.patience = 10_000
@@ -167,13 +167,14 @@ final class World: @unchecked Sendable {
             { [self] (url, request) async throws(HTTPFault) in
                 let request = Self.request(request, to: url)
                 let payload = Fingerprint.of(request.body)
-                // Without a key, what never comes is never asked for.
+                // A server without a key can't request a lost notification.
                 let isLost =
                     fates[payload] ?? (!terms.isKeyless && parts.faults.strikes(.notificationLost, at: "apple"))
                 fates[payload] = isLost
                 mallory?.hear(request)
                 if isLost { throw HTTPFault(.cannotConnect, "it is never sent") }
-                // Apple's notifications may be late; without a key, a thief has that long before they end a hold.
+                // Apple's notifications may be late; without a key, this gives a thief time before the receipt's hold
+                // ends.
                 if plan.isOfThieves, terms.isKeyless, lateness.chance(0.3) {
                     await parts.clockwork.pause(lateness.between(60_000, 7_200_000))
                 }
@@ -194,23 +195,23 @@ final class World: @unchecked Sendable {
                 appAppleID: apple.emulator.configuration.app.appleID, environments: [.production]),
             secretKeys: [SecretKey(id: "backend", sha256: Digest.sha256.hash(SimulatedShop.secretKey.utf8))],
             userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: SimulatedShop.tokenSecret))])
-        // G4: both orders of delivery keep the promise.
+        // Both orders of delivery keep the promise.
         if random.chance(0.35) {
             configuration.delivery.order = .saveThenFinish
             auditor.savesFirst = true
         }
-        // Virtual hours lie between two proofs; a chain is judged once in each run of the server all the same.
+        // Virtual hours pass between two proofs; the long lifetime still verifies a chain once per run of the server.
         configuration.apple.chainLifetime = 30 * Self.day
         configuration.webhooks = try Self.webhooks()
         configuration.reconciliation.interval = 2 * Self.day
-        // The walks of its jobs are that far apart here.
+        // The server's jobs run this far apart here.
         configuration.reconciliation.gap = 2 * 3_600_000
         if !terms.isKeyless {
             configuration.inAppPurchaseKey = try InAppPurchaseKey(
                 issuerID: issuer, keyID: id, privateKey: PrivateKey(pem: pem))
         }
         configuration.restore.policy = terms.restore
-        // Apple's notification ends the hold; a server may be down for days before it hears it.
+        // Apple's notification ends the hold, and a server may be down for days before it receives it.
         if terms.isKeyless { configuration.receipts = ReceiptTerms(policy: .provisional, holdHours: 168) }
         let line = Link("server-apple", parts) { apple.end }
         line.patience = 15_000
@@ -250,10 +251,10 @@ final class World: @unchecked Sendable {
         return settings
     }
 
-    /// Our server holds its own books against all of Apple's histories, while nothing is on its way.
+    /// Compares the server's ledger with all of Apple's histories, while nothing is in transit.
     private func compare(_ server: ServerHost, _ apple: AppleHost, _ auditor: Auditor, _ backend: Backend) async {
         var found: Result<BookComparison, any Error>?
-        // It takes a while, in which a subscription may renew: then it counts for nothing.
+        // A subscription may renew during the comparison; the result is then discarded.
         for _ in 0..<10 {
             let still = await becomeStill(apple, backend)
             guard let process = server.process, let running = server.server else { return }
@@ -307,7 +308,7 @@ final class World: @unchecked Sendable {
                 while parts.clockwork.now < end, isStormy { await parts.clockwork.pause(3_600_000) }
                 return true
             }
-            // All owners, or the end of the storm.
+            // Waits for all owners and shoppers, or for the end of the fault phase.
             var left = owners.count + shoppers.count
             while left > 0, await group.next() == false { left -= 1 }
             isStormy = false
@@ -331,8 +332,8 @@ final class World: @unchecked Sendable {
         await settleEverybody()
     }
 
-    /// Nothing goes wrong any more. Apple refunds, and customers buy and change their subscriptions; then all of them
-    /// only renew. Each payer has the right, and no other customer, whenever it is looked at.
+    /// Checks rights without faults. At first Apple refunds and customers buy and change subscriptions; then they only
+    /// renew. At every check each payer has the right, and no other customer does.
     private func watchRights(
         _ auditor: Auditor, _ apple: AppleHost, _ household: Household, _ backend: Backend
     ) async {
@@ -343,7 +344,7 @@ final class World: @unchecked Sendable {
             }
             await parts.clockwork.pause(Self.day / 4)
             await settleEverybody()
-            // An order number decides nothing between customers who share the mail.
+            // Order numbers can't distinguish customers who share the mail.
             await backend.emptyQuarantine(truth, apple, byPerson: true)
             await auditor.judge(rightsOf: shoppers.map(\.user), backend)
         }
@@ -354,21 +355,21 @@ final class World: @unchecked Sendable {
         for shopper in shoppers { await shopper.settle() }
     }
 
-    /// Subscriptions go on, and plans end: what the last of that brought has to be everywhere before anybody is judged.
+    /// Waits until nothing has changed for hours, so that all effects of renewals and ends arrived before the checks.
     ///
-    /// - Returns: the moment at which nothing had happened for hours.
+    /// - Returns: the end of the quiet time.
     private func becomeStill(_ apple: AppleHost, _ backend: Backend) async -> Instant {
         let quiet = Self.day / 8
         for _ in 0..<Self.calmDays * 8 {
             await parts.clockwork.pause(quiet)
-            // Renewals that came since may wait, as one under another customer's order does.
+            // Later renewals may be waiting, for example one under another customer's order.
             await backend.emptyQuarantine(truth, apple, byPerson: true)
             if await lastNews(apple).map({ $0.adding(milliseconds: quiet) <= parts.clockwork.now }) ?? true { break }
         }
         return parts.clockwork.now
     }
 
-    /// When Apple sold or took back something, or our server had something to tell.
+    /// The time of Apple's last sale or refund, or of the server's last event.
     private func lastNews(_ apple: AppleHost) async -> Instant? {
         let sold = (try? await apple.transactions()) ?? []
         let told = try? await server?.ledger?.read { session in
@@ -382,7 +383,7 @@ final class World: @unchecked Sendable {
 
     // MARK: Requests
 
-    /// As a listener at the other end would have read it.
+    /// The request as a listener would have read it.
     static func request(_ request: HTTPRequest, to url: String) -> HTTPRequest {
         var request = request
         let rest = url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: true).dropFirst(2).first ?? ""

@@ -1,6 +1,6 @@
 import TillBilling
 
-/// What every part of a simulated world is made from.
+/// The shared parts of a simulated world.
 struct WorldParts: @unchecked Sendable {
     let seed: UInt64
     let clockwork: Clockwork

@@ -14,7 +14,7 @@ struct Till {
         let process = ProcessEffects(
             console: .ofProcess(), environment: environmentVariables(), clock: now,
             entropy: RandomBytes.make, hearStop: signals.hear)
-        // `run` is nonisolated: commands run off the main actor, which is blocked by nobody.
+        // `run` is nonisolated, so commands run off the main actor, which stays free.
         let code = await Program(commands: Command.all, process: process).run(Array(CommandLine.arguments.dropFirst()))
         exit(code.rawValue)
     }

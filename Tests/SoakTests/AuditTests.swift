@@ -18,7 +18,7 @@ struct AuditTests {
             purchased: Instant(milliseconds: 1_000))
     }
 
-    /// Books in which that sale is granted as it should be, but for what `change` does to them.
+    /// A ledger that granted this sale correctly, except for the changes of `change`.
     private static func books(
         user: String = "ann", points: Int64 = 60, status: OrderStatus = .completed, quantity: Int64 = 1,
         state: Int64 = 1,
@@ -39,7 +39,7 @@ struct AuditTests {
         Audit(sales: sales, owners: [order: "ann"], strangers: ["mallory"], points: Goods.points)(books)
     }
 
-    @Test("What was paid once and granted once to whoever asked for it is no finding, and its wait is measured")
+    @Test("A purchase that was paid once and granted once to its owner has no finding, and its wait is measured")
     func clean() {
         let result = Self.audit([Self.sale()], Self.books())
         #expect(result.findings.isEmpty, "\(result.findings)")
@@ -47,11 +47,11 @@ struct AuditTests {
         #expect(
             Self.audit([Self.sale(isRevoked: true)], Self.books(points: 0, status: .refunded, state: 3)).findings
                 .isEmpty)
-        // Taken back before anybody had it.
+        // Refunded before it was granted.
         #expect(Self.audit([Self.sale(isRevoked: true)], LedgerBooks()).findings.isEmpty)
     }
 
-    /// What the store says, what the ledger says, and what is wrong with it.
+    /// The store's records, the ledger's records, and the contradiction between them.
     private static let cases: [(what: String, sale: Sale, books: LedgerBooks, kinds: [Audit.Finding.Kind])] = [
         ("never heard of", sale(), LedgerBooks(), [.lost]),
         ("recorded and not granted", sale(), books(granted: 0), [.lost]),
@@ -70,13 +70,13 @@ struct AuditTests {
         ("in the queue for ever", sale(isFinished: false), books(), [.unsettled]),
     ]
 
-    @Test("Each way in which a ledger can be wrong is found, and called what it is", arguments: cases.indices)
+    @Test("Each kind of wrong ledger is found, with its own kind of finding", arguments: cases.indices)
     func wrong(_ index: Int) {
         let (what, sale, books, kinds) = Self.cases[index]
         #expect(Self.audit([sale], books).findings.map(\.kind) == kinds, "\(what)")
     }
 
-    @Test("A grant without a sale, an order that nobody asked for and broken books are found")
+    @Test("A grant without a sale, an order without a request and a broken ledger are found")
     func withoutSale() {
         #expect(Self.audit([], Self.books()).findings.map(\.kind) == [.forgedGranted])
         let strangers = Self.audit([Self.sale(token: UniqueID(high: 9, low: 9))], Self.books())
@@ -89,7 +89,7 @@ struct AuditTests {
         #expect(Self.audit([Self.sale()], broken).findings.map(\.kind) == [.books, .books, .books, .unsettled])
     }
 
-    @Test("What Apple signed for nobody may wait in quarantine, and is counted (U1)")
+    @Test("A purchase that Apple signed without an owner may wait in quarantine, and is counted (U1)")
     func unattributed() {
         let result = Self.audit([Self.sale(token: nil)], Self.books(state: 2, granted: 0))
         #expect(result.findings.isEmpty)
@@ -101,7 +101,7 @@ struct AuditTests {
             return audit(Self.books(user: user)).findings
         }
         #expect(claimed(by: "ann").isEmpty)
-        // Apple was told whose it is, and signs an order that nobody asked for.
+        // The server set the owner's token at Apple, which then signs an order that does not exist.
         #expect(claimed(by: "ann", token: UniqueID(high: 9, low: 9)).isEmpty)
         #expect(claimed(by: "ben").map(\.kind) == [.misattributed])
     }
@@ -149,7 +149,7 @@ struct AuditTests {
         }
     }
 
-    @Test("On a ledger's file it finds nothing, and then every lie that is planted in it")
+    @Test("On a ledger's file it finds nothing, and then every planted contradiction")
     func planted() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -173,7 +173,7 @@ struct AuditTests {
         }
     }
 
-    @Test("The same seed makes the same throws, and each player has its own")
+    @Test("The same seed draws the same numbers, and each player has its own")
     func dice() {
         func throwsOf(_ seed: UInt64, _ player: String) -> [UInt64] {
             var dice = Dice(seed: seed, player: player)

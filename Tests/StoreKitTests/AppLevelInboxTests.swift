@@ -3,7 +3,7 @@ import StoreKit
 import Testing
 import TillJSON
 
-@Suite("What the App Store sends into an app: messages and promoted purchases (facts/storekit-client B5)")
+@Suite("The App Store's messages and promoted purchases in an app (facts/storekit-client)")
 struct AppLevelInboxTests {
     private func tap(
         _ world: ModernWorld, _ product: String, offer: String? = nil, of account: String = "ann"
@@ -16,7 +16,7 @@ struct AppLevelInboxTests {
         try await world.ask(.post, "/emulator/purchase-intents", .object(body))
     }
 
-    @Test("Each message is told once: to one listener, on one device, in one run of the app")
+    @Test("Each message is delivered once: to one listener, on one device, in one run of the app")
     func messages() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -46,7 +46,7 @@ struct AppLevelInboxTests {
         }
     }
 
-    @Test("A promoted purchase is told once, and bought with the offer it was tapped with")
+    @Test("A promoted purchase is delivered once, and bought with the tapped offer")
     func intent() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -80,7 +80,7 @@ struct AppLevelInboxTests {
         }
     }
 
-    @Test("What was tapped before the launch waits for the app; who takes it first has it, and only of its account")
+    @Test("A tap before the launch waits for the app; the first device to take it keeps it, within its account only")
     func waiting() async throws {
         try await ModernWorld.with { world in
             try await tap(world, "points60")
@@ -97,7 +97,7 @@ struct AppLevelInboxTests {
         }
     }
 
-    @Test("A promoted purchase whose taking gets no answer is told once the network is back")
+    @Test("A promoted purchase whose taking gets no answer is delivered once the network is back")
     func cut() async throws {
         try await ModernWorld.with { world in
             let line = Line()

@@ -4,9 +4,9 @@ import Testing
 import TillAppStore
 import TillCrypto
 
-@Suite("What concerns an app as a whole (facts/storekit-client B5)")
+@Suite("App-level data: storefront, verification id, app transaction (facts/storekit-client)")
 struct AppLevelTests {
-    @Test("The storefront is the account's; a move is told once to everybody who listens")
+    @Test("The storefront is the account's; a change is delivered once to every listener")
     func storefront() async throws {
         try await ModernWorld.with { world in
             let line = Line()
@@ -45,7 +45,7 @@ struct AppLevelTests {
         }
     }
 
-    @Test("Whether payments are allowed is what the store said last")
+    @Test("Whether payments are allowed is the store's last answer")
     func payments() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -59,7 +59,7 @@ struct AppLevelTests {
         }
     }
 
-    @Test("The device's verification id is what transactions, renewals and downloads prove to be signed for")
+    @Test("Transactions, renewals and downloads prove that they are signed for the device's verification id")
     func verificationID() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -87,7 +87,7 @@ struct AppLevelTests {
         }
     }
 
-    @Test("The app transaction of sandbox is verified, and began when everybody's did")
+    @Test("The app transaction of sandbox is verified, with the sandbox's common purchase date")
     func appTransaction() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()

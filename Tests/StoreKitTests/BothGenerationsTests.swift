@@ -15,7 +15,7 @@ struct BothGenerationsTests {
         }
     }
 
-    @Test("What StoreKit 1's queue sold is in StoreKit 2's lists, signed, until the queue finishes it")
+    @Test("A purchase by StoreKit 1's queue is in StoreKit 2's lists, signed, until the queue finishes it")
     func listed() async throws {
         let world = try await StoreKitWorld()
         let device = try world.launch()

@@ -5,10 +5,10 @@ import TillJSON
 
 @testable import StoreKit
 
-/// StoreKit must not import the store that it asks, so both state the bodies between them. These tests hold StoreKit's
-/// to the store's own description of its API.
+/// StoreKit must not import the store's module, so both define the bodies of their exchange. These tests compare
+/// StoreKit's definitions with the store's own description of its API.
 @Suite("StoreKit and the control API") struct ControlAPIAgreementTests {
-    /// What StoreKit reads of which answer.
+    /// The answers that StoreKit reads.
     enum Answer: String, CaseIterable, CustomTestStringConvertible {
         case news = "/emulator/devices/{id}/news"
         case products = "/emulator/devices/{id}/products"
@@ -36,7 +36,7 @@ import TillJSON
     }
 
     @Test(
-        "StoreKit reads every answer that its description allows, whole or with nothing but what is required",
+        "StoreKit reads every answer that its description allows, with all members or only the required ones",
         arguments: Answer.allCases)
     func answers(_ answer: Answer) async throws {
         let api = try await ControlAPI()
@@ -45,15 +45,15 @@ import TillJSON
         _ = try answer.read(try api.sample(schema, isWhole: false))
     }
 
-    @Test("StoreKit reads no member that the description does not have", arguments: Answer.allCases)
+    @Test("StoreKit reads only members that the description has", arguments: Answer.allCases)
     func members(_ answer: Answer) async throws {
         let api = try await ControlAPI()
         let read = try answer.read(api.sample(api.answer(answer.method, answer.rawValue), isWhole: true))
-        // What has no second page has no cursor.
+        // A list without a second page has no cursor.
         #expect(Self.absent(in: read, "").filter { $0 != ".nextCursor" || answer == .transactions } == [])
     }
 
-    @Test("What StoreKit says of a purchase is in the description: members, outcomes and sets of transactions")
+    @Test("StoreKit's purchase requests match the description: members, outcomes and sets of transactions")
     func questions() async throws {
         let api = try await ControlAPI()
         let purchase = try #require(api.operation("post", "/emulator/purchases")["requestBody"]?["content"])
@@ -75,7 +75,7 @@ import TillJSON
         #expect(sets.compactMap(\.string).sorted() == StoreLine.TransactionSet.allCases.map(\.rawValue).sorted())
     }
 
-    @Test("A member that the description does not have is found")
+    @Test("A member that the description lacks is found")
     func planted() throws {
         struct Words: Decodable { let id: String, title: String?, parts: [Part] }
         struct Part: Decodable { let nam: String? }
@@ -108,7 +108,7 @@ import TillJSON
     }
 }
 
-/// The description that the store serves.
+/// The description served by the store.
 private struct ControlAPI {
     private let document: JSONValue
 
@@ -127,7 +127,7 @@ private struct ControlAPI {
         return try #require(document["components"]?["schemas"]?[String(name)])
     }
 
-    /// A body that the schema allows: with every member, or with those that are required.
+    /// A body allowed by the schema: with every member, or with the required ones.
     func sample(_ schema: JSONValue, isWhole: Bool, _ choice: Int = 0) throws -> JSONValue {
         if let words = schema["enum"]?.array?.filter({ !$0.isNull }), !words.isEmpty {
             return words[choice % words.count]

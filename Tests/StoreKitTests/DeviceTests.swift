@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The device of a process")
 struct DeviceTests {
-    @Test("The current device is the same one as long as nobody says otherwise")
+    @Test("The current device stays the same until another is set")
     func current() {
         #expect(EmulatedDevice.current === EmulatedDevice.current)
     }

@@ -2,7 +2,7 @@ import Foundation
 import StoreKit
 import TillThreads
 
-/// Somebody who listens to one of StoreKit's sequences on a phone, and what was heard.
+/// Records the elements of one of StoreKit's sequences on a device.
 final class Ear<Element: Sendable>: Sendable {
     private let kept: Locked<[Element]>
     private let over: Locked<Bool>
@@ -26,7 +26,7 @@ final class Ear<Element: Sendable>: Sendable {
     var heard: [Element] { kept.withLock { $0 } }
     var isOver: Bool { over.withLock { $0 } }
 
-    /// Waits until so many were heard, and a while longer, in which no more may come.
+    /// Waits for this many elements, and a while longer for surplus ones.
     func hears(_ count: Int) async -> [Element] {
         await until { self.heard.count >= count }
         try? await Task.sleep(for: .milliseconds(60))

@@ -4,9 +4,9 @@ import Testing
 import TillAppStore
 import TillHTTP
 
-@Suite("StoreKit 2: what was bought")
+@Suite("StoreKit 2: purchase history")
 struct ModernHistoryTests {
-    @Test("The sequences hold what Apple's hold, after purchases, finishing and refunds")
+    @Test("The sequences contain what Apple's contain, after purchases, finishing and refunds")
     func sequences() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -40,7 +40,7 @@ struct ModernHistoryTests {
         }
     }
 
-    @Test("Of one product: all, the newest, and what gives a right to it")
+    @Test("A product's queries return all its transactions, the newest, and the current entitlements")
     func ofOneProduct() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -67,7 +67,7 @@ struct ModernHistoryTests {
         }
     }
 
-    @Test("Finishing is for all phones and for good, as often as one likes; a consumable leaves the receipt")
+    @Test("Finishing applies to all phones for good and may be repeated; a consumable leaves the receipt")
     func finishing() async throws {
         try await ModernWorld.with { world in
             let (here, there) = (try world.phone(1), try world.phone(2))
@@ -88,7 +88,7 @@ struct ModernHistoryTests {
         }
     }
 
-    @Test("Finishing outlives a short absence of the network; after a long one it comes again at the next launch")
+    @Test("Finishing survives a short network loss; after a long one the transaction comes again at the next launch")
     func finishingWithoutNetwork() async throws {
         try await ModernWorld.with { world in
             let line = Line()
@@ -111,7 +111,7 @@ struct ModernHistoryTests {
         }
     }
 
-    @Test("What was read once is there while the network is away, without what was finished since")
+    @Test("Sequences read once are available without the network, without those finished since")
     func offline() async throws {
         try await ModernWorld.with { world in
             let line = Line()
@@ -128,7 +128,7 @@ struct ModernHistoryTests {
         }
     }
 
-    @Test("Another account on the phone has its own purchases; nobody sees another's")
+    @Test("Another account on the phone has its own purchases, and accounts never see each other's")
     func accounts() async throws {
         try await ModernWorld.with { world in
             let ann = try await world.buy("library", of: "ann")

@@ -5,9 +5,9 @@ import TillHTTP
 import TillJSON
 import TillThreads
 
-@Suite("StoreKit 2: buying")
+@Suite("StoreKit 2: purchases")
 struct ModernPurchaseTests {
-    @Test("Products are as the storefront sees them; unknown ones are missing; any collection of ids will do")
+    @Test("Products match the storefront; unknown ones are missing; any collection of ids is accepted")
     func products() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -32,7 +32,7 @@ struct ModernPurchaseTests {
         }
     }
 
-    @Test("Everything of a transaction is as the store signed it")
+    @Test("Every member of a transaction is as the store signed it")
     func everything() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -74,7 +74,7 @@ struct ModernPurchaseTests {
     }
 
     @Test(
-        "What the customer does at the payment sheet is the result",
+        "The customer's action at the payment sheet is the result",
         arguments: [
             Sheet(outcome: "purchased", expected: "success"), Sheet(outcome: "cancelled", expected: "userCancelled"),
             Sheet(outcome: "deferred", expected: "pending"), Sheet(outcome: "interrupted", expected: "userCancelled"),
@@ -89,7 +89,7 @@ struct ModernPurchaseTests {
     }
 
     @Test(
-        "What is not allowed has the error that Apple documents",
+        "A request that is not allowed fails with Apple's documented error",
         arguments: [
             ("points60", 0, "invalidQuantity"), ("points60", 11, "invalidQuantity"), ("points60", 10, "success"),
             ("library", 2, "invalidQuantity"),
@@ -101,7 +101,7 @@ struct ModernPurchaseTests {
         }
     }
 
-    @Test("Forbidden payments, products gone from sale, offers that are none, and a network that is away")
+    @Test("Forbidden payments, products removed from sale, unknown offers and a missing network have their errors")
     func errors() async throws {
         try await ModernWorld.with { world in
             let line = Line()
@@ -130,7 +130,7 @@ struct ModernPurchaseTests {
         }
     }
 
-    @Test("A product that the account's new storefront does not have is refused, and the app may stop before that")
+    @Test("A product missing in the account's new storefront is refused, and the app may cancel before that")
     func storefront() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -154,7 +154,7 @@ struct ModernPurchaseTests {
         }
     }
 
-    @Test("A non-consumable that is owned already comes back as the success of then")
+    @Test("A non-consumable that is owned already succeeds with the earlier transaction")
     func ownedAlready() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -166,7 +166,7 @@ struct ModernPurchaseTests {
         }
     }
 
-    @Test("A change to a lower plan succeeds with the period that runs, and so does what is subscribed to already")
+    @Test("A downgrade succeeds with the running period, and so does buying the current subscription")
     func scheduled() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -204,7 +204,7 @@ struct ModernPurchaseTests {
     ) async -> String { await name { try await phone.buy(product, options) } }
 }
 
-/// How a purchase ended, in one word.
+/// The outcome of a purchase, in one word.
 func name(_ purchase: () async throws -> Product.PurchaseResult) async -> String {
     do {
         switch try await purchase() {

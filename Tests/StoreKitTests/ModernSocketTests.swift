@@ -6,7 +6,7 @@ import TillHTTP
 
 @Suite("StoreKit 2: over a socket")
 struct ModernSocketTests {
-    @Test("A phone buys, hears and finishes over HTTP as it does in process")
+    @Test("A phone buys, gets updates and finishes over HTTP as in process")
     func socket() async throws {
         try await ModernWorld.with { world in
             let emulator = world.emulator

@@ -20,7 +20,7 @@ struct ModernUpdatesTests {
         }
     }
 
-    @Test("A launch tells everything unfinished once, to the first who listens; a relaunch tells it again")
+    @Test("A launch delivers everything unfinished once, to the first listener; a relaunch delivers it again")
     func launches() async throws {
         try await ModernWorld.with { world in
             let first = try await world.buy("points60")
@@ -42,7 +42,7 @@ struct ModernUpdatesTests {
         }
     }
 
-    @Test("What was finished on another phone is not told at the next launch")
+    @Test("A transaction finished on another phone is not delivered at the next launch")
     func finishedElsewhere() async throws {
         try await ModernWorld.with { world in
             let id = try await world.buy("points60")
@@ -54,7 +54,7 @@ struct ModernUpdatesTests {
         }
     }
 
-    @Test("Refunds, reversals and renewals come, each once for each listener, also of what was bought here")
+    @Test("Refunds, reversals and renewals come once for each listener, also those of purchases made here")
     func changes() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -81,7 +81,7 @@ struct ModernUpdatesTests {
         }
     }
 
-    @Test("An interrupted purchase shows as cancelled, and comes once it is settled")
+    @Test("An interrupted purchase is shown as cancelled, and comes once it is completed")
     func interrupted() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -95,7 +95,7 @@ struct ModernUpdatesTests {
         }
     }
 
-    @Test("An answer that is lost after the store charged is an error now, and comes in the updates exactly once")
+    @Test("An answer lost after the charge is an error now, and the purchase comes in the updates exactly once")
     func lostAnswer() async throws {
         try await ModernWorld.with { world in
             let line = Line()
@@ -113,7 +113,7 @@ struct ModernUpdatesTests {
         }
     }
 
-    @Test("The same, where nobody listened yet")
+    @Test("The same holds without a listener at that time")
     func lostAnswerBeforeListening() async throws {
         try await ModernWorld.with { world in
             let line = Line()
@@ -130,7 +130,7 @@ struct ModernUpdatesTests {
         }
     }
 
-    @Test("Nothing is lost while the network is away, at the launch or later")
+    @Test("Nothing is lost without the network, at the launch or later")
     func networkAway() async throws {
         try await ModernWorld.with { world in
             let line = Line()
@@ -152,7 +152,7 @@ struct ModernUpdatesTests {
         }
     }
 
-    @Test("Nothing is lost, and nothing own is told, when many buy at once on both phones")
+    @Test("With many concurrent purchases on both phones nothing is lost, and own purchases are not repeated")
     func busy() async throws {
         try await ModernWorld.with { world in
             let (here, there) = (try world.phone(1), try world.phone(2))
@@ -176,7 +176,7 @@ struct ModernUpdatesTests {
         }
     }
 
-    @Test("Who stops listening ends the stream, and the phone asks no more; who begins again hears what came meanwhile")
+    @Test("A cancelled listener ends the stream and the phone's requests; a new one gets what came in the meantime")
     func cancelled() async throws {
         try await ModernWorld.with { world in
             let line = Line()

@@ -11,7 +11,7 @@ import TillThreads
 struct ModernVerificationTests {
     private typealias Failure = VerificationResult<Transaction>.VerificationError
 
-    /// What somebody in between makes of a token.
+    /// An intermediary's change of a token.
     struct Forgery: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let expected: String
@@ -46,7 +46,7 @@ struct ModernVerificationTests {
     }
 
     @Test(
-        "A forged token is delivered unverified, with what is wrong with it",
+        "A forged token is delivered unverified, with its error",
         arguments: [
             Forgery("untouched", "success") { $0 },
             Forgery("another quantity", "unverified invalidSignature", part(1, member("quantity", 10))),
@@ -70,7 +70,7 @@ struct ModernVerificationTests {
             let points = try await phone.product("points60")
             line.cut("", .altered { _, response in Self.alter(response, forgery.forge) })
             #expect(await name { try await phone.run { try await points.purchase() } } == forgery.expected)
-            // In the sequences as well: it is there, and says what it is.
+            // The sequences also contain it, unverified.
             await phone.run {
                 var found: [String] = []
                 for await result in Transaction.unfinished {
@@ -84,7 +84,7 @@ struct ModernVerificationTests {
         }
     }
 
-    @Test("What another store signed in the same way leads to no root that this phone trusts")
+    @Test("Another store's signature of the same form has no root that this phone trusts")
     func anotherRoot() async throws {
         try await ModernWorld.with { world in
             let other = try await ModernWorld()
@@ -106,7 +106,7 @@ struct ModernVerificationTests {
         }
     }
 
-    @Test("What was signed for another phone, or for another app, is not verified here")
+    @Test("A payload signed for another phone, or for another app, is not verified here")
     func anotherDevice() async throws {
         try await ModernWorld.with { world in
             let theirs = try await world.phone(2).bought("points300")
@@ -128,7 +128,7 @@ struct ModernVerificationTests {
         }
     }
 
-    @Test("What is no token at all is no answer: the purchase fails, and comes when it can be read")
+    @Test("A text that is no token is no answer: the purchase fails, and comes once it is readable")
     func rubbish() async throws {
         try await ModernWorld.with { world in
             let line = Line()

@@ -10,11 +10,11 @@ import TillThreads
 
 import struct TillBilling.Instant
 
-/// An emulated App Store in this process, with a clock that a test moves, and phones that are signed in to it.
+/// An emulated App Store in this process, with a clock that a test advances, and phones signed in to it.
 final class ModernWorld: Sendable {
     static let bundleID = "com.example.learnpoints"
     static let start = Instant(milliseconds: 1_772_353_800_123)
-    /// RSA keys take long to make, so all worlds of one run share them.
+    /// RSA keys are slow to generate, so all worlds of a run share them.
     private static let keys: [String: String] = Dictionary(
         uniqueKeysWithValues: ["receiptIntermediate", "receiptSigner"].compactMap { name in
             (try? PrivateKey.generate(.rsa2048).pem()).map { (name, $0) }
@@ -59,7 +59,7 @@ final class ModernWorld: Sendable {
 
     func advance(seconds: Int64) { time.withLock { $0 = $0.adding(seconds: seconds) } }
 
-    /// A phone in somebody's hand; the same number again is a relaunch of the app on it.
+    /// A phone; the same number again is a relaunch of the app on it.
     func phone(
         _ number: Int = 1, of account: String? = "ann", line: Line = Line(), consumables: Bool = false,
         connection: StoreConnection? = nil
@@ -76,7 +76,7 @@ final class ModernWorld: Sendable {
             effects: effects)
     }
 
-    // MARK: What happens elsewhere
+    // MARK: Events elsewhere
 
     @discardableResult
     func ask(
@@ -93,7 +93,7 @@ final class ModernWorld: Sendable {
         try await ask(.put, "/emulator/accounts/\(account)", change)
     }
 
-    /// Bought where no phone of ours is told of its result.
+    /// A purchase elsewhere, whose result no phone of the test receives.
     @discardableResult
     func buy(_ product: String, of account: String = "ann", outcome: String = "purchased") async throws -> String {
         let answer = try await ask(
@@ -105,7 +105,7 @@ final class ModernWorld: Sendable {
         return try #require(answer["transactionId"]?.string)
     }
 
-    /// What ann asked for last, paid or not.
+    /// Ann's newest request, paid or not.
     func newest() async throws -> String {
         let list = try await ask(.get, "/emulator/transactions", query: [("account", "ann")])
         return try #require(list["data"]?.array?.first?["transactionId"]?.string, "\(list.encoded())")
@@ -118,24 +118,24 @@ final class ModernWorld: Sendable {
     static func id(_ product: String) -> String { "\(bundleID).\(product)" }
 }
 
-/// The line between a phone and its store, which a test cuts.
+/// The connection between a phone and its store, which a test can cut.
 final class Line: Sendable {
     enum Cut: Sendable {
-        /// Nothing arrives anywhere.
+        /// Nothing arrives in either direction.
         case off
-        /// The store does what it is asked, and the phone never hears of it.
+        /// The store performs the request, and the answer is lost.
         case answerLost
-        /// Something in between changes what the store says.
+        /// An intermediary changes the store's answer.
         case altered(@Sendable (HTTPRequest, HTTPResponse) -> HTTPResponse)
     }
 
     private let cut = Locked<(path: String, Cut)?>(nil)
     private let asked = Locked<[String]>([])
 
-    /// How often each request went out, as `POST /emulator/purchases`.
+    /// The number of requests to a path, such as `POST /emulator/purchases`.
     func count(_ path: String) -> Int { asked.withLock { $0.filter { $0.contains(path) }.count } }
 
-    /// Cuts what a path contains; the empty one is in all.
+    /// Cuts all requests whose path contains this text; the empty text matches all.
     func cut(_ path: String = "", _ how: Cut = .off) { cut.withLock { $0 = (path, how) } }
     func mend() { cut.withLock { $0 = nil } }
 
@@ -156,7 +156,7 @@ final class Line: Sendable {
 }
 
 extension EmulatedDevice {
-    /// Runs with this phone as StoreKit's.
+    /// Runs with this phone as StoreKit's device.
     func run<Result>(_ work: () async throws -> Result) async rethrows -> Result {
         try await EmulatedDevice.$current.withValue(self) { try await work() }
     }
@@ -170,7 +170,7 @@ extension EmulatedDevice {
         return try await run { try await product.purchase(options: options) }
     }
 
-    /// Buys and expects it to work.
+    /// Buys, and expects success.
     func bought(
         _ name: String, _ options: Set<Product.PurchaseOption> = []
     ) async throws -> VerificationResult<Transaction> {
@@ -181,7 +181,7 @@ extension EmulatedDevice {
         return result
     }
 
-    /// The ids of a sequence that ends, as texts.
+    /// The ids of a finite sequence, as texts.
     func ids(_ sequence: () -> Transaction.Transactions) async -> [String] {
         await run {
             var found: [String] = []
@@ -193,7 +193,7 @@ extension EmulatedDevice {
     func listen() -> Listening { Listening(on: self) }
 }
 
-/// Somebody who listens to `Transaction.updates`, and what was heard.
+/// Records the elements of `Transaction.updates`.
 final class Listening: Sendable {
     private let heard = Locked<[VerificationResult<Transaction>]>([])
     private let hasEnded = Locked(false)
@@ -214,7 +214,7 @@ final class Listening: Sendable {
     var ids: [String] { results.map { "\($0.unsafePayloadValue.id)" } }
     var isOver: Bool { hasEnded.withLock { $0 } }
 
-    /// Waits until so many were heard, and a while longer, in which no more may come.
+    /// Waits for this many elements, and a while longer for surplus ones.
     func hears(_ count: Int, within seconds: Double = 10) async -> [String] {
         await until(within: seconds) { self.ids.count >= count }
         try? await Task.sleep(for: .milliseconds(60))
@@ -227,7 +227,7 @@ final class Listening: Sendable {
     }
 }
 
-/// Comes back as soon as it holds, or after a while.
+/// Returns once the condition holds, or after the time limit.
 @discardableResult
 func until(within seconds: Double = 10, _ holds: @Sendable () async -> Bool) async -> Bool {
     let deadline = ContinuousClock.now + .seconds(seconds)

@@ -6,9 +6,9 @@ import TillThreads
 
 @testable import StoreKit
 
-@Suite("StoreKit 1: what is delivered, to whom and when")
+@Suite("StoreKit 1: deliveries and their recipients")
 struct OriginalDeliveryTests {
-    @Test("Without an observer nothing is asked of the store, and payments wait for one")
+    @Test("Without an observer the store gets no request, and payments wait for an observer")
     func unobserved() async throws {
         let world = try await StoreKitWorld()
         let cable = StoreKitCable()
@@ -29,7 +29,7 @@ struct OriginalDeliveryTests {
     }
 
     @Test(
-        "What is unfinished comes again at a relaunch, after a reinstallation and elsewhere, what is finished never"
+        "Unfinished transactions come again after a relaunch, a reinstallation and elsewhere; finished ones never"
     )
     func relaunch() async throws {
         let world = try await StoreKitWorld()
@@ -67,7 +67,7 @@ struct OriginalDeliveryTests {
         await world.remove()
     }
 
-    @Test("Who is attached when the first answer comes hears everything; who comes later hears changes only")
+    @Test("Observers attached before the first answer get everything; later ones get changes only")
     func later() async throws {
         let world = try await StoreKitWorld()
         await world.buyElsewhere("points60", account: "ann")
@@ -84,7 +84,7 @@ struct OriginalDeliveryTests {
     }
 
     @Test(
-        "An observer is not retained; one that comes after all were gone hears what is unfinished"
+        "An observer is not retained; one added after all others were gone gets the unfinished transactions"
     )
     func weakly() async throws {
         let world = try await StoreKitWorld()
@@ -122,7 +122,7 @@ struct OriginalDeliveryTests {
         await world.remove()
     }
 
-    @Test("T3: an approval after a relaunch is a purchase, and nothing before; a request that was declined never comes")
+    @Test("T3: An approval after a relaunch is a purchase, with nothing before it; a declined request never comes")
     func approvedLater() async throws {
         let world = try await StoreKitWorld()
         let first = try world.launch(sheet: .ask)
@@ -141,7 +141,7 @@ struct OriginalDeliveryTests {
         await world.remove()
     }
 
-    @Test("Two requests for the same product are one: approved, one is paid and the other is removed")
+    @Test("Two requests for the same product are one: after the approval one is paid and the other is removed")
     func merged() async throws {
         let world = try await StoreKitWorld()
         let device = try world.launch(sheet: .ask)
@@ -157,7 +157,7 @@ struct OriginalDeliveryTests {
     }
 
     @Test(
-        "T3: an interrupted payment fails, and what is paid later is a new transaction of the same product"
+        "T3: An interrupted payment fails, and the later payment is a new transaction of the same product"
     )
     func interrupted() async throws {
         let world = try await StoreKitWorld()
@@ -200,7 +200,7 @@ struct OriginalDeliveryTests {
         await world.remove()
     }
 
-    @Test("A refund is told after the receipt was renewed, once")
+    @Test("A refund is delivered once, after the receipt was renewed")
     func refunded() async throws {
         let world = try await StoreKitWorld()
         let device = try world.launch()
@@ -216,12 +216,12 @@ struct OriginalDeliveryTests {
         await world.remove()
     }
 
-    @Test("Another storefront of the account is told, and the queue knows it by then")
+    @Test("A changed storefront of the account is delivered, and the queue has it by then")
     func storefront() async throws {
         let world = try await StoreKitWorld()
         let device = try world.launch()
-        // Answered before anything else is asked: of two questions that the store hears in the other order, the later
-        // one brings the older news.
+        // Answered before any other request: if the store processes two requests in the other order, the later answer
+        // has the older state.
         _ = try await device.session.status()
         #expect(device.paymentQueue.storefront?.countryCode == "CHN")
         let listener = device.observed()
@@ -232,7 +232,7 @@ struct OriginalDeliveryTests {
         await world.remove()
     }
 
-    @Test("A storefront that changed after the app had read it and before anybody listened is told (regression)")
+    @Test("A storefront changed between the app's read and the first observer is delivered (regression)")
     func storefrontBeforeListening() async throws {
         let world = try await StoreKitWorld()
         let device = try world.launch()
@@ -245,14 +245,14 @@ struct OriginalDeliveryTests {
     }
 }
 
-/// A device that is kept as long as its listener is.
+/// A device that lives as long as its listener.
 struct ObservedDevice {
     let device: EmulatedDevice
     let listener: OriginalListener
 }
 
 extension OriginalListener {
-    /// What comes from now on is news: what the launch found was fetched.
+    /// Waits for the launch's fetch: later deliveries are changes.
     func isLaunched(on device: EmulatedDevice) async {
         let isFetched = Locked(false)
         await eventually("the first look") { device.paymentQueue.storefront != nil }

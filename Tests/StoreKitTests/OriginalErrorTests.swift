@@ -6,7 +6,7 @@ import TillHTTP
 
 @Suite("StoreKit 1: errors")
 struct OriginalErrorTests {
-    @Test("An SKError is what Swift and what Foundation take it for")
+    @Test("An SKError is bridged correctly to Swift and to Foundation")
     func bridging() throws {
         let error: any Error = SKError(.paymentCancelled)
         #expect((error as? SKError)?.code == .paymentCancelled)
@@ -27,7 +27,7 @@ struct OriginalErrorTests {
         #expect(told == SKError(.unknown, userInfo: [NSLocalizedDescriptionKey: "told"]))
     }
 
-    @Test("Every code of Apple's is there, and says something of its own number in both languages")
+    @Test("Every code of Apple's exists, with a sentence of its own in both languages")
     func codes() {
         let codes = (0...20).compactMap { SKError.Code(rawValue: $0) }
         #expect(codes.count == 21 && SKError.Code(rawValue: 21) == nil)
@@ -37,7 +37,7 @@ struct OriginalErrorTests {
         }
     }
 
-    /// What happened on the wire, and the code an app sees in NSURLErrorDomain (facts/storekit-client A7).
+    /// Network failures, and the code an app sees in NSURLErrorDomain (facts/storekit-client).
     static let faults: [(HTTPFault.Kind, Int)] = [
         (.timedOut, -1001), (.cannotResolve, -1003), (.cannotConnect, -1004), (.connectionLost, -1005),
         (.other, -1009), (.tls, -1200),
@@ -51,7 +51,7 @@ struct OriginalErrorTests {
         #expect(StoreFault.unreadable(status: 502).error is URLError)
     }
 
-    /// Refusals of the store by their codes, and SKError's.
+    /// Refusals of the store by code, and SKError's codes.
     static let refusals: [(String, Int, SKError.Code)] = [
         ("payment_not_allowed", 409, .paymentNotAllowed), ("account_deleted", 409, .clientInvalid),
         ("unknown_device", 404, .clientInvalid), ("device_of_another_account", 409, .clientInvalid),

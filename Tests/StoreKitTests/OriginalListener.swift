@@ -4,20 +4,20 @@ import TillThreads
 
 @testable import StoreKit
 
-/// An observer that writes down what it is told, a line a callback.
+/// An observer that records its callbacks, one line each.
 final class OriginalListener: NSObject, SKPaymentTransactionObserver, @unchecked Sendable {
     // Everything that changes is behind the locks of `Locked`.
     private let heard = Locked<[String]>([])
     private let told = Locked<[SKPaymentTransaction]>([])
     private let errors = Locked<[any Error]>([])
-    /// What it says to promoted payments.
+    /// Its answer to promoted payments.
     let promoted = Locked<Bool>(false)
     private let offered = Locked<[SKPayment]>([])
-    /// Called in the middle of a callback.
+    /// Called during a callback.
     let onUpdate = Locked<(@Sendable (SKPaymentQueue, [SKPaymentTransaction]) -> Void)?>(nil)
 
     var lines: [String] { heard.withLock { $0 } }
-    /// Of all callbacks, one after the other.
+    /// The transactions of all callbacks, in order.
     var transactions: [SKPaymentTransaction] { told.withLock { $0 } }
     var restoreErrors: [any Error] { errors.withLock { $0 } }
     var offers: [SKPayment] { offered.withLock { $0 } }
@@ -74,7 +74,7 @@ final class OriginalListener: NSObject, SKPaymentTransactionObserver, @unchecked
     }
 }
 
-/// A delegate that answers as it is told.
+/// A delegate with configurable answers.
 final class OriginalDelegate: NSObject, SKPaymentQueueDelegate, @unchecked Sendable {
     // Everything that changes is behind the locks of `Locked`.
     let goesOn = Locked(true)
@@ -97,7 +97,7 @@ final class OriginalDelegate: NSObject, SKPaymentQueueDelegate, @unchecked Senda
     }
 }
 
-/// A delegate and an observer that leave out all that is optional.
+/// A delegate and an observer without the optional methods.
 final class SilentListener: NSObject, SKPaymentTransactionObserver, SKPaymentQueueDelegate, @unchecked Sendable {
     // Everything that changes is behind the lock of `Locked`.
     private let heard = Locked<[String]>([])
@@ -109,7 +109,7 @@ final class SilentListener: NSObject, SKPaymentTransactionObserver, SKPaymentQue
 }
 
 extension EmulatedDevice {
-    /// The observer is attached as an app does at its start.
+    /// Attaches the observer as an app does at its start.
     func observed() -> OriginalListener {
         let listener = OriginalListener()
         paymentQueue.add(listener)
@@ -127,7 +127,7 @@ extension EmulatedDevice {
 extension OriginalListener {
     func hears(_ expected: [String], sourceLocation: SourceLocation = #_sourceLocation) async {
         for _ in 0..<1_000 where lines.count < expected.count { try? await Task.sleep(for: .milliseconds(5)) }
-        // Once more than expected is wrong as well, and takes a moment to come: some looks at the store.
+        // A surplus line is wrong as well, and takes a moment: a few reads of the store.
         try? await Task.sleep(for: .milliseconds(60))
         #expect(lines == expected, sourceLocation: sourceLocation)
     }

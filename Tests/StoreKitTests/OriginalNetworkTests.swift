@@ -8,7 +8,7 @@ import TillThreads
 
 @Suite("StoreKit 1: the network")
 struct OriginalNetworkTests {
-    @Test("Network down at launch: what is unfinished is delivered when it returns")
+    @Test("Without a network at launch, unfinished transactions are delivered when it returns")
     func launch() async throws {
         let world = try await StoreKitWorld()
         await world.buyElsewhere("points60", account: "ann")
@@ -25,7 +25,7 @@ struct OriginalNetworkTests {
         await world.remove()
     }
 
-    @Test("The queue is asked for again when only that question was lost")
+    @Test("The queue is requested again if only that request was lost")
     func unfinished() async throws {
         let world = try await StoreKitWorld()
         await world.buyElsewhere("points60", account: "ann")
@@ -37,7 +37,7 @@ struct OriginalNetworkTests {
         await world.remove()
     }
 
-    @Test("a payment whose answer is lost fails in the app, and arrives by itself soon after, exactly once")
+    @Test("A payment whose answer is lost fails in the app, and arrives soon after, exactly once")
     func lostAnswer() async throws {
         let world = try await StoreKitWorld()
         let cable = StoreKitCable()
@@ -57,7 +57,7 @@ struct OriginalNetworkTests {
         await world.remove()
     }
 
-    @Test("A lost answer before the first look at the store is delivered once as well")
+    @Test("An answer lost before the first read of the store is delivered once as well")
     func lostAtLaunch() async throws {
         let world = try await StoreKitWorld()
         let cable = StoreKitCable()
@@ -76,7 +76,7 @@ struct OriginalNetworkTests {
         await world.remove()
     }
 
-    @Test("A transaction that is finished without a network leaves when the store has heard of it")
+    @Test("A transaction finished without a network leaves the queue once the store has received it")
     func finishing() async throws {
         let world = try await StoreKitWorld()
         let cable = StoreKitCable()
@@ -94,7 +94,7 @@ struct OriginalNetworkTests {
         await world.remove()
     }
 
-    @Test("Restoring without a network says so")
+    @Test("Restoring without a network reports the failure")
     func restoring() async throws {
         let world = try await StoreKitWorld()
         let cable = StoreKitCable()
@@ -107,7 +107,7 @@ struct OriginalNetworkTests {
         await world.remove()
     }
 
-    @Test("A queue that nobody holds any more stops asking the store")
+    @Test("A released queue stops its requests to the store")
     func gone() async throws {
         let world = try await StoreKitWorld()
         let cable = StoreKitCable()

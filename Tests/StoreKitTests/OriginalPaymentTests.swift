@@ -7,9 +7,9 @@ import TillHTTP
 
 @testable import StoreKit
 
-@Suite("StoreKit 1: paying")
+@Suite("StoreKit 1: payments")
 struct OriginalPaymentTests {
-    /// How a customer ends a payment sheet, and what the app's observer hears.
+    /// The ends of a payment sheet, and the callbacks of the app's observer.
     static let sheets: [(answer: PaymentSheet.Answer, heard: [String])] = [
         (.pay, ["points60 purchasing", "points60 purchased"]),
         (.cancel, ["points60 purchasing", "points60 failed 2"]),
@@ -18,7 +18,7 @@ struct OriginalPaymentTests {
         (.interrupt, ["points60 purchasing", "points60 failed 2"]),
     ]
 
-    @Test("Each end of a payment sheet is one callback after the one that says it began", arguments: sheets.indices)
+    @Test("Each end of a payment sheet is one callback, after the callback for its start", arguments: sheets.indices)
     func sheet(_ index: Int) async throws {
         let (answer, heard) = Self.sheets[index]
         let world = try await StoreKitWorld()
@@ -56,7 +56,7 @@ struct OriginalPaymentTests {
         await world.remove()
     }
 
-    @Test("A failed transaction stays until it is finished; one under way or deferred can't be")
+    @Test("A failed transaction stays until it is finished; a purchasing or deferred one can't be finished")
     func failed() async throws {
         let world = try await StoreKitWorld()
         let device = try world.launch(sheet: .cancel)
@@ -76,7 +76,7 @@ struct OriginalPaymentTests {
         await world.remove()
     }
 
-    @Test("What the store or StoreKit refuses is a failed transaction with Apple's code, and nothing is charged")
+    @Test("A refusal of the store or of StoreKit is a failed transaction with Apple's code, and nothing is charged")
     func refused() async throws {
         let world = try await StoreKitWorld()
         let device = try world.launch()
@@ -143,7 +143,7 @@ struct OriginalPaymentTests {
         await world.remove()
     }
 
-    @Test("Payments that two tasks add at once are all paid, each with its own sequence of callbacks")
+    @Test("Payments added concurrently by two tasks are all paid, each with its own sequence of callbacks")
     func atOnce() async throws {
         let world = try await StoreKitWorld()
         let device = try world.launch()

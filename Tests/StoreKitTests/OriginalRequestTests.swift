@@ -6,7 +6,7 @@ import TillThreads
 
 @testable import StoreKit
 
-/// A delegate of requests that writes down what it is told.
+/// A delegate of requests that records its callbacks.
 private final class RequestListener: NSObject, SKProductsRequestDelegate, @unchecked Sendable {
     // Everything that changes is behind the locks of `Locked`.
     private let heard = Locked<[String]>([])
@@ -42,7 +42,7 @@ struct OriginalRequestTests {
         return try #require(listener.response)
     }
 
-    @Test("Products come with prices in the storefront's currency, and ids that are not on sale apart")
+    @Test("Products have prices in the storefront's currency, and ids that are not on sale are listed separately")
     func found() async throws {
         let world = try await StoreKitWorld()
         let device = try world.launch()
@@ -97,7 +97,7 @@ struct OriginalRequestTests {
     }
 
     @Test(
-        "P10: restored are subscriptions and non-consumables, with ids of their own and their originals"
+        "P10: Restored are subscriptions and non-consumables, with ids of their own and their originals"
     )
     func restored() async throws {
         let world = try await StoreKitWorld()
@@ -129,7 +129,7 @@ struct OriginalRequestTests {
     }
 
     @Test(
-        "A promoted payment that an observer wants is added; one it does not want is left to the app",
+        "A promoted payment that an observer accepts is added; a declined one is left to the app",
         arguments: [true, false])
     func promoted(isWanted: Bool) async throws {
         let world = try await StoreKitWorld()
@@ -152,7 +152,7 @@ struct OriginalRequestTests {
         await world.remove()
     }
 
-    @Test("An observer without an answer leaves a promoted payment where it is")
+    @Test("An observer without an answer leaves a promoted payment in the store")
     func unanswered() async throws {
         let world = try await StoreKitWorld()
         let cable = StoreKitCable()
@@ -171,13 +171,13 @@ struct OriginalRequestTests {
         await world.remove()
     }
 
-    /// The delegate's answer, how long it takes, and how the payment ends.
+    /// The delegate's answer, the time it takes, and the payment's result.
     static let answers: [(goesOn: Bool, delay: TimeInterval, heard: String)] = [
         (true, 0, "points60 purchased"), (false, 0, "points60 failed 5"), (true, 1.3, "points60 failed 5"),
     ]
 
     @Test(
-        "A storefront that changed since the product was shown is the delegate's to accept, within a second",
+        "The delegate decides within a second whether to accept a storefront changed since the product was shown",
         arguments: answers.indices)
     func storefront(_ index: Int) async throws {
         let answer = Self.answers[index]
@@ -192,7 +192,7 @@ struct OriginalRequestTests {
         device.paymentQueue.add(SKPayment(product: product))
         await world.ask(.put, "/emulator/accounts/ann", ["storefront": "USA"])
         device.paymentQueue.add(listener)
-        // The queue tells of the storefront too, before the payment or after it.
+        // The queue delivers the storefront too, before the payment or after it.
         await eventually("an end") { listener.lines.count == 3 }
         #expect(listener.lines.contains("storefront USA"))
         #expect(listener.lines.filter { $0 != "storefront USA" } == ["points60 purchasing", answer.heard])
@@ -200,7 +200,7 @@ struct OriginalRequestTests {
         await world.remove()
     }
 
-    @Test("Consent to a higher price is shown when the delegate says so, or when the app asks for it")
+    @Test("Consent to a price increase is shown when the delegate allows it, or when the app requests it")
     func consent() async throws {
         let world = try await StoreKitWorld()
         let device = try world.launch()
@@ -225,7 +225,7 @@ struct OriginalRequestTests {
         await world.remove()
     }
 
-    @Test("What the app promotes is kept on the device")
+    @Test("The app's promotions are kept on the device")
     func promotions() async throws {
         let world = try await StoreKitWorld()
         let device = try world.launch()

@@ -10,10 +10,10 @@ import TillThreads
 
 @testable import StoreKit
 
-/// An emulated App Store in process with a clock that a test moves, and phones that ask it.
+/// An emulated App Store in process with a clock that a test advances, and phones that use it.
 final class StoreKitWorld: Sendable {
     static let bundleID = "com.example.learnpoints"
-    /// RSA keys take long to make, so all worlds of one run share them.
+    /// RSA keys are slow to generate, so all worlds of a run share them.
     private static let keys: [String: String] = Dictionary(
         uniqueKeysWithValues: ["receiptIntermediate", "receiptSigner"].compactMap { name in
             (try? PrivateKey.generate(.rsa2048).pem()).map { (name, $0) }
@@ -43,7 +43,7 @@ final class StoreKitWorld: Sendable {
 
     var now: Instant { time.withLock { $0 } }
 
-    /// Moves the clock, and lets happen what falls due.
+    /// Advances the clock, with everything that falls due.
     func advance(_ span: String) async {
         await ask(.post, "/emulator/clock", ["advance": .string(span)])
     }
@@ -64,7 +64,7 @@ final class StoreKitWorld: Sendable {
 
     func id(_ product: String) -> String { "\(Self.bundleID).\(product)" }
 
-    /// Somebody buys on another device, which is not one of these.
+    /// A purchase on a device outside of this test.
     @discardableResult
     func buyElsewhere(
         _ product: String, account: String, _ more: [String: JSONValue] = [:]
@@ -77,7 +77,7 @@ final class StoreKitWorld: Sendable {
         return await ask(.post, "/emulator/purchases", .object(body))["transactionId"]?.string ?? ""
     }
 
-    /// The transactions of an account that are in the queue.
+    /// The unfinished transactions of an account.
     func unfinished(_ account: String) async -> [String] {
         let answer = await ask(
             .get, "/emulator/transactions", query: [("account", account), ("unfinished", "true"), ("limit", "100")])
@@ -91,7 +91,7 @@ final class StoreKitWorld: Sendable {
     }
 }
 
-/// The way from one phone to the store: it can be cut, before the store hears of a request or after.
+/// The connection from one phone to the store: it can be cut before a request arrives or before its answer returns.
 final class StoreKitCable: Sendable {
     enum Fate: Sendable { case passes, losesRequest, losesAnswer }
 
@@ -101,7 +101,7 @@ final class StoreKitCable: Sendable {
     func set(_ rule: @escaping @Sendable (HTTPRequest) -> Fate) { fate.withLock { $0 = rule } }
     func cut() { set { _ in .losesRequest } }
     func mend() { set { _ in .passes } }
-    /// The next answer of this path is lost; everything after it arrives.
+    /// Loses the next answer of this path; all later ones arrive.
     func loseOneAnswer(of path: String) {
         let isLost = Locked(false)
         set { request in
@@ -130,7 +130,7 @@ final class StoreKitCable: Sendable {
 }
 
 extension StoreKitWorld {
-    /// A run of the app on a phone. The same number and place again is a relaunch; another place is a reinstallation.
+    /// A run of the app on a phone. The same number and place is a relaunch; another place is a reinstallation.
     func launch(
         _ number: Int = 1, of account: String? = "ann", place: String = "app", cable: StoreKitCable = StoreKitCable(),
         sheet: PaymentSheet.Answer? = nil
@@ -143,7 +143,7 @@ extension StoreKitWorld {
 }
 
 extension StoreEffects {
-    /// Looks a hundred times a second, and calls observers in place.
+    /// Polls a hundred times a second, and calls observers synchronously.
     static func quick(_ sheet: PaymentSheet.Answer? = nil) -> StoreEffects {
         var effects = StoreEffects(
             pause: { milliseconds in try? await Task.sleep(for: .milliseconds(milliseconds)) },
@@ -154,7 +154,7 @@ extension StoreEffects {
     }
 }
 
-/// Waits for something to become true; 10 seconds at most.
+/// Waits up to 10 seconds for a condition.
 @discardableResult
 func eventually(
     _ what: String, sourceLocation: SourceLocation = #_sourceLocation, _ condition: @Sendable () async -> Bool

@@ -4,14 +4,14 @@ import TillAppStore
 
 @testable import StoreKit
 
-@Suite("What a subscription says of itself: its group, period and offers")
+@Suite("A subscription's group, period and offers")
 struct SubscriptionOfferTests {
     private static func line(_ offer: Product.SubscriptionOffer) -> String {
         let period = "\(offer.periodCount) x \(offer.period.value) \(offer.period.unit)"
         return "\(offer.id ?? "-") \(offer.type.rawValue) \(offer.paymentMode.rawValue) \(offer.price) \(period)"
     }
 
-    @Test("The yearly membership is the higher one of its group, and has an offer of each kind that a phone sees")
+    @Test("The yearly membership is the higher one of its group, and has an offer of each kind visible to a phone")
     func sample() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -33,7 +33,7 @@ struct SubscriptionOfferTests {
     }
 
     @Test(
-        "Offers are told as they were set up",
+        "Offers are returned as they were configured",
         arguments: [
             ("PAY_AS_YOU_GO", "P1M", 3, "PayAsYouGo 6 3 x 1 month"),
             ("PAY_UP_FRONT", "P3M", 1, "PayUpFront 6 1 x 3 month"),
@@ -50,7 +50,7 @@ struct SubscriptionOfferTests {
         #expect(offer.displayPrice == "¥6.00")
     }
 
-    @Test("A kind or a discount that nobody knows is no offer")
+    @Test("An unknown kind or discount is no offer")
     func unknown() {
         let style = Decimal.FormatStyle.Currency(code: "CNY", locale: Locale(identifier: "zh_CN"))
         for (kind, discount) in [("gift", "FREE_TRIAL"), ("promotional", "HALF")] {
@@ -60,7 +60,7 @@ struct SubscriptionOfferTests {
     }
 
     @Test(
-        "Periods are read from ISO 8601, and from nothing else",
+        "Periods are read from ISO 8601 only",
         arguments: [
             ("P3D", Product.SubscriptionPeriod.everyThreeDays), ("P1W", .weekly), ("P2W", .everyTwoWeeks),
             ("P1M", .monthly), ("P2M", .everyTwoMonths), ("P3M", .everyThreeMonths), ("P6M", .everySixMonths),
@@ -72,7 +72,7 @@ struct SubscriptionOfferTests {
         #expect(Product.SubscriptionPeriod(iso8601: text) == period)
     }
 
-    @Test("A period of the calendar begins and ends on the same day of the month, as far as there is one")
+    @Test("A calendar period starts and ends on the same day of the month, if the month has it")
     func range() throws {
         let january = try #require(Date(rfc3339: "2026-01-31T12:00:00Z"))
         for (period, end) in [

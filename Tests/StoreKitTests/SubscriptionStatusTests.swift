@@ -4,7 +4,7 @@ import TillJSON
 
 @testable import StoreKit
 
-@Suite("The status of a subscription (facts/storekit-client B4)")
+@Suite("The status of a subscription (facts/storekit-client)")
 struct SubscriptionStatusTests {
     private static let group = "21000001"
 
@@ -24,7 +24,7 @@ struct SubscriptionStatusTests {
         try await world.ask(.post, "/emulator/subscriptions/\(id)/\(verb)", body)
     }
 
-    @Test("Subscribed, in grace, in retry, recovered, expired, revoked: each with what was signed for this phone")
+    @Test("Subscribed, in grace, in retry, recovered, expired and revoked each have payloads signed for this phone")
     func life() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -70,7 +70,7 @@ struct SubscriptionStatusTests {
         }
     }
 
-    @Test("A charge that is never made good ends as a billing error")
+    @Test("A charge that is never recovered ends as a billing error")
     func billingError() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -88,7 +88,7 @@ struct SubscriptionStatusTests {
         }
     }
 
-    @Test("A family's subscription stands beside the own one, which comes first")
+    @Test("A shared subscription is listed after the account's own")
     func family() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone(1, of: "kid")
@@ -104,7 +104,7 @@ struct SubscriptionStatusTests {
         }
     }
 
-    @Test("A status is found by any transaction of its subscription; nothing is found by another's")
+    @Test("A status is found by any transaction of its subscription, and by no other's")
     func byTransaction() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -128,7 +128,7 @@ struct SubscriptionStatusTests {
         }
     }
 
-    @Test("The introductory offer is for who never subscribed; a stranger's subscription takes it from nobody")
+    @Test("The introductory offer is for customers who never subscribed, independent of other customers")
     func introductory() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -146,7 +146,7 @@ struct SubscriptionStatusTests {
         }
     }
 
-    @Test("An increase of the price is pending until the customer agrees; who does not is told so at the end")
+    @Test("A price increase is pending until the customer consents; without consent the expiration reason names it")
     func priceIncrease() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -167,7 +167,7 @@ struct SubscriptionStatusTests {
         }
     }
 
-    @Test("`all` has the groups that the customer ever had something in, and ends")
+    @Test("`all` has the groups in which the customer ever subscribed, and ends")
     func all() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -186,7 +186,7 @@ struct SubscriptionStatusTests {
         }
     }
 
-    @Test("Without the store a status is a network error, and nobody is promised an introductory offer")
+    @Test("Without the store a status is a network error, and introductory eligibility is false")
     func offline() async throws {
         try await ModernWorld.with { world in
             let line = Line()

@@ -4,11 +4,11 @@ import TillJSON
 
 @testable import StoreKit
 
-@Suite("Changes of subscriptions while an app runs (facts/storekit-client B4 `Status.updates`)")
+@Suite("Changes of subscriptions while an app runs (facts/storekit-client `Status.updates`)")
 struct SubscriptionUpdateTests {
     typealias Status = Product.SubscriptionInfo.Status
 
-    /// Who listens has looked at the store before anything happens that is to be heard of.
+    /// Starts listeners and waits until they have read the store's current state.
     private func listen(_ phone: EmulatedDevice, _ line: Line, listeners: Int = 1) async throws -> [Ear<Status>] {
         let ears = (0..<listeners).map { _ in Ear(on: phone) { Status.updates } }
         try #require(await until { line.count("subscription-statuses") >= listeners })
@@ -20,7 +20,7 @@ struct SubscriptionUpdateTests {
         try await world.ask(.post, "/emulator/subscriptions/\(id)/\(verb)", body)
     }
 
-    @Test("Each change is told once to everybody who listens: a preference, a price, a renewal, an end")
+    @Test("Each change is delivered once to every listener: a preference, a price, a renewal, an end")
     func changes() async throws {
         try await ModernWorld.with { world in
             let line = Line()
@@ -61,7 +61,7 @@ struct SubscriptionUpdateTests {
         }
     }
 
-    @Test("An own purchase is told; another customer's, another app's and one-time purchases are not")
+    @Test("The account's own purchase is delivered; other customers', other apps' and one-time purchases are not")
     func whose() async throws {
         try await ModernWorld.with { world in
             let line = Line()
@@ -77,7 +77,7 @@ struct SubscriptionUpdateTests {
         }
     }
 
-    @Test("What changed while the network was away is told when it is back; a relaunch hears of nothing old")
+    @Test("A change during a network loss is delivered afterwards; a relaunch delivers nothing old")
     func away() async throws {
         try await ModernWorld.with { world in
             let line = Line()
@@ -99,7 +99,7 @@ struct SubscriptionUpdateTests {
         }
     }
 
-    @Test("Who no longer listens asks the store nothing more")
+    @Test("A cancelled listener sends no more requests to the store")
     func cancelled() async throws {
         try await ModernWorld.with { world in
             let line = Line()
@@ -110,7 +110,7 @@ struct SubscriptionUpdateTests {
             let before = line.count("news")
             #expect(await until { line.count("news") > before + 2 }, "one still listens")
             await ears[1].end()
-            // What is under way may still come back.
+            // A request under way may still return.
             try await Task.sleep(for: .milliseconds(60))
             let after = line.count("")
             try await Task.sleep(for: .milliseconds(100))

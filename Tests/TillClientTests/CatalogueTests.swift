@@ -6,7 +6,7 @@ import TillThreads
 
 @testable import TillClient
 
-@Suite("The shop's shelf")
+@Suite("The shop's product list")
 struct CatalogueTests {
     /// A server, a store and a file, each of which can fail.
     private final class Shop: Sendable {
@@ -71,7 +71,7 @@ struct CatalogueTests {
         }
     }
 
-    @Test("G2: names and prices of the last launch stand greyed until the store has answered")
+    @Test("G2: names and prices of the last launch are greyed until the store has answered")
     func greyed() async throws {
         let shop = Shop()
         let empty = await shop.catalogue().kept()
@@ -92,7 +92,7 @@ struct CatalogueTests {
         #expect(shop.state.now.tagsAsked == [nil, "\"v1\""])
     }
 
-    @Test("P1: offline without anything kept, the list is unavailable for now, and the store is not asked")
+    @Test("P1: offline without a cached list, the list is unavailable for now, and the store gets no request")
     func offline() async {
         let shop = Shop()
         shop.state.withLock { $0.serverFault = TransportFault(.offline) }
@@ -109,7 +109,7 @@ struct CatalogueTests {
         shop.state.withLock { $0.serverFault = TransportFault(.timedOut) }
         let shelf = await shop.catalogue().shelf()
         #expect(shelf.items.count == 2 && shelf.items.allSatisfy(\.canBuy) && shelf.problem == nil)
-        // An answer of somebody else is none.
+        // An answer of another server is ignored.
         shop.state.withLock {
             $0.serverFault = nil
             $0.etag = "\"v2\""
@@ -118,7 +118,7 @@ struct CatalogueTests {
         #expect(await shop.catalogue().shelf().items.count == 2)
     }
 
-    @Test("Without the store nothing can be bought; what it never named has the server's name and no price")
+    @Test("Without the store no purchase is possible; a product it never listed has the server's name and no price")
     func withoutStore() async {
         let shop = Shop()
         shop.state.withLock { $0.storeProblem = .network(.offline) }
@@ -128,7 +128,7 @@ struct CatalogueTests {
         #expect(shelf.items.map(\.kind) == [.consumable, .nonConsumable] && shelf.isFromCache && shelf.missing.isEmpty)
     }
 
-    @Test("C4, L4: a page shows the subset it asks for, in its order; what the store doesn't sell is named as missing")
+    @Test("C4, L4: a page shows its subset in its order; a product that the store does not sell is listed as missing")
     func subsets() async {
         let shop = Shop()
         shop.state.withLock { $0.sold = ["points.60"] }
@@ -142,7 +142,7 @@ struct CatalogueTests {
         #expect(await catalogue.kept(["pro", "points.60"]).items.map(\.id) == ["pro", "points.60"])
     }
 
-    @Test("L4: what is bought is the product that was asked for, and never another one")
+    @Test("L4: the bought product is the requested one, and never another")
     func listing() async throws {
         let shop = Shop()
         let catalogue = shop.catalogue()
@@ -159,12 +159,12 @@ struct CatalogueTests {
         await #expect(throws: StoreError.store(.clientInvalid)) {
             try await catalogue.listing(of: ProductID("points.60"))
         }
-        // In another storefront everything is asked anew.
+        // In another storefront everything is requested again.
         await catalogue.storefrontChanged()
         await #expect(throws: StoreError.self) { try await catalogue.listing(of: ProductID("pro")) }
     }
 
-    @Test("L4: a store that answers with another product has not answered")
+    @Test("L4: an answer of the store with another product counts as no answer")
     func wrongAnswer() async {
         let shop = Shop()
         let other = StoreListing(
@@ -184,7 +184,7 @@ struct CatalogueTests {
         #expect(shelf.items.isEmpty && shelf.problem == .productUnavailable && shelf.missing == ["points.60", "pro"])
     }
 
-    @Test("G3: what is being bought can't be bought again")
+    @Test("G3: a product being bought can't be bought again")
     func purchasing() async {
         let shop = Shop()
         let shelf = await shop.catalogue().shelf(purchasing: [ProductID("pro")])
@@ -192,7 +192,7 @@ struct CatalogueTests {
         #expect(shelf["points.60"]?.canBuy == true)
     }
 
-    @Test("A page of some products makes the others' names not forgotten, and what is unchanged is not written")
+    @Test("A page of some products keeps the others' cached names, and unchanged data is not written")
     func keepsTheOthers() async {
         let shop = Shop()
         let catalogue = shop.catalogue()
@@ -204,7 +204,7 @@ struct CatalogueTests {
         #expect(await shop.catalogue().kept().items.map(\.name) == ["Store's points.60", "Store's pro"])
     }
 
-    @Test("A damaged file, one of another version or server, and a huge one are no file: never a crash")
+    @Test("A damaged, foreign or huge file, or one of another version, is ignored: never a crash")
     func damage() async throws {
         let shop = Shop()
         _ = await shop.catalogue().shelf()
@@ -229,7 +229,7 @@ struct CatalogueTests {
         #expect(await shop.catalogue().shelf().items.count == 2)
     }
 
-    @Test("A catalogue out of bounds is cut, and what a later server knows takes nothing from the rest")
+    @Test("A catalogue beyond the limits is cut, and members of a later server do not affect the rest")
     func hostile() async {
         let shop = Shop()
         let many = (0..<3_000).map { Shop.product("p.\($0)") }.joined(separator: ",")
@@ -248,7 +248,7 @@ struct CatalogueTests {
         #expect(shop.state.now.tagsAsked == [nil])
     }
 
-    @Test("The file on a real disk is there after a relaunch; where it can't be, the shop works all the same")
+    @Test("The file on a real disk is there after a relaunch; without a writable disk the shop still works")
     func onDisk() async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("till-shelf-\(UUID())")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

@@ -20,7 +20,7 @@ struct FileDiskTests {
         try await body(directory)
     }
 
-    @Test("What was written is there after a relaunch, and so is what was written anew")
+    @Test("Written data is there after a relaunch, and so is a rewritten file")
     func relaunch() async throws {
         try await inDirectory { directory in
             let path = directory + "/orders.journal"
@@ -41,7 +41,7 @@ struct FileDiskTests {
         }
     }
 
-    @Test("A torn tail is cut off on the disk itself, and the file as it was is kept beside")
+    @Test("A torn tail is cut off on the disk itself, and the original file is kept beside it")
     func tornTail() async throws {
         try await inDirectory { directory in
             let path = directory + "/orders.journal"
@@ -58,7 +58,7 @@ struct FileDiskTests {
         }
     }
 
-    @Test("Two instances of an app can't open one journal; when the first is gone, the second can")
+    @Test("Two instances of an app can't open one journal; after the first has ended, the second can")
     func twoInstances() async throws {
         try await inDirectory { directory in
             let path = directory + "/orders.journal"
@@ -70,7 +70,7 @@ struct FileDiskTests {
         }
     }
 
-    @Test("A directory that can't be made is a fault with a sentence, not a crash")
+    @Test("A directory that can't be created is an error with a sentence, not a crash")
     func noDirectory() throws {
         #expect { try Disk.file(at: "/proc/no-such-place/orders.journal") } throws: { error in
             guard let fault = error as? DiskFault else { return false }

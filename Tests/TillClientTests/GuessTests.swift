@@ -4,22 +4,22 @@ import TillBilling
 
 @testable import TillClient
 
-@Suite("What the store sold without a token, and only fits an order")
+@Suite("Sales without a token that match an order only by guess")
 struct GuessTests {
-    /// What the server says of a payment that is not this order's: it can't be proved any more, or is nobody's yet.
+    /// The server's answers about a payment of another order: it can no longer be proved, or has no owner yet.
     private static let ofStrangers: [TransportResponse] = [
         PretendWorld.problem(.transactionNotInReceipt, 422),
         PretendWorld.json(202, SubmitProofReply(outcome: .quarantined, transactionId: "31", finish: false)),
     ]
 
     @Test(
-        "An order that another payment completed than the one taken for its own waits for nothing (U1, regression)",
+        "An order completed by another payment than the one assumed for it waits for nothing (U1, regression)",
         arguments: ofStrangers)
     func takenForAnothers(_ answer: TransportResponse) async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
-        // Another device of the same store account paid for it, without a token, and finished it since.
+        // Another device of the same store account paid for it, without a token, and has finished it since.
         let stranger = QueuedTransaction(
             id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
             purchasedAt: world.state.now.now, proof: .receipt([1]))
@@ -44,13 +44,13 @@ struct GuessTests {
             #expect(await journal.ongoing().isEmpty)
             #expect(await journal.entry(of: stranger.id) == nil)
         }
-        // Nothing was finished that nobody confirmed, and what the store still shows has an order of its own.
+        // No unconfirmed transaction was finished, and one still in the store's queue gets an order of its own.
         #expect(world.state.now.finished.isEmpty)
         _ = await app.submit(stranger)
         #expect(await app.journal.entry(of: stranger.id)?.id != entry.id)
     }
 
-    @Test("Another's payment that only fitted an order leaves it where it stood (U1, P8, regression)")
+    @Test("Another customer's payment that only matched an order leaves the order unchanged (U1, P8, regression)")
     func guessedWrong() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -63,7 +63,7 @@ struct GuessTests {
         guard case .willArrive = await app.submit(stranger) else { throw Unexpected("an end") }
         #expect(await app.journal[entry.id]?.status == .ongoing)
 
-        // Its buyer has brought it home; to others the server does not say whose it is.
+        // Its buyer has submitted it; the server does not tell others who owns it.
         let reply = SubmitProofReply(outcome: .alreadyGranted, transactionId: "31", finish: true)
         world.state.withLock { $0.answers = [.success(PretendWorld.json(200, reply))] }
         let relaunched = try PretendApp(world)
@@ -73,14 +73,14 @@ struct GuessTests {
             #expect(await journal[entry.id]?.transactionID == nil)
             #expect(await journal.entry(of: stranger.id) == nil)
         }
-        // Approved in the end, the order gets its own payment.
+        // Approved at last, the order gets its own payment.
         guard case .completed = await relaunched.submit(world.pay(entry, id: "32")) else { throw Unexpected("lost") }
         #expect(await relaunched.journal[entry.id]?.transactionID == TransactionID("32"))
         #expect(world.state.now.grants == [TransactionID("32"): UserID("ann")])
     }
 
     @Test(
-        "What only fitted an order, and was finished for another before it could be proved, is let go (U1, regression)",
+        "A guessed payment that was finished for another order before its proof is released (U1, regression)",
         arguments: [[UInt8](), [1]])
     func finishedForAnother(_ receipt: [UInt8]) async throws {
         let world = PretendWorld()
@@ -110,7 +110,7 @@ struct GuessTests {
         #expect(world.state.now.finished.isEmpty)
     }
 
-    @Test("What was paid here and went to somebody else on this Apple Account is told to its buyer (U1, regression)")
+    @Test("The buyer is told if their payment was granted to another customer of this Apple Account (U1, regression)")
     func paidHereSettledElsewhere() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -128,7 +128,7 @@ struct GuessTests {
                 .success(PretendWorld.json(200, OrderReply(order, metadata: nil, history: []))),
             ]
         }
-        // The store answered the tap with it; its queue shows it no more, and the receipt never did.
+        // The store answered the purchase with it; its queue no longer shows it, and the receipt never did.
         let first = answers(.prepared, paidBy: nil)
         world.state.withLock { $0.answers = first }
         guard case .willArrive = await app.submit(paid, paying: entry.id) else { throw Unexpected("an end") }
@@ -142,7 +142,7 @@ struct GuessTests {
         #expect(OrderSummary(told).note == Trouble.settledElsewhere.sentence)
         #expect(!RetrySchedule().isDue(told, now: world.state.now.now, on: .timer))
 
-        // Support found it: the next launch hears so.
+        // Support corrected it, and the next launch gets the result.
         let found = answers(.completed, paidBy: TransactionID("31"))
         world.state.withLock { $0.answers = found }
         _ = await app.retry.resubmit(on: .launch)
@@ -150,7 +150,7 @@ struct GuessTests {
     }
 
     @Test(
-        "Refunded before it came: the order that the server names is refunded, any other stands where it stood (U5, U1)"
+        "Refunded before it arrived: the order named by the server is refunded, any other is unchanged (U5, U1)"
     )
     func refundedUnseen() async throws {
         for isNamed in [true, false] {

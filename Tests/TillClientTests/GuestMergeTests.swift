@@ -7,7 +7,7 @@ import TillThreads
 
 @Suite("A guest signs in")
 struct GuestMergeTests {
-    /// A guest has bought here, and goes on as somebody.
+    /// A guest has bought here and signs in.
     private func bought(_ world: PretendWorld) async throws -> (Store, guest: String) {
         let store = try await world.launch(nil)
         let guest = await store.guestID
@@ -20,7 +20,7 @@ struct GuestMergeTests {
         world.state.now.requests.filter { $0 == "POST /v1/users/ann/guests" }.count
     }
 
-    @Test("P12: what the guest bought is the account's, its orders are in the account's list, and it is asked once")
+    @Test("P12: a guest's purchases and orders become the account's, and the merge is requested once")
     func merged() async throws {
         let world = PretendWorld()
         let (store, guest) = try await bought(world)
@@ -30,7 +30,7 @@ struct GuestMergeTests {
         #expect(await store.orders().map(\.status) == [.completed])
         #expect(await store.signIn("ann", mergingGuest: { guest }, token: { "ann" }) == .nothing)
         #expect(merges(world) == 1)
-        // Somebody else without an account is another guest, also after the next launch.
+        // The next user without an account is another guest, also after the next launch.
         let next = await store.guestID
         #expect(next != guest)
         await world.end(store)
@@ -40,7 +40,7 @@ struct GuestMergeTests {
         await world.end(second)
     }
 
-    @Test("P12: a guest who bought nothing is not asked about, and nobody's token is made")
+    @Test("P12: a guest without purchases is not merged, and no guest token is created")
     func nothing() async throws {
         let world = PretendWorld()
         let store = try await world.launch(nil)
@@ -57,7 +57,7 @@ struct GuestMergeTests {
         await world.end(store)
     }
 
-    @Test("P12: what fails changes nothing on the device, and the next launch's sign-in brings it home")
+    @Test("P12: a failed merge changes nothing on the device, and succeeds at the next launch's sign-in")
     func retried() async throws {
         let world = PretendWorld()
         let (store, guest) = try await bought(world)
@@ -79,7 +79,7 @@ struct GuestMergeTests {
         await world.end(second)
     }
 
-    @Test("P12: a guest that went to another account is told so once, and the next guest is a new one")
+    @Test("P12: a guest merged into another account is reported once, and the next guest is a new one")
     func taken() async throws {
         let world = PretendWorld()
         let (store, guest) = try await bought(world)
@@ -93,7 +93,7 @@ struct GuestMergeTests {
     }
 
     @Test(
-        "P12: the account's disk is full: the merge stands at the server, and is asked again until it is written down")
+        "P12: with a full disk the merge holds at the server, and is requested again until the device has recorded it")
     func fullDisk() async throws {
         let world = PretendWorld()
         let (store, guest) = try await bought(world)

@@ -15,7 +15,7 @@ struct JournalDamageTests {
             at: noon.adding(seconds: Int64(number)))
     }
 
-    /// A file of five changes, with the length of the file after each.
+    /// A file of five changes, with the file's length after each.
     private func fiveChanges() async throws -> (bytes: [UInt8], ends: [Int]) {
         let file = PretendDisk()
         let journal = try OrderJournal(disk: file.disk)
@@ -27,7 +27,7 @@ struct JournalDamageTests {
         return (file.bytes, ends)
     }
 
-    @Test("L11: torn off at any byte, it opens with every whole change, and the next change is kept too")
+    @Test("L11: cut at any byte, it opens with every complete change, and accepts the next one")
     func tornAnywhere() async throws {
         let (bytes, ends) = try await fiveChanges()
         for length in 0...bytes.count {
@@ -47,7 +47,7 @@ struct JournalDamageTests {
         }
     }
 
-    @Test("L11: with any one byte gone bad, at most the change it is in is lost, and the rest is reported and kept")
+    @Test("L11: with any one byte damaged, at most its own change is lost, and the rest is reported and kept")
     func badAnywhere() async throws {
         let (bytes, ends) = try await fiveChanges()
         for position in bytes.indices {
@@ -68,7 +68,7 @@ struct JournalDamageTests {
         }
     }
 
-    @Test("A file that is something else altogether is set aside, and buying goes on")
+    @Test("A file that is no journal is set aside, and purchases continue")
     func noJournal() async throws {
         for bytes in [Array("hello".utf8), [UInt8](repeating: 0, count: 4_096), [UInt8](repeating: 0xF5, count: 999)] {
             let file = PretendDisk(bytes)
@@ -80,7 +80,7 @@ struct JournalDamageTests {
         }
     }
 
-    @Test("A journal of another version is refused with that version, and left as it is")
+    @Test("A journal of another version is refused with its version, and left unchanged")
     func otherVersion() throws {
         let start = Array("TillJrnl".utf8) + [2, 0, 0, 0]
         let sum = CRC32C.checksum(start)
@@ -90,7 +90,7 @@ struct JournalDamageTests {
         #expect(file.bytes == bytes)
     }
 
-    @Test("On a full disk a change is refused and nothing changes; with space again it is taken")
+    @Test("On a full disk a change is refused without effect; with free space it is accepted")
     func fullDisk() async throws {
         let file = PretendDisk()
         let journal = try OrderJournal(disk: file.disk)
@@ -106,7 +106,7 @@ struct JournalDamageTests {
         #expect(reopened.recovery.isClean)
     }
 
-    @Test("After a write that failed half-way, the next change writes the file anew")
+    @Test("After a failed partial write, the next change rewrites the file")
     func halfWritten() async throws {
         for count in [0, 1, 20, 40] {
             let file = PretendDisk()
@@ -121,7 +121,7 @@ struct JournalDamageTests {
         }
     }
 
-    @Test("The checksum is CRC-32C as RFC 3720 knows it")
+    @Test("The checksum is CRC-32C of RFC 3720")
     func checksum() {
         #expect(CRC32C.checksum([UInt8](repeating: 0, count: 32)) == 0x8A91_36AA)
         #expect(CRC32C.checksum([UInt8](repeating: 0xFF, count: 32)) == 0x62A8_AB43)

@@ -23,14 +23,14 @@ struct JournalSizeTests {
         try await journal.settle(id, as: .completed, at: at, reason: "granted")
     }
 
-    @Test("10,000 completed orders take less than 2.5 MiB, open in a moment, and a change is short")
+    @Test("10,000 completed orders take less than 2.5 MiB and open quickly, and a change is short")
     func tenThousand() async throws {
         let file = PretendDisk()
         let journal = try OrderJournal(disk: file.disk)
         for number in 0..<10_000 { try await buy(number, in: journal, proofLength: 100) }
         let size = file.bytes.count
         #expect(size < 5 << 19, "\(size) bytes")
-        // Rewriting costs no more than a small multiple of what was written anyway.
+        // Rewriting costs no more than a small multiple of the written data.
         #expect(file.state.now.bytesWritten < 200_000_000, "\(file.state.now.bytesWritten) bytes written")
         #expect(file.state.now.writes + file.state.now.rewrites == 40_000)
         #expect(file.state.now.rewrites < 1_000)
@@ -48,7 +48,7 @@ struct JournalSizeTests {
         #expect(file.state.now.bytesWritten - before < 300)
     }
 
-    @Test("Proofs that did their service don't make the file grow")
+    @Test("Proofs that are no longer needed do not make the file grow")
     func compaction() async throws {
         let file = PretendDisk()
         let journal = try OrderJournal(disk: file.disk)
@@ -60,7 +60,7 @@ struct JournalSizeTests {
         #expect(file.state.now.rewrites >= 2)
     }
 
-    @Test("A file that could be shorter but finds no room to be written anew goes on growing")
+    @Test("A file that could be compacted, but has no space to be rewritten, continues to grow")
     func compactionOnFullDisk() async throws {
         let file = PretendDisk()
         let journal = try OrderJournal(disk: file.disk)

@@ -3,7 +3,7 @@ import TillBilling
 
 @testable import TillClient
 
-@Suite("A device that goes down")
+@Suite("A device that loses power")
 struct KillTests {
     private func buy(_ world: PretendWorld) async throws {
         let app = try PretendApp(world)
@@ -19,14 +19,14 @@ struct KillTests {
         return app
     }
 
-    /// How many effects a purchase has, from the first write to the last.
+    /// The number of a purchase's effects, from the first write to the last.
     private func steps() async throws -> Int {
         let world = PretendWorld()
         try await buy(world)
         return world.state.now.steps
     }
 
-    @Test("O6, L5: killed at every step of a purchase, the relaunch completes what was paid and invents nothing")
+    @Test("O6, L5: killed at every step of a purchase, the relaunch completes paid orders and invents none")
     func everyStep() async throws {
         let all = try await steps()
         #expect(all == 9, "journal, 2 × order, opened, ongoing, 2 × proof, finish, completed")
@@ -53,7 +53,7 @@ struct KillTests {
         #expect(paid == 5)
     }
 
-    @Test("O7: killed at every step and reinstalled with an empty disk, what was paid still arrives once")
+    @Test("O7: killed at every step and reinstalled with an empty disk, a paid purchase still arrives once")
     func everyStepAndReinstalled() async throws {
         var paid = 0
         for step in 1...(try await steps()) {
@@ -70,7 +70,7 @@ struct KillTests {
         #expect(paid == 5)
     }
 
-    @Test("Killed twice, at every step of the purchase and at every step of the recovery, it still arrives once")
+    @Test("Killed twice, at every step of the purchase and of the recovery, it still arrives once")
     func everyPair() async throws {
         var pairs = 0
         for first in 1...(try await steps()) {

@@ -5,13 +5,13 @@ import TillBilling
 
 @testable import TillClient
 
-@Suite("Order ids that are commitments")
+@Suite("Order ids as commitments")
 struct OrderIDTests {
     private let guest = UserID("guest-0b8a1c1e-6c0f-4a6b-9d5d-0f6a4f1b2c3d")
 
     private func session(_ user: UserID) -> Session { Session(userID: user, token: user.text) }
 
-    @Test("Every order's id commits to who is signed in, with a fresh nonce that is on the disk before any request")
+    @Test("Every order's id commits to the signed-in user, with a new nonce that is on the disk before any request")
     func committed() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -34,13 +34,13 @@ struct OrderIDTests {
         #expect(try await OrderJournal(disk: cut.file.disk).entries().first?.idNonce != nil)
     }
 
-    @Test("A nonce outlives the whole of a purchase, every change of its order and the file that is written anew")
+    @Test("A nonce is kept through a whole purchase, every change of its order and a rewrite of the file")
     func kept() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         try await app.journal.postpone(entry.id, because: .accepted, until: nil)
-        // A write that failed half-way has the next change write the file anew.
+        // After a failed partial write, the next change rewrites the file.
         world.file.state.withLock { $0.tearNextWriteAfter = 3 }
         _ = await app.submit(world.pay(entry))
         _ = await app.submit(world.pay(entry, id: "2000000000000002"))
@@ -49,7 +49,7 @@ struct OrderIDTests {
         #expect(kept.idNonce == entry.idNonce && kept.idUserID == UserID("ann"))
     }
 
-    @Test("A proof carries its order's nonce: a server that lost the order opens it on the spot, and grants")
+    @Test("A proof carries its order's nonce: a server that lost the order creates it again, and grants")
     func lostOrder() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -63,7 +63,7 @@ struct OrderIDTests {
         #expect(await app.journal[entry.id]?.status == .completed)
     }
 
-    @Test("A lost order comes home after a kill at every step too, as long as the phone has its journal")
+    @Test("A lost order is also recovered after a kill at every step, as long as the phone has its journal")
     func lostOrderKilled() async throws {
         for step in 5...9 {
             let world = PretendWorld()
@@ -79,7 +79,7 @@ struct OrderIDTests {
         }
     }
 
-    @Test("Under another user's token a proof carries no nonce, and waits for its owner if the order was lost")
+    @Test("With another user's token a proof carries no nonce, and waits for its owner if the order was lost")
     func otherCaller() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -95,7 +95,7 @@ struct OrderIDTests {
 
     // MARK: Guests
 
-    @Test("A guest's order that is opened after the guest became part of an account is opened as the account's")
+    @Test("A guest's order sent after the guest merged into an account is created as the account's")
     func mergedBefore() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -117,7 +117,7 @@ struct OrderIDTests {
         #expect(world.state.now.orders[entry.id]?.user == UserID("ann"))
     }
 
-    @Test("A guest who signs in between two tries to open an order goes on as the account")
+    @Test("A guest who signs in between two attempts to create an order continues as the account")
     func mergedMeanwhile() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -136,7 +136,7 @@ struct OrderIDTests {
         #expect(world.state.now.orders[entry.id]?.user == UserID("ann"))
     }
 
-    @Test("What a guest paid is proved by the account it became part of, also where the server lost the order")
+    @Test("A guest's payment is proved by the account after the merge, even if the server lost the order")
     func mergedAfter() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -145,7 +145,7 @@ struct OrderIDTests {
         world.state.withLock {
             ($0.guests, $0.session, $0.orders) = ([guest: UserID("ann")], session(UserID("ann")), [:])
         }
-        // The merge was made elsewhere: this device's journal has not heard of it.
+        // The merge was made elsewhere: this device's journal does not have it.
         guard case .completed = await app.submit(world.pay(entry)) else { throw Unexpected("lost") }
         #expect(world.state.now.bodies.first?.idUserId == guest.text)
         #expect(world.state.now.grants.values.map(\.text) == ["ann"])
@@ -153,8 +153,8 @@ struct OrderIDTests {
 
     // MARK: Journals of older versions
 
-    /// Three orders of ann's as the first version of the kit wrote them: one prepared and not opened, one paid whose
-    /// proof is kept, one completed.
+    /// Three of ann's orders as the kit's first version wrote them: one prepared and not sent, one paid with its proof,
+    /// one completed.
     private static let old = [UInt8](
         Data(
             base64Encoded:
@@ -168,7 +168,7 @@ struct OrderIDTests {
                 + "AgGwCQNDTlkBA2FubgEBEDIwMDAwMDAwMDAwMDAwMDgAAAAGAPDeg8WYaAACwO6DxZhoBHBhaWQBkP6DxZhoB2dyYW50"
                 + "ZWQEWlpaWlpaQwOAAwMDAwMDAw==") ?? Data())
 
-    @Test("A journal of before nonces opens clean, with every order and proof, and grows on")
+    @Test("A journal without nonces opens clean, with every order and proof, and continues")
     func oldJournal() async throws {
         let world = PretendWorld(disk: Self.old)
         let app = try PretendApp(world)
@@ -181,7 +181,7 @@ struct OrderIDTests {
         #expect(await again[entry.id]?.idNonce == entry.idNonce)
     }
 
-    @Test("An unpaid order without a nonce that the server refuses as unproven goes on under an id that is proven")
+    @Test("An unpaid order without a nonce that the server refuses as unproven continues with a proven id")
     func oldUnpaid() async throws {
         let world = PretendWorld(disk: Self.old)
         let app = try PretendApp(world)
@@ -195,7 +195,7 @@ struct OrderIDTests {
         #expect(world.state.now.grants.count == 1)
     }
 
-    @Test("An order with a nonce that the server refuses as unproven is failed once, and nothing is charged")
+    @Test("An order with a nonce that the server refuses as unproven fails once, and nothing is charged")
     func refused() async throws {
         let world = PretendWorld()
         // The app signed in with another id than the token's.
@@ -213,7 +213,7 @@ struct OrderIDTests {
         #expect(world.state.now.opened.count == 1)
     }
 
-    @Test("A paid order without a nonce keeps its proof and waits while the server does not know whose it is")
+    @Test("A paid order without a nonce keeps its proof and waits while the server does not know its owner")
     func oldPaid() async throws {
         let world = PretendWorld(disk: Self.old)
         let app = try PretendApp(world)

@@ -34,7 +34,7 @@ struct OrderJournalTests {
         #expect(reopened.recovery == JournalRecovery(orders: 1, cutTail: 0, damaged: 0))
     }
 
-    @Test("P5: the proof is there from the moment the order is ongoing, and gone after the server's word")
+    @Test("P5: the proof is there from the moment the order is ongoing, and gone after the server's final answer")
     func proof() async throws {
         let file = PretendDisk()
         let journal = try OrderJournal(disk: file.disk)
@@ -53,7 +53,7 @@ struct OrderJournalTests {
         #expect(await after.proof(of: id(1)) == nil)
     }
 
-    @Test("L6: of all 49 moves the legal ones are taken and the others change nothing, in memory or on disk")
+    @Test("L6: of all 49 moves the legal ones succeed and the others change nothing, in memory or on disk")
     func legalMoves() async throws {
         var taken = 0
         for from in OrderStatus.allCases {
@@ -109,7 +109,7 @@ struct OrderJournalTests {
         #expect(await journal.summaries().count == 4)
     }
 
-    @Test("L11: twenty orders changed at the same time lose nothing")
+    @Test("L11: twenty orders changed concurrently lose nothing")
     func concurrent() async throws {
         let file = PretendDisk()
         let journal = try OrderJournal(disk: file.disk)
@@ -132,7 +132,7 @@ struct OrderJournalTests {
         #expect(await reopened.entries().filter { $0.status == .ongoing }.count == 10)
     }
 
-    @Test("One order changed by twenty at the same time keeps every step of its history")
+    @Test("One order changed by twenty concurrent tasks keeps every step of its history")
     func concurrentHistory() async throws {
         let file = PretendDisk()
         let journal = try OrderJournal(disk: file.disk)
@@ -149,7 +149,7 @@ struct OrderJournalTests {
         #expect(await reopened[id(1)]?.attempts == 20)
     }
 
-    @Test("A history stays short enough to be read back, however often a refund is taken back")
+    @Test("A history stays short enough to be read back, however often a refund is reversed")
     func longHistory() async throws {
         let file = PretendDisk()
         let journal = try OrderJournal(disk: file.disk)
@@ -166,7 +166,7 @@ struct OrderJournalTests {
         #expect(found.status == .refunded)
     }
 
-    @Test("A token-less payment belongs to the newest order it can be, and to none if two buyers had one")
+    @Test("A payment without a token belongs to the newest matching order, and to none if two buyers have one")
     func candidates() async throws {
         let journal = try OrderJournal(disk: PretendDisk().disk)
         let later = QueuedTransaction(

@@ -1,7 +1,7 @@
 import TillClient
 import TillThreads
 
-/// Those who wait for time to go by, until it does or their task is cancelled.
+/// Callers that wait for virtual time, until it has passed or their task is cancelled.
 final class PretendAlarms: Sendable {
     private struct State {
         var waiting: [Int: (deadline: Int64, continuation: CheckedContinuation<Void, Never>)] = [:]

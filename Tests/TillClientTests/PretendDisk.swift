@@ -1,14 +1,14 @@
 import TillClient
 import TillThreads
 
-/// A disk in memory that can be full, can lose what it was told, and can go down in the middle of a write.
+/// A disk in memory that can be full, can lose data, and can lose power during a write.
 final class PretendDisk: Sendable {
     struct State {
         var bytes: [UInt8] = []
         var aside: [UInt8]?
-        /// Bytes the file may have; writes beyond it find the disk full.
+        /// The most bytes of the file; further writes find the disk full.
         var capacity = Int.max
-        /// The next write is torn: only so many of its bytes arrive, and the caller hears of a fault.
+        /// The next write is torn: only this many of its bytes are written, and the caller gets an error.
         var tearNextWriteAfter: Int?
         var writes = 0
         var rewrites = 0
@@ -46,7 +46,7 @@ final class PretendDisk: Sendable {
             },
             replace: { (bytes) throws(DiskFault) in
                 let fault = self.state.withLock { state -> DiskFault? in
-                    // The old file is there until the new one is whole.
+                    // The old file stays until the new one is complete.
                     guard bytes.count <= state.capacity - min(state.bytes.count, state.capacity) else {
                         return DiskFault(.full)
                     }

@@ -3,8 +3,8 @@ import TillBilling
 
 @testable import TillClient
 
-// What the pretended server thinks of order ids: under a user token they are commitments to that user, or to a guest
-// who is part of the user's account.
+// The pretended server's rule for order ids: under a user token they are commitments to that user, or to a guest merged
+// into the user's account.
 
 extension PretendWorld.State {
     func proves(_ id: OrderID, _ nonce: OrderIDNonce?, _ idUser: String?, _ caller: UserID) -> Bool {

@@ -3,11 +3,11 @@ import TillBilling
 
 @testable import TillClient
 
-/// What the store on the pretended device does and saw.
+/// The behaviour and the record of the store on the pretended device.
 struct PretendShop {
     enum Sheet {
         case pay
-        /// The store loses the token (U1).
+        /// The store loses the token.
         case payWithoutToken
         /// StoreKit 1 with no receipt on the disk.
         case payWithoutReceipt
@@ -19,9 +19,9 @@ struct PretendShop {
     var canPay = true
     var sells = ["points.60", "points.300", "points.980"]
     var problem: StoreProblem?
-    /// What the buyer does at the next sheets; pays when there is none.
+    /// The buyer's actions at the next payment sheets; pays by default.
     var sheets: [Sheet] = []
-    /// Awaited while a sheet is up.
+    /// Awaited while a payment sheet is shown.
     var onSheet: @Sendable () async -> Void = {}
     var sheetsShown: [StoreWish] = []
     var productsAsked: [[ProductID]] = []
@@ -29,7 +29,7 @@ struct PretendShop {
     var receipts: [Result<[UInt8], StoreProblem>] = []
     var receiptsRead = 0
     var owned: Result<[QueuedTransaction], StoreProblem> = .success([])
-    /// What was finished as restored, and as nothing else.
+    /// The transactions finished as restored, and in no other way.
     var restoredFinished: [TransactionID] = []
     var events: AsyncStream<StoreEvent>.Continuation?
     var lastTransaction = 2_000_000_000_000_000
@@ -47,7 +47,7 @@ extension PretendWorld {
                     return (shop.sells, shop.problem)
                 }
                 if let problem { throw problem }
-                // All of the shop, whatever was asked for: who takes the first takes the wrong one.
+                // Returns all products whatever was requested, so taking the first one would be wrong.
                 return sells.map(Self.listing)
             },
             purchase: { await self.showSheet($0) },
@@ -105,7 +105,7 @@ extension PretendWorld {
         return step() ? result : .failed(.unknown)
     }
 
-    /// The money moves: whatever becomes of the device, the transaction is in the queue.
+    /// The customer is charged: whatever happens to the device, the transaction is in the queue.
     @discardableResult
     func charge(_ wish: StoreWish, _ sheet: PretendShop.Sheet = .pay) -> QueuedTransaction {
         let id = shop.withLock { shop in
@@ -123,7 +123,7 @@ extension PretendWorld {
         return transaction
     }
 
-    /// The money moves while the app runs, without its doing.
+    /// A charge while the app runs, started elsewhere.
     @discardableResult
     func chargeLater(_ order: OrderSummary) -> QueuedTransaction {
         let transaction = charge(
@@ -148,8 +148,8 @@ extension PretendWorld {
 
     // MARK: The app
 
-    /// A launch: the app makes its store and starts it; perhaps its user is still signed in. What the launch itself
-    /// sends is sent when this returns.
+    /// A launch: the app creates its store and starts it, possibly with its user still signed in. When this returns,
+    /// the launch's own requests are sent.
     func launch(_ user: String? = "ann") async throws -> Store {
         let store = try Store(
             StoreConfiguration(server: "https://till.test"), access: access, effects: effects,
@@ -160,13 +160,13 @@ extension PretendWorld {
         return store
     }
 
-    /// The end of a launch, by a kill or not: nothing of it goes on.
+    /// The end of a launch, by a kill or not: all of its work stops.
     func end(_ store: Store) async {
         await store.stop()
         await rest()
     }
 
-    /// Whether it came true within half a minute, which only a failure takes. For what goes on by itself.
+    /// Whether the condition holds within half a minute; only a failure takes that long. For background work.
     func sees(_ condition: () async -> Bool) async -> Bool {
         let end = ContinuousClock.now + .seconds(30)
         while ContinuousClock.now < end {
@@ -176,7 +176,7 @@ extension PretendWorld {
         return await condition()
     }
 
-    /// Whether all that goes on by itself waits for something.
+    /// Whether all background work is waiting.
     func isIdle(_ store: Store) async -> Bool {
         await sees { await store.upkeep.isAsleep && alarms.count == 1 }
     }

@@ -6,8 +6,8 @@ import TillThreads
 
 /// A shop in memory around one device: its disk, the store's queue and the server, with a power switch.
 ///
-/// Every effect counts as a step. When `steps` reaches `killAt`, the device is dead: nothing it does from then on
-/// reaches anybody, as after signal 9.
+/// Every effect counts as a step. When `steps` reaches `killAt`, the device is dead: none of its later actions has an
+/// effect, as after signal 9.
 final class PretendWorld: Sendable {
     struct State {
         var now = Instant(seconds: 1_800_000_000)
@@ -21,18 +21,18 @@ final class PretendWorld: Sendable {
         var finishedBeforeWord: [TransactionID] = []
         // The server.
         var orders: [OrderID: (user: UserID, product: String, quantity: Int)] = [:]
-        /// What orders were opened with, repetitions too.
+        /// The bodies of all order requests, repetitions included.
         var opened: [OpenOrderBody] = []
         var grants: [TransactionID: UserID] = [:]
         var guests: [UserID: UserID] = [:]
         var requests: [String] = []
         var bodies: [SubmitProofBody] = []
-        /// Instead of the server, for the next requests.
+        /// Answers in place of the server's, for the next requests.
         var answers: [Result<TransportResponse, TransportFault>] = []
         var pauses: [Int64] = []
-        /// Milliseconds since the device was switched on, whatever its clock says.
+        /// Milliseconds since the device was started, independent of its clock.
         var uptime: Int64 = 0
-        /// Awaited by every request before the server sees it.
+        /// Awaited by every request before the server receives it.
         var onRequest: @Sendable () async -> Void = {}
         var isDead: Bool { steps >= killAt }
         var paid: Set<TransactionID> { Set(queue.map(\.id) + finished) }
@@ -65,7 +65,7 @@ final class PretendWorld: Sendable {
             },
             pause: { milliseconds in
                 self.state.withLock { $0.pauses.append(milliseconds) }
-                // What somebody waits for in front of the screen takes no time here; what runs by a timer does.
+                // A pause that the user watches takes no time here; a timer's does.
                 if milliseconds > 2_000 { await self.alarms.wait(until: self.state.now.uptime + milliseconds) }
             },
             spawn: { work in
@@ -74,12 +74,12 @@ final class PretendWorld: Sendable {
             })
     }
 
-    /// Comes back when all that was begun, and all that this began, is done.
+    /// Returns when all started work, and the work started by it, is done.
     func rest() async {
         while let task = spawned.withLock({ $0.popLast() }) { await task.value }
     }
 
-    /// Time goes by.
+    /// Advances the time.
     func pass(milliseconds: Int64) {
         let uptime = state.withLock { state in
             state.now = state.now.adding(milliseconds: milliseconds)
@@ -129,7 +129,7 @@ final class PretendWorld: Sendable {
         ServerAccess(url: "https://till.test", transport: transport, language: .english) { self.state.now.session }
     }
 
-    /// A buyer pays: the transaction is in the store's queue for ever after, whatever becomes of the device.
+    /// A buyer pays: the transaction stays in the store's queue, whatever happens to the device.
     func pay(_ order: JournalEntry, id: String = "2000000000000001", signed: String = "signed") -> QueuedTransaction {
         let transaction = QueuedTransaction(
             id: TransactionID(id), productID: order.productID, quantity: order.quantity, token: order.id,
@@ -149,7 +149,7 @@ final class PretendWorld: Sendable {
                 if !state.answers.isEmpty { return state.answers.removeFirst() }
                 return .success(Self.answer(request, &state))
             }
-            // The answer travels back: the device may die before it arrives.
+            // The answer is returned: the device may die before it arrives.
             guard self.step() else { throw TransportFault(.connectionLost) }
             return try result.get()
         }
@@ -256,7 +256,7 @@ final class PretendWorld: Sendable {
     }
 }
 
-/// The app on a device: what a launch sets up.
+/// The app on a device, as a launch sets it up.
 struct PretendApp {
     let journal: OrderJournal
     let purchase: Purchase
@@ -275,6 +275,6 @@ struct PretendApp {
 }
 
 extension Locked {
-    /// What it is at this moment.
+    /// The current value.
     var now: Value { withLock { $0 } }
 }

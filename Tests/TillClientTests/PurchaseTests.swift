@@ -4,11 +4,11 @@ import TillBilling
 
 @testable import TillClient
 
-@Suite("Beginning a purchase")
+@Suite("The start of a purchase")
 struct PurchaseTests {
     private let html = TransportResponse(status: 200, contentType: "text/html", body: Array("<html>".utf8))
 
-    @Test("L5, O1: the order is on the disk before any request leaves, and at the server before it may be paid")
+    @Test("L5, O1: the order is on the disk before any request, and at the server before it may be paid")
     func order() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -17,7 +17,7 @@ struct PurchaseTests {
         #expect(world.state.now.orders[entry.id]?.user == UserID("ann"))
         #expect(world.state.now.requests == ["POST /v1/orders"])
 
-        // A second device goes down with the first request on its way.
+        // A second device loses power with the first request in transit.
         let cut = PretendWorld()
         cut.state.withLock { $0.killAt = 2 }
         let doomed = try PretendApp(cut)
@@ -30,7 +30,7 @@ struct PurchaseTests {
         #expect(found.userID == UserID("ann") && found.createdAt == cut.state.now.now && !found.isOpened)
     }
 
-    @Test("Without a network the buyer is told within three attempts, nothing may be paid, and the same order goes on")
+    @Test("Without a network the buyer is told within three attempts, may not pay, and continues with the same order")
     func offline() async throws {
         let world = PretendWorld()
         world.state.withLock { $0.answers = Array(repeating: .failure(TransportFault(.offline)), count: 3) }
@@ -50,7 +50,7 @@ struct PurchaseTests {
         #expect(Array(world.state.now.orders.keys) == [id])
     }
 
-    @Test("O1: when the answer is lost, the repetition finds the same order and makes no second one")
+    @Test("O1: after a lost answer the repeated request finds the same order and creates no second one")
     func answerLost() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -62,7 +62,7 @@ struct PurchaseTests {
     }
 
     @Test(
-        "P11: answers that are not the server's never open an order",
+        "P11: answers of other servers never open an order",
         arguments: [
             TransportResponse(status: 200, contentType: "text/html", body: Array("<html>".utf8)),
             TransportResponse(status: 200, contentType: "application/json", body: []),
@@ -89,7 +89,7 @@ struct PurchaseTests {
         }
     }
 
-    @Test("A refusal of the server closes the order as failed, and says which")
+    @Test("A refusal of the server closes the order as failed, with its reason")
     func refused() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -105,7 +105,7 @@ struct PurchaseTests {
         }
     }
 
-    @Test("With a full disk the buyer is told and nothing is requested from anybody")
+    @Test("With a full disk the buyer is told and no request is sent")
     func fullDisk() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -121,7 +121,7 @@ struct PurchaseTests {
         #expect(await app.journal.entries().isEmpty)
     }
 
-    @Test("Nobody signed in, or a quantity the store would refuse: nothing is written and nothing is sent")
+    @Test("Without a signed-in user, or with an invalid quantity, nothing is written or sent")
     func notEvenBegun() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -137,7 +137,7 @@ struct PurchaseTests {
         #expect(world.state.now.requests.isEmpty && world.file.bytes.isEmpty)
     }
 
-    @Test("L10, T3: cancelled and failed are noted with their reason and told the server; paid after all, it completes")
+    @Test("L10, T3: cancelled and failed orders keep their reason and reach the server; a later payment completes them")
     func cancelledThenPaid() async throws {
         for fails in [false, true] {
             let world = PretendWorld()

@@ -2,8 +2,7 @@ import Foundation
 import Glibc
 import TillThreads
 
-/// A server that says what no server should: it takes one request of each connection, and what it does then, the test
-/// decides.
+/// A server that misbehaves: it reads one request per connection, and the test decides what it does next.
 final class RawServer: Sendable {
     /// One connection, after its request has been read.
     struct Peer: Sendable {
@@ -11,7 +10,7 @@ final class RawServer: Sendable {
         /// The request, head and body.
         let request: String
 
-        /// False where the other end has gone.
+        /// False after the other end has closed.
         @discardableResult
         func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
@@ -28,8 +27,8 @@ final class RawServer: Sendable {
             return true
         }
 
-        /// Waits until the other end hangs up, or that many milliseconds.
-        /// - Returns: whether it hung up.
+        /// Waits until the other end closes, or for the given milliseconds.
+        /// - Returns: whether it closed.
         func waitForEnd(milliseconds: Int32) -> Bool {
             var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard poll(&poller, 1, milliseconds) > 0 else { return false }
@@ -51,8 +50,8 @@ final class RawServer: Sendable {
         guard listen(listener, 16) == 0 else { throw Unexpected("listen: \(errno)") }
         self.listener = listener
         port = Self.port(of: listener)
-        // The thread alone closes it: a number that is free again would soon be another server's socket, and the thread
-        // would go on answering there.
+        // Only the thread closes it: otherwise the descriptor could be reused by another server's socket, which the
+        // thread would then answer.
         Thread.detachNewThread { [isOpen, seen] in
             while true {
                 let descriptor = accept(listener, nil, nil)
@@ -78,7 +77,7 @@ final class RawServer: Sendable {
         isOpen.withLock { if $0 { shutdown(listener, Int32(SHUT_RDWR)) } }
     }
 
-    /// A port where nobody listens, and nobody else can begin to meanwhile.
+    /// A port without a listener, reserved so that no other program can use it in the meantime.
     static func deafPort(_ body: (UInt16) async throws -> Void) async throws {
         let descriptor = try bound()
         defer { close(descriptor) }

@@ -6,9 +6,9 @@ import TillThreads
 
 @testable import TillClient
 
-@Suite("What the app reads")
+@Suite("The app's read requests")
 struct ReadsTests {
-    /// A server that answers each request from a list, and remembers what it was asked.
+    /// A server that answers from a list and records its requests.
     private final class Scripted: Sendable {
         let answers: Locked<[TransportResponse]>
         let asked = Locked<[TransportRequest]>([])
@@ -47,7 +47,7 @@ struct ReadsTests {
             body: [UInt8]((try? JSONEncoder().encode(problem)) ?? Data()))
     }
 
-    @Test("A token that ran out is replaced once, and the answer is the second one's")
+    @Test("An expired token is replaced once, and the second answer is returned")
     func renews() async throws {
         let server = Scripted([Self.refusal(.unauthorized, 401), Self.json(#"{"balances":{"points":-5}}"#)])
         #expect(try await Reads(server: server.access(renewsTo: "second")).wallet() == ["points": -5])
@@ -58,7 +58,7 @@ struct ReadsTests {
         #expect(refused.sent.count == 2)
     }
 
-    @Test("The same token again, or somebody else's, is not sent")
+    @Test("The same token again, or another user's, is not sent")
     func renewsForTheSameUserOnly() async throws {
         for access in [
             (Scripted([Self.refusal(.unauthorized, 401)]), "first", "ann"),
@@ -75,7 +75,7 @@ struct ReadsTests {
         }
     }
 
-    @Test("Nobody is signed in: nothing is sent")
+    @Test("Without a signed-in user nothing is sent")
     func signedOut() async {
         let server = Scripted([])
         let access = ServerAccess(url: "https://till.test", transport: server.access().transport, language: .english) {
@@ -90,7 +90,7 @@ struct ReadsTests {
         #expect(server.asked.now.isEmpty)
     }
 
-    @Test("Entitlements of kinds that a later server knows hide none of the others")
+    @Test("Unknown kinds of entitlements from a later server hide none of the others")
     func entitlements() async throws {
         let server = Scripted([
             Self.json(
@@ -115,7 +115,7 @@ struct ReadsTests {
         #expect(server.asked.now[0].headers["Accept-Language"] == "zh" && server.asked.now[0].method == "GET")
     }
 
-    @Test("Postings come page by page, and a cursor goes back as it came")
+    @Test("Postings come page by page, and a cursor is returned unchanged")
     func postings() async throws {
         let posting =
             #"{"account":"user:ann","contra":"x","currency":"points","amount":-3,"#
@@ -156,7 +156,7 @@ struct ReadsTests {
         #expect(body.deviceId == "phone")
     }
 
-    @Test("Bodies that are not what was asked for are no answer, and nothing falls over")
+    @Test("Unexpected bodies count as no answer, and nothing crashes")
     func hostile() async {
         for text in [
             "", "null", "[]", "{}", #"{"balances":{"points":1e400}}"#, #"{"balances":{"a":"b"}}"#, "{\"balances\":",

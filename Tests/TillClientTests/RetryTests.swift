@@ -3,7 +3,7 @@ import TillBilling
 
 @testable import TillClient
 
-@Suite("Trying again")
+@Suite("Retries of waiting orders")
 struct RetryTests {
     private let now = Instant(seconds: 1_800_000_000)
     private let schedule = RetrySchedule()
@@ -28,7 +28,7 @@ struct RetryTests {
         #expect(schedule.delay(afterAttempts: attempts, random: 0, retryAfter: 7_200) == 7_200_000)
     }
 
-    @Test("Two devices that failed together don't come back together")
+    @Test("Two devices that failed together do not retry at the same time")
     func jitter() {
         let times = (0..<50).map { seed in
             schedule.nextAttempt(
@@ -37,7 +37,7 @@ struct RetryTests {
         #expect(Set(times).count == 50)
     }
 
-    @Test("P6: a launch sends everything, the returning network what waits, a timer what is due")
+    @Test("P6: a launch sends everything, a returning network the waiting orders, a timer the due ones")
     func occasions() {
         let cases: [(JournalEntry, launch: Bool, network: Bool, timer: Bool)] = [
             (ongoing(retryIn: nil), true, true, true),
@@ -59,7 +59,7 @@ struct RetryTests {
         #expect(!schedule.isDue(prepared, now: now, on: .launch))
     }
 
-    @Test("C9, T2: all that is unsettled is sent, from the journal and from the store, and a broken store stops nobody")
+    @Test("C9, T2: all uncompleted orders are sent, from the journal and the store, even with a broken store")
     func all() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -83,7 +83,7 @@ struct RetryTests {
         #expect(await app.journal.entries().allSatisfy { $0.status == .completed })
     }
 
-    @Test("Every trouble a buyer can meet has a sentence in both languages that is not the other one's")
+    @Test("Every error a buyer can meet has its own sentence in both languages")
     func sentences() {
         let codes =
             TransportFault.Kind.allCases.map(\.rawValue) + Refusal.allCases.map(\.rawValue) + [

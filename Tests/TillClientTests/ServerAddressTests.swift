@@ -6,7 +6,7 @@ import Testing
 @Suite("The address of the purchase server")
 struct ServerAddressTests {
     @Test(
-        "https is taken under any name, http for this machine only",
+        "https is accepted with any name, http for this machine only",
         arguments: [
             "https://pay.example.com", "HTTPS://pay.example.com/till/", "https://10.0.0.7:8443", "https://[fd00::7]",
             "http://127.0.0.1:8080", "http://127.0.0.1", "http://127.255.0.9:1/", "HTTP://LocalHost:8080",
@@ -15,7 +15,7 @@ struct ServerAddressTests {
     func taken(address: String) { #expect(ServerAddress(address).isSecure) }
 
     @Test(
-        "everything else is refused, and what only looks like this machine",
+        "everything else is refused, also names that only resemble this machine",
         arguments: [
             "http://pay.example.com", "http://10.0.0.7:8080", "http://192.168.1.2", "http://127.0.0.1.evil.example",
             "http://localhost.evil.example", "http://localhost@evil.example", "http://127.0.0.1:80@evil.example",
@@ -28,7 +28,7 @@ struct ServerAddressTests {
         ])
     func refused(address: String) { #expect(!ServerAddress(address).isSecure) }
 
-    @Test("A store with an address that others can read along is not opened, and says in both languages why")
+    @Test("A store with an insecure address is not opened, and says in both languages why")
     func store() {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("till-kit-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: path) }

@@ -5,7 +5,7 @@ import TillThreads
 
 @testable import TillClient
 
-@Suite("A signed copy in the receipt's place")
+@Suite("A signed transaction in place of the receipt")
 struct SignedCopyTests {
     private func app(
         _ world: PretendWorld, signed: @escaping @Sendable (QueuedTransaction) async -> QueuedTransaction
@@ -18,7 +18,7 @@ struct SignedCopyTests {
         return app
     }
 
-    /// As StoreKit 1's queue shows it after a relaunch: the receipt, and no name.
+    /// As StoreKit 1's queue shows it after a relaunch: with the receipt, and without a token.
     private func shown(_ entry: JournalEntry, _ world: PretendWorld) -> QueuedTransaction {
         let transaction = QueuedTransaction(
             id: TransactionID("31"), productID: entry.productID, quantity: 1, token: nil,
@@ -31,7 +31,7 @@ struct SignedCopyTests {
         transaction.proven(by: .signedTransaction("signed.\(transaction.id).\(order)"), token: order)
     }
 
-    @Test("It is sent, and the order it names is the one, where the receipt would only have fitted another")
+    @Test("It is sent and determines its order, where the receipt alone would only have matched another")
     func names() async throws {
         let world = PretendWorld()
         let first = try await PretendApp(world).purchase.prepare(PretendApp.points, price: nil)
@@ -46,7 +46,7 @@ struct SignedCopyTests {
         #expect(world.state.now.finished == [TransactionID("31")])
     }
 
-    @Test("Without one the receipt is sent, and the next try asks again: what an older version kept is proved better")
+    @Test("Without one the receipt is sent, and the next attempt requests it again, also for an older version's proof")
     func later() async throws {
         let world = PretendWorld()
         let copy = Locked<OrderID?>(nil)
@@ -66,7 +66,7 @@ struct SignedCopyTests {
         #expect(await app.journal[entry.id]?.status == .completed && world.state.now.queue.isEmpty)
     }
 
-    @Test("A copy that is kept is never given up for a receipt that the queue shows later")
+    @Test("A kept signed transaction is never replaced by a receipt that the queue shows later")
     func kept() async throws {
         let world = PretendWorld()
         let has = Locked(true)
@@ -81,7 +81,7 @@ struct SignedCopyTests {
         guard case .willArrive = await app.submit(shown(entry, world)) else { throw Unexpected("an end") }
         let proof = PurchaseProof.signedTransaction("signed.31.\(entry.id)")
         #expect(await app.journal.proof(of: entry.id) == proof)
-        // StoreKit 2 is silent from now on, and the queue shows the receipt at every launch.
+        // StoreKit 2 does not answer from now on, and the queue shows the receipt at every launch.
         has.withLock { $0 = false }
         world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] }
         _ = await app.retry.resubmit(on: .launch)

@@ -5,7 +5,7 @@ import TillThreads
 
 @testable import TillClient
 
-@Suite("Who buys and who is signed in")
+@Suite("Buyers and signed-in users")
 struct StoreAccountTests {
     /// Ann paid, and the answer was lost.
     private func annPaid(_ world: PretendWorld, _ store: Store) async throws -> OrderSummary {
@@ -17,7 +17,7 @@ struct StoreAccountTests {
         return order
     }
 
-    @Test("P8: B's sign-in delivers A's purchase to A; B sees nothing of it, and A sees it when they are back")
+    @Test("P8: B's sign-in delivers A's purchase to A; B does not see it, and A sees it after signing in again")
     func accountSwitch() async throws {
         let world = PretendWorld()
         let store = try await world.launch("ann")
@@ -30,7 +30,7 @@ struct StoreAccountTests {
         #expect(await store.orders().isEmpty)
         #expect(await store.orders(all: true).map(\.status) == [.completed])
 
-        // What Bob's page hears is Bob's only.
+        // Bob's updates contain only Bob's orders.
         let own = try #require(await store.purchase("points.300").order)
         var updates = store.updates.makeAsyncIterator()
         #expect(await updates.next() == .order(own))
@@ -42,7 +42,7 @@ struct StoreAccountTests {
         await world.end(store)
     }
 
-    @Test("U1: a payment whose token the store lost is for the order it answers, whoever else left one like it here")
+    @Test("U1: a payment whose token the store lost belongs to its own order, even beside another user's similar one")
     func lostToken() async throws {
         let world = PretendWorld()
         let store = try await world.launch("bob")
@@ -60,7 +60,7 @@ struct StoreAccountTests {
         await world.end(store)
     }
 
-    @Test("P8: a transaction that arrives by itself while B is signed in is A's, on this launch or another")
+    @Test("P8: a transaction that arrives while B is signed in is A's, on this launch or another")
     func arrivesLater() async throws {
         let world = PretendWorld()
         let first = try await world.launch("ann")
@@ -79,7 +79,7 @@ struct StoreAccountTests {
         await world.end(second)
     }
 
-    @Test("Signed out: the proof waits on the disk and goes at the next sign-in of anybody, which waits for nothing")
+    @Test("Signed out: the proof waits on the disk and is sent at any user's next sign-in, which does not wait for it")
     func signedOut() async throws {
         let world = PretendWorld()
         let store = try await world.launch("ann")
@@ -107,7 +107,7 @@ struct StoreAccountTests {
         await world.end(store)
     }
 
-    @Test("O7: after a reinstall the order is back in its owner's list once the server spoke, and in no other")
+    @Test("O7: after a reinstallation the order is in its owner's list once the server answered, and in no other")
     func reinstalled() async throws {
         for user in ["ann", "bob"] {
             let world = PretendWorld()
@@ -125,7 +125,7 @@ struct StoreAccountTests {
         }
     }
 
-    @Test("A token that arrives after its owner signed out is nobody's: the next user's is asked for")
+    @Test("A token that arrives after its owner signed out is dropped, and the next user's is requested")
     func lateToken() async throws {
         let signIn = SignIn { _ in }
         let (gate, open) = AsyncStream<Void>.makeStream()
@@ -142,7 +142,7 @@ struct StoreAccountTests {
         #expect(await session == Session(userID: UserID("bob"), token: "bob"))
     }
 
-    @Test("P12: the guest's name is one for an installation, survives launches, and tells nothing of the device")
+    @Test("P12: the guest's id is unique to an installation, outlives launches, and says nothing about the device")
     func guest() async throws {
         let world = PretendWorld()
         let first = try await world.launch(nil)
@@ -162,7 +162,7 @@ struct StoreAccountTests {
         await world.end(third)
     }
 
-    @Test("P10, T11: restoring goes through the server: owners get theirs back, others' stay theirs, no order is made")
+    @Test("P10, T11: restores go through the server: each owner gets their own purchases, and no order is created")
     func restore() async throws {
         let world = PretendWorld()
         let store = try await world.launch("ann")

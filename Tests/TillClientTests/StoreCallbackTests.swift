@@ -7,7 +7,7 @@ import TillThreads
 
 @Suite("Callbacks of a purchase")
 struct StoreCallbackTests {
-    /// Writes down which callback was called.
+    /// Records the called callbacks.
     private func callbacks(_ calls: Locked<[String]>) -> PurchaseCallbacks {
         @Sendable func note(_ name: String) { calls.withLock { $0.append(name) } }
         var callbacks = PurchaseCallbacks(
@@ -22,7 +22,7 @@ struct StoreCallbackTests {
     }
 
     @Test(
-        "L12, C12: each end has its callback, and exactly one is called, exactly once",
+        "L12, C12: each outcome has its callback, and exactly one is called, exactly once",
         arguments: [
             ("paid completed", "pay"), ("later quarantined", "quarantine"), ("network timed_out", "timeout"),
             ("deferred", "ask"), ("cancelled", "cancel"), ("failed store_payment_invalid", "fail"),
@@ -59,7 +59,7 @@ struct StoreCallbackTests {
         #expect(calls.now == [expected])
     }
 
-    @Test("L12: callbacks that an app leaves out fall back on one it gave")
+    @Test("L12: missing callbacks fall back to one that the app set")
     func fallBack() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -79,7 +79,7 @@ struct StoreCallbackTests {
         #expect(calls.now == ["later", "payments_not_allowed"])
     }
 
-    @Test("P4: addPayment calls success or failure once, for the user it names and nobody else")
+    @Test("P4: addPayment calls success or failure once, for its own user only")
     func addPayment() async throws {
         let world = PretendWorld()
         let store = try await world.launch()

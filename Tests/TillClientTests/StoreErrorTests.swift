@@ -6,8 +6,8 @@ import TillBilling
 
 @testable import TillClient
 
-/// Every code of every kind, as a table: what the buyer is told says what to do (P3, T12).
-@Suite("Errors in words")
+/// Every code of every kind, as a table: each sentence tells the buyer what to do.
+@Suite("Sentences of errors")
 struct StoreErrorTests {
     private static let kinds = TransportFault.Kind.allCases
 
@@ -50,8 +50,7 @@ struct StoreErrorTests {
         .purchaseInProgress, .unknownOrder, .refunded, .insecureServer,
     ]
 
-    /// One group for each kind. Codes that may share a sentence, because the buyer can do no more about the one than
-    /// about the other, stand together.
+    /// One group for each kind. Codes with the same remedy for the buyer may share a sentence and are in one set.
     private static let alike: [Set<String>] = [
         [
             "malformed", "missing_x5c", "chain_length", "bad_certificate", "chain_untrusted", "missing_oid",
@@ -61,7 +60,7 @@ struct StoreErrorTests {
         [
             "bad_root", "no_in_app_purchase_key", "internal_error", "same_user", "not_the_holder", "unknown_transfer",
             "not_reversible", "unknown_entitlement", "unknown_currency", "report_unusable",
-            // Said to those who claim, to backends and operators: the kit asks for none of it.
+            // For claims, backends and operators; the kit makes no such requests.
             "unknown_transaction", "not_in_quarantine", "not_claimable", "unknown_order_number", "no_order_lookup",
             "unknown_endpoint", "unknown_event", "undo_expired", "stale_cursor",
         ],
@@ -81,7 +80,7 @@ struct StoreErrorTests {
         ]
     }
 
-    @Test("P3: every code of every kind has a sentence in both languages that says what to do, and one of its own")
+    @Test("P3: every code of every kind has its own sentence in both languages that says what to do")
     func sentences() throws {
         var count = 0
         for kind in try Self.table() {
@@ -120,7 +119,7 @@ struct StoreErrorTests {
         return verbs.contains { en.lowercased().contains($0) } && told.contains { zh.contains($0) }
     }
 
-    @Test("Chinese sentences have Chinese punctuation, and no space where none belongs")
+    @Test("Chinese sentences use Chinese punctuation, without wrong spaces")
     func punctuation() throws {
         for error in try Self.table().flatMap({ $0 }) {
             let zh = error.sentence.zh
@@ -129,7 +128,7 @@ struct StoreErrorTests {
         }
     }
 
-    @Test("T12: unknown errors may mean paid: the buyer hears “checking”, and not to buy again yet")
+    @Test("T12: unknown errors may mean paid: the buyer reads “checking”, and not to buy again yet")
     func unknown() {
         for problem in [StoreProblem.unknown, .laterCode(99), .system(domain: "ASDServerErrorDomain", code: 3_038)] {
             #expect(problem.mayBePaid && problem.isRetryable && !problem.isCancellation)
@@ -144,7 +143,7 @@ struct StoreErrorTests {
         #expect(StoreError.store(.cancelled).isCancellation && !StoreError.notSignedIn.isCancellation)
     }
 
-    @Test("A7: the 21 codes of SKErrorDomain, those of later systems, and Apple's network told apart from them")
+    @Test("A7: the 21 codes of SKErrorDomain, later codes, and Apple's network errors are distinguished")
     func appleCodes() {
         #expect(StoreProblem.byStoreCode.count == 21 && Set(StoreProblem.byStoreCode).count == 21)
         let cases: [(domain: String, code: Int, problem: StoreProblem)] = [
@@ -171,7 +170,7 @@ struct StoreErrorTests {
         #expect(StoreProblem(StoreProblem.notEntitled) == .notEntitled)
     }
 
-    @Test("Every PurchaseError and StoreKitError of StoreKit 2 has the name that StoreKit 1's has, where there is one")
+    @Test("Every PurchaseError and StoreKitError of StoreKit 2 maps to StoreKit 1's name, if there is one")
     func storeKit2() {
         let purchase: [(StoreKit.Product.PurchaseError, StoreProblem)] = [
             (.invalidQuantity, .invalidQuantity), (.productUnavailable, .notAvailable),
@@ -193,7 +192,7 @@ struct StoreErrorTests {
         for (error, problem) in cases { #expect(StoreProblem(error) == problem, "\(error)") }
     }
 
-    @Test("Whether asking again may help is the fault's own word")
+    @Test("Each error itself decides whether a retry may help")
     func retryable() throws {
         for error in try Self.serverFaults() { #expect(StoreError.server(error).isRetryable == error.isRetryable) }
         #expect(StoreError.productListUnavailable.isRetryable && !StoreError.productUnavailable.isRetryable)

@@ -16,7 +16,7 @@ struct StoreFileTests {
         return configuration
     }
 
-    @Test("Two running instances on one directory: the second is told that the first has it, and may have it after it")
+    @Test("With two instances on one directory the second is refused, and can open it after the first has ended")
     func twoInstances() async throws {
         let path = directory()
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -36,7 +36,7 @@ struct StoreFileTests {
         #expect(await world.sees { await (try? Store(configuration(path)))?.guestID == guest })
     }
 
-    @Test("A journal of another version is an error with a sentence, and the file is left as it is")
+    @Test("A journal of another version is an error with a sentence, and the file is left unchanged")
     func otherVersion() throws {
         var header = JournalFile.header
         header[8] = 9
@@ -55,7 +55,7 @@ struct StoreFileTests {
         #expect(world.file.bytes == bytes && world.file.state.now.aside == nil)
     }
 
-    @Test("What a power cut tore off the list of orders is reported, and what stands before it is there")
+    @Test("Orders torn off by a power cut are reported, and the ones before are kept")
     func torn() async throws {
         let whole = PretendWorld()
         let journal = try OrderJournal(disk: whole.file.disk)
@@ -106,7 +106,7 @@ struct StoreFileTests {
         #expect(many.purchase == few.purchase && many.rewrites == 0, "\(many.purchase) bytes, \(few.purchase) with ten")
     }
 
-    @Test("The directory is the one that was chosen, and made with all above it")
+    @Test("The directory is the configured one, created with all its parents")
     func chosenDirectory() throws {
         let path = directory()
         defer { try? FileManager.default.removeItem(atPath: path) }

@@ -3,7 +3,7 @@ import TillBilling
 
 @testable import TillClient
 
-@Suite("An app that is killed, through the one face")
+@Suite("A killed app, tested through `Store`")
 struct StoreKillTests {
     private func buy(_ world: PretendWorld, killedAt step: Int = .max) async throws {
         world.state.withLock { $0.killAt = step }
@@ -19,7 +19,7 @@ struct StoreKillTests {
         return world.state.now.steps
     }
 
-    /// A launch in which all that is left is done.
+    /// A launch that completes all remaining work.
     private func recover(_ world: PretendWorld) async throws -> [OrderSummary] {
         let store = try await world.launch()
         await store.checkOrderStatus()
@@ -28,7 +28,7 @@ struct StoreKillTests {
         return await store.orders(all: true)
     }
 
-    @Test("O6, L5: killed at every step, the next launch completes what was paid, invents nothing and leaves none open")
+    @Test("O6, L5: killed at every step, the next launch completes paid orders, invents none and leaves none open")
     func everyStep() async throws {
         let all = try await steps()
         #expect(all == 12, "products, journal, 2 × order, opened, 2 × sheet, ongoing, 2 × proof, finish, completed")
@@ -51,7 +51,7 @@ struct StoreKillTests {
         #expect(paid == 6)
     }
 
-    @Test("O7: killed at every step and reinstalled with an empty disk, what was paid still arrives once, to its owner")
+    @Test("O7: killed at every step and reinstalled with an empty disk, a paid purchase arrives once, at its owner")
     func reinstalled() async throws {
         var paid = 0
         for step in 1...(try await steps()) {

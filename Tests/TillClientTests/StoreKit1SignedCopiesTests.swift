@@ -11,16 +11,16 @@ import TillThreads
 
     @testable import TillClient
 
-    @Suite("Signed copies of StoreKit 1's purchases, over the emulated StoreKit")
+    @Suite("Signed transactions of StoreKit 1's purchases, over the emulated StoreKit")
     struct StoreKit1SignedCopiesTests {
         private static let prefix = "com.example.learnpoints."
         private static let points = ProductID(prefix + "points60")
 
-        /// A phone with both StoreKits, and the way from it to the store.
+        /// A phone with both StoreKits, and its connection to the store.
         private final class Phone: Sendable {
             let device: EmulatedDevice
             let asked = Locked<[String]>([])
-            /// While set, nobody answers these paths.
+            /// While set, these paths get no answer.
             let silent = Locked<String?>(nil)
             let pauses = Locked<[Int64]>([])
             let spawned = Locked<[Task<Void, Never>]>([])
@@ -46,7 +46,7 @@ import TillThreads
                     clock: { Instant(milliseconds: 1_772_353_800_123) }, entropy: RandomBytes.make,
                     pause: { milliseconds in
                         self.pauses.withLock { $0.append(milliseconds) }
-                        // A test is patient as long as somebody answers.
+                        // A test waits as long as the store answers.
                         if milliseconds > 2_000, self.silent.now == nil {
                             try? await Task.sleep(for: .seconds(20))
                         }
@@ -90,7 +90,7 @@ import TillThreads
             return paid
         }
 
-        @Test("What the queue sold is signed, names its order after a relaunch too, and is finished in the queue")
+        @Test("A queued purchase is signed, names its order after a relaunch too, and is finished in the queue")
         func life() async throws {
             try await world { emulator, directory in
                 let order = OrderID(random: RandomBytes.make(16))
@@ -104,7 +104,7 @@ import TillThreads
                 #expect(signed.id == paid.id && signed.token == order && signed.productID == Self.points)
                 await access.stop()
 
-                // StoreKit 1 promises nothing about the name after a relaunch; the signed copy has it all the same.
+                // StoreKit 1 does not keep the token over a relaunch; the signed transaction has it.
                 let relaunched = try Phone(emulator, directory, 1)
                 let second = relaunched.access()
                 _ = second.events()
@@ -116,15 +116,15 @@ import TillThreads
                 #expect(await relaunched.listed() == [paid.id.text])
                 await second.finish(paid.id)
                 #expect(await eventually { await relaunched.listed().isEmpty })
-                // The queue drops it when the store has said that it is finished.
+                // The queue drops it once the store has confirmed the finish.
                 #expect(await eventually { (try? await second.unfinished())?.isEmpty == true })
-                // No question that shows a sign-in sheet.
+                // No request that shows a sign-in sheet.
                 #expect(!(phone.asked.now + relaunched.asked.now).contains("/emulator/restore"))
                 await second.stop()
             }
         }
 
-        @Test("An app that shipped before sends the receipt")
+        @Test("An app shipped before sends the receipt")
         func shipped() async throws {
             try await world { emulator, directory in
                 let phone = try Phone(emulator, directory, 1)
@@ -135,7 +135,7 @@ import TillThreads
             }
         }
 
-        @Test("A StoreKit 2 that never answers holds nothing up: the receipt does, and it is not asked twice")
+        @Test("Without an answer of StoreKit 2 within five seconds the receipt is used, and no second call is made")
         func silent() async throws {
             try await world { emulator, directory in
                 let phone = try Phone(emulator, directory, 1)
@@ -144,7 +144,7 @@ import TillThreads
                 phone.silent.withLock { $0 = "/transactions" }
                 #expect(await access.signed(paid) == paid)
                 #expect(phone.pauses.now == [5_000])
-                // The question is under way by itself, and may come a moment later.
+                // The request runs in the background, and may complete a moment later.
                 for _ in 0..<500 where !phone.asked.now.contains(where: { $0.hasSuffix("/transactions") }) {
                     try await Task.sleep(nanoseconds: 10_000_000)
                 }
@@ -160,7 +160,7 @@ import TillThreads
             }
         }
 
-        @Test("What StoreKit 2 does not list, not even after a moment, is proved by the receipt")
+        @Test("A purchase that StoreKit 2 does not list, even after a moment, is proved by the receipt")
         func unlisted() async throws {
             try await world { emulator, directory in
                 let phone = try Phone(emulator, directory, 1)
@@ -175,7 +175,7 @@ import TillThreads
             }
         }
 
-        @Test("What is restored is proved by the newest of its chain, and keeps the queue's number")
+        @Test("A restored purchase is proved by the newest of its chain, and keeps the queue's number")
         func restored() async throws {
             try await world { emulator, directory in
                 let old = try Phone(emulator, directory, 1)

@@ -8,11 +8,11 @@
     import TillEmulator
     import TillHTTP
 
-    @Suite("The kit's way to StoreKit 2")
+    @Suite("The kit's connection to StoreKit 2")
     struct StoreKit2TransactionsTests {
         private static let points = ProductID("com.example.learnpoints.points60")
 
-        @Test("Products, a purchase under its order's id, the queue, and what comes by itself until it is stopped")
+        @Test("It provides products, a purchase with its order's id, the queue, and updates until it is stopped")
         func life() async throws {
             let directory = FileManager.default.temporaryDirectory.appendingPathComponent("till-access-\(UUID())")
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

@@ -5,7 +5,7 @@ import TillThreads
 
 @testable import TillClient
 
-@Suite("What goes on by itself")
+@Suite("Background work of the store")
 struct StoreLaunchTests {
     @Test("G1, T10: one observer for the app's whole life, however often it is started; removed at termination (P7)")
     func oneObserver() async throws {
@@ -43,7 +43,7 @@ struct StoreLaunchTests {
         await world.end(second)
     }
 
-    @Test("G7: deferred grants nothing and is completed days later on another launch; a declined one ends")
+    @Test("G7: a deferred purchase grants nothing and completes days later on another launch; a declined one ends")
     func deferred() async throws {
         let world = PretendWorld()
         let first = try await world.launch()
@@ -55,14 +55,14 @@ struct StoreLaunchTests {
         world.pass(milliseconds: 3 * 86_400_000)
         let second = try await world.launch()
         world.chargeLater(order)
-        // StoreKit tells of a declined one without its token.
+        // StoreKit reports a declined one without its token.
         world.tell(.failed(nil, other.productID, .cancelled))
         #expect(await world.sees { Set(await second.orders().map(\.status)) == [.completed, .cancelled] })
         #expect(world.state.now.grants.count == 1)
         await world.end(second)
     }
 
-    @Test("O4: a missing receipt is fetched once and sent; if that is refused the order stays ongoing")
+    @Test("O4: a missing receipt is fetched once and sent; if the fetch is refused the order stays ongoing")
     func receipt() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -83,7 +83,7 @@ struct StoreLaunchTests {
         await world.end(store)
     }
 
-    @Test("P6, C9, L6: what waits goes when the network returns, at every check of the app, and when the buyer asks")
+    @Test("P6, C9, L6: waiting orders are sent at a network's return, at the app's checks, and on the buyer's request")
     func occasions() async throws {
         for occasion in ["network", "check", "buyer"] {
             let world = PretendWorld()
@@ -98,7 +98,7 @@ struct StoreLaunchTests {
             case "network":
                 await store.networkReturned()
                 #expect(await world.sees { world.state.now.queue.isEmpty })
-                // The queue is empty a moment before the journal says so.
+                // The queue is empty a moment before the journal is updated.
                 #expect(await world.isIdle(store))
             case "check": await store.checkOrderStatus()
             default:
@@ -112,7 +112,7 @@ struct StoreLaunchTests {
         }
     }
 
-    @Test("L6: resubmitting an order says how it stands; one that is not there is unknown")
+    @Test("L6: resubmitting an order returns its status; a missing one is unknown")
     func resubmitOthers() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -131,7 +131,7 @@ struct StoreLaunchTests {
         await world.end(store)
     }
 
-    @Test("A proof refused for good stays visible, is not sent by the timer, but at the next launch")
+    @Test("A finally refused proof stays visible, and is sent again at the next launch and not by the timer")
     func refusedProof() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -149,7 +149,7 @@ struct StoreLaunchTests {
         await world.end(second)
     }
 
-    @Test("A clock set back a year: what is ongoing is sent at once and not in a year, and the list stays in order")
+    @Test("With the clock set back a year, ongoing orders are sent at once, and the list stays in order")
     func clockSetBack() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -159,7 +159,7 @@ struct StoreLaunchTests {
         guard case .willArrive(let order, _) = await store.purchase("points.60") else { throw Unexpected("?") }
         #expect(await world.isIdle(store))
         world.state.withLock { $0.now = $0.now.adding(seconds: -365 * 86_400) }
-        // The time that goes by is that of a few seconds, whatever the clock shows.
+        // A few seconds pass, whatever the clock shows.
         world.pass(milliseconds: 5_000)
         #expect(await world.sees { await store.orders().first?.status == .completed })
         #expect(await store.orders().first?.id == order.id)
@@ -168,7 +168,7 @@ struct StoreLaunchTests {
         await world.end(store)
     }
 
-    @Test("P7: whoever listens late hears all that happened since the launch, and every listener hears the same")
+    @Test("P7: late listeners get everything since the launch, and every listener gets the same")
     func lateListeners() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -188,12 +188,12 @@ struct StoreLaunchTests {
         }
         #expect(Array(heard[0].prefix(2)) == [.order(first), .order(second)])
         #expect(heard[0].count == 5 && heard[0].contains(.revoked(productIDs: ["pro"])))
-        // A tap is given to one listener only.
+        // A promoted purchase goes to one listener only.
         #expect(heard[0].contains(.promoted(productID: "points.980")))
         #expect(Set(heard[1]) == Set(heard[0]).subtracting([.promoted(productID: "points.980")]))
     }
 
-    @Test("P7: a listener that waits is woken by what comes, and its loop ends when its task is cancelled")
+    @Test("P7: a waiting listener is resumed by an update, and its loop ends when its task is cancelled")
     func waitingListener() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -210,7 +210,7 @@ struct StoreLaunchTests {
         await world.end(store)
     }
 
-    @Test("A store that the app lets go of gives its journal back without being stopped")
+    @Test("A store released by the app releases its journal without being stopped")
     func letGo() async throws {
         let world = PretendWorld()
         var store: Store? = try await world.launch()

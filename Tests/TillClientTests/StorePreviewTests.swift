@@ -5,7 +5,7 @@ import TillThreads
 
 @testable import TillClient
 
-@Suite("Buying what was previewed")
+@Suite("Purchases with a preview")
 struct StorePreviewTests {
     private static let reply = TransportResponse(
         status: 200, contentType: "application/json",
@@ -22,7 +22,7 @@ struct StorePreviewTests {
         return try await store.previewPlan("monthly", quantity: 2)
     }
 
-    @Test("C6: the order is opened on the preview, of its product and quantity, by the call and by callbacks")
+    @Test("C6: the order is created on the preview, with its product and quantity, by the call and by callbacks")
     func opened() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -47,7 +47,7 @@ struct StorePreviewTests {
         await world.end(store)
     }
 
-    @Test("C6: a lost answer is asked for again with the same preview, and finds the same order")
+    @Test("C6: after a lost answer the request is repeated with the same preview, and finds the same order")
     func repeated() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -58,7 +58,7 @@ struct StorePreviewTests {
         await world.end(store)
     }
 
-    @Test("C6: if it would not come to that any more nothing is charged, and the buyer is told to look again")
+    @Test("C6: if the preview no longer holds nothing is charged, and the buyer is asked to look again")
     func changed() async throws {
         let world = PretendWorld()
         let store = try await world.launch()

@@ -5,7 +5,7 @@ import TillThreads
 
 @testable import TillClient
 
-@Suite("Buying through the one face")
+@Suite("Purchases through `Store`")
 struct StorePurchaseTests {
     @Test("L3: where payments are forbidden the buyer is told, no order is left open, and nothing is requested")
     func notAllowed() async throws {
@@ -21,7 +21,7 @@ struct StorePurchaseTests {
         await world.end(store)
     }
 
-    @Test("L4: what the store does not sell fails clearly, and what is bought is what was asked for, not the first")
+    @Test("L4: an unsold product fails clearly, and the bought product is the requested one, not the first")
     func askedFor() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -62,7 +62,7 @@ struct StorePurchaseTests {
         await world.end(store)
     }
 
-    @Test("L8, O5, T1: paid is ongoing on the disk, then sent, and finished only after the server's word")
+    @Test("L8, O5, T1: a paid order is ongoing on the disk, then sent, and finished only after the server's answer")
     func paid() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -82,7 +82,7 @@ struct StorePurchaseTests {
         await world.end(store)
     }
 
-    @Test("L9, P6: a server that can't be reached keeps the order ongoing; the timer completes it and updates tell")
+    @Test("L9, P6: an unreachable server keeps the order ongoing; the timer completes it and updates report it")
     func willArrive() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -112,7 +112,7 @@ struct StorePurchaseTests {
         await world.end(store)
     }
 
-    @Test("L10: cancelled and failed are told with their reason, stay in the list, and the server hears of them")
+    @Test("L10: cancelled and failed orders keep their reason and stay in the list, and the server is informed")
     func closed() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -133,7 +133,7 @@ struct StorePurchaseTests {
         await world.end(store)
     }
 
-    @Test("T3, T12: what failed or was cancelled is completed when the paid transaction comes, and updates tell")
+    @Test("T3, T12: a failed or cancelled order completes when the paid transaction comes, and updates report it")
     func failedThenPaid() async throws {
         for sheet in [PretendShop.Sheet.cancel, .fail(.unknown), .fail(.paymentInvalid)] {
             let world = PretendWorld()
@@ -154,7 +154,7 @@ struct StorePurchaseTests {
         }
     }
 
-    @Test("T12: an error nobody knows is told as failed while it is checked, and the queue is looked at by itself")
+    @Test("T12: an unknown error is reported as failed while it is checked, and the queue is checked automatically")
     func unknown() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -163,7 +163,7 @@ struct StorePurchaseTests {
             throw Unexpected("not failed")
         }
         #expect(order.note == StoreProblem.unknown.sentence)
-        // Paid after all, and the store tells nobody.
+        // Paid after all, without an update from the store.
         world.charge(StoreWish(order: order.id, productID: order.productID, quantity: 1))
         #expect(await world.isIdle(store))
         world.pass(milliseconds: 5_000)
@@ -171,7 +171,7 @@ struct StorePurchaseTests {
         await world.end(store)
     }
 
-    @Test("G3: a second tap while a purchase is under way starts no second payment; another product may be bought")
+    @Test("G3: a second tap during a purchase starts no second payment; another product may be bought")
     func secondTap() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
@@ -191,7 +191,7 @@ struct StorePurchaseTests {
         await world.end(store)
     }
 
-    @Test("Several purchases at once lose nothing and mix nothing up")
+    @Test("Several concurrent purchases lose nothing and mix nothing up")
     func atOnce() async throws {
         let world = PretendWorld()
         let products = (1...12).map { "points.\($0 * 10)" }
@@ -208,7 +208,7 @@ struct StorePurchaseTests {
         await world.end(store)
     }
 
-    @Test("Nobody signed in, or a quantity the store would refuse: nothing is written, asked or paid")
+    @Test("Without a signed-in user, or with an invalid quantity, nothing is written, requested or paid")
     func notEvenBegun() async throws {
         let world = PretendWorld()
         let store = try await world.launch(nil)
@@ -223,7 +223,7 @@ struct StorePurchaseTests {
     }
 
     @Test(
-        "P11: when the order can't be opened nothing is charged, it is over, and the next tap makes a new one",
+        "P11: if the order can't be created nothing is charged, it is closed, and the next tap creates a new one",
         arguments: [
             Result<TransportResponse, TransportFault>.failure(TransportFault(.offline)),
             .success(TransportResponse(status: 200, contentType: "text/html", body: Array("<html>".utf8))),
@@ -255,7 +255,7 @@ struct StorePurchaseTests {
         await world.end(store)
     }
 
-    @Test("A full disk after the payment: the proof is sent all the same, and finished once it can be written down")
+    @Test("A full disk after the payment: the proof is still sent, and finished once it can be recorded")
     func fullAfter() async throws {
         let world = PretendWorld()
         let store = try await world.launch()

@@ -7,7 +7,7 @@ import TillThreads
 
 @Suite("Submitting a paid transaction")
 struct SubmitTests {
-    @Test("L8, O5: paid, on disk with its proof, sent, granted, finished, completed, in that order")
+    @Test("L8, O5: paid, on disk with its proof, sent, granted, finished, completed, in this order")
     func granted() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -23,7 +23,7 @@ struct SubmitTests {
         #expect(outcome.sentence.zh.contains("已到账"))
     }
 
-    /// Answers that leave a paid order waiting, with the code that is noted.
+    /// Answers after which a paid order waits, with the recorded code.
     private static let waiting: [(String, Result<TransportResponse, TransportFault>, String)] = [
         ("a sign-in page", page(200, "text/html; charset=utf-8", "<html>"), "unreadable_answer"),
         ("JSON said to be HTML", page(200, "text/html", #"{"outcome":"granted"}"#), "unreadable_answer"),
@@ -89,7 +89,7 @@ struct SubmitTests {
     }
 
     @Test(
-        "P11, L9, T1: short of the server's last word the order stays ongoing, unfinished, and completes later",
+        "P11, L9, T1: without the server's final answer the order stays ongoing and unfinished, and completes later",
         arguments: waiting.indices)
     func waits(_ index: Int) async throws {
         let (name, answer, code) = Self.waiting[index]
@@ -108,7 +108,7 @@ struct SubmitTests {
         #expect(world.state.now.finished.isEmpty && world.state.now.queue.count == 1, "\(name)")
         #expect(world.state.now.grants.isEmpty)
 
-        // L9: by itself, when its time has come, and not before.
+        // By itself, when its time has come, and not before.
         #expect(await app.retry.resubmit(on: .timer).outcomes.isEmpty)
         world.state.withLock { $0.now = retryAt }
         #expect(await app.retry.resubmit(on: .timer).outcomes.count == 1)
@@ -117,7 +117,7 @@ struct SubmitTests {
     }
 
     @Test(
-        "P9: a proof the server says is none stays visible and unfinished, and waits for a launch or the buyer",
+        "P9: a proof refused as invalid stays visible and unfinished, and waits for a launch or the buyer",
         arguments: [
             Refusal.malformed, .missingChain, .chainLength, .badCertificate, .chainUntrusted, .chainExpired,
             .missingOID, .badSignature, .wrongApp, .wrongDevice, .transactionMismatch, .productMismatch,
@@ -136,13 +136,13 @@ struct SubmitTests {
         world.state.withLock { $0.now = $0.now.adding(seconds: 1_000_000) }
         #expect(await app.retry.resubmit(on: .timer).outcomes.isEmpty)
         #expect(await app.retry.resubmit(on: .networkReturned).outcomes.isEmpty)
-        // The server's configuration was repaired meanwhile.
+        // The server's configuration was repaired in the meantime.
         let relaunched = try PretendApp(world)
         #expect(await relaunched.retry.resubmit(on: .launch).outcomes.count == 1)
         #expect(await relaunched.journal[entry.id]?.status == .completed)
     }
 
-    @Test("A forged proof is refused as often as the buyer sends it again")
+    @Test("A forged proof is refused each time the buyer sends it again")
     func forged() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -153,7 +153,7 @@ struct SubmitTests {
         #expect(world.state.now.grants.isEmpty && world.state.now.finished.isEmpty)
     }
 
-    @Test("The store obeys finish and nothing else, the journal the outcome")
+    @Test("The `finish` member alone decides whether a transaction is finished; the outcome decides the journal")
     func finish() async throws {
         for finish in [true, false] {
             for outcome in [SubmitProofReply.Outcome.granted, .alreadyGranted, .accepted, .quarantined, .revoked] {
@@ -211,7 +211,7 @@ struct SubmitTests {
         #expect(world.state.now.grants.count == 1 && world.state.now.queue.isEmpty)
     }
 
-    @Test("U1: a token-less receipt goes with the order it can only be; a second payment under a token has its own")
+    @Test("U1: a receipt without a token goes with its only matching order; a second payment of a token has its own")
     func tokens() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -231,9 +231,9 @@ struct SubmitTests {
         #expect(await app.journal[entry.id]?.transactionID == receipt.id)
     }
 
-    /// Simulated seed 7171: a change to a lesser plan waited for the next renewal with its order's id, the customer
-    /// chose another plan in the settings before, and the phone looked in the receipt for the plan of the order.
-    @Test("U1: a plan that was chosen outside of the app has an order of its own, whatever order's id came with it")
+    /// Found by the simulation, seed 7171: a downgrade waited for the renewal with its order's id, the customer then
+    /// chose another plan in the settings, and the phone searched the receipt for the order's plan.
+    @Test("U1: a plan chosen outside of the app has an order of its own, whatever order id came with it")
     func planUnderTheIDOfAnother() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -250,13 +250,13 @@ struct SubmitTests {
         #expect(await app.journal[entry.id]?.transactionID == nil)
     }
 
-    @Test("O8: the same transaction seen twenty times at once is sent once, and again later it is granted already")
+    @Test("O8: a transaction seen twenty times concurrently is sent once, and later it is granted already")
     func concurrent() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         let transaction = world.pay(entry)
-        // The first request is on its way until the nineteen others have come.
+        // The first request is in transit until the nineteen others have come.
         let submit = app.submit
         world.state.withLock {
             $0.onRequest = { while await submit.underWay[transaction.id]?.count != 19 { await Task.yield() } }
@@ -273,7 +273,7 @@ struct SubmitTests {
         #expect(world.state.now.grants.count == 1)
     }
 
-    @Test("A transaction that the store's queue shows while its proof is under way is finished once it is there (O5)")
+    @Test("A transaction shown by the queue while its proof is in transit is finished once it is granted (O5)")
     func shownLate() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
@@ -288,11 +288,11 @@ struct SubmitTests {
         }
         guard case .completed = await app.submit(transaction) else { throw Unexpected("lost") }
         guard case .completed = await shown.now?.value else { throw Unexpected("lost to the second") }
-        // Once by the word of the server, when a queue might not have known it yet, and once when it did.
+        // Once after the server's answer, when the queue might not have it yet, and once when it did.
         #expect(world.state.now.finished == [transaction.id, transaction.id] && world.state.now.bodies.count == 1)
     }
 
-    @Test("With a full disk a paid transaction is sent all the same, but stays in the queue until it can be noted")
+    @Test("With a full disk a paid transaction is still sent, but stays in the queue until it can be recorded")
     func fullDisk() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)

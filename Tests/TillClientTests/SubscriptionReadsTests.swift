@@ -6,9 +6,9 @@ import TillThreads
 
 @testable import TillClient
 
-@Suite("Rights and subscriptions as the app reads them")
+@Suite("Entitlements and subscriptions read by the app")
 struct SubscriptionReadsTests {
-    /// Reads from a server that answers everything with one text.
+    /// Reads from a server that answers every request with one text.
     private static func reads(_ text: String, asked: Locked<[String]> = Locked([])) -> Reads {
         Reads(
             server: ServerAccess(
@@ -20,7 +20,7 @@ struct SubscriptionReadsTests {
             ) { Session(userID: UserID("ann"), token: "t") })
     }
 
-    @Test("A right tells its state, until when and why; a reason of a later server keeps its name")
+    @Test("An entitlement has its state, end and reason; an unknown reason of a later server keeps its name")
     func entitlements() async throws {
         let rights = try await Self.reads(
             """
@@ -38,7 +38,7 @@ struct SubscriptionReadsTests {
         #expect(rights[1].willRenew == nil && rights[1].expires == nil)
     }
 
-    @Test("The gate in front of a feature is one call, for whatever name")
+    @Test("Access to a feature is checked with one call, for any name")
     func access() async throws {
         let asked = Locked<[String]>([])
         let access = try await Self.reads(
@@ -53,7 +53,7 @@ struct SubscriptionReadsTests {
         #expect(access.sentence(in: "en") == "Refunded.")
     }
 
-    @Test("A subscription tells what comes next; with as little as a server may say it is still read")
+    @Test("A subscription shows its next event; one with only the required members is read too")
     func subscriptions() async throws {
         let asked = Locked<[String]>([])
         let found = try await Self.reads(

@@ -6,10 +6,10 @@ import TillThreads
 
 @testable import TillClient
 
-/// Runs each test over both transports: URLSession's, which apps on Apple's systems use, and libcurl's, for Linux.
+/// Runs each test over both transports: URLSession's for apps on Apple's systems, and libcurl's for Linux.
 private struct OverEachTransport: TestTrait, SuiteTrait, TestScoping {
     @TaskLocal static var transport: Transport = fetch
-    /// The same with time enough for a machine that is busy otherwise.
+    /// The same with enough time for a busy machine.
     @TaskLocal static var patient: Transport = fetch
 
     var isRecursive: Bool { true }
@@ -35,7 +35,7 @@ private struct OverEachTransport: TestTrait, SuiteTrait, TestScoping {
     private static var fetch: Transport { libcurl.0 }
 }
 
-/// Over real sockets, against servers that no buyer deserves.
+/// Over real sockets, against misbehaving servers.
 @Suite("Transport", .timeLimit(.minutes(1)), OverEachTransport())
 struct TransportTests {
     private var transport: Transport { OverEachTransport.transport }
@@ -46,7 +46,7 @@ struct TransportTests {
         }
     }
 
-    /// What a read of the wallet ends as, and how many seconds that took.
+    /// The error of a read of the wallet, and its duration in seconds.
     private func fault(from url: String) async throws -> (fault: ServerFault, seconds: Double) {
         let began = Date()
         do throws(StoreError) {
@@ -70,7 +70,7 @@ struct TransportTests {
             "\(status) X", headers + ["Content-Type: application/problem+json"], String(decoding: body, as: UTF8.self))
     }
 
-    @Test("A request arrives as it was sent, in the reader's language, and its answer is read")
+    @Test("A request arrives as sent, in the reader's language, and its answer is read")
     func whole() async throws {
         let server = try RawServer(
             Self.answer("200 OK", ["Content-Type: application/json; charset=utf-8"], #"{"balances":{"points":60}}"#))
@@ -88,7 +88,7 @@ struct TransportTests {
         #expect(requests[1].hasSuffix("\r\n\r\n{\"中\":1}"))
     }
 
-    @Test("No cookie is kept, and no answer: the second request says nothing of the first")
+    @Test("No cookie and no answer is kept: the second request carries nothing of the first")
     func forgets() async throws {
         let server = try RawServer(
             Self.answer(
@@ -103,7 +103,7 @@ struct TransportTests {
     }
 
     @Test(
-        "P2, P11: HTML, nothing, a redirect and JSON of somebody else are no word of the server's: retry",
+        "P2, P11: HTML, an empty body, a redirect and foreign JSON are not the server's answer: retry",
         arguments: [
             (answer("200 OK", ["Content-Type: text/html"], "<html>Sign in</html>"), 200),
             (answer("200 OK", ["Content-Type: application/json"]), 200),
@@ -125,7 +125,7 @@ struct TransportTests {
     }
 
     @Test(
-        "P2, P11: what is not the server may keep a purchase waiting for a minute, the server for a day",
+        "P2, P11: an intermediary may delay a purchase for a minute, the server for a day",
         arguments: [
             (answer("503 Service Unavailable", ["Content-Type: text/html", "Retry-After: 86400"], "<html>"), 60),
             (answer("429 Too Many Requests", ["Retry-After: 3600"]), 60),
@@ -144,7 +144,7 @@ struct TransportTests {
     }
 
     @Test(
-        "Problems the server tells are its word, with its seconds to wait",
+        "Problems sent by the server are its answer, with its seconds to wait",
         arguments: [
             (.unauthorized, 401, nil), (.illegalMove, 409, nil), (.wrongApp, 422, nil), (.tooManyRequests, 429, 12),
             (.internalError, 500, nil), (.unavailable, 503, 30),
@@ -158,7 +158,7 @@ struct TransportTests {
         #expect(fault.isRetryable == (status >= 429 && status != 422))
     }
 
-    @Test("A server that says nothing, and one that drips, are over in time")
+    @Test("A silent server and a slowly sending one time out")
     func slow() async throws {
         let silent = try RawServer { _ = $0.waitForEnd(milliseconds: 3_000) }
         let silence = try await fault(from: silent.url)
@@ -179,9 +179,9 @@ struct TransportTests {
         #expect(hungUp.now, "the connection is not kept")
     }
 
-    @Test("A server that hangs up half-way, or at once, or speaks no HTTP, is asked again later")
+    @Test("A server that closes half-way, or at once, or speaks no HTTP, is retried later")
     func broken() async throws {
-        // One that breaks off inside its header is not among them: Foundation on Linux ends the process there.
+        // A break inside the header is not among them: Foundation on Linux ends the process there.
         let halves = [
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"balances\":{",
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -197,7 +197,7 @@ struct TransportTests {
         }
     }
 
-    @Test("Nobody listens, and a name that nobody has")
+    @Test("A port without a listener and an unknown name are errors that can be retried")
     func nobody() async throws {
         try await RawServer.deafPort { port in
             let (fault, _) = try await self.fault(from: "http://127.0.0.1:\(port)")
@@ -211,7 +211,7 @@ struct TransportTests {
         }
     }
 
-    @Test("More than a mebibyte is not taken in, whether it was announced or not")
+    @Test("More than a mebibyte is not accepted, whether it was announced or not")
     func large() async throws {
         let body = [UInt8](repeating: 32, count: 2 << 20)
         for head in ["Content-Length: \(body.count)", "Connection: close"] {
@@ -230,7 +230,7 @@ struct TransportTests {
         #expect(try await Reads(server: access(server.url)).wallet() == [:])
     }
 
-    @Test("Whoever waits and is cancelled, waits no longer")
+    @Test("A cancelled caller stops waiting at once")
     func cancelled() async throws {
         let server = try RawServer { _ = $0.waitForEnd(milliseconds: 3_000) }
         let began = ContinuousClock.now
@@ -242,7 +242,7 @@ struct TransportTests {
         #expect(ContinuousClock.now - began < .milliseconds(900))
     }
 
-    @Test("Many at once each get their own answer")
+    @Test("Many concurrent requests each get their own answer")
     func many() async throws {
         let server = try RawServer { peer in
             let name = peer.request.split(separator: " ")[1]
@@ -262,11 +262,11 @@ struct TransportTests {
     }
 }
 
-/// What Foundation's URLSession does not survive on Linux, and apps there meet no less.
+/// Answers that crash Foundation's URLSession on Linux, and which apps there meet as well.
 @Suite("The transport of apps on Linux", .timeLimit(.minutes(1)))
 struct LinuxTransportTests {
     @Test(
-        "An answer that breaks off inside its header, or asks for a password, is one to ask again for",
+        "An answer that breaks off inside its header, or asks for a password, is an error that can be retried",
         arguments: [
             "HTTP/1.1 200 OK\r\nContent-Type: appl",
             "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",

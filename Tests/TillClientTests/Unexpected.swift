@@ -1,4 +1,4 @@
-/// Ends a test at an outcome it has no use for.
+/// Ends a test at an unexpected outcome.
 struct Unexpected: Error {
     let what: String
     init(_ what: String) { self.what = what }

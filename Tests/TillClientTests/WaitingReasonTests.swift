@@ -4,15 +4,15 @@ import TillBilling
 
 @testable import TillClient
 
-@Suite("Why the server keeps a paid purchase back")
+@Suite("The reasons why the server holds a paid purchase back")
 struct WaitingReasonTests {
-    /// What servers of today and of soon send beside a 202, and what no server sends yet.
+    /// The reasons that servers send with a 202 today or soon, and one that no server sends yet.
     private static let reasons =
         QuarantineReason.allCases.map(\.rawValue) + [
             "granted_soon", "waiting_for_apple", "held", "contested", "receipt_needs_signed_copy", "moon_phase", "",
         ]
 
-    @Test("Each reason has a sentence in both languages, and one that is not known yet a general one")
+    @Test("Each reason has a sentence in both languages, and an unknown one has the general one")
     func sentences() {
         for reason in Self.reasons {
             for outcome in [SubmitProofReply.Outcome.quarantined, .accepted] {
@@ -48,7 +48,7 @@ struct WaitingReasonTests {
         #expect(await relaunched.journal[entry.id]?.status == .completed)
     }
 
-    @Test("A restored purchase that waits says why")
+    @Test("A restored purchase that waits has its reason")
     func restored() {
         let told = RestoredTransaction(
             transaction: (TransactionID("1"), TransactionID("1"), ProductID("p")), outcome: .quarantined,

@@ -5,7 +5,7 @@ import TillCrypto
 
 @testable import till
 
-@Suite("How Apple is asked, by configuration")
+@Suite("The configuration of calls to Apple")
 struct AppleServiceTests {
     private static let issuer = "57246542-96fe-1a63-e053-0824d011072a"
     private static let key: String = (try? PrivateKey.generate(.p256).pem()) ?? ""
@@ -37,14 +37,14 @@ struct AppleServiceTests {
         }
     }
 
-    @Test("nothing said: Apple is asked nothing, revocation is off")
+    @Test("by default Apple is not called and revocation checking is off")
     func silence() throws {
         let service = try load("").appleService
         #expect(service.key == nil && service.sharedSecret == nil && service.revocation == .off)
         #expect(service.hosts == .apple && !service.asksEmulator)
     }
 
-    @Test("key, secret, revocation and emulator come from the file, paths starting from it")
+    @Test("key, secret, revocation and emulator come from the file, with paths relative to it")
     func file() throws {
         let service = try load(
             """
@@ -58,7 +58,7 @@ struct AppleServiceTests {
         #expect(service.hosts == .emulator(at: "http://127.0.0.1:8788") && service.asksEmulator)
     }
 
-    @Test("all of it comes from the environment too, secrets as text or as files")
+    @Test("all of it also comes from the environment, secrets as text or as files")
     func environment() throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("key.p8", Self.key)
@@ -76,7 +76,7 @@ struct AppleServiceTests {
         #expect(inline.sharedSecret == "x" && inline.key == nil)
     }
 
-    @Test("half a key, a key of another kind, or two forms of a secret are refused by name")
+    @Test("an incomplete key, a key of another kind, and two forms of a secret are refused by name")
     func halves() {
         #expect(problems(", \"keyId\": \"AB\"") == ["apple.issuerId: is missing", "apple.privateKey: is missing"])
         #expect(
@@ -92,7 +92,7 @@ struct AppleServiceTests {
         #expect(problems(", \"issuerId\": \"me\", \"keyId\": \"2X-9\"").count == 3)
     }
 
-    @Test("no message repeats a secret")
+    @Test("no message contains a secret")
     func secrecy() {
         let said =
             problems(", \"sharedSecret\": \"top secret\"")
@@ -101,7 +101,7 @@ struct AppleServiceTests {
         #expect(!said.joined().contains("top secret"))
     }
 
-    @Test("an emulated store is never asked beside Production, and is an origin and nothing more")
+    @Test("an emulator is never used beside Production, and its address is only an origin")
     func emulator() {
         let beside = problems(", \"emulator\": \"http://127.0.0.1:1\"", environments: "\"Production\", \"Sandbox\"")
         #expect(beside.count == 1 && beside[0].hasPrefix("apple.emulator: stands beside Production"))

@@ -11,7 +11,7 @@ struct CommandLineTests {
     private static let mode = Flag("mode", .choice(["production", "sandbox"]), summary: Text("mode"))
     private static let once = Flag("once", summary: Text("once"))
 
-    /// A command that prints what it was given.
+    /// A command that prints its arguments.
     private static let echo = Command(
         "echo", summary: Text(en: "repeat", zh: "复述"), flags: [root, port, bundle, mode, once],
         positionals: [Positional("FILE", summary: Text("file")), Positional("DIR", .optional, summary: Text("dir"))]
@@ -37,7 +37,7 @@ struct CommandLineTests {
         return (code, recorder.out, recorder.error)
     }
 
-    @Test("flags take their value after a space or an equals sign, repeat where they may, and mix with positionals")
+    @Test("flags take their value after a space or an equals sign, may repeat where allowed, and mix with positionals")
     func flags() async {
         let result = await run([
             "echo", "--root", "a", "f.jws", "--root=b=c", "--port=0", "--mode", "sandbox", "--once", "--json", "out",
@@ -49,7 +49,7 @@ struct CommandLineTests {
         #expect(result.error.isEmpty)
     }
 
-    @Test("after -- everything is positional, and - alone is one")
+    @Test("after -- everything is positional, and a single - is positional too")
     func endOfFlags() async {
         #expect(await run(["echo", "--", "--root"]).out.hasPrefix("[\"--root\"] roots=[]"))
         #expect(await run(["echo", "-"]).out.hasPrefix("[\"-\"] "))
@@ -122,7 +122,7 @@ struct CommandLineTests {
         #expect(result.error.contains("--help`."))
     }
 
-    @Test("wrong usage is told in Chinese when the flag or the locale asks for it, even if the rest can't be read")
+    @Test("wrong usage is reported in Chinese if the flag or the locale asks for it, even if the rest is invalid")
     func wrongUsageInChinese() async {
         #expect(await run(["ehco", "--lang", "zh"]).error.contains("没有“ehco”这个命令。是不是想写 till echo？"))
         let chinese = ["LANG": "zh_CN.UTF-8"]
@@ -151,7 +151,7 @@ struct CommandLineTests {
         #expect(await run(["refuse", "--lang", "zh"]).error == "till: 下雨了\n")
     }
 
-    @Test("what comes from outside can't send control characters to the terminal, and is cut when it is long")
+    @Test("external text can't send control characters to the terminal, and long text is cut")
     func hostileArguments() async {
         let error = await run(["\u{1B}[31mred\u{7}\u{202E}"]).error
         #expect(error.contains("\\u{1b}[31mred\\u{7}\\u{202e}") && !error.contains("\u{1B}"))
@@ -159,7 +159,7 @@ struct CommandLineTests {
     }
 
     @Test(
-        "the nearest name is found for slips, not for other words",
+        "the nearest name is found for typing errors, not for other words",
         arguments: [
             ("serv", "serve"), ("sevre", "serve"), ("SERVE", "serve"), ("verfy", "verify"), ("init-", "init"),
             ("bundle_id", "bundleId"), ("listn", "listen"), ("env", nil), ("", nil), ("x", nil), ("quux", nil),
@@ -168,7 +168,7 @@ struct CommandLineTests {
         #expect(nearestName(to: typed, among: ["serve", "verify", "init", "bundleId", "listen"]) == expected)
     }
 
-    @Test("every real command and flag speaks both languages and has a name of its own")
+    @Test("every real command and flag has texts in both languages and a unique name")
     func commandsAreComplete() {
         #expect(Set(Command.all.map(\.name)).count == Command.all.count)
         for command in Command.all {

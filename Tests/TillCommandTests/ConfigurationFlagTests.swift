@@ -5,7 +5,7 @@ import TillBilling
 
 @Suite("The flags that name a configuration")
 struct ConfigurationFlagTests {
-    /// Stands for any command that needs a configuration: prints what it was given.
+    /// Represents any command that needs a configuration: prints what it read.
     private static let command = Command(
         "show", summary: Text(en: "show", zh: "显示"), flags: Configuration.flags
     ) { call in
@@ -23,7 +23,7 @@ struct ConfigurationFlagTests {
         return (code, recorder.out, recorder.error)
     }
 
-    @Test("--listen and --database win over the file; a path in a flag starts from the working directory")
+    @Test("--listen and --database override the file; a path in a flag is relative to the working directory")
     func overrides() async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write(
@@ -42,7 +42,7 @@ struct ConfigurationFlagTests {
         #expect(wrong.error.contains("till: --database: PostgreSQL is not supported yet"))
     }
 
-    @Test("with neither a file nor a variable the usage is wrong; one variable is enough to be told the others")
+    @Test("without a file and variables the usage is wrong; with one variable the missing ones are listed")
     func nothingGiven() async {
         let nothing = await run([])
         #expect(nothing.code == .wrongUsage && nothing.error.contains("--config is missing"))

@@ -12,7 +12,7 @@ struct ConfigurationTests {
     private static let hash = String(repeating: "aB", count: 32)
     private static let secret = "0123456789abcdef0123456789abcdef"
 
-    /// Sentences of everything that is wrong; empty if it loads.
+    /// The sentences of all problems; empty if it loads.
     private func problems(
         _ file: String?, environment: [String: String] = [:], flags: [ConfigurationKey: String] = [:],
         language: Language = .english
@@ -25,17 +25,17 @@ struct ConfigurationTests {
         }
     }
 
-    /// A file with all that is needed; `members` come on top, `apple` replaces the object.
+    /// A file with all required members; `members` are added, and `apple` replaces the object.
     private func text(
         apple: String = "{\"bundleId\": \"com.example\", \"environments\": [\"Sandbox\"]}", _ members: String = ""
     ) -> String {
         let usual = [("database", "\"sqlite:a.db\""), ("catalog", sampleCatalog), ("apple", apple)]
-        // No key may be there twice: one that is given replaces the usual one.
+        // A key must not occur twice: a given one replaces the usual one.
         let kept = usual.filter { !members.hasPrefix("\"\($0.0)\"") }.map { "\"\($0.0)\": \($0.1)" }
         return "{" + (kept + [members]).filter { !$0.isEmpty }.joined(separator: ", ") + "}"
     }
 
-    @Test("a full file is read into typed values; paths start from the file's directory")
+    @Test("a full file is read into typed values; paths are relative to the file's directory")
     func full() throws {
         let directory = try TemporaryDirectory()
         try directory.write("products.json", sampleCatalog)
@@ -86,7 +86,7 @@ struct ConfigurationTests {
         #expect(inline == Array(Self.secret.utf8) && fromFile == inline && key.der == generatorPublicKey())
     }
 
-    @Test("what may be left out has its default")
+    @Test("every optional setting has its default")
     func defaults() throws {
         let directory = try TemporaryDirectory()
         let configuration = try Configuration.load(file: try directory.write("till.json", text()))
@@ -96,7 +96,7 @@ struct ConfigurationTests {
         #expect(configuration.reviewUsers.isEmpty)
     }
 
-    @Test("flags win over the environment, and the environment over the file")
+    @Test("flags override the environment, and the environment overrides the file")
     func precedence() throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("till.json", text("\"listen\": \"127.0.0.1:1\""))
@@ -109,7 +109,7 @@ struct ConfigurationTests {
         #expect(two.listen.port == 3 && two.database == .sqlite(path: "f.db"))
     }
 
-    @Test("everything can come from the environment, secrets from files that it names")
+    @Test("everything can come from the environment, with secrets in files that it names")
     func environmentOnly() throws {
         let directory = try TemporaryDirectory()
         let catalog = try directory.write("products.json", sampleCatalog)
@@ -134,7 +134,7 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "each wrong value is named by its path, with what was found and what is wanted",
+        "each wrong value is reported with its path, what was found and what is expected",
         arguments: [
             ("\"listn\": \"127.0.0.1:1\"", "listn: there is no such key. Did you mean listen?"),
             ("\"zzz\": 1", "zzz: there is no such key; known: apple, "),
@@ -220,7 +220,7 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "the apple settings are checked",
+        "the apple settings are validated",
         arguments: [
             (
                 "{\"bundleId\": \"a\", \"bundleID\": \"a\", \"environments\": [\"Sandbox\"]}",
@@ -269,7 +269,7 @@ struct ConfigurationTests {
         #expect(found.count == 1 && found[0].contains(expected), "\(found)")
     }
 
-    @Test("all problems are told at once, in the language asked for")
+    @Test("all problems are reported at once, in the requested language")
     func allAtOnce() throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write(
@@ -295,7 +295,7 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "a file that can't be read is one problem, not one per key",
+        "an unreadable file is one problem, not one per key",
         arguments: [
             ("", "is not valid JSON"), ("{\"listen\": }", "is not valid JSON"), ("{} {}", "has something after"),
             ("[]", "wants an object, found a list"), (String(repeating: "[", count: 100_000), "is nested too deeply"),
@@ -307,7 +307,7 @@ struct ConfigurationTests {
         #expect(found.count == 1 && found[0].contains(expected), "\(found)")
     }
 
-    @Test("a missing file, a directory, bytes that are no text and a file without end are refused")
+    @Test("a missing file, a directory, bytes that are no text and an endless file are refused")
     func strangeFiles() throws {
         let directory = try TemporaryDirectory()
         #expect(problems(directory.path + "/none.json") == [directory.path + "/none.json: there is no such file"])
@@ -316,7 +316,7 @@ struct ConfigurationTests {
         #expect(try problems(directory.write("a", [0x7B, 0xFF, 0x7D])).first?.hasSuffix("is not UTF-8 text") == true)
     }
 
-    @Test("a secret in the environment and in a file at once is refused")
+    @Test("a secret both in the environment and in a file is refused")
     func doubleSecret() throws {
         let directory = try TemporaryDirectory()
         let keys = try directory.write("keys.json", "[]")
@@ -326,7 +326,7 @@ struct ConfigurationTests {
         #expect(found == ["TILL_OPERATORS: is set beside TILL_OPERATORS_FILE; only one may be"])
     }
 
-    @Test("without a file, what is missing is named by its variable")
+    @Test("without a file, a missing setting is named by its variable")
     func missingVariables() {
         #expect(
             problems(nil) == [
@@ -337,7 +337,7 @@ struct ConfigurationTests {
 
     private static let applesRoots = AppleRoots.all.map { PEM.encode($0, label: "CERTIFICATE") }.joined()
 
-    @Test("any root but Apple's is refused beside production, and welcome without it")
+    @Test("any root except Apple's is refused beside production, and accepted without it")
     func emulatorRootBesideProduction() throws {
         let directory = try TemporaryDirectory()
         try directory.write("emulator.cer", foreignCertificate())
@@ -354,7 +354,7 @@ struct ConfigurationTests {
         let fingerprint = hexadecimal(Digest.sha256.hash(foreignCertificate()))
         #expect(refused.count == 1)
         #expect(refused[0].contains("apple.roots[1]: is not one of Apple's root certificates (SHA-256 \(fingerprint))"))
-        // Hidden behind Apple's own in one PEM file it is found all the same.
+        // It is also found after Apple's own root in one PEM file.
         try directory.write("both.pem", Self.applesRoots + PEM.encode(foreignCertificate(), label: "CERTIFICATE"))
         #expect(try found("\"Production\"", "\"both.pem\"").count == 1)
     }

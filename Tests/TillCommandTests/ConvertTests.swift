@@ -35,7 +35,7 @@ struct ConvertTests {
         #expect(current.map { $0["startsAt"]?.string?.prefix(10) } == ["2026-01-01", "2025-12-27", "2025-09-22"])
     }
 
-    @Test("It speaks both languages, and what has expired is worth nothing (C6)")
+    @Test("It prints both languages, and an expired plan is worth nothing (C6)")
     func languages() async throws {
         let arguments = ["--balance-of", "basic_monthly:2.99:2026-01-01", "--to", "premium_monthly", "--at"]
         let english = await run(arguments[0], arguments[1], arguments[2], arguments[3], "--at", "2026-01-16")
@@ -49,7 +49,7 @@ struct ConvertTests {
         #expect(late["seconds"]?.int == 0 && late["current"]?.array?.first?["remainingSeconds"]?.int == 0)
     }
 
-    @Test("A catalogue of one's own has the plans, and one that is wrong says so")
+    @Test("Plans are read from a given catalogue, and an invalid one is refused with the reason")
     func catalogue() async throws {
         let directory = try TemporaryDirectory()
         let plan = "{\"id\": \"week\", \"length\": \"P1W\"}"
@@ -76,7 +76,7 @@ struct ConvertTests {
     }
 
     @Test(
-        "What can't be understood is wrong usage, what can't be done is refused; both with the reason",
+        "Unparsable arguments are wrong usage, impossible ones are refused; both with the reason",
         arguments: [
             ([], 2, "--to is missing"), (["--to", "premium_monthly", "--at", "soon"], 2, "--at wants a time"),
             (["--to", "premium_monthly", "--at", "2026-02-30"], 2, "--at wants a time"),
@@ -102,7 +102,7 @@ struct ConvertTests {
         #expect(recorder.error.contains(reason), "\(recorder.error)")
     }
 
-    @Test("till init begins with the eight products of the plans if it is asked to (C4)")
+    @Test("till init can start with the eight products of the plans (C4)")
     func sample() async throws {
         let directory = try TemporaryDirectory()
         let recorder = Recorder()
@@ -119,7 +119,7 @@ struct ConvertTests {
 
 @Suite("The published schema of the catalogue")
 struct CatalogSchemaTests {
-    @Test("it has exactly the keys that the parser knows, and admits no others")
+    @Test("it has exactly the parser's keys, and allows no others")
     func sameKeys() throws {
         let schema = try publishedSchema()["$defs"]
         for (name, keys) in [

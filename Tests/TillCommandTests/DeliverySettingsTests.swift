@@ -3,7 +3,7 @@ import TillBilling
 
 @testable import till
 
-@Suite("In which order purchases are delivered, by configuration")
+@Suite("The configuration of the delivery order")
 struct DeliverySettingsTests {
     private func load(
         _ members: String, environment: [String: String] = [:]
@@ -23,7 +23,7 @@ struct DeliverySettingsTests {
     }
 
     @Test(
-        "Nothing said: granted first, and a phone has ten minutes to finish; what is said reaches the server (G4, U2)")
+        "By default the server grants first, and a phone has ten minutes to finish; settings reach the server (G4, U2)")
     func said() throws {
         let silent = try load("").get().server.delivery
         #expect(silent.order == .grantThenFinish && silent.finishAfter == 600)
@@ -34,7 +34,7 @@ struct DeliverySettingsTests {
         #expect(environment.order == .saveThenFinish && environment.finishAfter == 60)
     }
 
-    @Test("What is none is told in both languages, with what was meant")
+    @Test("An invalid value is reported in both languages, with what was probably meant")
     func problems() throws {
         for (members, english, chinese) in [
             ("\"order\": \"save-then-finsh\"", "Did you mean save-then-finish?", "是不是想写 save-then-finish？"),

@@ -9,7 +9,7 @@ import TillSQLite
 @Suite("till doctor") struct DoctorTests {
     private static let constant = UniqueID(high: 0x7C1D_2B3A_0F4E_4A6B, low: 0x8C9D_0E1F_2A3B_4C5D)
 
-    /// Payments with one token, each of an Apple Account of its own.
+    /// Payments with one token, each from its own Apple Account.
     private func run(payments: Int, state: RecordedTransaction.State) async throws -> (ExitCode, JSONValue, String) {
         let directory = try TemporaryDirectory()
         try directory.write(
@@ -49,7 +49,7 @@ import TillSQLite
         try #require(document["checks"]?.array?.first { $0["name"]?.string == name })
     }
 
-    @Test("A token on payments of more than three Apple Accounts is named, with what to look for (V2)")
+    @Test("A token in payments of more than three Apple Accounts is reported, with what to check (V2)")
     func sharedToken() async throws {
         let (code, document, _) = try await run(payments: 4, state: .granted)
         #expect(code == .done)
@@ -60,7 +60,7 @@ import TillSQLite
         #expect(try check("ledger", in: document)["status"]?.string == "ok")
     }
 
-    @Test("Three Apple Accounts are one customer's, and what waits in quarantine is counted (V2)")
+    @Test("Three Apple Accounts count as one customer's, and quarantined purchases are counted (V2)")
     func ordinary() async throws {
         let (code, document, _) = try await run(payments: 3, state: .quarantined)
         #expect(code == .done)
@@ -69,7 +69,7 @@ import TillSQLite
         #expect(waiting["status"]?.string == "warning" && waiting["detail"]?.string?.hasPrefix("3 ") == true)
     }
 
-    @Test("A ledger that is not there is an error that says what to do")
+    @Test("A missing ledger is an error with its cure")
     func noLedger() async throws {
         let directory = try TemporaryDirectory()
         try directory.write(

@@ -4,7 +4,7 @@ import TillJSON
 
 @testable import till
 
-@Suite("till emulate, what it is given")
+@Suite("The arguments of till emulate")
 struct EmulateTests {
     private static let storeKitFile = """
         {"identifier": "A", "settings": {"_storefront": "USA", "_locale": "en_US"}, "subscriptionGroups": [],
@@ -12,7 +12,7 @@ struct EmulateTests {
          "version": {"major": 4, "minor": 0}}
         """
 
-    /// Runs the command in this process; the recorder's process is told to stop at once.
+    /// Runs the command in this process; the recorder's process stops at once.
     private func emulate(_ arguments: [String]) async -> (code: ExitCode, out: String, error: String) {
         let recorder = Recorder()
         let program = Program(commands: [.emulate], process: recorder.process())
@@ -20,7 +20,7 @@ struct EmulateTests {
         return (code, recorder.out, recorder.error)
     }
 
-    @Test("a .storekit file, and what of it was left out is named on stderr; stdout stays one JSON document")
+    @Test("a .storekit file is loaded, its ignored members are listed on stderr; stdout stays one JSON document")
     func storeKit() async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("Shop.storekit", Self.storeKitFile)
@@ -32,7 +32,7 @@ struct EmulateTests {
         #expect(ran.error.contains("settings._locale"))
     }
 
-    @Test("a list in Till's own form, and a storefront")
+    @Test("a list in Till's own form and a storefront are loaded")
     func ownForm() async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("products.json", #"{"products": [{"id": "coins", "tier": 1}]}"#)
@@ -42,7 +42,7 @@ struct EmulateTests {
         #expect(again.code == .done && again.error.contains("is there already"), "\(again.error)")
     }
 
-    @Test("what is wrong is said before a store is opened")
+    @Test("problems are reported before a store is opened")
     func wrong() async throws {
         let directory = try TemporaryDirectory()
         let store = directory.path + "/store"

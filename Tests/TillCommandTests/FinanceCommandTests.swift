@@ -18,7 +18,7 @@ struct FinanceCommandTests {
         return try JSONValue(decoding: result.out)
     }
 
-    @Test("Price to tier, tier to price, and ¥9.9 on none with its neighbours (C1)")
+    @Test("It converts price to tier and tier to price, and names the neighbours of ¥9.9, which is on no tier (C1)")
     func tiers() async throws {
         let six = try await json("tiers 6 cny")
         #expect(six["standing"]?.string == "onTiers" && six["isOffered"] == true)
@@ -46,7 +46,7 @@ struct FinanceCommandTests {
         #expect(await run("tiers").out.split(separator: "\n").count == 97)
     }
 
-    @Test("A price, its tax, commission and proceeds in minor units (C2)")
+    @Test("It prints a price's tax, commission and proceeds in minor units (C2)")
     func proceeds() async throws {
         let yuan = try await json("proceeds --price 6 --currency CNY --storefront CHN --at 2026-03-14")
         #expect(yuan["proceeds"]?["amount"]?.int == 412 && yuan["proceeds"]?["currency"]?.string == "CNY")
@@ -73,7 +73,7 @@ struct FinanceCommandTests {
         #expect(words.out.hasPrefix("2026-03-14 在 CHN 售价 6.00 CNY：开发者得 4.12 CNY\n"))
     }
 
-    @Test("The fiscal months of a year, of the year under way, and the one of a day (C3)")
+    @Test("It prints the fiscal months of a year, of the current year, and the one of a day (C3)")
     func calendar() async throws {
         let year = try await json("calendar --year 2026")
         #expect(year["fiscalYear"]?.int == 2026 && year["weeks"]?.int == 52 && year["periods"]?.array?.count == 12)
@@ -83,14 +83,14 @@ struct FinanceCommandTests {
         #expect(march?["end"]?.string == "2026-03-28" && march?["paymentDate"]?.string == "2026-04-30")
         #expect(march?["period"]?.int == 6 && march?["quarter"]?.int == 2 && march?["weeks"]?.int == 4)
         #expect(try await json("calendar --on 2026-03-28") == march)
-        // The tests' clock stands at 2026-09-21.
+        // The tests' clock is at 2026-09-21.
         #expect(try await json("calendar")["fiscalYear"]?.int == 2026)
         let words = await run("calendar --year 2028 --lang zh").out.split(separator: "\n")
         #expect(words.count == 14 && words[0] == "2028 财年，共 53 周")
     }
 
     @Test(
-        "What can't be understood is wrong usage, what does not exist is refused; both with the reason",
+        "Unparsable arguments are wrong usage, unknown ones are refused; both with the reason",
         arguments: [
             ("tiers 6", 2, "CURRENCY is missing"), ("tiers 6 YUAN", 2, "is no currency"),
             ("tiers x CNY", 2, "PRICE wants"),

@@ -3,7 +3,7 @@ import TillCrypto
 
 @testable import till
 
-/// A directory of its own for one test, removed with the value.
+/// A directory for one test, removed with the value.
 final class TemporaryDirectory {
     let path: String
 
@@ -27,7 +27,7 @@ final class TemporaryDirectory {
     func read(_ name: String) throws -> String { try String(contentsOfFile: path + "/" + name, encoding: .utf8) }
 }
 
-/// A certificate nobody signed: well-formed, and not Apple's.
+/// A certificate without a valid issuer: well-formed, and not Apple's.
 func foreignCertificate() -> [UInt8] {
     func value(_ tag: UInt8, _ parts: [UInt8]...) -> [UInt8] {
         let content = parts.flatMap { $0 }
@@ -53,14 +53,14 @@ func generatorPublicKey() -> [UInt8] {
     return bytes(hexadecimal: header + x + y) ?? []
 }
 
-/// What came out of the built executable.
+/// The output of the built executable.
 struct Ran {
     let code: Int32
     let out: String
     let error: String
 }
 
-/// Runs the `till` that was built beside the tests, as a process of its own.
+/// Runs the `till` that was built with the tests, as a process of its own.
 func runTill(
     _ arguments: [String], environment: [String: String] = [:], input: [UInt8] = []
 ) throws -> Ran {
@@ -74,7 +74,7 @@ func runTill(
     process.standardError = error
     process.standardInput = stdin
     try process.run()
-    // Both ends fit a pipe's buffer here, so neither side waits for the other.
+    // Input and output fit a pipe's buffer here, so neither side waits for the other.
     try? stdin.fileHandleForWriting.write(contentsOf: Data(input))
     try? stdin.fileHandleForWriting.close()
     let printed = out.fileHandleForReading.readDataToEndOfFile()

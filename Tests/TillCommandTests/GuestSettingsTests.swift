@@ -4,7 +4,7 @@ import TillServer
 
 @testable import till
 
-@Suite("Settings of guests and of the life of user tokens")
+@Suite("Settings of guests and of the lifetime of user tokens")
 struct GuestSettingsTests {
     private func load(
         _ members: String, _ environment: [String: String] = [:]
@@ -28,7 +28,7 @@ struct GuestSettingsTests {
             + lifetime + "}],"
     }
 
-    @Test("Nothing said: no id has the form of guests, and a merge can be taken back for 30 days")
+    @Test("By default no id has the form of a guest's, and a merge can be undone for 30 days")
     func read() throws {
         #expect(try load("").0?.guests == GuestTerms(prefix: nil, undoDays: 30))
         let file = #""guests": {"prefix": "guest-", "undoDays": 7},"#
@@ -37,13 +37,13 @@ struct GuestSettingsTests {
         #expect(try load("", ["TILL_GUESTS_PREFIX": "anon-"]).0?.guests.prefix == "anon-")
     }
 
-    @Test("A token's longest life is as configured, or as long as the token says")
+    @Test("A token's longest lifetime is as configured, or by default as the token states")
     func lifetime() throws {
         #expect(try load(key("")).0?.userTokens.first?.maximumLifetime == nil)
         #expect(try load(key(#", "maximumLifetime": 86400"#)).0?.userTokens.first?.maximumLifetime == 86_400)
     }
 
-    @Test("What can't be used is said")
+    @Test("Invalid settings are reported")
     func refused() throws {
         let wrong = [
             #""guests": {"prefix": "gue"},"#, #""guests": {"prefix": "guest\u202e"},"#,

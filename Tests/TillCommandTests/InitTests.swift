@@ -14,7 +14,7 @@ struct InitTests {
         return String(content.dropLast())
     }
 
-    @Test("what it writes loads, and the keys it shows are the ones whose hashes it wrote")
+    @Test("its files load, and the shown keys are those whose hashes it wrote")
     func roundTrip() throws {
         let directory = try TemporaryDirectory()
         let shop = directory.path + "/a/shop"
@@ -46,7 +46,7 @@ struct InitTests {
         #expect(products.allSatisfy { $0.type == .consumable })
     }
 
-    @Test("no key is on disk in the clear but the token secret, which only its owner can read")
+    @Test("no key is on disk in plain text except the token secret, which only its owner can read")
     func secretsOnDisk() throws {
         let directory = try TemporaryDirectory()
         let ran = try runTill(["init", directory.path, "--json"])
@@ -80,7 +80,7 @@ struct InitTests {
         #expect(try secret(in: directory.path + "/1") != secret(in: directory.path + "/2"))
     }
 
-    @Test("it overwrites nothing: files that exist are listed, and nothing else is written")
+    @Test("it overwrites nothing: existing files are listed, and nothing else is written")
     func refusesToOverwrite() throws {
         let directory = try TemporaryDirectory()
         try directory.write("catalog.json", "mine")
@@ -98,7 +98,7 @@ struct InitTests {
         #expect(try runTill(["init", directory.path, "--lang", "zh"]).error.contains("已经存在，不会覆盖"))
     }
 
-    @Test("a directory that can't be made is a refusal with its reason")
+    @Test("a directory that can't be created is a refusal with its reason")
     func impossibleDirectory() throws {
         let ran = try runTill(["init", "/dev/null/shop"])
         #expect(ran.code == 1 && ran.out.isEmpty)
@@ -120,7 +120,7 @@ struct ProcessTests {
         #expect(try runTill([]).code == 2)
     }
 
-    @Test("the locale chooses the language, --lang overrides it")
+    @Test("the locale selects the language, and --lang overrides it")
     func language() throws {
         let chinese = ["LANG": "zh_CN.UTF-8"]
         #expect(try runTill(["inti"], environment: chinese).error.contains("是不是想写 till init？"))

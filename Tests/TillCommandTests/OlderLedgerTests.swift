@@ -6,7 +6,7 @@ import TillSQLite
 @testable import till
 
 @Suite("A ledger from before the first release") struct OlderLedgerTests {
-    @Test("It is refused with a sentence in English and in Chinese that says what to do")
+    @Test("It is refused with a sentence in English and in Chinese that names the cure")
     func refused() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/till.db"

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The page about plans")
 struct PlanDocumentTests {
-    /// What a `console` block says after `$ `, its continued lines joined; and what it shows below.
+    /// The command of a `console` block after `$ `, with continued lines joined; and the output below it.
     private func example(_ page: String) throws -> (arguments: [String], output: String) {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
@@ -18,7 +18,7 @@ struct PlanDocumentTests {
     }
 
     @Test(
-        "Its example is what the command prints, in both languages: more days, never a negative price (C5, C6)",
+        "Its example is the command's output, in both languages: more days, never a negative price (C5, C6)",
         arguments: ["plans.md", "plans.zh-CN.md"])
     func example(of page: String) async throws {
         let (arguments, output) = try example(page)

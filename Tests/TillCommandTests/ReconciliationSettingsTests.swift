@@ -25,7 +25,7 @@ struct ReconciliationSettingsTests {
         }
     }
 
-    @Test("daily if nothing is said; hours, days and off; the environment wins (U3)")
+    @Test("the interval is daily by default, or hours, days or off; the environment overrides the file (U3)")
     func read() throws {
         #expect(try load("").0 == ReconciliationSettings())
         #expect(try load("").0?.interval == 86_400_000)
@@ -34,13 +34,13 @@ struct ReconciliationSettingsTests {
             try load(
                 #""reconciliation": {"interval": "P7D"},"#, ["TILL_RECONCILIATION_INTERVAL": "P2D"]
             ).0?.interval == 2 * 86_400_000)
-        // There is no key to ask Apple with in this configuration.
+        // This configuration has no key for calls to Apple.
         let off = try load(#""reconciliation": {"interval": "off", "customersPerRun": 10},"#).0
         #expect(off?.interval == nil && off?.customersPerRun == 10 && off?.refundsPerRun == 4)
     }
 
     @Test(
-        "what can't be used is said with its place",
+        "an invalid value is reported with its place",
         arguments: [
             (#"{"interval": "P31D"}"#, "reconciliation.interval: wants PT1H to PT24H"),
             (#"{"interval": "P1M"}"#, "reconciliation.interval: wants PT1H to PT24H"),

@@ -73,7 +73,7 @@ import TillSQLite
         """
     }
 
-    @Test("till report reads the ledger beside a server, for people, programs and spreadsheets (C3)")
+    @Test("till report reads the ledger beside a running server, for people, programs and spreadsheets (C3)")
     func report() async throws {
         try await withLedger { directory, _ in
             let told = await run(directory, "report", "--fiscal-year", "2026", "--period", "12")
@@ -97,7 +97,7 @@ import TillSQLite
         }
     }
 
-    @Test("till compare holds Apple's file against the ledger: 0 if all is equal, 1 and the lines if not (C3)")
+    @Test("till compare compares Apple's file with the ledger: 0 if all is equal, 1 with the lines if not (C3)")
     func compare() async throws {
         try await withLedger { directory, _ in
             let equal = try directory.write("equal.txt", Self.file())
@@ -112,12 +112,12 @@ import TillSQLite
             #expect(await run(directory, "compare", other, "--lang", "zh").out.contains("数量不同"))
             let csv = await run(directory, "compare", other, "--csv")
             #expect(csv.out.contains("unitsDiffer,3,2,13.23,8.82,CNY,4.41"), "\(csv.out)")
-            // One file beside another adds up: five units at Apple.
+            // Two files are added up: five units at Apple.
             #expect(await run(directory, "compare", equal, other, "--csv").out.contains("unitsDiffer,5,2,"))
         }
     }
 
-    @Test("A file that can't be read names its lines in both languages, and wrong usage is said to be")
+    @Test("An unreadable file is reported with its lines in both languages, and wrong usage as such")
     func unusable() async throws {
         try await withLedger { directory, _ in
             let bad = try directory.write("bad.txt", Self.file(share: "four"))
@@ -146,7 +146,7 @@ import TillSQLite
     }
 
     @Test(
-        "The Small Business Program is configured: always, never, or from a day to another",
+        "The Small Business Program is configured: always, never, or from one day to another",
         arguments: [
             ("false", 882), ("true", 1_034), ("\"true\"", 1_034), ("\"2026-09-21\"", 1_034), ("\"2026-09-22\"", 882),
             ("\"2021-01-01/2026-09-21\"", 1_034), ("\"2021-01-01/2026-09-20\"", 882),
@@ -160,7 +160,7 @@ import TillSQLite
     }
 
     @Test(
-        "A program that can't be understood is refused with what is wanted",
+        "An invalid program is refused with what is expected",
         arguments: ["1", "\"soon\"", "\"2026-02-30\"", "\"2026-02-02/2026-02-01\"", "\"a/b/c\"", "[]"])
     func wrongProgram(_ setting: String) async throws {
         try await withLedger(smallBusiness: setting) { directory, _ in

@@ -21,7 +21,7 @@ struct RestoreSettingsTests {
         }
     }
 
-    @Test("nothing said keeps purchases where they are; file and environment say otherwise, and the latter wins (P10)")
+    @Test("by default purchases stay with their owner; the file changes that, and the environment overrides it (P10)")
     func read() throws {
         #expect(try load("").0 == RestoreTerms(policy: .keep, movesPerYear: 3))
         #expect(try load(#""restore": {"policy": "ask"},"#).0 == RestoreTerms(policy: .ask))
@@ -32,7 +32,7 @@ struct RestoreSettingsTests {
     }
 
     @Test(
-        "what can't be used is said with its place and the nearest word",
+        "an invalid value is reported with its place and the nearest word",
         arguments: [
             (
                 #"{"policy": "moves"}"#,

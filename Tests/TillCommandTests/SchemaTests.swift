@@ -24,7 +24,7 @@ struct SchemaTests {
 
     private func names(_ value: JSONValue?) -> Set<String> { Set(value?["properties"]?.object?.keys.map { $0 } ?? []) }
 
-    @Test("it has exactly the keys that the parser knows, and admits no others")
+    @Test("it has exactly the parser's keys, and allows no others")
     func sameKeys() {
         let sections = ConfigurationKey.sections.map { schema["properties"]?[$0] }
         let hashedKey = schema["$defs"]?["hashedKeys"]?["items"]
@@ -80,7 +80,7 @@ struct SchemaTests {
             ])
     }
 
-    @Test("what it requires is what the parser misses, and its examples of choices are the parser's")
+    @Test("its required keys are those that the parser requires, and its examples of choices are the parser's")
     func requirements() {
         #expect(schema["required"] == ["database", "catalog", "apple"])
         #expect(schema["properties"]?["apple"]?["required"] == ["bundleId", "environments"])

@@ -4,7 +4,7 @@ import TillCrypto
 
 @testable import till
 
-@Suite("What till serve warns of at its start")
+@Suite("The warnings of till serve at its start")
 struct StartWarningTests {
     private static let random = "q7Zk2TmXv9RbL4WnJ8sYd3HcP6uFe1Ga"
 
@@ -33,14 +33,14 @@ struct StartWarningTests {
         ", \"userTokens\": [{\"id\": \"app\", \"algorithm\": \"HS256\", \"secret\": \"\(secret)\"}]"
     }
 
-    @Test("nothing, where all is well")
+    @Test("a good configuration has no warnings")
     func nothing() throws {
         #expect(try warnings("", mode: 0o644).isEmpty, "a configuration without a secret may be read")
         #expect(try warnings(token(Self.random)).isEmpty)
         #expect(try warnings(", \"listen\": \"[::1]:80\"").isEmpty)
     }
 
-    @Test("a secret that others on the machine can read: in the configuration, or in a file that it names")
+    @Test("a secret readable by other users is reported: in the configuration, or in a file that it names")
     func readable() throws {
         let inline = try warnings(token(Self.random), mode: 0o640)
         #expect(inline.map { $0.prefix(9) } == ["till.json"])
@@ -50,7 +50,7 @@ struct StartWarningTests {
         #expect(try warnings(members, files: ["app.secret": Self.random]).isEmpty)
     }
 
-    @Test("Apple's key or shared secret that others can read: in the configuration, or in a file that it names")
+    @Test("Apple's key or shared secret readable by others is reported: in the configuration, or in a file")
     func readableAppleSecrets() throws {
         func warnings(_ members: String, mode: Int, files: [String: String] = [:]) throws -> [String] {
             let apple = #", "apple": {"bundleId": "com.example", "environments": ["Sandbox"], \#(members)}"#
@@ -73,7 +73,7 @@ struct StartWarningTests {
     }
 
     @Test(
-        "a secret of user tokens that is words or a pattern",
+        "a secret of user tokens made of words or a pattern is reported",
         arguments: [
             "correct horse battery staple please", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
             "0123456789012345678901234567890123456789", "ChangeMeChangeMeChangeMeChangeMeChange",
@@ -86,7 +86,7 @@ struct StartWarningTests {
     }
 
     @Test(
-        "no random one, in whatever form",
+        "no random secret is reported, in any form",
         arguments: [
             "c0ffee4d9b1e27a8f35d6c0b9e81742fa5d3c6b8e9f01724", "Zm9vYmFyMTIzNDU2Nzg5MEFCQ0RFRkdISUpLTE1OT1A=",
             "x8K-2mQ_v7LpR4tW9zYbN3cHjD6sFgAe", "XK4QZ7M2WVN5R3TBH6JD8YF9CPL1SGEA",
@@ -103,7 +103,7 @@ struct StartWarningTests {
         }
     }
 
-    @Test("a signer's own certificate in the place of a root")
+    @Test("a signer's own certificate in place of a root is reported")
     func leaf() throws {
         let now = Int64(Date().timeIntervalSince1970)
         func template(_ name: String, _ serial: UInt8, _ role: CertificateTemplate.Role) -> CertificateTemplate {
@@ -129,7 +129,7 @@ struct StartWarningTests {
         #expect(try warnings(root.chain[0]).isEmpty)
     }
 
-    @Test("plain HTTP where others can reach it")
+    @Test("plain HTTP on a public address is reported")
     func plain() throws {
         for address in ["0.0.0.0:8787", "192.168.1.5:80", "[::]:8787"] {
             let found = try warnings(", \"listen\": \"\(address)\"")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import till
 
-@Suite("The proxies that may name a client, by configuration")
+@Suite("The configuration of trusted proxies")
 struct TrustedProxySettingsTests {
     private func load(_ members: String, environment: [String: String] = [:]) throws -> Configuration {
         let directory = try TemporaryDirectory()
@@ -15,7 +15,7 @@ struct TrustedProxySettingsTests {
         return try Configuration.load(file: file, environment: environment)
     }
 
-    @Test("none is trusted unless the file or the environment names it")
+    @Test("no proxy is trusted unless the file or the environment names it")
     func said() throws {
         func clients(_ configuration: Configuration) -> [String] {
             ["127.0.0.1", "10.9.9.9", "192.0.2.7"].map {
@@ -28,7 +28,7 @@ struct TrustedProxySettingsTests {
         #expect(clients(try load("", environment: ["TILL_TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8"])) == named)
     }
 
-    @Test("what is no address and no network is refused with its place")
+    @Test("a text that is no address and no network is refused with its place")
     func refused() throws {
         for text in ["proxy.example.com", "10.0.0.0/40"] {
             do {

@@ -8,7 +8,7 @@ import TillJSON
 
 @Suite("till verify, as a process")
 struct VerifyTests {
-    /// A token whose certificates and signature are nobody's.
+    /// A token with untrusted certificates and an invalid signature.
     private func token(_ payload: JSONValue, certificates: Int = 3) -> String {
         let certificate = JSONValue.string(Base64.encode(foreignCertificate()))
         let header: JSONValue = ["alg": "ES256", "x5c": .array(Array(repeating: certificate, count: certificates))]
@@ -21,7 +21,7 @@ struct VerifyTests {
         "environment": "Xcode", "purchaseDate": 1_700_000_000_000, "signedDate": 1_700_000_000_000,
     ]
 
-    @Test("a token from nowhere is refused: exit 1, the reason on stderr, one JSON document on stdout")
+    @Test("an untrusted token is refused: exit 1, the reason on stderr, one JSON document on stdout")
     func untrusted() throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("proof.jws", token(transaction) + "\n")
@@ -35,7 +35,7 @@ struct VerifyTests {
     }
 
     @Test(
-        "people see each check, what was reached and what was not, and that claims are only claims, in both languages")
+        "people see each check, which ones ran, and that claims are unverified, in both languages")
     func forPeople() throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("proof.jws", token(transaction))
@@ -52,7 +52,7 @@ struct VerifyTests {
     }
 
     @Test(
-        "under --environment xcode a token is decoded, not trusted: exit 1, and no check of trust is said to pass"
+        "under --environment xcode a token is decoded, not trusted: exit 1, and no check of trust passes"
     )
     func withoutTrust() throws {
         let directory = try TemporaryDirectory()
@@ -76,7 +76,7 @@ struct VerifyTests {
         #expect(ran.error.hasPrefix("till: \(verdict)"))
     }
 
-    @Test("certificates are counted, a root that is none is told, and a root alone makes no signer")
+    @Test("certificates are counted, an invalid root is reported, and a root alone makes no valid signer")
     func certificates() throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("proof.jws", token(transaction))
@@ -88,7 +88,7 @@ struct VerifyTests {
         }
         #expect(try verdict([short]) == "chain_length")
         #expect(try verdict([file, "--root", nothing]) == "bad_root")
-        // Trusting that very certificate gives a chain, but not one that may sign App Store proofs.
+        // Trusting this certificate makes the chain valid, but not permitted to sign App Store proofs.
         #expect(try verdict([file, "--root", root]) == "missing_oid")
     }
 
@@ -101,7 +101,7 @@ struct VerifyTests {
         #expect(fromFile.out == fromInput.out && !fromInput.out.isEmpty && fromFile.code == fromInput.code)
     }
 
-    @Test("a missing file, a missing root and a proof without end are refused with nothing on stdout")
+    @Test("a missing file, a missing root and an endless proof are refused with nothing on stdout")
     func unreadable() throws {
         for (arguments, reason) in [
             (["/nonexistent.jws"], "/nonexistent.jws: there is no such file"),
@@ -128,7 +128,7 @@ struct VerifyTests {
         #expect(ran.code == 2 && ran.out.isEmpty && ran.error.contains(expected), "\(ran.error)")
     }
 
-    @Test("what a hostile proof says can't write to the terminal, and dates beyond the calendar are numbers")
+    @Test("a hostile proof's content can't write to the terminal, and dates beyond the calendar are numbers")
     func hostileClaims() throws {
         let hostile: JSONValue = [
             "transactionId": "\u{1B}]0;gotcha\u{7}", "productId": .string(String(repeating: "x", count: 10_000)),
@@ -143,7 +143,7 @@ struct VerifyTests {
         #expect(ran.out.contains("-9223372036854775808") && ran.out.utf8.count < 3_000)
     }
 
-    @Test("the record stands beside the verdict: what came, each check, its hash, and which one failed")
+    @Test("the record accompanies the verdict: the input, each check, its hash, and the failed one")
     func record() throws {
         let text = Array(token(transaction).utf8)
         let json = try JSONValue(decoding: try runTill(["verify", "-", "--json"], input: text).out)
@@ -167,7 +167,7 @@ struct VerifyTests {
         .appendingPathComponent("shared/vectors/apple__app-store-server-library-swift")
 
     @Test(
-        "a genuine proof is exit 0 with the right flags, and is not with wrong ones",
+        "a genuine proof exits 0 with the right flags, and not with wrong ones",
         .enabled(if: FileManager.default.fileExists(atPath: vectors.path), "../shared/vectors is not here"))
     func genuine() throws {
         let proof = Self.vectors.path + "/mock_signed_data/testNotification"
@@ -186,7 +186,7 @@ struct VerifyTests {
     }
 
     @Test(
-        "a device is named as people copy it: with hyphens or colons, in either case",
+        "a device id is accepted as people copy it: with hyphens or colons, in either case",
         .enabled(if: FileManager.default.fileExists(atPath: vectors.path), "../shared/vectors is not here"),
         arguments: [
             ("956328d9cc6a47f4be406953fb0ab6c7", 0), ("956328D9-CC6A-47F4-BE40-6953FB0AB6C7", 0),
@@ -208,7 +208,7 @@ struct VerifyTests {
     }
 
     @Test(
-        "an old-style receipt's unsigned lines are shown as such, and decide nothing (T8)",
+        "an old-style receipt's unsigned lines are shown as such, and have no effect (T8)",
         .enabled(if: FileManager.default.fileExists(atPath: vectors.path), "../shared/vectors is not here"))
     func unsignedLines() throws {
         let folder = Self.vectors.deletingLastPathComponent().appendingPathComponent("voltrue2__in-app-purchase")

@@ -4,7 +4,7 @@ import TillBilling
 
 @testable import till
 
-@Suite("The wallet's rules, by configuration")
+@Suite("The configuration of the wallet's rules")
 struct WalletSettingsTests {
     private func load(
         _ members: String, environment: [String: String] = [:]
@@ -28,7 +28,7 @@ struct WalletSettingsTests {
         return refusal.failure.reasons.map { String($0.en.drop { $0 != ":" }.dropFirst(2)) }
     }
 
-    @Test("nothing said: debts are owed, nobody can try first, and Apple is told no preference (U5)")
+    @Test("by default debts are owed, no sample content is declared, and Apple gets no preference (U5)")
     func silence() throws {
         let configuration = try load("").get()
         #expect(configuration.debt == .owe && configuration.server.debt == .owe)
@@ -36,7 +36,7 @@ struct WalletSettingsTests {
         #expect(!configuration.consumption.hadSample && configuration.server.consumption.preference == nil)
     }
 
-    @Test("what is said in the file or in the environment reaches the server")
+    @Test("settings of the file or the environment reach the server")
     func said() throws {
         let file = try load(
             """
@@ -59,7 +59,7 @@ struct WalletSettingsTests {
             try load(", \"consumption\": {\"refundPreference\": \"none\"}").get().server.consumption.preference == nil)
     }
 
-    @Test("what is not usable is said, with the name that was meant")
+    @Test("an invalid value is reported, with the name that was probably meant")
     func wrong() throws {
         #expect(
             try problems(", \"wallet\": {\"debt\": \"forgve\"}") == [

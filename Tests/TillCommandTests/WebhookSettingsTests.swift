@@ -24,7 +24,7 @@ struct WebhookSettingsTests {
         }
     }
 
-    @Test("endpoints with secrets in place and in files, with older ones, types, a start and a switch")
+    @Test("endpoints are read with secrets in place and in files, older ones, types, a start and a switch")
     func read() throws {
         let (settings, problems) = try load(
             """
@@ -45,7 +45,7 @@ struct WebhookSettingsTests {
     }
 
     @Test(
-        "what can't be used is said with its place, and no secret is repeated",
+        "an invalid value is reported with its place, and no secret is repeated",
         arguments: [
             (#""url": "http://a.example", "secret": "S""#, "endpoints[0].url: must begin with https://"),
             (#""url": "https://u:p@a.example", "secret": "S""#, "must hold no user and no password"),
@@ -70,7 +70,7 @@ struct WebhookSettingsTests {
         #expect(!problems.joined().contains("hunter2") && !problems.joined().contains("c2hvcnQ"))
     }
 
-    @Test("two endpoints of one id are told apart by nobody, so they are refused")
+    @Test("two endpoints with the same id are refused")
     func twins() throws {
         let one = #"{"id": "a", "url": "https://a.example", "secret": "\#(Self.secret)"}"#
         #expect(

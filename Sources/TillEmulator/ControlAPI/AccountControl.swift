@@ -118,7 +118,7 @@ extension ControlEndpoint {
             ControlMember("nextCursor", .text(limit: 200), Text(en: "for the next page", zh: "用于下一页")),
         ])
 
-    /// Names of accounts stand in paths and are shown to people.
+    /// Account names are part of paths and are shown on pages.
     private func accountName(_ text: String) throws(Problem) -> String {
         guard (1...200).contains(text.utf8.count),
             text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })

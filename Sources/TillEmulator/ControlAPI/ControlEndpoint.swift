@@ -5,8 +5,8 @@ import TillJSON
 import TillPages
 import TillSQL
 
-/// The control API under `/emulator` (CONTRACT §3): what a customer, a parent, a bank or a developer in App Store
-/// Connect would do, done by a script. Each topic is a file of its own.
+/// The control API under `/emulator`: a script's way to act as a customer, a parent, a bank or a developer in App Store
+/// Connect. Each topic has a file of its own.
 struct ControlEndpoint: Sendable {
     let store: Store
     let issuer: Issuer
@@ -43,7 +43,7 @@ struct ControlEndpoint: Sendable {
     }
 }
 
-/// A call of the control API, its body and its query checked against what the route knows.
+/// A call of the control API, with its body and query checked against the route's declaration.
 struct ControlCall: Sendable {
     let request: HTTPRequest
     let body: RequestBody
@@ -55,21 +55,21 @@ struct ControlCall: Sendable {
     func query(_ name: String) -> String? { request.queryValue(name) }
 }
 
-/// One route of the control API, as OpenAPI tells of it.
+/// One route of the control API, as the OpenAPI document describes it.
 struct ControlRoute: Sendable {
     let method: HTTPMethod
     let pattern: String
-    /// What it does, in one sentence.
+    /// What the route does, in one sentence.
     let summary: Text
     let query: [ControlMember]
     let body: [ControlMember]
-    /// Nil: an answer that is no JSON.
+    /// Nil: the answer is not JSON.
     let answer: ControlAnswer?
     var bodyLimit = 1 << 20
-    /// Whether it is a page for people, or a form of one.
+    /// Whether it is a page, or a form of one.
     var isPage = false
 
-    /// The pattern's `{names}`, in their order.
+    /// The pattern's `{names}`, in order.
     var parameters: [String] {
         pattern.split(separator: "/").filter { $0.hasPrefix("{") && $0.hasSuffix("}") }.map {
             String($0.dropFirst().dropLast())
@@ -77,7 +77,7 @@ struct ControlRoute: Sendable {
     }
 }
 
-/// Where the control API's rooms hang their routes: each is served and described in one go.
+/// Collects the control API's routes: each is served and described by one declaration.
 struct ControlRoutes {
     private(set) var router: Router
     private(set) var described: [ControlRoute] = []
@@ -86,12 +86,12 @@ struct ControlRoutes {
 
     typealias Action = @Sendable (ControlCall) async throws -> HTTPResponse
 
-    /// Refusals and faults of `action` become problems. Before it is asked, what a browser sends for somebody else's
-    /// page, or under a name that is not the store's, is refused, and the query and the body are held to what is
-    /// declared of them: names, what is required, kinds, bounds. What lists, maps and objects hold is the action's to
-    /// look at.
+    /// Adds a route. Refusals and errors of `action` become problems. Before `action` runs, the route refuses requests
+    /// that a browser sends for another site's page or under a foreign host name, and checks the query and the body
+    /// against their declarations: names, required members, types and bounds. `action` checks the content of lists,
+    /// maps and objects.
     ///
-    /// - Parameter readsBody: false where the action reads the body by itself, because it may be no JSON.
+    /// - Parameter readsBody: false if `action` reads the body itself, because it may not be JSON.
     mutating func on(
         _ method: HTTPMethod, _ pattern: String, _ summary: Text, query: [ControlMember] = [],
         body: [ControlMember] = [], answer: ControlAnswer? = nil, bodyLimit: Int = 1 << 20,
@@ -120,7 +120,7 @@ struct ControlRoutes {
         }
     }
 
-    /// A page, or a file or a form of one.
+    /// Adds a page, or a file or a form of one.
     mutating func onPage(
         _ method: HTTPMethod, _ pattern: String, _ summary: Text, query: [ControlMember] = [],
         body: [ControlMember] = [], bodyLimit: Int = 1 << 20, _ handler: @escaping Router.Handler
@@ -134,7 +134,7 @@ struct ControlRoutes {
 }
 
 extension Result where Failure == StoreRefusal {
-    /// What was asked for, or the refusal as a problem.
+    /// The value, or the refusal as a problem.
     func answered() throws(Problem) -> Success {
         switch self {
         case .success(let value): return value
@@ -143,23 +143,23 @@ extension Result where Failure == StoreRefusal {
     }
 }
 
-/// Who a browser says it asks for.
+/// Protection against requests from other web pages.
 ///
-/// The store asks nobody for a password, because it stands on its developer's own machine, and any page of the web
-/// that this developer's browser opens can send requests there: blindly, as `text/plain`, which asks no leave of the
-/// server (CORS calls it a simple request); or, once the page's own name is made to point here, as if it were ours
-/// (DNS rebinding). A page under a rebound name has no `Sec-Fetch-Site`, because plain http under such a name is not
-/// trustworthy to browsers, no `Origin` where it only reads, and in some browsers the `User-Agent` it likes. So the
-/// `Host` decides, for reads and writes and whoever sends it: it must be a name that no page of the web can have.
+/// The store has no password, because it runs on its developer's machine. A web page in the developer's browser can
+/// send requests to it in two ways: blindly as `text/plain`, which CORS calls a simple request and sends without a
+/// preflight; or, once the page's own name resolves to this machine, as if from the same site (DNS rebinding). A page
+/// under a rebound name has no `Sec-Fetch-Site`, because browsers do not consider plain http under such a name
+/// trustworthy, no `Origin` on reads, and in some browsers an arbitrary `User-Agent`. So the `Host` decides, for reads
+/// and writes of every client: it must be a name that no web page can have.
 extension HTTPRequest {
-    /// Whether it was sent to a name of this very machine; a port may follow.
+    /// Whether the `Host` is a name of this machine; a port may follow.
     var isAddressedHere: Bool {
         guard let host = headers["Host"]?.lowercased(), host.utf8.count <= 255 else { return false }
         return ["127.0.0.1", "localhost", "[::1]"].contains(PageProtection.name(ofHost: host))
     }
 
-    /// Whether it was sent to a name that no page of the web can have: an address in digits, a name without a dot (that
-    /// of a service among containers), or one under `localhost`. Without a `Host` it comes from no browser.
+    /// Whether the `Host` is a name that no web page can have: a numeric address, a name without a dot (a service among
+    /// containers), or a name under `localhost`. A request without a `Host` comes from no browser.
     var isAddressedToStore: Bool {
         guard let host = headers["Host"]?.lowercased() else { return true }
         guard !host.isEmpty, host.utf8.count <= 255 else { return false }
@@ -170,7 +170,7 @@ extension HTTPRequest {
         return labels.count == 4 && labels.allSatisfy { UInt8($0) != nil }
     }
 
-    /// Whether a browser sent it for a page that is none of the store's.
+    /// Whether a browser sent the request for another site's page.
     var isForeign: Bool {
         let (site, origin) = (headers["Sec-Fetch-Site"], headers["Origin"])
         if PageProtection.isFromOwnPage(site: site, origin: origin, host: headers["Host"]) == false { return true }
@@ -191,10 +191,10 @@ extension Problem {
         chinese: "商店不以此名称提供服务。请使用 http://127.0.0.1 加端口访问。未执行任何操作。")
 }
 
-/// An answer of the control API that says no, as RFC 9457 writes it, in the caller's language.
+/// A refusal of the control API as RFC 9457 JSON, in the caller's language.
 struct Problem: Error, Sendable {
     var status: Int
-    /// Stable.
+    /// A stable code.
     var code: String
     var english: String
     var chinese: String
@@ -217,7 +217,7 @@ struct Problem: Error, Sendable {
             status: refusal.status, code: refusal.code, english: refusal.english, chinese: refusal.chinese)
     }
 
-    /// What a fault looks like from outside: the store can't answer now.
+    /// The problem for an internal error: the store can't answer now.
     init(fault error: any Error) {
         let isRetryable = (error as? DatabaseError)?.isRetryable ?? false
         self.init(
@@ -239,7 +239,7 @@ struct Problem: Error, Sendable {
         return response
     }
 
-    /// Whether the first language named that we speak is Chinese.
+    /// Whether the first supported language in the header is Chinese.
     private static func prefersChinese(_ accepted: String) -> Bool {
         for language in accepted.lowercased().split(separator: ",") {
             let name = language.drop { $0 == " " }

@@ -2,14 +2,14 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// One member of a JSON object of the control API, or one item of a query: its name, what it holds, what it is for.
-/// Bodies are checked against these, and OpenAPI is written from them, so the two can't differ.
+/// One member of a JSON object of the control API, or one query item: name, type and purpose. Bodies are checked
+/// against these declarations and the OpenAPI document is generated from them, so the two always agree.
 struct ControlMember: Sendable {
     enum Kind: Sendable {
-        /// Of 1 to so many bytes.
+        /// A text of 1 to `limit` bytes.
         case text(limit: Int)
         case integer(ClosedRange<Int64>)
-        /// Any number of JSON, such as a probability.
+        /// Any JSON number, such as a probability.
         case number
         case bool
         case uuid
@@ -21,7 +21,7 @@ struct ControlMember: Sendable {
         case object([ControlMember])
         case list([ControlMember])
         case texts
-        /// An object whose names are not known beforehand, such as prices by storefront.
+        /// An object with arbitrary member names, such as prices by storefront.
         case map
 
         /// One of an enum's raw values.
@@ -33,7 +33,7 @@ struct ControlMember: Sendable {
     let name: String
     let kind: Kind
     let isRequired: Bool
-    /// What it is for, in both languages.
+    /// The purpose, in both languages.
     let note: Text
 
     init(_ name: String, _ kind: Kind, required: Bool = false, _ note: Text) {
@@ -44,15 +44,15 @@ struct ControlMember: Sendable {
     }
 }
 
-/// An object of the control API: its members and where each comes from, in one list. OpenAPI is written from the
-/// members, answers from the values.
+/// An object of the control API: its members with the source of each value. The OpenAPI document is generated from the
+/// members, and answers from the values.
 struct ControlObject<Value>: Sendable {
     private(set) var members: [ControlMember] = []
     private var values: [@Sendable (Value) -> JSONValue?] = []
 
     init(_ declare: (inout ControlObject) -> Void) { declare(&self) }
 
-    /// - Parameter value: nil leaves the member out.
+    /// - Parameter value: nil omits the member.
     mutating func add(
         _ name: String, _ kind: ControlMember.Kind, required: Bool = false, _ note: Text,
         _ value: @escaping @Sendable (Value) -> JSONValue?
@@ -72,7 +72,7 @@ struct ControlObject<Value>: Sendable {
     }
 }
 
-/// What an answer of the control API holds.
+/// The content of an answer of the control API.
 struct ControlAnswer: Sendable {
     /// The name of its schema in OpenAPI.
     let name: String
@@ -84,7 +84,7 @@ struct ControlAnswer: Sendable {
     }
 }
 
-/// A JSON object of the control API. Every member has a name that is known there, and the type it should have.
+/// A JSON object in a request to the control API. Every member must have a declared name and type.
 struct RequestBody {
     private let members: [String: JSONValue]
 
@@ -119,9 +119,9 @@ struct RequestBody {
 
     var isEmpty: Bool { members.isEmpty }
 
-    /// `null` is as good as absent.
+    /// A `null` counts as absent.
     func value(_ name: String) -> JSONValue? {
-        // Not by `flatMap`: in its closure `nil` would be a literal of JSONValue, which is null again.
+        // Not with `flatMap`: in its closure, `nil` would be a literal of JSONValue, which is null again.
         guard let value = members[name], !value.isNull else { return .none }
         return value
     }
@@ -205,9 +205,9 @@ struct RequestBody {
     }
 }
 
-/// Bodies and queries held to what a route declares of them.
+/// Checks bodies and queries against a route's declarations.
 extension RequestBody {
-    /// - Throws: what is wrong with this one member; what it holds inside is not looked at.
+    /// - Throws: the problem of this member; the content of an object, list or map is not checked.
     func check(_ member: ControlMember) throws(Problem) {
         let name = member.name
         guard let value = value(name) else {
@@ -240,7 +240,8 @@ extension RequestBody {
         }
     }
 
-    /// A misspelt name would else be a question about something else, and of two values one would go unheard.
+    /// Refuses unknown names, because a misspelt name would change the query's meaning, and repeated names, because one
+    /// of the values would be ignored.
     static func check(query: [(name: String, value: String)], against members: [ControlMember]) throws(Problem) {
         try check(query.map(\.name), among: members.map(\.name))
         var given: [String: JSONValue] = [:]

@@ -3,8 +3,8 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// The App Store's side of a phone: what StoreKit asks for an app that runs there. Who is signed in on the device is
-/// whose transactions, products and subscriptions these are.
+/// The App Store's endpoints for a device: StoreKit's requests for an app that runs there. Transactions, products and
+/// subscriptions are those of the account signed in on the device.
 extension ControlEndpoint {
     func addDevices(to routes: inout ControlRoutes) {
         routes.on(
@@ -85,7 +85,7 @@ extension ControlEndpoint {
                     zh: "账户在此 App 的任何订阅有变化时随之改变")),
         ])
 
-    /// The device that a path names.
+    /// The device that the path names.
     func deviceID(_ call: ControlCall) throws(Problem) -> UniqueID {
         guard let id = UniqueID(call.id) else {
             throw RequestBody.wrong("id", "the UUID of a device", "设备的 UUID")
@@ -94,11 +94,11 @@ extension ControlEndpoint {
     }
 }
 
-/// A device in the control API's own words, and where its account is at home.
+/// A device as JSON of the control API, with its account's storefront.
 enum DeviceText {
     static let answer = ControlAnswer("Device", members)
 
-    /// What who signs in says of it.
+    /// The device's members in a sign-in.
     static let given: [ControlMember] = [
         ControlMember("id", .uuid, required: true, Text(en: "identifierForVendor", zh: "identifierForVendor")),
         ControlMember("name", .text(limit: 200), Text(en: "what its owner calls it", zh: "设备名称")),

@@ -3,7 +3,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// The products an app asks for, as the storefront of the device's account sees them.
+/// The products that an app requests, in the storefront of the device's account.
 extension ControlEndpoint {
     func addDeviceProducts(to routes: inout ControlRoutes) {
         let summary = Text(
@@ -33,7 +33,7 @@ extension ControlEndpoint {
         }
     }
 
-    /// A thousand ids of a hundred letters, with commas.
+    /// The length of a thousand ids of a hundred letters, with commas.
     private static let idsLimit = 101_000
 
     private func offeredProducts(_ ids: [String], _ call: ControlCall) async throws -> HTTPResponse {
@@ -51,7 +51,7 @@ extension ControlEndpoint {
     }
 }
 
-/// A product in the words in which a phone is told of it.
+/// A product as a device receives it.
 enum OfferedProductText {
     static let answer = ControlAnswer(
         "OfferedProducts",

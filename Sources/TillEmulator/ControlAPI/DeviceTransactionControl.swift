@@ -3,8 +3,8 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// What StoreKit's sequences of transactions and its statuses of subscriptions are made of (facts/storekit-client B2,
-/// B4), each signed for the device that asks.
+/// The data of StoreKit's sequences of transactions and subscription statuses (facts/storekit-client), each signed for
+/// the requesting device.
 extension ControlEndpoint {
     func addDeviceTransactions(to routes: inout ControlRoutes) {
         routes.on(

@@ -2,7 +2,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// What goes wrong on purpose.
+/// Injected faults.
 extension ControlEndpoint {
     func addFaults(to routes: inout ControlRoutes) {
         routes.on(
@@ -29,10 +29,10 @@ extension ControlEndpoint {
         }
     }
 
-    // MARK: Reading
+    // MARK: Requests
 
     private func settings(_ body: RequestBody) throws(Problem) -> FaultSettings {
-        // Any seed will do; it is told, so that the run can be repeated.
+        // A random seed by default. The answer contains it, so that the run can be repeated.
         let random = entropy(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         let seed = try body.integer("seed", in: 0...FaultSettings.largestSeed)
         var settings = FaultSettings(
@@ -47,7 +47,7 @@ extension ControlEndpoint {
         return settings
     }
 
-    // MARK: Answering
+    // MARK: Answers
 
     private func faults() -> HTTPResponse {
         let report = store.chaos.report
@@ -137,7 +137,7 @@ extension ControlEndpoint {
 }
 
 extension Dials {
-    /// - Parameter whole: whether what is not set is told too.
+    /// - Parameter whole: whether unset values are included.
     fileprivate func json(whole: Bool) -> [String: JSONValue] {
         var members: [String: JSONValue] = [:]
         for dial in Dial.allCases {
@@ -152,7 +152,7 @@ extension Dials {
 }
 
 extension RequestBody {
-    /// The dials among the members.
+    /// The fault rates among the members.
     fileprivate func dials() throws(Problem) -> Dials {
         var dials = Dials()
         if let drop = try chance("drop") {

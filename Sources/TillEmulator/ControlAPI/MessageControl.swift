@@ -2,7 +2,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// What the App Store has to tell customers.
+/// The App Store's messages to customers.
 extension ControlEndpoint {
     func addMessages(to routes: inout ControlRoutes) {
         routes.on(

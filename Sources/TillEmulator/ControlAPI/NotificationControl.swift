@@ -3,7 +3,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// Where notifications go, which were sent, and how they fared.
+/// The notification URL, the notifications and their delivery.
 extension ControlEndpoint {
     func addNotifications(to routes: inout ControlRoutes) {
         addNotificationTarget(to: &routes)
@@ -98,7 +98,7 @@ extension ControlEndpoint {
             page.map(NotificationText.json), next: found.count > limit ? page.last.map { String($0.number) } : nil)
     }
 
-    // MARK: Staged ones
+    // MARK: Staged notifications
 
     private static let flaws: [(flaw: Notice.Flaw, note: Text)] = [
         (.badSignature, Text(en: "the signatures are of another text", zh: "签名对应的是别的内容")),
@@ -145,7 +145,7 @@ extension ControlEndpoint {
     }
 }
 
-/// One notification in the control API's own words.
+/// One notification as JSON of the control API.
 enum NotificationText {
     static var members: [ControlMember] { object.members }
     static func json(_ notification: StoredNotification) -> JSONValue { object.json(notification) }

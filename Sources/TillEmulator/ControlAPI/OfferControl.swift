@@ -2,7 +2,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// Offer codes, and who redeems them.
+/// Offer codes and their redemption.
 extension ControlEndpoint {
     func addOffers(to routes: inout ControlRoutes) {
         routes.on(
@@ -110,9 +110,9 @@ extension ControlEndpoint {
     }
 }
 
-/// The offer a customer buys with, as `POST /emulator/purchases` takes it: `{"type": "promotional", "identifier",
-/// "signature": {"keyIdentifier", "nonce", "timestamp", "signature"}}`, or `"jws"` in place of the signature;
-/// `{"type": "code", "code"}`; `{"type": "winBack", "identifier"}`.
+/// The offer of a purchase, as `POST /emulator/purchases` takes it: `{"type": "promotional", "identifier", "signature":
+/// {"keyIdentifier", "nonce", "timestamp", "signature"}}`, or with `"jws"` instead of the signature; `{"type": "code",
+/// "code"}`; `{"type": "winBack", "identifier"}`.
 enum OfferText {
     static let members: [ControlMember] = [
         ControlMember(
@@ -138,8 +138,7 @@ enum OfferText {
         ControlMember("code", .text(limit: 64), Text(en: "an offer code", zh: "优惠代码")),
     ]
 
-    /// What is missing is for the store to refuse, as StoreKit does; what has another form than it must have is no
-    /// request.
+    /// A missing member is refused by the store, as StoreKit does; a malformed one makes the request invalid.
     static func offer(_ value: JSONValue?) throws(Problem) -> Result<PurchaseRequest.Offer, StoreRefusal>? {
         guard let value else { return .none }
         let body = try RequestBody(value, knowing: members.map(\.name))

@@ -3,8 +3,8 @@ import TillCrypto
 import TillHTTP
 import TillJSON
 
-/// The description of the control API in OpenAPI 3.1 (CONTRACT §3), made of what the routes declare of themselves, so
-/// that it can't tell of anything else. Apple's own addresses are named, and left to Apple's documentation.
+/// The control API's description in OpenAPI 3.1, generated from the routes' own declarations, so that it always agrees
+/// with them. Apple's endpoints are listed, and described in Apple's documentation.
 struct OpenAPI: Sendable {
     static let path = "/emulator/openapi.json"
 
@@ -23,8 +23,8 @@ struct OpenAPI: Sendable {
 
     let document: JSONValue
 
-    /// Puts the description beside the routes it is of.
-    /// - Returns: the control API's routes, this one's among them.
+    /// Adds the description as a route.
+    /// - Returns: the control API's routes, this one included.
     @discardableResult
     static func serve(_ described: [ControlRoute], on router: inout Router) -> [ControlRoute] {
         let all = described + [own]
@@ -32,7 +32,7 @@ struct OpenAPI: Sendable {
             !all.contains { $0.method == route.method && $0.pattern == route.pattern }
         }
         router.on(.get, path) { request, _ in
-            // Made when it is asked for: it takes longer than all else at an emulator's start.
+            // Generated on request, because it would take longer than everything else at an emulator's start.
             let text = Array(OpenAPI(all, apple: foreign).document.encoded().utf8)
             let tag = "\"\(Base64.encode(Digest.sha256.hash(text).prefix(12), .url))\""
             var headers = HTTPHeaders([("ETag", tag), ("Cache-Control", "no-cache")])
@@ -43,7 +43,7 @@ struct OpenAPI: Sendable {
         return all
     }
 
-    /// - Parameter apple: what the router serves besides, in Apple's place.
+    /// - Parameter apple: the router's other routes, which are Apple's.
     init(_ routes: [ControlRoute], apple: [Router.Route]) {
         var paths: [String: [String: JSONValue]] = [:]
         var schemas: [String: JSONValue] = ["Problem": Self.problem]
@@ -160,7 +160,7 @@ extension OpenAPI {
         return .object(members)
     }
 
-    /// `post-emulator-transactions-id-refund`: one for each method and address.
+    /// `post-emulator-transactions-id-refund`: unique for each method and path.
     private static func name(_ method: HTTPMethod, _ pattern: String) -> String {
         let letters = pattern.filter { $0 != "{" && $0 != "}" }
         let words = letters.split { $0 == "/" || $0 == "." }.map(String.init)
@@ -177,7 +177,7 @@ extension OpenAPI {
 extension OpenAPI {
     static func ref(_ schema: String) -> JSONValue { ["$ref": .string("#/components/schemas/\(schema)")] }
 
-    /// An object of these members and no others; without any, an object that says nothing of itself.
+    /// An object with exactly these members; with an empty list, an object of unspecified content.
     static func object(_ members: [ControlMember], orNull: Bool) -> JSONValue {
         guard !members.isEmpty else { return ["type": "object"] }
         var properties: [String: JSONValue] = [:]

@@ -2,7 +2,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// What the store sells, and how it came to be sold.
+/// The store's products and their review.
 extension ControlEndpoint {
     func addProducts(to routes: inout ControlRoutes) {
         routes.on(
@@ -123,7 +123,7 @@ extension ControlEndpoint {
     ]
 }
 
-/// What App Review or a customer would stumble over (SCENARIOS L2).
+/// Faults of the catalogue that App Review or customers will meet.
 extension ControlEndpoint {
     func addFindings(to routes: inout ControlRoutes) {
         routes.on(

@@ -1,12 +1,12 @@
 import TillBilling
 import TillJSON
 
-/// Products as `PUT /emulator/products` takes them and `GET` gives them: what one writes, the other reads.
+/// Products as `PUT /emulator/products` takes them and `GET` returns them, in the same form.
 enum ProductText {
     /// App Store Connect's own limit is often quoted as this (facts/limits §2).
     static let limit = 10_000
-    /// Of a name or description for customers: a bound of our own, because Xcode has none. App Store Connect's are
-    /// findings.
+    /// The longest name or description for customers: our own bound, because Xcode has none. Texts above App Store
+    /// Connect's limits are findings.
     static let copyLimit = 4_000
 
     private static let localization = ControlObject<StoreProduct.Localization> {
@@ -109,7 +109,7 @@ enum ProductText {
             id: id, kind: kind, name: try item.text("name", upTo: 64) ?? String(id.text.prefix(64)),
             prices: try prices(item), subscription: try subscription(item, kind))
         product.isFamilyShareable = try item.bool("familyShareable") ?? false
-        // Bound of our own; App Store Connect's limits are the rules' to check.
+        // Our own bound; `ProductRules` checks App Store Connect's limits.
         for offer in try item.list("offers", upTo: 100) {
             product.offers.append(try ProductOfferText.offer(offer))
         }
@@ -163,7 +163,7 @@ enum ProductText {
 // MARK: Prices
 
 extension ProductText {
-    /// Of the tier, where there is one, under those that are named.
+    /// The prices of the tier, if the product has one, overridden by the listed prices.
     private static func prices(_ item: FileMember) throws(Problem) -> [String: Money] {
         var prices = try tier(item).map(tierPrices) ?? [:]
         guard let named = try item.member("prices") else {
@@ -188,7 +188,7 @@ extension ProductText {
             guard Storefront.exists(code) else { throw price.noStorefront(code) }
             try price.knows(["amount", "currency"])
             let currency = Currency(try price.required("currency").text(upTo: 3))
-            // Apple's dearest price point is USD 10,000; ten of it still fit when they become thousandths.
+            // Apple's highest price point is USD 10,000; ten of them still fit when converted to thousandths.
             guard let amount = try price.integer("amount", in: 0...100_000_000_000) else {
                 throw price.wrong("minor units with a currency", "最小货币单位的整数与货币")
             }
@@ -212,7 +212,7 @@ extension ProductText {
         throw member.wrong("a price tier: 0 to 87, A, B, alt1 to alt5", "价格档：0 到 87、A、B、alt1 到 alt5")
     }
 
-    /// In every storefront whose currency the table has; of others nothing is known.
+    /// In every storefront whose currency is in the tier table; the others get no price.
     static func tierPrices(_ tier: PriceTier) -> [String: Money] {
         var prices: [String: Money] = [:]
         for code in Storefront.codes {
@@ -227,7 +227,7 @@ extension FileMember {
 }
 
 extension Problem {
-    /// No App Store is known by that code.
+    /// The App Store has no storefront with this code.
     static func noStorefront(_ code: String, member: String) -> Problem {
         let shown = FileMember.legible(code)
         let nearest = Storefront.nearest(to: code)
@@ -240,7 +240,7 @@ extension Problem {
 }
 
 extension RequestBody {
-    /// A storefront that exists; nil where the member is missing.
+    /// An existing storefront; nil if the member is missing.
     func storefront(_ name: String) throws(Problem) -> String? {
         guard let code = try text(name) else { return nil }
         guard Storefront.exists(code) else { throw .noStorefront(code, member: name) }
@@ -248,7 +248,7 @@ extension RequestBody {
     }
 }
 
-/// An offer as the control API takes and gives it.
+/// An offer as the control API takes and returns it.
 enum ProductOfferText {
     static var members: [ControlMember] { object.members }
     static func json(_ offer: ProductOffer) -> JSONValue { object.json(offer) }

@@ -3,7 +3,7 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 
-/// An account's download of the app, and how it came about (facts/jws §6).
+/// An account's download of the app and its circumstances (facts/jws §6).
 extension ControlEndpoint {
     func addAppTransactions(to routes: inout ControlRoutes) {
         let answer = ControlAnswer(
@@ -66,7 +66,7 @@ extension ControlEndpoint {
         case iOS, macOS, tvOS, visionOS
     }
 
-    /// Who asks has the app: the first question is the download.
+    /// The account's download; the first request records it.
     private func download(of account: String, bundleID: String) async throws -> AppDownload {
         let known = try await store.ask { session in
             try DownloadTable.find(account: account, bundleID: bundleID, session)
@@ -143,7 +143,7 @@ extension ControlEndpoint {
         let bundleID = call.query("bundleId") ?? configuration.app.bundleID
         let device = try call.device()
         var account = call.query("account")
-        // A receipt is bound to any number; it need not be one of a device that is registered.
+        // A receipt can be bound to any 16 bytes, not only to a registered device.
         if account == nil, let device, case .success(let known) = try await store.device(device) {
             account = known.account
         }
@@ -162,7 +162,7 @@ extension ControlEndpoint {
     }
 }
 
-/// What a server has to know of this store before it can trust it and ask it.
+/// The root certificate and the API key that a server needs to trust this store and call it.
 extension ControlEndpoint {
     func addIdentity(to routes: inout ControlRoutes) {
         routes.on(

@@ -3,7 +3,7 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 
-/// What a customer does at the payment sheet.
+/// A customer's purchases and restores.
 extension ControlEndpoint {
     func addPurchases(to routes: inout ControlRoutes) {
         routes.on(
@@ -60,20 +60,20 @@ extension ControlEndpoint {
         wanted.account = try await account(body.text("account"), on: wanted.device)
         let wantsReceipt = try body.bool("receipt") ?? true
         let result = try await store.purchase(wanted).answered()
-        // As it is signed: whoever is signed in there by now.
+        // The device is read after the purchase, because its account may have changed in the meantime.
         let device: StoreDevice? =
             if let id = wanted.device { try await store.device(id).answered() } else { nil }
         return try await answer(to: result, on: device, wantsReceipt: wantsReceipt)
     }
 
-    /// Whose phone it is buys there, unless an account is named.
+    /// The named account, or the account signed in on the device.
     func account(_ name: String?, on device: UniqueID?) async throws -> String {
         if let name { return name }
         guard let device else { return Emulator.defaultAccount }
         return try await store.device(device).answered().account
     }
 
-    /// What the payment sheet ended with, in words.
+    /// The result of the payment sheet as JSON.
     func answer(to result: PurchaseResult, on device: StoreDevice?, wantsReceipt: Bool) async throws -> HTTPResponse {
         switch result {
         case .cancelled: return .json(["outcome": "cancelled"])

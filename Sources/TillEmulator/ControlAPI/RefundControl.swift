@@ -3,7 +3,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// Money that goes back, and a family's access that ends.
+/// Refunds and the end of Family Sharing.
 extension ControlEndpoint {
     func addRefunds(to routes: inout ControlRoutes) {
         routes.on(

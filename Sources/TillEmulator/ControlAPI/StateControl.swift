@@ -2,7 +2,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// The whole store in a few numbers.
+/// A summary of the whole store in a few numbers.
 extension ControlEndpoint {
     func addState(to routes: inout ControlRoutes) {
         routes.on(
@@ -145,7 +145,7 @@ extension ControlEndpoint {
     }
 }
 
-/// The clock in the control API's own words.
+/// The clock as JSON of the control API.
 enum ClockText {
     static let event = ControlObject<ClockState.Event> {
         $0.add(

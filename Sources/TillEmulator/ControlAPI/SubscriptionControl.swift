@@ -3,7 +3,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// What subscribers do, and what happens to them.
+/// Subscriptions and their changes.
 extension ControlEndpoint {
     func addSubscriptions(to routes: inout ControlRoutes) {
         addReading(to: &routes)
@@ -151,7 +151,7 @@ extension ControlEndpoint {
     func money(_ body: RequestBody, _ name: String) throws(Problem) -> Money {
         guard case .int(let amount)? = body.value(name)?["amount"],
             case .string(let text)? = body.value(name)?["currency"],
-            // Apple's milliunits of it must fit a number, too.
+            // It must also fit as Apple's milliunits.
             (0...1_000_000_000_000).contains(amount), Currency(text).isWellFormed
         else {
             throw RequestBody.wrong(
@@ -162,7 +162,7 @@ extension ControlEndpoint {
     }
 }
 
-/// One subscription in the control API's own words.
+/// One subscription as JSON of the control API.
 enum SubscriptionText {
     static let answer = ControlAnswer("Subscription", members)
 
@@ -249,7 +249,7 @@ enum SubscriptionText {
     }
 }
 
-/// The billing grace period, as a developer sets it in App Store Connect.
+/// The billing grace period that a developer sets in App Store Connect.
 extension ControlEndpoint {
     func addGrace(to routes: inout ControlRoutes) {
         routes.on(
@@ -285,7 +285,7 @@ extension ControlEndpoint {
     private func gracePeriod(_ body: RequestBody) throws(Problem) -> BillingGracePeriod? {
         let scope = try body.choice("scope", of: BillingGracePeriod.Scope.self)
         guard let days = try body.integer("days", in: 3...28) else {
-            // A scope of nothing is more likely a mistake than a wish.
+            // A scope without a length is more likely a mistake than intended.
             guard scope == nil else { throw RequestBody.wrong("scope", "absent without days", "与 days 同用") }
             return nil
         }
@@ -301,7 +301,7 @@ extension ControlEndpoint {
     }
 }
 
-/// A higher price for everybody who subscribes to a product.
+/// A price increase for all subscribers of a product.
 extension ControlEndpoint {
     func addPriceIncreases(to routes: inout ControlRoutes) {
         routes.on(

@@ -2,7 +2,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// What becomes of a transaction after the payment sheet: parents, banks, refunds, the queue.
+/// Transactions after the payment sheet: approval, finishing and refunds.
 extension ControlEndpoint {
     func addTransactions(to routes: inout ControlRoutes) {
         addReading(to: &routes)
@@ -79,13 +79,13 @@ extension ControlEndpoint {
             try page.map { try json($0, on: device) }, next: found.count > limit ? page.last.map { $0.id.text } : nil)
     }
 
-    /// The device that a query names; it must be signed in to this account.
+    /// The device that the query names; the account must be signed in on it.
     func device(_ call: ControlCall, of account: String) async throws -> StoreDevice? {
         guard let id = try call.device() else { return nil }
         return try await store.device(id, of: account).answered()
     }
 
-    /// The transaction as it is signed for a device, with a new nonce; or for none.
+    /// The transaction, signed for a device with a new nonce; or for no device.
     func json(_ transaction: StoreTransaction, on device: StoreDevice?) throws -> JSONValue {
         let proof = device.map { DeviceProof($0, nonce: UniqueID(random: entropy(16))) }
         return try TransactionText.json(transaction, signedBy: issuer, for: proof, at: store.now)
@@ -102,7 +102,7 @@ extension ControlCall {
         return id
     }
 
-    /// How many a page holds.
+    /// The number of items on a page.
     func pageLimit() throws(Problem) -> Int {
         let limit = Int(query("limit") ?? "20") ?? 0
         guard (1...100).contains(limit) else {
@@ -113,7 +113,7 @@ extension ControlCall {
 }
 
 extension HTTPResponse {
-    /// One page of a list (CONTRACT §2).
+    /// One page of a list, with `data`, `hasMore` and `nextCursor`.
     static func page(_ data: [JSONValue], next: String?) -> HTTPResponse {
         .json([
             "data": .array(data), "hasMore": .bool(next != nil), "nextCursor": next.map { .string($0) } ?? .null,
@@ -121,7 +121,7 @@ extension HTTPResponse {
     }
 }
 
-/// One transaction in the control API's own words; signed if it was paid.
+/// One transaction as JSON of the control API; signed if it was paid.
 enum TransactionText {
     static let answer = ControlAnswer("Transaction", members)
 
@@ -203,7 +203,7 @@ enum TransactionText {
         ) { $0.signed.map { .string($0) } }
     }
 
-    /// - Parameter proof: for which device it is signed; nil: for none.
+    /// - Parameter proof: the device that it is signed for; nil: no device.
     static func json(
         _ transaction: StoreTransaction, signedBy issuer: Issuer, for proof: DeviceProof? = nil, at now: Instant
     ) throws -> JSONValue {
@@ -247,7 +247,7 @@ extension Money {
 }
 
 extension JSONValue {
-    /// An object with more members.
+    /// The object with additional members.
     func with(_ more: [String: JSONValue]) -> JSONValue {
         .object((object ?? [:]).merging(more) { _, new in new })
     }

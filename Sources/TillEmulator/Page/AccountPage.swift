@@ -3,7 +3,7 @@ import TillHTTP
 import TillPages
 
 extension EmulatorPage {
-    /// Subscriptions drawn on one account's page, and periods and notifications on one's timeline.
+    /// The most subscriptions on an account's page, and the most periods and notifications in a timeline.
     static let subscriptionLimit = 12
     static let periodLimit = 40
 
@@ -84,7 +84,8 @@ struct AccountPage {
                         on: say("Allow", "允许"))
                 }
             }
-            // Not among what refreshes itself: the clock is never the same twice, and would close what was opened.
+            // Outside of the part that refreshes itself: the clock always changes, and refreshing would close opened
+            // elements.
             element("div", .class("head", "over")) {
                 element("h2") { say("Subscriptions", "订阅") }
                 if !found.histories.isEmpty { ClockCard(visit: visit, found: found.clock).line }
@@ -111,7 +112,7 @@ struct AccountPage {
         }
     }
 
-    /// A name with a slash has no address at the control API.
+    /// Nothing for a name with a slash, which has no path in the control API.
     private func toggle(
         _ name: StaticString, _ isOn: Bool, _ subject: String, off: String, on: String
     ) -> HTML {

@@ -12,14 +12,14 @@ extension EmulatorPage {
     }
 }
 
-/// What the store sells, with prices.
+/// The store's products with their prices.
 struct CataloguePage {
     let visit: PageVisit
     let from: Int64
     /// One more than is shown, if there are more.
     let products: [StoreProduct]
 
-    /// Storefronts whose price stands in the table; the App Store has 175.
+    /// The storefronts whose prices are in the table; the App Store has 175.
     private static let priceLimit = 12
 
     private var say: Reader { visit.say }

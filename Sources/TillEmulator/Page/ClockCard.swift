@@ -2,7 +2,7 @@ import TillBilling
 import TillPages
 import TillSQL
 
-/// The store's time, how it passes, and what comes; and how renewals go in the whole store.
+/// The store's time, its next events, and the settings of renewals in the whole store.
 struct ClockCard {
     struct Found: Sendable {
         let clock: ClockState
@@ -17,7 +17,7 @@ struct ClockCard {
     let visit: PageVisit
     let found: Found
 
-    /// Of the ten that the store tells of.
+    /// Of the ten events in `ClockState`.
     private static let upcomingLimit = 4
 
     private var say: Reader { visit.say }
@@ -54,7 +54,7 @@ struct ClockCard {
         }
     }
 
-    /// The clock in one line, where subscriptions are looked at while time passes.
+    /// The clock in one line, for pages on which a person watches subscriptions while time passes.
     var line: HTML {
         element("div", .class("passing")) {
             HTML.time(clock.now)

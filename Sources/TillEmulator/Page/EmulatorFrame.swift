@@ -1,7 +1,7 @@
 import TillBilling
 import TillPages
 
-/// What all pages of the emulated store have around them.
+/// The frame of all pages of the emulated store.
 enum EmulatorFrame {
     enum Room: Hashable, CaseIterable {
         case store
@@ -63,7 +63,7 @@ enum EmulatorFrame {
         }
     }
 
-    /// The title of a page, and beside it whether it moves.
+    /// The title of a page, with a mark if it refreshes itself.
     static func head(_ title: String, isLive: Bool, _ say: Reader, @HTMLBuilder more: () -> HTML) -> HTML {
         element("div", .class("head")) {
             element("h1") { title }
@@ -78,7 +78,7 @@ enum EmulatorFrame {
             : element("p", .class("complaint"), Attribute("role", "alert")) { HTML.outside(message.text) }
     }
 
-    // MARK: Pages with one thing to say
+    // MARK: Message pages
 
     static func nothing(_ visit: PageVisit) -> HTML {
         let say = visit.say
@@ -123,7 +123,7 @@ enum EmulatorFrame {
     }
 }
 
-/// Addresses of the emulated store's page.
+/// Addresses of the emulated store's pages.
 extension PageLink {
     static let store = PageLink("/emulator")
     static let storeProducts = PageLink("/emulator/page/products")

@@ -3,17 +3,17 @@ import TillCrypto
 import TillHTTP
 import TillPages
 
-/// The emulated store for people: what `GET /emulator` shows, and forms that do what the control API does.
+/// The emulated store's web page: `GET /emulator`, and forms that make calls of the control API.
 ///
-/// The store asks nobody for a password, because it stands on its developer's own machine. So every page of the web
-/// that this developer's browser opens is a danger, in two ways. Its name could be made to point here, and it would
-/// read and press what it likes (DNS rebinding): the `Host` of a request has to be a name of this machine. And it could
-/// send a form here blindly (CSRF): a form has to come from a page of ours, and browsers say where it does
-/// (`Origin`, `Sec-Fetch-Site`), which no page can change.
+/// The store has no password, because it runs on its developer's machine. A web page in the developer's browser could
+/// attack it in two ways. If the page's name resolves to this machine, it could read and press everything (DNS
+/// rebinding); so the `Host` of a request must be a name of this machine. And it could send a form blindly (CSRF); so a
+/// form must come from the store's own pages, which browsers state in `Origin` and `Sec-Fetch-Site`, two headers that
+/// no page can change.
 struct EmulatorPage: Sendable {
     let store: Store
     let configuration: EmulatorConfiguration
-    /// The control API. A form's action is a call of it; there is no second way to change the store.
+    /// The control API. A form's action is a call of it, so there is only one way to change the store.
     let control: Router
 
     static let pageSize = 20
@@ -60,17 +60,16 @@ struct EmulatorPage: Sendable {
             asset("text/javascript; charset=utf-8", "\(LiveScript.text)"))
     }
 
-    // MARK: Who asks, and in what language
+    // MARK: Origin and language
 
-    /// A browser that says nothing of where a form comes from is not believed: whoever is no browser has the control
-    /// API.
+    /// A form without a stated origin is refused: clients other than browsers use the control API.
     func isFromOwnPage(_ request: HTTPRequest) -> Bool {
         PageProtection.isFromOwnPage(
             site: request.headers["Sec-Fetch-Site"], origin: request.headers["Origin"], host: request.headers["Host"])
             ?? false
     }
 
-    /// The language that was chosen with the switch, or else the browser's.
+    /// The language chosen with the switch, or by default the browser's.
     func language(of request: HTTPRequest) -> Language {
         chosenLanguage(request) ?? request.emulatorCookie(Self.languageCookie).flatMap(Language.init(rawValue:))
             ?? Language(preference: request.headers["Accept-Language"] ?? "")
@@ -82,7 +81,7 @@ struct EmulatorPage: Sendable {
 
     // MARK: Showing
 
-    /// Shows a page to who asks under a name of this machine.
+    /// Shows a page if the request's `Host` is a name of this machine.
     private func page(_ show: @escaping @Sendable (PageVisit) async throws -> HTML?) -> Router.Handler {
         { request, _ in
             let say = Reader(language: language(of: request))
@@ -105,7 +104,7 @@ struct EmulatorPage: Sendable {
             if let chosen = chosenLanguage(request) {
                 response.setEmulatorCookie(Self.languageCookie, chosen.rawValue, seconds: 365 * 86_400)
             }
-            // What was said is said once.
+            // A message is shown once.
             if message != nil { response.setEmulatorCookie(Self.messageCookie, nil, seconds: 0) }
             return response
         }
@@ -128,29 +127,29 @@ struct EmulatorPage: Sendable {
     }
 }
 
-/// Somebody who looks at a page.
+/// One request for a page.
 struct PageVisit: Sendable {
     let request: HTTPRequest
     let say: Reader
-    /// What came of the form that was sent before.
+    /// The result of the form sent before.
     let message: PageMessage?
     let control: Router
-    /// Whether anything goes wrong on purpose.
+    /// Whether fault injection is on.
     var hasFaults = false
 
-    /// Where a form leads back to: the page it stands on.
+    /// The page that a form returns to: the one it is on.
     var here: PageLink { PageLink(path: request.path, query: request.query) }
 
-    /// `?before=`, from which lists go on to older rows; anything that is none begins at the newest.
+    /// `?before=`, the row from which lists continue with older ones; an invalid value starts at the newest.
     var before: Int64? { request.queryValue("before").flatMap { Int64($0) }.flatMap { $0 > 0 ? $0 : nil } }
 
-    /// Whether the control API has what a form would do: a button that leads nowhere isn't shown.
+    /// Whether the control API has the call of a form; a button without one is hidden.
     func serves(_ action: PageAction) -> Bool {
         let wanted = Self.shape(action.pattern)
         return control.routes.contains { $0.method == action.method && Self.shape($0.pattern) == wanted }
     }
 
-    /// A pattern whatever its parameters are called.
+    /// A pattern without its parameters' names.
     private static func shape(_ pattern: String) -> [String] {
         pattern.split(separator: "/").map { $0.hasPrefix("{") ? "{}" : String($0) }
     }
@@ -163,7 +162,7 @@ extension HTTPResponse {
             body: page.document())
     }
 
-    /// Kept from scripts and from what other sites send; nil takes it away.
+    /// A cookie that scripts can't read and that other sites' requests do not carry; nil deletes it.
     mutating func setEmulatorCookie(_ name: String, _ value: String?, seconds: Int64) {
         headers.add(
             "Set-Cookie", "\(name)=\(value ?? ""); Path=/emulator; HttpOnly; SameSite=Strict; Max-Age=\(seconds)")
@@ -171,7 +170,7 @@ extension HTTPResponse {
 }
 
 extension HTTPRequest {
-    /// The first cookie of that name (RFC 6265 §5.4).
+    /// The first cookie with this name (RFC 6265 §5.4).
     func emulatorCookie(_ name: String) -> String? {
         for field in headers.fields where field.name.lowercased() == "cookie" {
             for pair in field.value.split(separator: ";").prefix(50) {

@@ -1,4 +1,4 @@
-/// What only the emulated store's pages look like, behind the style sheet of all pages.
+/// The styles of the emulated store's pages, after the style sheet that all pages share.
 enum EmulatorStyle {
     static let text: StaticString = #"""
         .said {

@@ -18,7 +18,7 @@ extension EmulatorPage {
     }
 }
 
-/// What was told to the developer's server, and what waits.
+/// The notifications to the developer's server, sent and waiting.
 struct NotificationsPage {
     struct Found: Sendable {
         var url: String?

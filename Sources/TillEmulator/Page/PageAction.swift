@@ -4,7 +4,7 @@ import TillHTTP
 import TillJSON
 import TillPages
 
-/// What the page's forms can do. Each is one call of the control API.
+/// The actions of the page's forms. Each is one call of the control API.
 enum PageAction: String, CaseIterable, Sendable {
     case buy
     case finish
@@ -53,7 +53,7 @@ enum PageAction: String, CaseIterable, Sendable {
         case flag
     }
 
-    /// The form's fields that become members of the body. One that is empty is left out.
+    /// The form's fields that become members of the body. Empty fields are omitted.
     private var members: [String: Member] {
         switch self {
         case .buy:
@@ -73,15 +73,15 @@ enum PageAction: String, CaseIterable, Sendable {
         }
     }
 
-    /// The call that a form stands for.
+    /// The call for a form.
     ///
-    /// - Parameter now: the store's time: a month is as long as the one that begins now.
-    /// - Returns: nil for an id that the control API has no address for.
+    /// - Parameter now: the store's time, which determines the length of a month.
+    /// - Returns: nil for an id that has no path in the control API.
     func call(_ form: [String: String], in language: Language, at now: Instant) -> HTTPRequest? {
         var body: [String: JSONValue] = [:]
         for (name, member) in members {
             guard let text = form[name], !text.isEmpty else { continue }
-            // What is no number is passed on as it is: the control API knows best what to say about it.
+            // An invalid number is passed on unchanged, and the control API refuses it.
             body[name] =
                 switch member {
                 case .text: .string(text)
@@ -95,7 +95,7 @@ enum PageAction: String, CaseIterable, Sendable {
             body = ["to": .string(period.end(from: now).rfc3339)]
         }
         let id = form["id"] ?? ""
-        // A path comes decoded; a slash in an id must not lead to another route.
+        // The path is decoded, so a slash in an id could lead to another route.
         guard !pattern.contains("{id}") || !id.isEmpty && !id.contains("/") else { return nil }
         return HTTPRequest(
             method: method, path: pattern.replacing("{id}", with: id),
@@ -111,7 +111,7 @@ enum PageAction: String, CaseIterable, Sendable {
         }
     }
 
-    /// What is said when it is done.
+    /// The message after a success.
     func success(_ answer: JSONValue, _ say: Reader) -> String {
         let number = answer["transactionId"]?.string ?? ""
         switch self {
@@ -154,7 +154,7 @@ enum PageAction: String, CaseIterable, Sendable {
     }
 }
 
-/// One sentence about what came of a form. It travels in a cookie, and not in an address, where anybody could write it.
+/// The message about a form's result. It travels in a cookie, because any site could write it into an address.
 struct PageMessage: Sendable {
     let isGood: Bool
     let text: String
@@ -176,7 +176,7 @@ struct PageMessage: Sendable {
 }
 
 extension EmulatorPage {
-    /// `POST /emulator/actions/{action}`: does it, and leads back to the page with what came of it.
+    /// `POST /emulator/actions/{action}`: performs the action and redirects to the page with its message.
     func act(_ request: HTTPRequest, _ name: String) async -> HTTPResponse {
         let say = Reader(language: language(of: request))
         guard request.isAddressedHere else { return misdirected(say) }

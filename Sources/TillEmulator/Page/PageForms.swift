@@ -1,7 +1,7 @@
 import TillBilling
 import TillPages
 
-/// The pieces of the page's forms. Each form says what it does and which page it leads back to.
+/// The parts of the page's forms. Each form names its action and the page it returns to.
 extension HTML {
     static func form(
         _ action: PageAction, _ name: StaticString, to page: PageLink, @HTMLBuilder fields: () -> HTML
@@ -13,7 +13,7 @@ extension HTML {
     }
 
     /// A form that is one button.
-    /// - Parameter fields: what it says besides the id.
+    /// - Parameter fields: its fields in addition to the id.
     static func button(
         _ action: PageAction, _ title: String, _ subject: String, id: String, to page: PageLink,
         fields: [(name: StaticString, value: String)] = []
@@ -29,7 +29,7 @@ extension HTML {
         }
     }
 
-    /// A choice with its label. `name` is its id too.
+    /// A labelled selection. `name` is its id too.
     static func choice(
         _ name: StaticString, _ title: String, _ options: [(value: String, title: String)], chosen: String?
     ) -> HTML {
@@ -43,7 +43,7 @@ extension HTML {
         }
     }
 
-    /// A field with its label. `name` is its id too.
+    /// A labelled field. `name` is its id too.
     static func field(
         _ name: StaticString, _ title: String, _ value: String, _ more: Attribute..., hint: String = ""
     ) -> HTML {
@@ -60,7 +60,7 @@ extension HTML {
     }
 }
 
-/// What may be done with one transaction or one subscription now.
+/// The actions available for one transaction or one subscription.
 struct ActionButtons {
     let visit: PageVisit
 
@@ -84,7 +84,7 @@ struct ActionButtons {
         }
     }
 
-    /// Family members have nothing to be given back.
+    /// Copies of family members can't be refunded.
     private func refunds(of transaction: StoreTransaction) -> [PageAction] {
         guard transaction.sharedFrom == nil else { return [] }
         return transaction.revocation == nil ? [.refund, .consumptionRequest] : [.refundReversal]
@@ -132,7 +132,7 @@ struct BuyCard {
     let visit: PageVisit
     let bundleID: String
     let account: String
-    /// The first products of the catalogue, and the one that was chosen.
+    /// The first products of the catalogue, and the chosen one.
     let products: [StoreProduct]
     let chosen: String?
 

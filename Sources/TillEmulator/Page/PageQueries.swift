@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// What the page reads that nobody else asks for: always the newest few, by an index, never all.
+/// Queries for the page only: they read the newest few rows by an index, never all.
 enum PageQueries {
     /// Newest first; of one account, or of all.
     static func transactions(
@@ -22,7 +22,7 @@ enum PageQueries {
         return try found.compactMap { try TransactionTable.find($0, session) }
     }
 
-    /// An account's subscriptions in all apps, the newest first.
+    /// An account's subscriptions in all apps, newest first.
     static func subscriptions(of account: String, limit: Int, _ session: any Connection) throws -> [StoreSubscription] {
         let found = try session.query(
             "SELECT original FROM subscriptions WHERE account = ? ORDER BY original DESC LIMIT ?",
@@ -41,7 +41,7 @@ enum PageQueries {
         return try found.reversed().compactMap { try TransactionTable.find($0, session) }
     }
 
-    /// Of App Store Connect's limit of 10,000 at most (facts/limits §2).
+    /// An offset is fast enough for App Store Connect's limit of 10,000 products (facts/limits §2).
     static func products(from count: Int64, limit: Int, _ session: any Connection) throws -> [StoreProduct] {
         let found = try session.query(
             "SELECT product_id FROM products ORDER BY position LIMIT ? OFFSET ?",
@@ -59,9 +59,9 @@ enum PageQueries {
         var subtype: String?
         var original: Int64?
         var created: Instant
-        /// When it is tried next; nil: never again.
+        /// The time of the next attempt; nil: there is none.
         var due: Instant?
-        /// The newest first, at most ten.
+        /// Newest first, at most ten.
         var attempts: [Attempt]
     }
 
@@ -84,7 +84,7 @@ enum PageQueries {
         ).map { try withAttempts($0, session) }
     }
 
-    /// What was told about a subscription, the newest `limit`, oldest first.
+    /// The newest notifications about a subscription, oldest first.
     static func notifications(
         about original: Int64, limit: Int, _ session: any Connection
     ) throws -> [Notification] {
@@ -117,7 +117,7 @@ enum PageQueries {
 }
 
 extension StoreSchema {
-    /// A subscription's timeline shows what was told about it.
+    /// For the notifications in a subscription's timeline.
     static let pageIndexes: StaticString = """
         CREATE INDEX notifications_about ON notifications (original, number) WHERE original IS NOT NULL;
         """

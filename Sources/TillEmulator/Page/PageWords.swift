@@ -1,7 +1,7 @@
 import TillBilling
 import TillPages
 
-/// The store's words for people. Apple's own codes stay as Apple writes them.
+/// The store's terms on pages. Apple's own codes are shown as Apple writes them.
 extension PurchaseRequest.Outcome {
     func title(_ say: Reader) -> String {
         switch self {
@@ -37,7 +37,7 @@ extension StoreSubscription.State {
         }
     }
 
-    /// Its colour, in words of the style sheet. The text says the same.
+    /// Its class in the style sheet. The text gives the same information.
     var styleClass: StaticString {
         switch self {
         case .active: "good"
@@ -135,7 +135,7 @@ extension ProductState {
 }
 
 extension HTML {
-    /// How far a transaction has come, in one word.
+    /// A transaction's state in one word.
     static func state(_ transaction: StoreTransaction, _ say: Reader) -> HTML {
         guard transaction.revocation == nil else {
             let isShared = transaction.revocation?.type == "FAMILY_REVOKE"
@@ -157,7 +157,7 @@ extension HTML {
 
     static func badge(_ text: String) -> HTML { element("span", .class("badge")) { text } }
 
-    /// What a price came from: `introductory offer trial, free trial P1W`.
+    /// The offer of a price: `introductory offer trial, free trial P1W`.
     static func offer(_ offer: StoreTransaction.Offer, _ say: Reader) -> HTML {
         HTML(offer.kind.title(say)) + HTML(say(", ", "，")) + HTML(offer.discount.title(say))
             + (offer.period.map { HTML(" ") + HTML.code($0, limit: 20) } ?? .empty)
@@ -165,8 +165,8 @@ extension HTML {
     }
 }
 
-/// Notifications in words (facts/notifications §4). A type that this version doesn't
-/// know is told by its code alone.
+/// Descriptions of notifications (facts/notifications §4). A type that this version does not know is shown by its code
+/// alone.
 enum NoticeWords {
     static func code(_ type: String, _ subtype: String?) -> HTML {
         HTML.code(subtype.map { "\(type) · \($0)" } ?? type, limit: 120)
@@ -241,7 +241,7 @@ enum NoticeWords {
         }
     }
 
-    /// What a transaction says already, in more words than its notification.
+    /// Whether the transaction's own entry already says more than the notification.
     static func isToldByTransaction(_ type: String, _ subtype: String?) -> Bool {
         switch type {
         case "SUBSCRIBED", "REFUND", "ONE_TIME_CHARGE": true

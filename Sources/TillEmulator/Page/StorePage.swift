@@ -3,7 +3,7 @@ import TillHTTP
 import TillPages
 
 extension EmulatorPage {
-    /// Fewer than of other things: under the accounts come the newest transactions.
+    /// Fewer than for other lists, because the newest transactions follow below the accounts.
     static let accountPageSize = 10
 
     /// `GET /emulator?after=&before=&product=`: clock, payment sheet, accounts, newest transactions.
@@ -123,7 +123,7 @@ struct StorePage {
     }
 }
 
-/// What stands in the way of an account's purchases, each in a word.
+/// The restrictions on an account's purchases, each in a word.
 enum AccountSwitches {
     static func html(_ account: StoreAccount, _ say: Reader) -> HTML {
         let isPlain = !account.asksToBuy && account.mayPay && account.paymentMethodWorks && !account.isDeleted
@@ -137,7 +137,7 @@ enum AccountSwitches {
     }
 }
 
-/// A table of transactions, each with what may be done about it.
+/// A table of transactions with their available actions.
 struct TransactionRows {
     let visit: PageVisit
     let transactions: [StoreTransaction]
@@ -213,7 +213,7 @@ struct TransactionRows {
         }
     }
 
-    /// Thousandths of a percent as people read them: `33.5 %`.
+    /// Thousandths of a percent in readable form: `33.5 %`.
     static func percent(_ thousandths: Int64) -> String {
         let (whole, rest) = thousandths.quotientAndRemainder(dividingBy: 1_000)
         guard rest != 0 else { return "\(whole)\u{A0}%" }

@@ -1,11 +1,11 @@
 import TillBilling
 import TillPages
 
-/// One subscription on its account's page: how it stands, its line of time, and every step in words.
+/// One subscription on its account's page: its state, its drawing, and every step in words.
 struct SubscriptionCard {
     let visit: PageVisit
     let history: SubscriptionHistory
-    /// Among them those that it may change to.
+    /// The store's products, including the plans that it may change to.
     let products: [StoreProduct]
     let now: Instant
 
@@ -101,7 +101,7 @@ struct SubscriptionCard {
         }
     }
 
-    /// The newest steps are in view; the others open.
+    /// The newest steps are visible; the others can be opened.
     private var timeline: HTML {
         let steps = history.steps
         let shown = 6

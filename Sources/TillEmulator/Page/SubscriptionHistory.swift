@@ -1,7 +1,7 @@
 import TillBilling
 import TillPages
 
-/// One subscription's life as the page tells it: the newest periods, and what was told about it.
+/// One subscription's history on the page: the newest periods and the notifications about it.
 struct SubscriptionHistory: Sendable {
     let subscription: StoreSubscription
     /// Oldest first.
@@ -9,7 +9,7 @@ struct SubscriptionHistory: Sendable {
     /// Oldest first.
     let notices: [PageQueries.Notification]
 
-    /// A stretch of time that was paid for, or lived through.
+    /// A span of time, such as a paid period or a grace period.
     struct Span {
         enum Kind: CaseIterable {
             case paid
@@ -41,7 +41,7 @@ struct SubscriptionHistory: Sendable {
         }
     }
 
-    /// Newest first. What happened at one moment stays in the order it was written down in.
+    /// Newest first. At the same moment, notifications come before refunds, and refunds before periods.
     var steps: [Step] {
         let bought = periods.indices.map { Step.period(periods[$0], after: $0 > 0 ? periods[$0 - 1] : nil) }
         let refunded = periods.filter { $0.revocation != nil }.map { Step.refunded($0) }
@@ -63,7 +63,7 @@ struct SubscriptionHistory: Sendable {
             let kind: Span.Kind =
                 period.revocation != nil
                 ? .refunded : period.isUpgraded ? .upgraded : period.offer != nil ? .offer : .paid
-            // A renewal is charged up to a day before the period that it follows is over.
+            // A renewal is charged up to a day before the end of the preceding period.
             let start = min(max(period.purchased, covered), expires)
             covered = period.isUpgraded ? min(expires, next) : expires
             spans.append(
@@ -105,7 +105,7 @@ extension SubscriptionHistory.Span.Kind {
         }
     }
 
-    /// Top and height in the drawing: each kind has its own shape, for who sees no colours.
+    /// Top and height in the drawing: each kind has its own shape, for people who can't see colours.
     var shape: (top: Int64, height: Int64) {
         switch self {
         case .paid: (8, 28)
@@ -118,8 +118,8 @@ extension SubscriptionHistory.Span.Kind {
     }
 }
 
-/// A subscription's periods as bars on a line of time. It stretches with the page, so it holds no text of its own: the
-/// list under it says the same in words.
+/// A subscription's periods as bars on a timeline. It stretches with the page, so it contains no text; the list below
+/// it says the same in words.
 struct SubscriptionDrawing {
     let history: SubscriptionHistory
     let now: Instant
@@ -173,8 +173,8 @@ struct SubscriptionDrawing {
         }
     }
 
-    /// The present as finely as it can be seen here. Otherwise the page would change all the time and be put in place
-    /// anew, with whatever was opened on it closed again.
+    /// The current time, rounded to what is visible here. Otherwise the page would change at every refresh, and each
+    /// change would close opened elements.
     private static func coarse(_ now: Instant, since start: Instant) -> Instant {
         let (length, overflows) = now.milliseconds.subtractingReportingOverflow(start.milliseconds)
         guard !overflows, length > 0 else { return now }
@@ -199,7 +199,7 @@ struct SubscriptionDrawing {
     ) -> HTML {
         element(
             "rect", .class(name), .measure("x", left), .measure("y", shape.top),
-            // Less than its time, so that one period ends where the eye sees the next begin.
+            // Shorter than its time, so that adjacent periods are visibly separate.
             .measure("width", max(right - left - 4, 3)), .measure("height", shape.height), content: title)
     }
 
@@ -216,7 +216,7 @@ struct SubscriptionDrawing {
         return "\(span.kind.title(say)): \(span.productID), \(from) – \(to)"
     }
 
-    /// From moments to places. Dates come from outside: none of them may overflow.
+    /// Converts moments to positions. The dates come from outside, so none may cause an overflow.
     struct Scale {
         let start: Double
         let length: Double

@@ -6,20 +6,20 @@ import TillLedger
 import TillSQL
 import TillSQLite
 
-/// Apple: the emulated App Store on a disk that never fails. It is never killed; what it does to others is be out of
-/// reach, lose a token, and keep a notification to itself.
+/// Apple: the emulated App Store on a reliable disk. It is never killed; its faults are downtime, lost tokens and lost
+/// notifications.
 final class AppleHost: @unchecked Sendable {
     let process: SimulatedProcess
     let emulator: Emulator
     let ledger: SQLiteDatabase
     private let disk: CrashableDisk
     private(set) var isDown = false
-    /// Taken off the queue.
+    /// Finished transactions.
     private var finished: Set<String> = []
     private let parts: WorldParts
     private let watch: Watch
 
-    /// - Parameter send: the way of notifications to the developer's server.
+    /// - Parameter send: the connection for notifications to the developer's server.
     static func found(
         _ parts: WorldParts, keys: StoreKeys, watch: Watch, send: @escaping @Sendable (SimulatedProcess) -> HTTPSend
     ) async throws -> AppleHost {
@@ -54,7 +54,7 @@ final class AppleHost: @unchecked Sendable {
         self.process = process
     }
 
-    /// What falls due happens, and notifications are sent.
+    /// Starts performing due changes and sending notifications.
     func start() {
         let (emulator, clockwork) = (emulator, parts.clockwork)
         process.spawn { await emulator.run() }
@@ -66,7 +66,7 @@ final class AppleHost: @unchecked Sendable {
         }
     }
 
-    /// As whoever asks over a network sees it.
+    /// The store's end for network clients; nil while it is down.
     var end: Link.End? {
         guard !isDown else { return nil }
         return Link.End(process: process) { [self] in await respond(to: $0) }
@@ -74,7 +74,7 @@ final class AppleHost: @unchecked Sendable {
 
     private func respond(to request: HTTPRequest) async -> HTTPResponse {
         let id = Self.finished(by: request)
-        // What was taken off the queue already may be asked for again by a request that was long under way.
+        // A delayed request may finish a transaction that is finished already.
         if let id, !finished.contains(id) { await watch.isFinished(id) }
         let response = await emulator.respond(to: request)
         if let id, response.status == 200 { finished.insert(id) }
@@ -85,21 +85,21 @@ final class AppleHost: @unchecked Sendable {
         return response
     }
 
-    /// The transaction that a request takes out of the queue: the phone's, or our server's.
+    /// The transaction that a request finishes, sent by the phone or by the server.
     private static func finished(by request: HTTPRequest) -> String? {
         let parts = request.path.split(separator: "/")
         guard request.method == .post, parts.last == "finish", parts.count >= 2 else { return nil }
         return String(parts[parts.count - 2])
     }
 
-    /// What whoever keeps the truth wants to hear.
+    /// The callbacks that record the world's truth.
     struct Watch {
         var isBought: (HTTPRequest, HTTPResponse) -> Void
-        /// Before it is.
+        /// Called before the transaction is finished.
         var isFinished: (_ transaction: String) async -> Void
     }
 
-    /// Apple's own shop, and whoever works there.
+    /// An action in Apple's own shop or by Apple's staff.
     func act(
         _ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil, query: [(name: String, value: String)] = []
     ) async -> JSONValue? {
@@ -122,7 +122,7 @@ final class AppleHost: @unchecked Sendable {
 
     func comeBack() { isDown = false }
 
-    /// The transactions of all accounts, as Apple has them: what everybody's books are held against.
+    /// The transactions of all accounts in Apple's records, which all ledgers are compared with.
     func transactions() async throws -> [Sold] {
         try await ledger.read { session in
             try session.query(
@@ -133,7 +133,7 @@ final class AppleHost: @unchecked Sendable {
         }
     }
 
-    /// A transaction, and all others of its chain.
+    /// A transaction and all others of its chain.
     func transactions(around id: String) async throws -> [Sold] {
         guard let number = Int64(id) else { return [] }
         return try await ledger.read { session in
@@ -148,7 +148,7 @@ final class AppleHost: @unchecked Sendable {
         }
     }
 
-    /// Purchases that somebody still has to decide about.
+    /// Purchases that wait for a decision.
     func waiting() async throws -> [String] {
         try await ledger.read { session in
             try session.query(
@@ -169,7 +169,7 @@ final class AppleHost: @unchecked Sendable {
         }
     }
 
-    /// When the grace periods that run end, by the first transactions of their chains.
+    /// The ends of running grace periods, by the first transaction of the chain.
     func graces() async -> [String: Instant] {
         let page = await act(.get, "/emulator/subscriptions", query: [("limit", "100")])
         guard case .object(let members)? = page, case .array(let found)? = members["data"] else { return [:] }
@@ -184,7 +184,7 @@ final class AppleHost: @unchecked Sendable {
         return graces
     }
 
-    /// One transaction, in Apple's own books.
+    /// One transaction in Apple's records.
     struct Sold: Sendable {
         let id: String
         let originalID: String
@@ -197,10 +197,10 @@ final class AppleHost: @unchecked Sendable {
         let isRenewal: Bool
         let purchasedAt: Instant
         let revokedAt: Instant?
-        /// In Apple's words.
+        /// Apple's name of the type.
         let kind: String
         let isShared: Bool
-        /// Of a period of a subscription.
+        /// Set for a period of a subscription.
         let expiresAt: Instant?
 
         /// A non-consumable, or a subscription that renews.

@@ -2,8 +2,8 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// What happens at Apple without our app: parents decide, banks say no and yes, customers want their money back, change
-/// or cancel subscriptions in the settings, and buy in Apple's own shop.
+/// Events at Apple without the app: parents' decisions, failing and recovering payments, refunds, subscription changes
+/// in the settings, and purchases in Apple's own shop.
 final class Household: @unchecked Sendable {
     private let apple: AppleHost
     private let truth: Truth
@@ -26,7 +26,7 @@ final class Household: @unchecked Sendable {
         random = SeededRandom(seed: parts.seed, stream: "household")
     }
 
-    /// Until the world calms down.
+    /// Runs until the end of the fault phase.
     func live(while goesOn: @escaping @Sendable () -> Bool) async {
         while goesOn() {
             await parts.clockwork.pause(random.between(1_800_000, 14_400_000))
@@ -37,16 +37,16 @@ final class Household: @unchecked Sendable {
         }
     }
 
-    /// What customers ask Apple for, and change in its settings.
+    /// Customers request refunds and change subscriptions.
     func changeMinds() async {
         await refund()
         await changeSubscriptions()
     }
 
-    /// Nobody keeps anybody waiting any more.
+    /// Decides all waiting purchases.
     func settle() async { await decide(about: 1) }
 
-    /// Parents approve or decline, and who was interrupted goes on.
+    /// Parents approve or decline, and interrupted purchases continue.
     private func decide(about share: Double) async {
         let waiting = (try? await apple.waiting()) ?? []
         for id in waiting where random.chance(share) {
@@ -79,8 +79,8 @@ final class Household: @unchecked Sendable {
         }
     }
 
-    /// Among families a period stays refunded once somebody has bought the subscription again: whose right it would be
-    /// then, nothing at Apple says.
+    /// In worlds of families, a refund is not reversed after the subscription was bought again: Apple's records do not
+    /// show who would then have the right.
     private func mayComeBack(_ period: AppleHost.Sold, in sold: [AppleHost.Sold]) -> Bool {
         guard isOfFamilies else { return true }
         return !sold.contains {
@@ -100,7 +100,7 @@ final class Household: @unchecked Sendable {
         parts.story.tell("apple", "\(act) of subscription \(chain)", about: ["transaction \(chain)"])
     }
 
-    /// A purchase that names no order, since no app began it.
+    /// A purchase without an order, because no app started it.
     private func buyAtApple() async {
         guard random.chance(0.04), !accounts.isEmpty else { return }
         let account = random.pick(accounts)

@@ -1,11 +1,11 @@
 import TillCrypto
 
-/// The private keys of the emulated store: RSA keys take long to make, so all worlds of a process share theirs, and a
-/// seeded process makes the same ones every time.
+/// The private keys of the emulated store. RSA keys are slow to generate, so all worlds of a process share them, and a
+/// seeded process generates the same keys every time.
 public struct StoreKeys: Sendable {
     let pem: [String: String]
 
-    /// - Throws: if OpenSSL can't make a key.
+    /// - Throws: if OpenSSL can't generate a key.
     public init() throws {
         SeededSignatures.begin(seed: 0x5469_6C6C)
         let kinds: [(String, PrivateKey.Kind)] = [

@@ -2,18 +2,18 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// The app's own backend, and the people who work there: it sells for points, and support helps whoever paid and got
-/// nothing.
+/// The app's own backend and its support staff: it sells for points, and helps customers whose paid purchase was not
+/// granted.
 final class Backend: @unchecked Sendable {
     private let parts: WorldParts
     private let line: Link
     private let process: SimulatedProcess
     private let users: [String]
-    /// Our server can't ask Apple whose an order number is.
+    /// The server has no key to look up order numbers at Apple.
     private let isKeyless: Bool
     private var random: SeededRandom
     private var debits = 0
-    /// References of debits that were asked for, with who pays how much; and those that were answered.
+    /// Requested debits by reference, with user and amount; and the answered ones.
     private(set) var asked: [String: (user: String, amount: Int64)] = [:]
     private(set) var answered: Set<String> = []
 
@@ -26,10 +26,9 @@ final class Backend: @unchecked Sendable {
         random = SeededRandom(seed: parts.seed, stream: "backend")
     }
 
-    // MARK: Selling
+    // MARK: Debits
 
-    /// Users spend their points, until the world calms down. What is not answered is asked again, under the same
-    /// reference.
+    /// Users spend points until the end of the fault phase. An unanswered debit is sent again with the same reference.
     func live(while goesOn: @escaping @Sendable () -> Bool) async {
         while goesOn() {
             await parts.clockwork.pause(random.between(600_000, 7_200_000))
@@ -45,7 +44,7 @@ final class Backend: @unchecked Sendable {
             let (status, answer) = await send(
                 .post, "/v1/users/\(user)/wallet/debits",
                 ["currency": "points", "amount": .int(amount), "reference": .string(reference)])
-            // Somebody in between may say 200 as well.
+            // A proxy may answer 200 as well, without a body.
             if status == 201 || status == 200, answer != nil { answered.insert(reference) }
             if let status, status < 500, status != 429 { break }
             await parts.clockwork.pause(random.between(1_000, 60_000))
@@ -55,10 +54,10 @@ final class Backend: @unchecked Sendable {
 
     // MARK: Customers and their accounts
 
-    /// Account tokens that the server has.
+    /// The account tokens that the server has registered.
     private(set) var registered: Set<String> = []
 
-    /// What a customer's payments carry is this user's.
+    /// Registers a customer's account token for this user.
     ///
     /// - Returns: the answer's status.
     func register(_ token: String, of user: String) async -> Int? {
@@ -67,16 +66,16 @@ final class Backend: @unchecked Sendable {
         return status
     }
 
-    /// It forwards what an app says under its own key.
+    /// Forwards an app's order under the backend's own key.
     ///
-    /// - Returns: whether a new order was opened.
+    /// - Returns: whether a new order was created.
     func forward(orderID id: String, of user: String, for product: String) async -> Bool {
         let (status, answer) = await send(
             .post, "/v1/orders", ["id": .string(id), "userId": .string(user), "productId": .string(product)])
         return status == 201 && answer != nil
     }
 
-    /// Whether a user may use something now, and the transactions it comes from; nil without an answer.
+    /// Whether a user may use an entitlement now, and its source transactions; nil without an answer.
     func mayUse(_ entitlement: String, _ user: String) async -> (allowed: Bool, sources: [String])? {
         let path = "/v1/users/\(user)/entitlements/\(entitlement)"
         guard case (200?, .object(let answer)?) = await send(.get, path), case .bool(let allowed)? = answer["allowed"]
@@ -95,16 +94,16 @@ final class Backend: @unchecked Sendable {
 
     // MARK: Thieves
 
-    /// Points that thieves paid for, and points that they spent, by who they are together.
+    /// Points paid and points spent by thieves, by the group of their ids.
     private var paid: [[String]: Int64] = [:]
     private var spent: [[String]: Int64] = [:]
 
     func note(paid points: Int64, by group: [String]) { paid[group, default: 0] += points }
 
-    /// Somebody spends points at once.
+    /// Sells for points at once.
     ///
-    /// - Parameter group: all ids of who it is.
-    /// - Returns: whether it was sold.
+    /// - Parameter group: all ids of the same person.
+    /// - Returns: whether the sale succeeded.
     func sell(to user: String, for amount: Int64, group: [String]? = nil) async -> Bool {
         debits += 1
         let reference = "sale-\(debits)"
@@ -114,7 +113,7 @@ final class Backend: @unchecked Sendable {
         return true
     }
 
-    /// Who spent more than they ever paid for.
+    /// The groups that spent more points than they paid for.
     var overspent: [(group: [String], spent: Int64, paid: Int64)] {
         spent.filter { $0.value > paid[$0.key, default: 0] }.map { ($0.key, $0.value, paid[$0.key, default: 0]) }
             .sorted { $0.group.joined() < $1.group.joined() }
@@ -122,10 +121,10 @@ final class Backend: @unchecked Sendable {
 
     // MARK: Support
 
-    /// What is in quarantine and has an owner is given to them: by Apple's order number, which the customer reads from
-    /// a mail, or by somebody of support who found out.
+    /// Assigns quarantined purchases to their owners: by Apple's order number from the customer's mail, or by a
+    /// decision of support.
     ///
-    /// - Parameter byPerson: somebody of support decides everything.
+    /// - Parameter byPerson: support decides every case.
     func emptyQuarantine(_ truth: Truth, _ apple: AppleHost, byPerson: Bool = false) async {
         let sold = (try? await apple.transactions()) ?? []
         let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
@@ -145,7 +144,7 @@ final class Backend: @unchecked Sendable {
                 let (status, answer) = await send(
                     .post, "/v1/users/\(owner)/claims", ["orderNumber": .string(number)],
                     token: SimulatedShop.token(of: owner, at: parts.clockwork.now))
-                // What belongs to a subscription that another customer holds is for a person to decide.
+                // Support decides a transaction of a subscription that another customer owns.
                 guard let status, (400..<500).contains(status) || Self.isUndecided(answer), status != 429 else {
                     continue
                 }
@@ -160,7 +159,7 @@ final class Backend: @unchecked Sendable {
         return told.contains { $0["outcome"] == "quarantined" }
     }
 
-    /// A person tries again when nothing comes back: a server may fall over days after the last fault was planned.
+    /// Retries without an answer: the server may still crash days after the last planned fault.
     private func decide(_ id: String, for owner: String) async {
         let body: JSONValue = [
             "userId": .string(owner), "reason": "the customer showed the mail", "operator": "support",
@@ -202,7 +201,7 @@ final class Backend: @unchecked Sendable {
 
     // MARK: Sending
 
-    /// Why a request was not answered.
+    /// Why a request got no answer.
     private var lastFault = ""
 
     private func send(

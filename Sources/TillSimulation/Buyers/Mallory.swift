@@ -4,8 +4,8 @@ import TillEmulator
 import TillHTTP
 import TillJSON
 
-/// Somebody who wants what he did not pay for. He sees everything that phones send to our server, is a user of the app
-/// with orders and a token of his own, and has an authority that calls itself Apple's.
+/// An attacker who wants purchases without paying. Mallory sees everything that phones send to the server, is a user of
+/// the app with orders and a token, and has a certificate authority named like Apple's.
 final class Mallory: @unchecked Sendable {
     static let user = "mallory"
 
@@ -15,10 +15,10 @@ final class Mallory: @unchecked Sendable {
     private let apple: AppleHost
     private let pirate: Issuer
     private var random: SeededRandom
-    /// Genuine proofs and notifications that went by, as they were sent.
+    /// Observed genuine proofs and notifications, as sent.
     private var proofs: [String] = []
     private var notifications: [[UInt8]] = []
-    /// Orders of his own, never paid.
+    /// Mallory's own orders, never paid.
     private var orders: [(id: String, product: String)] = []
 
     private static let memory = 60
@@ -30,13 +30,13 @@ final class Mallory: @unchecked Sendable {
         process = SimulatedProcess("mallory", on: parts.clockwork)
         random = SeededRandom(seed: parts.seed, stream: "mallory")
         let entropy = Entropy(parts.seed, "pirate")
-        // The same names and extensions, even the same keys but for the root's.
+        // The same names and extensions, and the same keys except the root's.
         var stolen = keys.pem
         stolen["root"] = nil
         pirate = try Issuer.found(at: parts.clockwork.now, keys: stolen) { entropy.bytes(16) }
     }
 
-    // MARK: What he hears
+    // MARK: Observed requests
 
     func hear(_ request: HTTPRequest) {
         if request.path == "/v1/transactions", let text = Self.signedTransaction(in: request.body) {
@@ -51,15 +51,15 @@ final class Mallory: @unchecked Sendable {
     }
 
     private static func signedTransaction(in body: [UInt8]) -> String? {
-        // One from which Apple has lost the token is a paper for its bearer: who has it and an older order of his own
-        // for the same product is believed (U1, rung 2), and only TLS keeps it from him. He is told none of these.
+        // A proof without a token is granted to any customer who sends it with an earlier order for the same product,
+        // and only TLS keeps it from Mallory. So proofs of this kind are not recorded.
         guard case .object(let members)? = try? JSONValue(decoding: body),
             case .string(let text)? = members["signedTransaction"], let payload = payload(of: text), hasToken(payload)
         else { return nil }
         return text
     }
 
-    // MARK: What he does
+    // MARK: Attacks
 
     func live(while goesOn: @escaping @Sendable () -> Bool) async {
         while goesOn() {
@@ -79,7 +79,7 @@ final class Mallory: @unchecked Sendable {
         if await post("/v1/orders", body) == 201 { orders.append((id, product)) }
     }
 
-    /// What was sent is sent again, as it was.
+    /// Sends an observed request again, unchanged.
     private func replay() async {
         if !notifications.isEmpty, random.chance(0.5) {
             parts.faults.record(.replayed, "notification")
@@ -92,7 +92,7 @@ final class Mallory: @unchecked Sendable {
         }
     }
 
-    /// Somebody else's proof, beside an order of his own.
+    /// Another customer's proof together with Mallory's own order.
     private func borrow() async {
         guard !proofs.isEmpty, !orders.isEmpty else { return }
         parts.faults.record(.borrowed, "proof")
@@ -104,7 +104,7 @@ final class Mallory: @unchecked Sendable {
             ])
     }
 
-    /// A proof that is none, or none for this server.
+    /// A forged proof, or a genuine one for another server.
     private func forge() async {
         guard let proof = proofs.isEmpty ? nil : random.pick(proofs), let payload = Self.payload(of: proof) else {
             return
@@ -121,34 +121,34 @@ final class Mallory: @unchecked Sendable {
         var forged = ""
         switch random.below(7) {
         case 0:
-            // Another authority's, with a number nobody knows.
+            // Signed by another authority, with an unknown number.
             members["transactionId"] = .string(number)
             members["originalTransactionId"] = .string(number)
             forged = (try? pirate.sign(payload: Self.bytes(members))) ?? ""
         case 1:
-            // Another authority's, with the number of a genuine one.
+            // Signed by another authority, with the number of a genuine proof.
             forged = (try? pirate.sign(payload: Self.bytes(members))) ?? ""
         case 2:
-            // Apple's own signature under other words.
+            // Apple's signature on another payload.
             forged = Self.spliced(proof, payload: Self.bytes(members))
         case 3:
-            // Genuine, of Apple's sandbox.
+            // Genuine, from Apple's sandbox.
             members["environment"] = "Sandbox"
             members["transactionId"] = .string(number)
             members["originalTransactionId"] = .string(number)
             forged = (try? apple.emulator.issuer.sign(payload: Self.bytes(members))) ?? ""
         case 4:
-            // Genuine, of another app.
+            // Genuine, for another app.
             members["bundleId"] = "com.example.other"
             members["transactionId"] = .string(number)
             members["originalTransactionId"] = .string(number)
             forged = (try? apple.emulator.issuer.sign(payload: Self.bytes(members))) ?? ""
         case 5:
-            // Unsigned, and says so.
+            // Unsigned, with `alg` none.
             let header = Base64.encode(Array(#"{"alg":"none"}"#.utf8), .url)
             forged = "\(header).\(Base64.encode(Self.bytes(members), .url))."
         default:
-            // One letter.
+            // One changed letter.
             var bytes = Array(proof.utf8)
             let index = random.below(bytes.count)
             bytes[index] = bytes[index] == 65 ? 66 : 65
@@ -167,13 +167,13 @@ final class Mallory: @unchecked Sendable {
 
     // MARK: Proofs
 
-    /// Whether Apple signed whose it is. The nil and the max UUID say nothing.
+    /// Whether the payload has a token that names an owner. The nil and the max UUID do not.
     static func hasToken(_ payload: [String: JSONValue]) -> Bool {
         guard case .string(let text)? = payload["appAccountToken"] else { return false }
         return UniqueID(text)?.isAbsent != true
     }
 
-    /// What a signed transaction says.
+    /// The payload of a signed transaction.
     static func payload(of proof: String) -> [String: JSONValue]? {
         let parts = proof.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let bytes = Base64.decode(parts[1].utf8, .url),

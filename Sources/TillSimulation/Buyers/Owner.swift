@@ -1,17 +1,17 @@
 import TillBilling
 import TillClient
 
-/// Who holds a phone: opens the app now and then, buys, signs out and in, lets others use it, deletes the app, and
-/// doesn't wait for anything to end well.
+/// The person with a phone: opens the app from time to time, buys, signs in and out, lends the phone, deletes the app,
+/// and never waits for anything to complete.
 final class Owner: @unchecked Sendable {
     let phone: PhoneHost
     let users: [String]
     private let parts: WorldParts
     private var random: SeededRandom
-    /// Purchases still to be begun.
+    /// Purchases not started yet.
     private var wishes: Int
     private(set) var begun = 0
-    /// Orders that its users still see as ongoing, when they last looked.
+    /// Orders that its users last saw as ongoing.
     private(set) var waiting: [OrderSummary] = []
 
     init(_ phone: PhoneHost, users: [String], wishes: Int, _ parts: WorldParts) {
@@ -24,7 +24,7 @@ final class Owner: @unchecked Sendable {
 
     private var clockwork: Clockwork { parts.clockwork }
 
-    /// Comes back when all wishes were begun, or nobody waits for that any more.
+    /// Returns when all purchases were started, or when its task is cancelled.
     func live() async {
         await clockwork.pause(random.between(0, 3_600_000 * 6))
         while wishes > 0, !Task.isCancelled {
@@ -39,7 +39,7 @@ final class Owner: @unchecked Sendable {
         }
     }
 
-    /// The app is opened, used and left.
+    /// One visit: the app is opened, used and left.
     private func visit() async {
         guard await phone.launch() else { return }
         if parts.faults.strikes(.appKilled, at: phone.name) {
@@ -56,7 +56,7 @@ final class Owner: @unchecked Sendable {
         phone.kill()
     }
 
-    /// - Returns: who uses the app afterwards.
+    /// - Returns: the user of the app afterwards.
     private func act(as user: String) async -> String {
         enum Act { case buy, check, restore, resubmit, switchUser, signOut, look }
         switch random.weighted([
@@ -105,7 +105,7 @@ final class Owner: @unchecked Sendable {
             about: ["user \(user)"])
     }
 
-    /// The app is opened once more, by each of its users in turn, long enough for everything that it still has to do.
+    /// Opens the app once more for each of its users, long enough to complete all pending work.
     func settle() async {
         phone.makeRoom()
         phone.set(clockError: 0)

@@ -1,6 +1,6 @@
 import StoreKit
 
-/// What a buyer does at payment sheets.
+/// A buyer's behaviour at payment sheets.
 struct PaymentHabit {
     var random: SeededRandom
 

@@ -3,8 +3,8 @@ import TillCrypto
 import TillHTTP
 import TillJSON
 
-/// Where the app's backend takes events: it believes what is signed, hears each event once however often it is sent,
-/// and wants those of a user in their order. It is down now and then.
+/// The app backend's endpoint for events: it verifies signatures, accepts each event once, and expects a user's events
+/// in order. It is down from time to time.
 final class WebhookReceiver: @unchecked Sendable {
     static let url = "http://receiver.simulated/events"
 
@@ -12,17 +12,17 @@ final class WebhookReceiver: @unchecked Sendable {
     private let parts: WorldParts
     private(set) var isDown = false
     private(set) var received: Set<String> = []
-    /// The last event of each user.
+    /// The number of each user's last event.
     private var last: [String: Int64] = [:]
-    /// Points by user, as the events tell them.
+    /// Points by user, summed up from events.
     private(set) var points: [String: Int64] = [:]
-    /// What it can't have been meant to hear.
+    /// Violations of the webhook contract.
     private(set) var complaints: [String] = []
     private var random: SeededRandom
 
     private let longestOutage: Int64
 
-    /// - Parameter longestOutage: in milliseconds. Two long ones in a row are more than the server goes on trying.
+    /// - Parameter longestOutage: in milliseconds. Two long outages in a row exceed the server's retries.
     init(_ parts: WorldParts, longestOutage: Int64 = 2 * 86_400_000) {
         self.longestOutage = longestOutage
         self.parts = parts
@@ -77,7 +77,8 @@ final class WebhookReceiver: @unchecked Sendable {
         return request.headers["webhook-signature"] == "v1," + code
     }
 
-    /// What a purchase gave or a refund took. What moved between customers was given before.
+    /// The points granted by a purchase or taken by a refund. A move between customers is not counted, because its
+    /// points were granted before.
     private static func amount(_ posting: JSONValue) -> Int64 {
         guard case .object(let members) = posting, case .int(let amount)? = members["amount"],
             text(members["kind"]) != "moved"

@@ -4,10 +4,10 @@ import TillLedger
 import TillSQL
 import TillServer
 
-// What has to have happened once all faults are over.
+// The conditions after all faults are over.
 
 extension Auditor {
-    /// Faults are over, and days have passed.
+    /// Checks the final state, days after the last fault.
     func judge(_ ledger: any Database, _ backend: Backend, _ receiver: WebhookReceiver) async {
         isOver = true
         await look(ledger)
@@ -45,7 +45,7 @@ extension Auditor {
         }
     }
 
-    /// Whoever was told that points were taken has them taken, once; and nobody else has.
+    /// Every answered debit was recorded once, and no other debit exists.
     private func judge(_ backend: Backend, _ ledger: any Database) async {
         let taken = try? await ledger.read { session in
             try session.query(
@@ -80,12 +80,13 @@ extension Auditor {
         }
     }
 
-    /// Nobody's phone waits for anything that is over.
+    /// No phone waits for an order that is completed.
     func judge(_ owner: Owner) {
-        // What the catalogue does not know is nobody's until it does.
+        // Unknown products stay unclaimed until the catalogue contains them.
         for order in owner.waiting where SimulatedShop.catalog[order.productID] != nil {
             let id = order.orderNumber.lowercased()
-            // Where Apple loses tokens, another customer of the Apple Account may have it; then its buyer is told so.
+            // After Apple lost a token, another customer of the Apple Account may own the purchase; the buyer is then
+            // told so.
             if order.note == Trouble.settledElsewhere.sentence, let paid = order.transactionID,
                 let grantee = grantees[paid.text], grantee != truth.orders[id]?.user
             {
@@ -105,7 +106,7 @@ extension Auditor {
         }
     }
 
-    /// The app's backend has heard everything, once, and what it has heard comes to what the books say.
+    /// The app's backend received every event once, and its sums agree with the ledger.
     private func judge(_ receiver: WebhookReceiver, _ ledger: any Database) async {
         for complaint in receiver.complaints { complain(.untold, complaint, about: [complaint]) }
         let told = try? await ledger.read { session in

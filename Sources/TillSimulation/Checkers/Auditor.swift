@@ -4,7 +4,7 @@ import TillLedger
 import TillSQL
 import TillServer
 
-/// Holds our server's books against what the world knows: the safety of DESIGN §4 at any moment, and liveness at the
+/// Compares the server's ledger with the world's knowledge: the safety invariants at any moment, and liveness at the
 /// end.
 final class Auditor: @unchecked Sendable {
     let parts: WorldParts
@@ -12,22 +12,21 @@ final class Auditor: @unchecked Sendable {
     let apple: AppleHost
     private(set) var violations: [Violation] = []
     private var complained: Set<String> = []
-    /// What was granted, revoked or quarantined when last looked: an answered commit never goes away.
+    /// The states at the last check: an answered commit never disappears.
     private var seen: [String: (state: Int64, revokedAt: Int64?)] = [:]
-    /// Finished at Apple while nobody could look into the ledger.
+    /// Transactions finished at Apple while the ledger could not be read.
     private var finishes: [String] = []
     private(set) var looks = 0
-    /// How often everybody's right to a subscription was held against Apple's books.
+    /// How often the users' rights to subscriptions were compared with Apple's records.
     var rightsChecks = 0
-    /// Who was given what, when everything was looked at last.
+    /// The owner of each grant at the last full check.
     private(set) var grantees: [String: String] = [:]
-    /// The last event that was looked at.
 
     /// User ids of thieves.
     private var thieves: Set<[UInt8]> = []
-    /// Faults are over and everything should have come right.
+    /// Faults are over, and everything must be complete.
     var isOver = false
-    /// Whether the server keeps a proof, lets the phone finish it, and decides afterwards (G4).
+    /// Whether the server saves a proof, lets the phone finish it, and decides afterwards.
     var savesFirst = false
     private let terms: ShopTerms
 
@@ -39,7 +38,7 @@ final class Auditor: @unchecked Sendable {
     }
 
     func complain(_ kind: Violation.Kind, _ text: String, about: [String]) {
-        // Each thing once: a broken book is as broken at the next look.
+        // Each violation is reported once, because it is found again at every check.
         guard complained.insert("\(kind.rawValue) \(about.joined(separator: " "))").inserted else { return }
         violations.append(
             Violation(kind: kind, seed: parts.seed, at: parts.clockwork.now, about: about, text: text))
@@ -48,12 +47,12 @@ final class Auditor: @unchecked Sendable {
 
     func watch(thieves users: [String]) { thieves = Set(users.map { Array($0.utf8) }) }
 
-    /// Letter by letter: some ids only look like each other.
+    /// Compared bytewise, because some ids only look alike.
     func isThief(_ user: String) -> Bool { thieves.contains(Array(user.utf8)) }
 
     // MARK: Safety
 
-    /// Everything that must hold at any moment.
+    /// Checks every invariant that holds at any moment.
     func look(_ ledger: any Database) async {
         guard
             let books = try? await ledger.read({ session in
@@ -181,15 +180,16 @@ final class Auditor: @unchecked Sendable {
         }
     }
 
-    /// The shop lets what is restored move.
+    /// The shop's policy moves restored purchases.
     var mayMove: Bool { terms.restore == .move }
-    /// Receipts are believed for a while.
+    /// Receipts are accepted provisionally.
     var mayBeLent: Bool { terms.isKeyless && !isOver }
 
-    /// What another may have for a while: what the shop lets move, until its owner restores it, also to a customer
-    /// whose token a thief has for seconds; and what a receipt alone shows a thief, until Apple's signed copy comes.
+    /// Whether another user may have the purchase temporarily: under the policy `move`, until its owner restores it,
+    /// which includes customers whose token a thief had for seconds; and with a provisional receipt, until Apple's
+    /// signed transaction arrives.
     private func isLent(_ entry: LedgerEye.Entry) -> Bool {
-        // What was refunded is worth nothing, and is not moved back.
+        // A refunded purchase is worth nothing and is not moved back.
         if mayMove, entry.isMoved { return !isOver || entry.state == 3 }
         guard let user = entry.grantUser, isThief(user) else { return false }
         return mayBeLent && entry.restsOnReceipt
@@ -197,7 +197,7 @@ final class Auditor: @unchecked Sendable {
 
     // MARK: Finishing
 
-    /// A transaction is taken out of Apple's queue: it must be durable here by now.
+    /// A transaction is finished at Apple: it must be durable in the ledger by now.
     func check(finished id: String, _ ledger: (any Database)?) async {
         guard let ledger else {
             finishes.append(id)
@@ -206,15 +206,15 @@ final class Auditor: @unchecked Sendable {
         await check(finishes: [id], ledger)
     }
 
-    /// The server is up again, and has done nothing yet.
+    /// Called after the server's start, before any other work.
     func checkFinishes(_ ledger: any Database) async {
         let old = finishes
         finishes = []
         await check(finishes: old, ledger)
     }
 
-    /// What was refunded may have been finished on that word while its refund was taken back, and nobody can call back
-    /// what is on its way. What is yet to be told to Apple can be: `checkErrands`.
+    /// A refunded transaction may be finished while its refund is reversed; a request already sent can't be recalled.
+    /// `checkErrands` covers tasks that are not sent yet.
     private func check(finishes ids: [String], _ ledger: any Database) async {
         for id in ids {
             let state: Int64?
@@ -232,19 +232,19 @@ final class Auditor: @unchecked Sendable {
                     ) { $0.integer("state") }
                 }
             } catch {
-                // A ledger that can't be read tells nothing; it is looked at when it can.
+                // An unreadable ledger proves nothing; the check is repeated when it is readable.
                 finishes.append(id)
                 continue
             }
-            // Who saves first says "finish" before anything is decided: then the ledger answers for it, also where the
-            // proof waits for Apple (4).
+            // Under save-then-finish the server answers "finish" before the decision; the ledger is then responsible,
+            // even for a proof that waits for Apple (4).
             if state == nil || (state == 2 || state == 4) && !savesFirst {
                 complain(.finishedTooEarly, "\(id) was finished, and is not granted", about: ["transaction \(id)"])
             }
         }
     }
 
-    /// Nothing is to be finished that nobody has been given.
+    /// No task may finish a transaction that is not granted.
     private func checkErrands(_ ledger: any Database) async {
         let early = try? await ledger.read { session in
             try session.query(

@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// The ledger as one look shows it: one row of facts for each transaction.
+/// A snapshot of the ledger: one row of facts for each transaction.
 struct LedgerEye: Sendable {
     struct Entry: Sendable {
         let sequence: Int64
@@ -9,18 +9,18 @@ struct LedgerEye: Sendable {
         let environment: Int64
         /// 1 granted, 2 quarantined, 3 revoked.
         let state: Int64
-        /// Whose it is now.
+        /// The current owner.
         let grantUser: String?
-        /// It was moved after it was granted, or granted to an heir.
+        /// Moved after its grant, or granted to a new owner.
         let isMoved: Bool
-        /// Only a receipt shows that it was paid.
+        /// Only a receipt proves the payment.
         let restsOnReceipt: Bool
-        /// How often it was taken from who had it: what is taken back into quarantine is granted again.
+        /// How often it was withdrawn from its owner; a purchase withdrawn into quarantine is granted again.
         let withdrawals: Int64
         let product: String
         let quantity: Int64
         let hasProof: Bool
-        /// How often `granted` and `revoked` stand in the evidence.
+        /// The number of `granted` decisions in the evidence.
         let grantedDecisions: Int64
         let events: Int64
         let orderStatus: Int64?
@@ -71,10 +71,10 @@ struct LedgerEye: Sendable {
         entries = Dictionary(rows.map { ("\($0.environment) \($0.id)", $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// What this server's one environment has under an id.
+    /// The entry with this id in the server's one environment.
     subscript(id: String) -> Entry? { entries["1 \(id)"] }
 
-    /// Moves that an order made and may not.
+    /// Illegal moves of orders.
     static func illegalMoves(_ session: any Connection) throws -> [(order: String, move: String)] {
         var last: (order: Int64, status: Int64)?
         var found: [(String, String)] = []

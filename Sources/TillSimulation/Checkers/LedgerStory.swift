@@ -2,7 +2,7 @@ import TillBilling
 import TillLedger
 import TillSQL
 
-/// What the ledger tells of each purchase by itself: the moves of orders, and the evidence of every decision.
+/// The ledger's part of the trace: the moves of orders, and the evidence of every decision.
 enum LedgerStory {
     static func lines(_ session: any Connection) throws -> [Story.Line] {
         try moves(session) + evidence(session)

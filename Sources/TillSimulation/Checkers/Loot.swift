@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// What the ledger shows of things that went to somebody else than who paid: moves, and orders that are done.
+/// The ledger's records of purchases that went to another user than the payer: moves, and completed orders.
 struct Loot: Sendable {
     struct Transfer: Sendable {
         let from: String
@@ -17,7 +17,7 @@ struct Loot: Sendable {
 
     let transfers: [Transfer]
     let completed: [Order]
-    /// References of moved points that don't come to nothing.
+    /// References of moved points whose sum is not zero.
     let uneven: [String]
 
     init(_ session: any Connection) throws {
@@ -46,7 +46,7 @@ struct Loot: Sendable {
 }
 
 extension Auditor {
-    /// Nothing of an honest customer goes to a thief, and no order of a thief is done by another's payment.
+    /// No purchase of an honest customer goes to a thief, and no order of a thief is completed by another's payment.
     func check(_ loot: Loot, against bought: [String: AppleHost.Sold]) {
         for transfer in loot.transfers where isThief(transfer.to) && !isThief(transfer.from) {
             if mayMove, transfer.kind == "restore" { continue }
@@ -62,7 +62,7 @@ extension Auditor {
                 .stolen, "order \(order.id) of \(order.user) is done by \(order.transaction) of \(owner)",
                 about: ["order \(order.id)", "transaction \(order.transaction)"])
         }
-        // What was taken back into quarantine is on its way until somebody claims it.
+        // A purchase withdrawn into quarantine is pending until it is claimed.
         for reference in isOver ? loot.uneven : [] {
             complain(.unbalanced, "points that \(reference) moved went nowhere", about: [reference])
         }

@@ -1,14 +1,14 @@
 import TillAppStore
 import TillBilling
 
-/// Who may use a subscription of the shop at a moment, as Apple's books and the world's memory of who paid say.
+/// The users who may use a subscription at a moment, according to Apple's records and the world's memory of who paid.
 struct Rights {
     /// Users, with the transactions that give them the right.
     private(set) var users: [String: String] = [:]
-    /// Apple changed something so recently, or will so soon, that the server may not know yet.
+    /// Apple changed something recently, or will soon, so the server may not know it yet.
     private(set) var isAboutToChange = false
 
-    /// A notification needs so long.
+    /// The time that a notification may take.
     private static let patience: Int64 = 3_600_000
 
     /// - Parameter grace: the end of Apple's grace period, by the first transaction of a chain.
@@ -21,7 +21,7 @@ struct Rights {
             let periods = periods.sorted {
                 ($0.purchasedAt, Int64($0.id) ?? 0) < ($1.purchasedAt, Int64($1.id) ?? 0)
             }
-            // What a later purchase replaced gives nothing any more, whatever became of the later one.
+            // A period that a later purchase replaced gives no right, even if the later one was refunded.
             let first = periods.lastIndex { !$0.isRenewal } ?? 0
             let run = periods[first...]
             for period in run {
@@ -30,7 +30,7 @@ struct Rights {
                 if moments.contains(where: { abs(now.milliseconds - $0.milliseconds) < Self.patience }) {
                     isAboutToChange = true
                 }
-                // Apple may charge a day early: until the period before has ended, both are paid for.
+                // Apple may charge a day early: until the previous period has ended, both are paid.
                 if period.isRenewal, period.purchasedAt <= now, now < periods.endOfPeriod(before: period) {
                     isAboutToChange = true
                 }
@@ -55,7 +55,7 @@ extension [AppleHost.Sold] {
 }
 
 extension Auditor {
-    /// No payer is without their right, and no right is left without a payer for longer than Apple's own grace.
+    /// Every payer has the right, and every right has a payer, except during Apple's grace period.
     func judge(rightsOf users: [String], _ backend: Backend) async {
         let now = parts.clockwork.now
         guard let sold = try? await apple.transactions() else { return }
@@ -81,7 +81,7 @@ extension Auditor {
         }
     }
 
-    /// All of the chains that some transactions belong to, for the story.
+    /// All transactions of the chains that these belong to, for the trace.
     private func chains(of ids: [String], _ sold: [AppleHost.Sold]) -> [String] {
         let originals = Set(sold.filter { ids.contains($0.id) }.map(\.originalID))
         return sold.filter { originals.contains($0.originalID) }.map { "transaction \($0.id)" }

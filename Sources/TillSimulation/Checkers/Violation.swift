@@ -1,48 +1,48 @@
 import TillBilling
 
-/// A promise that was not kept.
+/// A violated promise.
 public struct Violation: Sendable, Hashable {
-    /// DESIGN §4's invariants, and what has to have happened once all faults are over.
+    /// Violations of the invariants, and of the conditions after all faults are over.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// Invariant 1: paid, and never granted.
         case lost
         /// Invariant 1: granted more than once, or more than was paid for.
         case grantedTwice = "granted_twice"
-        /// Invariant 1: granted to somebody who did not order it.
+        /// Invariant 1: granted to another customer than the one who ordered it.
         case misattributed
-        /// Invariant 1: granted without a payment that Apple knows.
+        /// Invariant 1: granted without a payment at Apple.
         case forgedGranted = "forged_granted"
-        /// Invariant 2: a part of a settlement without the rest.
+        /// Invariant 2: a part of a purchase's records without the rest.
         case torn
-        /// Invariant 3: finished at Apple before it was durable here.
+        /// Invariant 3: finished at Apple before it was durable in the ledger.
         case finishedTooEarly = "finished_too_early"
         /// Invariant 4: a balance that is not the sum of its postings, or a refund that did not reverse them.
         case unbalanced
-        /// Invariant 5: an order made a move that there is not.
+        /// Invariant 5: an illegal move of an order.
         case illegalMove = "illegal_move"
-        /// Invariant 6: what can't be attributed was dropped, or lost its proof.
+        /// Invariant 6: an unattributed purchase was dropped, or lost its proof.
         case dropped
-        /// Invariant 7: something of an environment that the configuration does not accept.
+        /// Invariant 7: data of an environment that the configuration does not accept.
         case wrongEnvironment = "wrong_environment"
-        /// A commit that had been answered was gone after a crash.
+        /// An answered commit was gone after a crash.
         case forgotten
-        /// Faults are over and days have passed, and something still waits.
+        /// Work is still waiting, days after the faults were over.
         case stuck
-        /// A thief read, changed or got what is another customer's.
+        /// A thief read, changed or got another customer's data or purchase.
         case stolen
-        /// Nothing goes wrong in a world but thieves, and an honest buyer is told to wait.
+        /// In a world with thieves as the only disturbance, an honest buyer was told to wait.
         case waitedOnThief = "waited_on_thief"
-        /// The app's backend was not told, told otherwise, or in another order.
+        /// The app's backend missed an event, or received another one or another order.
         case untold
-        /// The books and Apple's differ: a repetition, an old copy or a late one changed what was settled (invariant
-        /// 8), or something never came.
+        /// The ledger differs from Apple's records: a repeated, old or late copy changed a processed purchase
+        /// (invariant 8), or a purchase never arrived.
         case drift
     }
 
     public let kind: Kind
     public let seed: UInt64
     public let at: Instant
-    /// Orders, transactions and users it is about, as the story has them.
+    /// The orders, transactions and users it is about, in the names of the trace.
     public let about: [String]
     public let text: String
 }

@@ -1,16 +1,16 @@
 import TillBilling
 
-/// One thread, one virtual clock, and every piece of work there is: what runs next is drawn by the seed, and time
-/// passes only when nothing is left to do now.
+/// The scheduler of a simulated world: one thread, one virtual clock and all pending work. The seed selects the next
+/// piece of work, and time advances only when no work is ready.
 ///
-/// Everything in a simulated world is touched by the thread that turns the clockwork and by no other: its types say
-/// `@unchecked Sendable` for that reason.
+/// Only the thread that runs the scheduler touches the parts of a world; therefore their types are `@unchecked
+/// Sendable`.
 public final class Clockwork: @unchecked Sendable {
-    /// The true time of this world. What a process believes may differ.
+    /// The true time of this world. A process's own clock may differ.
     public private(set) var now: Instant
-    /// The mistake that every task of this world makes, by its name.
+    /// The name of the planted mistake of every task in this world.
     let planted: String?
-    /// How many pieces of work were done.
+    /// The number of pieces of work done.
     public private(set) var steps = 0
 
     private var random: SeededRandom
@@ -28,17 +28,17 @@ public final class Clockwork: @unchecked Sendable {
         now = start
     }
 
-    // MARK: What processes ask for
+    // MARK: Scheduling
 
     func add(_ job: UnownedJob, of process: SimulatedProcess) { ready.append(Ready(job: job, process: process)) }
 
-    /// Calls `action` after so many milliseconds of virtual time, between two pieces of work.
+    /// Calls `action` after the given milliseconds of virtual time, between two pieces of work.
     @discardableResult
     func after(_ milliseconds: Int64, _ action: @escaping () -> Void) -> TimerHeap.Entry {
         timers.insert(at: now.adding(milliseconds: max(0, milliseconds)), action)
     }
 
-    /// Comes back after that many milliseconds of virtual time, or at once when the calling task is cancelled.
+    /// Returns after the given milliseconds of virtual time, or at once when the calling task is cancelled.
     func pause(_ milliseconds: Int64) async {
         let nap = Nap()
         await withTaskCancellationHandler {
@@ -52,7 +52,7 @@ public final class Clockwork: @unchecked Sendable {
         }
     }
 
-    /// Touched by the thread of its clockwork only.
+    /// Touched only by the thread of its scheduler.
     private final class Nap: @unchecked Sendable {
         var continuation: UnsafeContinuation<Void, Never>?
         var timer: TimerHeap.Entry?
@@ -68,11 +68,11 @@ public final class Clockwork: @unchecked Sendable {
         }
     }
 
-    // MARK: Turning
+    // MARK: Running
 
-    /// Does one piece of work, or lets the time pass until there is some.
+    /// Does one piece of work, or advances the time to the next one.
     ///
-    /// - Returns: false if nothing will ever happen again.
+    /// - Returns: false if no work is left.
     func turn() -> Bool {
         steps += 1
         guard !ready.isEmpty else {
@@ -88,16 +88,16 @@ public final class Clockwork: @unchecked Sendable {
         return true
     }
 
-    /// Forgets the work of a process that was killed.
+    /// Drops the work of a killed process.
     func drop(_ process: SimulatedProcess) { ready.removeAll { $0.process === process } }
 }
 
-/// What is due when, first come first served among what is due at the same moment.
+/// Timers ordered by due time, and at the same moment by insertion.
 struct TimerHeap {
     final class Entry {
         let due: Instant
         fileprivate let number: UInt64
-        /// Nil once nobody wants it any more.
+        /// Nil after cancellation.
         var action: (() -> Void)?
 
         fileprivate init(due: Instant, number: UInt64, action: @escaping () -> Void) {
@@ -126,7 +126,7 @@ struct TimerHeap {
         return entry
     }
 
-    /// The next that somebody still wants.
+    /// The next timer that was not cancelled.
     mutating func removeFirst() -> Entry? {
         while let first = entries.first {
             let last = entries.removeLast()

@@ -1,18 +1,17 @@
-/// FNV-1a: the same number for the same bytes, in every process.
+/// FNV-1a: the same number for the same bytes in every process.
 enum Fingerprint {
     static func of(_ bytes: some Sequence<UInt8>) -> UInt64 {
         bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): the same decisions for the same seed, in every process.
+/// SplitMix64 (Steele, Lea, Flood 2014): the same decisions for the same seed in every process.
 public struct SeededRandom: Sendable {
     private var state: UInt64
 
     public init(seed: UInt64) { state = seed }
 
-    /// A stream of its own for a part of the world, so that one part's decisions do not depend on how often another
-    /// was asked.
+    /// A separate stream for a part of the world, so that its decisions do not depend on how often other parts draw.
     public init(seed: UInt64, stream: String) {
         var mixed = SeededRandom(seed: seed ^ Fingerprint.of(stream.utf8))
         state = mixed.next()
@@ -39,7 +38,7 @@ public struct SeededRandom: Sendable {
 
     public mutating func pick<Value>(_ values: [Value]) -> Value { values[below(values.count)] }
 
-    /// One of the values, each as likely as its weight says.
+    /// One of the values, with a probability proportional to its weight.
     public mutating func weighted<Value>(_ values: [(Value, Int)]) -> Value {
         var rest = below(values.reduce(0) { $0 + $1.1 })
         for (value, weight) in values {

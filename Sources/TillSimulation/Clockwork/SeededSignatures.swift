@@ -1,12 +1,12 @@
 import CTillOpenSSL
 
-/// OpenSSL's own randomness, seeded: keys and signatures come out the same for a seed, and so does the length of
-/// everything that has one inside (DESIGN §5).
+/// Seeds OpenSSL's own randomness: the same seed yields the same keys and signatures, and so the same lengths of
+/// everything that contains one.
 ///
-/// For a process that does nothing else: OpenSSL has one source of randomness for all of its threads, and this one may
-/// be used by a single thread only.
+/// For processes that do nothing else: OpenSSL has one source of randomness for all of its threads, and this one
+/// supports a single thread only.
 public enum SeededSignatures {
-    /// Read by OpenSSL's calls, which bring nothing along that could hold it.
+    /// A global, because OpenSSL's callbacks carry no context; touched by a single thread only.
     private nonisolated(unsafe) static var random = SeededRandom(seed: 0)
     private nonisolated(unsafe) static var isInstalled = false
 

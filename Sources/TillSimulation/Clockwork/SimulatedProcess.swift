@@ -1,11 +1,11 @@
 import TillBilling
 
-/// One run of a program: all of its tasks, on an executor of its own, so that a kill ends them where they stand. What
-/// was between two awaits is done, what comes after the next never is.
+/// One run of a program: all of its tasks, on an executor of its own, so that a kill stops them where they are. Work
+/// before a suspension point is done; work after it never runs.
 public final class SimulatedProcess: TaskExecutor, @unchecked Sendable {
     public let name: String
     public private(set) var isAlive = true
-    /// How many pieces of work it has done: the points at which it can be killed.
+    /// The number of pieces of work done, which are the points at which it can be killed.
     public private(set) var steps = 0
 
     let clockwork: Clockwork
@@ -21,7 +21,7 @@ public final class SimulatedProcess: TaskExecutor, @unchecked Sendable {
     }
 
     public func enqueue(_ job: consuming ExecutorJob) {
-        // What nobody runs any more stays in memory as long as this simulation's process lives.
+        // A job that is never run stays in memory until the simulation's process ends.
         guard isAlive else { return }
         clockwork.add(UnownedJob(job), of: self)
     }
@@ -36,16 +36,16 @@ public final class SimulatedProcess: TaskExecutor, @unchecked Sendable {
 
     // MARK: Work
 
-    /// Begins work that nobody waits for.
+    /// Starts work without waiting for it.
     func spawn(_ work: @escaping @Sendable () async -> Void) {
         guard isAlive else { return }
         let planted = clockwork.planted
         Task(executorPreference: self) { await Planting.with(planted) { await work() } }
     }
 
-    /// Has the process do something, for somebody of another process.
+    /// Runs work in this process, for a caller in another one.
     ///
-    /// - Returns: nil if the process was killed before it was done.
+    /// - Returns: nil if the process was killed before the work was done.
     func ask<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value? {
         guard isAlive else { return nil }
         let answer = Answer<Value>()
@@ -60,7 +60,7 @@ public final class SimulatedProcess: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Touched by the thread of its clockwork only.
+    /// Touched only by the thread of its scheduler.
     private final class Answer<Value: Sendable>: @unchecked Sendable {
         var continuation: UnsafeContinuation<Value?, Never>?
 
@@ -71,9 +71,9 @@ public final class SimulatedProcess: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    // MARK: Its end
+    // MARK: Termination
 
-    /// Calls `action` when it is killed.
+    /// Calls `action` when the process is killed.
     @discardableResult
     func mourn(_ action: @escaping () -> Void) -> Int {
         lastMourner += 1
@@ -83,7 +83,7 @@ public final class SimulatedProcess: TaskExecutor, @unchecked Sendable {
 
     func forget(mourner number: Int) { mourners[number] = nil }
 
-    /// Kill -9: no task of it goes on.
+    /// Kill -9: none of its tasks continues.
     func kill() {
         guard isAlive else { return }
         isAlive = false
@@ -94,6 +94,6 @@ public final class SimulatedProcess: TaskExecutor, @unchecked Sendable {
         for (_, action) in mourning { action() }
     }
 
-    /// Killed after so many more pieces of work.
+    /// Kills the process after this many further pieces of work.
     func kill(afterSteps count: Int) { killedAfter = steps + max(1, count) }
 }

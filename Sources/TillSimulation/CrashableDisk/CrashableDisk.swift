@@ -2,19 +2,19 @@ import CTillSQLite
 import Glibc
 import TillThreads
 
-/// A disk that forgets what was not synced when its power is cut, for running the real SQLite driver on: an SQLite
-/// VFS over files in memory. Pass `vfs` to `SQLiteDatabase.Options.vfs`.
+/// A disk that loses unsynced data when its power is cut: an SQLite VFS over files in memory, on which the real SQLite
+/// driver runs. Pass `vfs` to `SQLiteDatabase.Options.vfs`.
 ///
-/// In memory and not over real files, because a real file system never loses a write for a test, a run must be
-/// repeatable from its seed, and a thousand power cuts must not take minutes. Everything SQLite sees is here, the locks
-/// and the shared index of WAL mode included, so several connections of this process work as on a real disk.
+/// The files are in memory because a real file system never loses a write for a test, a run must be repeatable from its
+/// seed, and a thousand power cuts must not take minutes. The disk implements everything SQLite uses, including locks
+/// and the shared index of WAL mode, so several connections of this process work as on a real disk.
 ///
-/// What a power cut does follows what disks promise SQLite (https://sqlite.org/atomiccommit.html §2): writes since
-/// the file's last sync are kept, lost or torn between 512-byte sectors, in any order, and so are changes of a
-/// file's size; a name that was created or deleted and not synced may be there or not. Bytes that no write touched
-/// stay as they were ("powersafe overwrite", SQLite's own default assumption).
+/// A power cut follows what disks promise SQLite (https://sqlite.org/atomiccommit.html §2): writes since the file's
+/// last sync are kept, lost or torn between 512-byte sectors, in any order, and so are changes of a file's size; a name
+/// that was created or deleted and not synced may exist or not. Bytes that no write touched stay unchanged ("powersafe
+/// overwrite", SQLite's own default assumption).
 public final class CrashableDisk: @unchecked Sendable {
-    /// The name SQLite knows this disk by; unique in the process.
+    /// The disk's name in SQLite; unique in the process.
     public let vfs: String
 
     private let lock = Locked<Void>()
@@ -41,11 +41,11 @@ public final class CrashableDisk: @unchecked Sendable {
 
     deinit { registration?.unregister() }
 
-    // MARK: What can go wrong
+    // MARK: Failures
 
-    /// What a disk does with a request.
+    /// The operations of a disk.
     public enum Operation: Sendable, Hashable {
-        /// Of a file that was not there.
+        /// The creation of a file.
         case create
         case read
         case write
@@ -54,25 +54,25 @@ public final class CrashableDisk: @unchecked Sendable {
         case delete
     }
 
-    /// How it refuses.
+    /// The failure of an operation.
     public enum Fault: Sendable, Hashable {
         case inputOutput
         case full
         case readOnly
     }
 
-    /// How the disk behaves until told otherwise.
+    /// The disk's behaviour until it is changed.
     public struct Conditions: Sendable {
-        /// All files together have at most so many bytes; a write that needs more is `SQLITE_FULL`, perhaps after
-        /// a part of it was written.
+        /// The most bytes of all files together; a write that exceeds it is `SQLITE_FULL`, possibly after a part of it
+        /// was written.
         public var capacity: Int?
         public var isReadOnly = false
-        /// Syncs report success and keep nothing: what a cheap controller does.
+        /// Syncs report success and keep nothing, as on a cheap controller.
         public var syncsLie = false
-        /// False: SQLite is told that a write may destroy bytes beside it, and writes the end of each commit again to
-        /// keep the next write away from it. (The disk destroys none.) Takes effect when the database is opened.
+        /// False: SQLite is told that a write may destroy adjacent bytes, and writes the end of each commit again so
+        /// that the next write is at a distance. (The disk destroys none.) Takes effect when the database is opened.
         public var hasPowersafeOverwrite = true
-        /// How many of the operations fail with an input/output error, 0 to 1.
+        /// The share of operations that fail with an input/output error, 0 to 1.
         public var failureRates: [Operation: Double] = [:]
 
         public init() {}
@@ -94,25 +94,25 @@ public final class CrashableDisk: @unchecked Sendable {
         lock.withLock { failures.append(Failure(operation: operation, fault: fault, skip: skip)) }
     }
 
-    /// Takes back what `failNext` asked for and has not happened yet.
+    /// Cancels the failures of `failNext` that have not occurred yet.
     public func forgetFailures() { lock.withLock { failures = [] } }
 
-    /// How many creations, writes, syncs, truncations and deletions there were: the points at which power can fail.
+    /// The number of creations, writes, syncs, truncations and deletions, which are the points at which power can fail.
     public var operations: Int { lock.withLock { operationCount } }
 
     public var usedBytes: Int { lock.withLock { image.usedBytes } }
 
-    /// Cuts the power in the middle of the operation after `count` others. Until `restart` everything fails.
+    /// Cuts the power during the operation after `count` others. Until `restart` all operations fail.
     public func cutPower(afterOperations count: Int) { lock.withLock { operationsLeft = count } }
 
     public var hasPower: Bool { lock.withLock { isOn } }
 
-    /// Which operation, on which file, the last power cut came in the middle of; nil before the first.
+    /// The operation and file of the last power cut; nil before the first.
     public var lastCut: Cut? { lock.withLock { cut } }
 
     public struct Cut: Sendable, Hashable {
         public let operation: Operation
-        /// As SQLite names it: the database, or with `-wal`. Empty for a temporary file.
+        /// SQLite's name of the file: the database, or with `-wal`. Empty for a temporary file.
         public let file: String
 
         public init(operation: Operation, file: String) {
@@ -121,8 +121,8 @@ public final class CrashableDisk: @unchecked Sendable {
         }
     }
 
-    /// Cuts the power if it is on, decides what of the unsynced writes survived, and starts again. Files that are
-    /// open fail from now on; open the database anew.
+    /// Cuts the power if it is on, selects which unsynced writes survive, and starts again. Open files fail from now
+    /// on; open the database anew.
     public func restart() {
         lock.withLock {
             image = image.afterPowerCut(&random)
@@ -133,8 +133,8 @@ public final class CrashableDisk: @unchecked Sendable {
         }
     }
 
-    /// The program that had files open was killed: what it wrote is there, synced or not, and its locks are gone. Files
-    /// that are open fail from now on; open the database anew.
+    /// The program with open files was killed: its writes remain, synced or not, and its locks are released. Open files
+    /// fail from now on; open the database anew.
     public func endProcess() {
         lock.withLock {
             image = image.afterProcessEnd()
@@ -144,18 +144,18 @@ public final class CrashableDisk: @unchecked Sendable {
         }
     }
 
-    /// Lets go of the connections of a program that ended: SQLite deletes the log with its last connection, by its
-    /// name, and by then that name is its successor's.
+    /// Closes the connections of a program that ended. SQLite deletes the log by name with its last connection, and
+    /// that name already belongs to the next program's log.
     public func bury(_ close: () async -> Void) async {
         lock.withLock { isBurying = true }
         await close()
         lock.withLock { isBurying = false }
     }
 
-    /// The bytes of a file as a program reads them now; nil without such a file. For checkers.
+    /// The content of a file as a program reads it now; nil if it does not exist. For checks.
     public func contents(of name: String) -> [UInt8]? { lock.withLock { image.files[name]?.content } }
 
-    // MARK: What SQLite asks for. Each answers an SQLite result code.
+    // MARK: SQLite's calls, each returning a result code
 
     func open(_ name: String?, flags: Int32) -> (handle: DiskHandle?, code: Int32) {
         lock.withLock {
@@ -197,7 +197,7 @@ public final class CrashableDisk: @unchecked Sendable {
             guard isAlive(handle) else { return refuse(till_sqlite_ioerr_write, EIO) }
             let wasOn = isOn
             if let code = begin(.write, handle.name, till_sqlite_ioerr_write) {
-                // The cut came before, during or after this write.
+                // The cut may come before, during or after this write.
                 if wasOn, !isOn, random.chance(0.5) { handle.file.write(bytes, at: offset) }
                 return code
             }
@@ -253,12 +253,12 @@ public final class CrashableDisk: @unchecked Sendable {
         }
     }
 
-    /// A file's size, or nil if there is no such file.
+    /// A file's size; nil if it does not exist.
     func size(of name: String) -> Int? { lock.withLock { image.files[name]?.content.count } }
 
     func size(of handle: DiskHandle) -> Int? { lock.withLock { isAlive(handle) ? handle.file.content.count : nil } }
 
-    /// What concerns only connections and not the disk: locks and the shared index.
+    /// Runs under the disk's lock: state of connections that is not on the disk, such as locks and the shared index.
     func shared<Value>(_ body: () -> Value) -> Value { lock.withLock(body) }
 
     func systemError() -> Int32 { lock.withLock { lastErrno } }
@@ -273,7 +273,7 @@ public final class CrashableDisk: @unchecked Sendable {
         }
     }
 
-    // MARK: Deciding
+    // MARK: Faults
 
     private func isAlive(_ handle: DiskHandle) -> Bool { isOn && handle.boot == boots }
 
@@ -282,7 +282,7 @@ public final class CrashableDisk: @unchecked Sendable {
         return code
     }
 
-    /// Counts an operation that power can fail in; a code if it must fail.
+    /// Counts an operation during which power can fail; returns a code if it must fail.
     private func begin(_ operation: Operation, _ name: String?, _ code: Int32) -> Int32? {
         guard isOn else { return refuse(code, EIO) }
         operationCount += 1

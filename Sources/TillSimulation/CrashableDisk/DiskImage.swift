@@ -1,6 +1,6 @@
 import Glibc
 
-/// The files of a disk: what programs see, and what would be left after a power cut.
+/// The files of a disk: their current state, and the durable state that a power cut leaves.
 struct DiskImage {
     var files: [String: DiskFile] = [:]
     private var durableNames: [String: DiskFile] = [:]
@@ -11,7 +11,7 @@ struct DiskImage {
 
     mutating func syncName(_ name: String) { durableNames[name] = files[name] }
 
-    /// What other processes find when one that had files open is gone: all that was written, and none of its locks.
+    /// The state after a process with open files has ended: all of its writes, and none of its locks.
     func afterProcessEnd() -> DiskImage {
         var after = DiskImage()
         var moved: [ObjectIdentifier: DiskFile] = [:]
@@ -28,7 +28,7 @@ struct DiskImage {
     func afterPowerCut(_ random: inout SeededRandom) -> DiskImage {
         let loss = PowerLoss.allCases[random.below(PowerLoss.allCases.count)]
         var after = DiskImage()
-        // In order, so that a seed decides alike in every process.
+        // In sorted order, so that a seed makes the same decisions in every process.
         for name in Set(files.keys).union(durableNames.keys).sorted() {
             let now = files[name]
             let before = durableNames[name]
@@ -42,16 +42,16 @@ struct DiskImage {
     }
 }
 
-/// Which of the unsynced changes a power cut leaves. Real cuts do any of these; scattered sectors alone would almost
-/// never leave a whole commit.
+/// Which unsynced changes survive a power cut. Real cuts do any of these; scattered sectors alone would almost never
+/// keep a whole commit.
 enum PowerLoss: CaseIterable {
     case everythingKept
     case everythingLost
-    /// The first changes in order, the last of them torn.
+    /// The first changes in order remain; the last of them is torn.
     case endLost
-    /// Whole changes, any of them.
+    /// Any whole changes are lost.
     case changesLost
-    /// Sectors, any of them.
+    /// Any sectors are lost.
     case sectorsLost
 }
 
@@ -70,7 +70,7 @@ final class DiskFile {
         case resize(Int)
     }
 
-    /// The same file, which nobody has open.
+    /// The same file, closed by all programs.
     init(copying file: DiskFile) {
         content = file.content
         durable = file.durable
@@ -82,7 +82,7 @@ final class DiskFile {
         self.durable = durable
     }
 
-    /// - Returns: false if the file ends before the buffer does; the rest is then zeros, as SQLite wants it.
+    /// - Returns: false if the file ends before the buffer does; SQLite expects the rest as zeros.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Bool {
         let count = max(0, min(buffer.count, content.count - offset))
         if count > 0 {
@@ -117,7 +117,7 @@ final class DiskFile {
     func afterPowerCut(_ loss: PowerLoss, _ random: inout SeededRandom) -> [UInt8] {
         var result = durable
         let end = random.below(unsynced.count + 1)
-        // A file system may have grown the file without having written what is in it.
+        // A file system may have extended the file without writing its new content.
         let filler: UInt8? = random.chance(0.5) ? UInt8(truncatingIfNeeded: random.next()) : nil
         for (position, change) in unsynced.enumerated() {
             let keeps: (inout SeededRandom) -> Bool

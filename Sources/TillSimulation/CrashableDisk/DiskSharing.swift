@@ -6,12 +6,12 @@ final class DiskHandle {
     let disk: CrashableDisk
     let file: DiskFile
     let name: String?
-    /// At which start of the disk it was opened: it is of no use after the next.
+    /// The number of the disk's start at which it was opened; it is invalid after the next start.
     let boot: Int
     let deletesOnClose: Bool
     let isReadOnly: Bool
-    /// SQLite's own VFS syncs the directory together with the first sync of a journal or log: with its own name, the
-    /// deletion of the journal before it becomes durable, on which WAL mode rests.
+    /// SQLite's own VFS syncs the directory together with the first sync of a journal or log. This makes its name
+    /// durable, and the deletion of the previous journal, on which WAL mode relies.
     var syncsDirectory: Bool
 
     init(_ disk: CrashableDisk, _ file: DiskFile, name: String?, boot: Int, flags: Int32, isReadOnly: Bool) {
@@ -61,8 +61,8 @@ struct FileLocks {
     var isReserved: Bool { levels.values.contains { $0 >= SQLITE_LOCK_RESERVED } }
 }
 
-/// The shared index of WAL mode (the `-shm` file): memory and eight locks. A power cut leaves nothing of it, nor does
-/// the last connection that goes.
+/// The shared index of WAL mode (the `-shm` file): memory and eight locks. It is lost at a power cut and when the last
+/// connection closes.
 final class SharedIndex {
     private var regions: [UnsafeMutableRawBufferPointer] = []
     private var users: [ObjectIdentifier: Held] = [:]
@@ -79,7 +79,7 @@ final class SharedIndex {
         regions = []
     }
 
-    /// The memory of one region, made if `extend`; nil if there is none.
+    /// The memory of one region, created if `extend`; nil if it does not exist.
     func map(_ handle: DiskHandle, region: Int, size: Int, extend: Bool) -> UnsafeMutableRawPointer? {
         if users[ObjectIdentifier(handle)] == nil { users[ObjectIdentifier(handle)] = Held() }
         while regions.count <= region {

@@ -1,22 +1,22 @@
 import CTillSQLite
 import Glibc
 
-/// SQLite's view of a `CrashableDisk`: the C structures, and functions that find the disk and ask it.
+/// SQLite's view of a `CrashableDisk`: the C structures, and functions that find the disk and call it.
 ///
-/// The structures live on the heap: a Swift global of an imported C struct is miscompiled by 6.3.1.
+/// The structures are allocated on the heap: Swift 6.3.1 miscompiles a global of an imported C struct.
 final class VFSRegistration: @unchecked Sendable {
     let name: String
     private let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
     private let methods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
     private let cName: UnsafeMutablePointer<CChar>
 
-    /// After `sqlite3_file`'s one pointer comes ours, to the `DiskHandle`.
+    /// After `sqlite3_file`'s one pointer follows a pointer to the `DiskHandle`.
     fileprivate static let fileSize = 2 * MemoryLayout<UnsafeRawPointer>.size
 
     init() {
         memset(vfs, 0, MemoryLayout<sqlite3_vfs>.size)
         memset(methods, 0, MemoryLayout<sqlite3_io_methods>.size)
-        // The address is the name: unique as long as this registration lives.
+        // Named by its address, which is unique as long as this registration exists.
         name = "crashable-\(UInt(bitPattern: vfs))"
         cName = strdup(name)
     }
@@ -27,7 +27,7 @@ final class VFSRegistration: @unchecked Sendable {
         vfs.pointee.szOsFile = Int32(Self.fileSize)
         vfs.pointee.mxPathname = 1_024
         vfs.pointee.zName = UnsafePointer(cName)
-        // SQLite keeps the disk as long as it is registered; unregistering releases it.
+        // SQLite keeps the disk while it is registered; unregistering releases it.
         vfs.pointee.pAppData = UnsafeMutableRawPointer(
             Unmanaged.passRetained(Disk(disk, UnsafePointer(methods))).toOpaque())
         fillFunctions()
@@ -42,7 +42,7 @@ final class VFSRegistration: @unchecked Sendable {
         vfs.deallocate()
     }
 
-    /// Open files keep the disk alive; this does not, or it would live for ever.
+    /// Weak: open files keep the disk alive, and a strong reference here would keep it for ever.
     fileprivate final class Disk {
         weak var disk: CrashableDisk?
         let methods: UnsafePointer<sqlite3_io_methods>
@@ -53,7 +53,7 @@ final class VFSRegistration: @unchecked Sendable {
         }
     }
 
-    // MARK: The disk
+    // MARK: Disk functions
 
     private func fillFunctions() {
         vfs.pointee.xOpen = { vfs, name, file, flags, outFlags in
@@ -78,7 +78,7 @@ final class VFSRegistration: @unchecked Sendable {
         vfs.pointee.xAccess = { vfs, name, flags, answer in
             guard let disk = context(vfs)?.disk, let name else { return SQLITE_IOERR }
             let size = disk.size(of: String(cString: name))
-            // As SQLite's own VFS: an empty file does not exist, so that an empty journal is not rolled back.
+            // As in SQLite's own VFS, an empty file does not exist, so that an empty journal is not rolled back.
             answer?.pointee = flags == SQLITE_ACCESS_EXISTS ? ((size ?? 0) > 0 ? 1 : 0) : (size != nil ? 1 : 0)
             return SQLITE_OK
         }
@@ -96,7 +96,7 @@ final class VFSRegistration: @unchecked Sendable {
             usleep(UInt32(clamping: microseconds))
             return microseconds
         }
-        // The clock is an effect of its own (DESIGN §5); SQL that asks for the time gets 1970.
+        // SQL that asks for the time gets 1970, because the clock is passed in separately.
         vfs.pointee.xCurrentTimeInt64 = { _, answer in
             answer?.pointee = 210_866_760_000_000
             return SQLITE_OK
@@ -108,7 +108,7 @@ final class VFSRegistration: @unchecked Sendable {
         vfs.pointee.xGetLastError = { vfs, _, _ in context(vfs)?.disk?.systemError() ?? 0 }
     }
 
-    // MARK: Its files
+    // MARK: File functions
 
     private func fillMethods() {
         methods.pointee.iVersion = 2
@@ -185,7 +185,7 @@ final class VFSRegistration: @unchecked Sendable {
                 handle.file.index.lock(handle, offset: Int(offset), count: Int(count), flags: flags)
             }
         }
-        // Taking and leaving a mutex orders memory between threads.
+        // Taking and releasing a mutex orders memory between threads.
         methods.pointee.xShmBarrier = { file in handle(file)?.disk.shared {} }
         methods.pointee.xShmUnmap = { file, _ in
             guard let handle = handle(file) else { return SQLITE_OK }

@@ -1,60 +1,60 @@
-/// What can go wrong in a simulated world.
+/// The faults of a simulated world.
 public enum FaultKind: String, Sendable, Hashable, CaseIterable {
-    /// A connection can't be made.
+    /// A connection can't be established.
     case cut = "connection_cut"
     case requestLost = "request_lost"
     case answerLost = "answer_lost"
     case delayed
     /// A request arrives twice.
     case duplicated
-    /// Something in between answers for itself: HTML, an empty body, a redirect, 5xx, 429.
+    /// An intermediary answers instead: HTML, an empty body, a redirect, 5xx, 429.
     case garbled
-    /// The app ends between two awaits.
+    /// The app ends between two suspension points.
     case appKilled = "app_killed"
-    /// The device loses power in the middle of a write.
+    /// The device loses power during a write.
     case tornWrite = "device_write_torn"
     case deviceFull = "device_disk_full"
-    /// App and data are deleted, and installed anew.
+    /// The app and its data are deleted, and the app is installed again.
     case reinstalled = "app_reinstalled"
-    /// The server process ends between two awaits.
+    /// The server process ends between two suspension points.
     case serverKilled = "server_killed"
-    /// The server's machine loses power in the middle of a disk operation, and what was not synced.
+    /// The server's machine loses power during a disk operation, and with it all unsynced data.
     case powerCut = "server_power_cut"
     case serverDiskFull = "server_disk_full"
-    /// Reads, writes and syncs of the server's disk fail now and then.
+    /// Some reads, writes and syncs of the server's disk fail.
     case serverDiskFails = "server_disk_error"
     /// The database rolls a body back and runs it again, as PostgreSQL does after a deadlock.
     case bodyRerun = "body_run_again"
-    /// The database commits, and the connection is lost before it can say so.
+    /// The database commits, and the connection is lost before it can report the commit.
     case commitInDoubt = "commit_in_doubt"
     /// A transaction draws its row ids and commits after others that drew theirs later.
     case rowsLate = "rows_visible_late"
-    /// The server stays down for hours or days.
+    /// The server is down for hours or days.
     case serverDown = "server_down"
-    /// Apple answers nobody, for hours or days.
+    /// Apple's servers are down for hours or days.
     case appleDown = "apple_down"
-    /// A notification that never comes, however often Apple tries.
+    /// A notification never arrives, however often Apple retries.
     case notificationLost = "notification_never_sent"
-    /// A device's clock, or the server's, is set wrong.
+    /// The clock of a device or of the server is wrong.
     case clockJump = "clock_jump"
-    /// Apple loses `applicationUsername` (U1).
+    /// Apple loses `applicationUsername`.
     case tokenLost = "token_lost"
-    /// Proofs made by somebody who is not Apple, of another app, for another environment, or altered.
+    /// Proofs by another authority, for another app or environment, or altered.
     case forged = "forged_proof"
-    /// Genuine proofs in the hands of somebody else.
+    /// Genuine proofs submitted by another user.
     case borrowed = "borrowed_proof"
-    /// Genuine proofs and notifications, again.
+    /// Genuine proofs and notifications, sent again.
     case replayed = "replayed_proof"
-    /// The app's backend does not take webhooks.
+    /// The app's backend does not accept webhooks.
     case receiverDown = "webhook_receiver_down"
 }
 
-/// How often each fault strikes where it can, and how often it did.
+/// The rates of all faults, and the number of their occurrences.
 final class FaultLedger: @unchecked Sendable {
     private(set) var counts: [FaultKind: Int] = [:]
-    /// None strikes any more once the world calms down.
+    /// No fault occurs after the fault phase.
     private(set) var isCalm = false
-    /// How many faults may still strike: a shorter story has fewer.
+    /// The number of faults that may still occur; a smaller limit gives a shorter trace.
     private var left: Int
     private let rates: [FaultKind: Double]
     private let seed: UInt64
@@ -70,7 +70,7 @@ final class FaultLedger: @unchecked Sendable {
         self.note = note
     }
 
-    /// Whether a fault strikes here and now: drawn from a stream of its own for each kind and place.
+    /// Whether a fault occurs here and now, drawn from a separate stream for each kind and place.
     func strikes(_ kind: FaultKind, at place: String, _ detail: @autoclosure () -> String = "") -> Bool {
         guard !isCalm, let rate = rates[kind], rate > 0 else { return false }
         let stream = "\(kind.rawValue) \(place)"
@@ -80,14 +80,14 @@ final class FaultLedger: @unchecked Sendable {
         return true
     }
 
-    /// One that somebody made happen.
+    /// Records a fault that the caller injects.
     func record(_ kind: FaultKind, _ detail: String) {
         left -= 1
         counts[kind, default: 0] += 1
         note(kind, detail)
     }
 
-    /// Whether faults of the kind are wanted at all, and not yet too many.
+    /// Whether faults of this kind may occur, and the limit is not reached.
     func allows(_ kind: FaultKind) -> Bool { !isCalm && left > 0 && (rates[kind] ?? 0) > 0 }
 
     func calmDown() { isCalm = true }

@@ -1,10 +1,10 @@
 import TillBilling
 import TillHTTP
 
-/// A way from one program to another, as bad as the dials say: requests and answers come late, twice, in another order,
-/// or never; and who is killed at either end leaves the other with a broken connection.
+/// A connection from one program to another with configurable faults: requests and answers are delayed, repeated,
+/// reordered or lost; a program killed at either end leaves the other with a broken connection.
 final class Link: @unchecked Sendable {
-    /// Who answers at the other end at this moment; nil while nobody does.
+    /// The answering program at this moment; nil if none is running.
     struct End: @unchecked Sendable {
         let process: SimulatedProcess
         let respond: @Sendable (HTTPRequest) async -> HTTPResponse
@@ -26,12 +26,12 @@ final class Link: @unchecked Sendable {
 
     /// Whether the network may repeat a request.
     var repeats: (HTTPRequest) -> Bool = { _ in true }
-    /// Who listens in.
+    /// Observes every request.
     var hear: ((HTTPRequest) -> Void)?
-    /// Milliseconds after which whoever asked gives up: the answer may still be on its way.
+    /// Milliseconds after which the sender gives up; the answer may still be in transit.
     var patience: Int64 = 30_000
 
-    /// - Parameter sender: what it says after its end is not sent, and never answered.
+    /// - Parameter sender: after its end, requests are neither sent nor answered.
     func send(_ request: HTTPRequest, from sender: SimulatedProcess) async throws(HTTPFault) -> HTTPResponse {
         let exchange = Exchange()
         let result = await withUnsafeContinuation { continuation in
@@ -45,7 +45,7 @@ final class Link: @unchecked Sendable {
         }
     }
 
-    /// One question and its one answer.
+    /// One request and its single answer.
     private final class Exchange: @unchecked Sendable {
         var continuation: UnsafeContinuation<Result<HTTPResponse, HTTPFault>, Never>?
 
@@ -69,7 +69,7 @@ final class Link: @unchecked Sendable {
         if faults.strikes(.requestLost, at: name, request.path) { return }
         clockwork.after(latency(request)) { self.arrive(request, exchange) }
         if repeats(request), faults.strikes(.duplicated, at: name, request.path) {
-            // The copy may overtake the original, or come when everybody has forgotten about it.
+            // The copy may overtake the original, or arrive much later.
             let delay = random.chance(0.5) ? random.between(1, 500) : random.between(1_000, 7_200_000)
             clockwork.after(delay) { self.arrive(request, Exchange()) }
         }
@@ -116,7 +116,7 @@ final class Link: @unchecked Sendable {
         clockwork.after(latency(request)) { exchange.finish(.success(response)) }
     }
 
-    /// What stands between two programs says on its own (P2, P11).
+    /// Answers of an intermediary.
     private static let garbled = [
         HTTPResponse(
             status: 502, headers: HTTPHeaders([("Content-Type", "text/html")]),

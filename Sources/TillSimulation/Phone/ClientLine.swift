@@ -1,7 +1,7 @@
 import TillClient
 import TillHTTP
 
-// The line between the client kit and a server in the same process, where no socket translates.
+// The connection between the client kit and a server in the same process, without a socket.
 
 extension HTTPRequest {
     /// The client kit's request to `till:`, as a listener would have read it.

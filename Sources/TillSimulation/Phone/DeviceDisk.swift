@@ -1,14 +1,14 @@
 import TillBilling
 import TillClient
 
-/// One file on a phone: what was written stays, a write that is cut short by the battery is torn, and a full disk
-/// takes nothing.
+/// One file on a phone: written data is durable, a write interrupted by power loss is torn, and a full disk refuses
+/// writes.
 final class DeviceDisk: @unchecked Sendable {
     private(set) var bytes: [UInt8] = []
     private let name: String
     private let parts: WorldParts
     private var random: SeededRandom
-    /// While set, the disk takes nothing.
+    /// While set, the disk refuses writes.
     private(set) var isFull = false
 
     init(_ name: String, _ parts: WorldParts) {
@@ -26,7 +26,7 @@ final class DeviceDisk: @unchecked Sendable {
 
     func erase() { bytes = [] }
 
-    /// The file, as one run of the app has it.
+    /// The file as one run of the app opens it.
     func open(by process: SimulatedProcess) -> Disk {
         Disk(
             read: { [self] () throws(DiskFault) -> [UInt8] in

@@ -4,13 +4,13 @@ import TillBilling
 import TillClient
 import TillHTTP
 
-/// A phone: signed in to an Apple Account, with our client kit on it, whose app is launched, killed, deleted and
-/// launched again.
+/// A phone that is signed in to an Apple Account, with the client kit in an app that is launched, killed, deleted and
+/// installed again.
 final class PhoneHost: @unchecked Sendable {
     let name: String
     let account: String
     let generation: StoreKitGeneration
-    /// What its app sends for purchases through StoreKit 1.
+    /// The proof that its app sends for StoreKit 1 purchases.
     let proof: StoreKit1Proof
     private let parts: WorldParts
     private let id: UUID
@@ -24,14 +24,14 @@ final class PhoneHost: @unchecked Sendable {
     private var launches = 0
     private var random: SeededRandom
     private var habit: PaymentHabit
-    /// Milliseconds by which its clock is wrong.
+    /// The error of its clock, in milliseconds.
     private var clockError: Int64 = 0
     private var app: App?
-    /// Who tapped "buy" for what is being paid: told to whoever keeps the truth when the store is asked.
+    /// The user who started the current purchase, recorded in `Truth` when the app calls the store.
     private(set) var buyer: String?
-    /// What a purchase on its way to the store is told to; it may take its token away (U1).
+    /// Observes a purchase on its way to the store, and may remove its token.
     private let payment: (PhoneHost, HTTPRequest) -> HTTPRequest
-    /// Hears what it asks our server.
+    /// Observes requests to the server.
     private let asked: (PhoneHost, HTTPRequest) -> Void
 
     /// One run of the app.
@@ -52,10 +52,7 @@ final class PhoneHost: @unchecked Sendable {
         let toServer: Link
     }
 
-    /// - Parameters:
-    ///   - folder: where its receipt lies, the one file that the emulated device keeps on a real disk.
-    ///   - payment: see `payment`.
-    ///   - asked: see `asked`.
+    ///   - folder: for its receipt, the one file that the emulated device keeps on a real disk.
     init(
         _ name: String, account: String, generation: StoreKitGeneration, _ parts: WorldParts, lines: Lines, folder: URL,
         payment: @escaping (PhoneHost, HTTPRequest) -> HTTPRequest,
@@ -64,7 +61,8 @@ final class PhoneHost: @unchecked Sendable {
         self.name = name
         self.account = account
         self.generation = generation
-        // Half of the apps shipped before the kit sent signed copies. A stream of its own moves no other draw.
+        // Half of the apps were shipped before the kit sent signed transactions. A separate stream leaves all other
+        // draws unchanged.
         var shipped = SeededRandom(seed: parts.seed, stream: "proof \(name)")
         proof = shipped.chance(0.5) ? .receipt : .signedTransaction
         self.parts = parts
@@ -87,11 +85,11 @@ final class PhoneHost: @unchecked Sendable {
             ))
     }
 
-    // MARK: Its app's life
+    // MARK: App lifecycle
 
     var isRunning: Bool { app?.process.isAlive ?? false }
 
-    /// Launches the app, if it does not run: the store is started and whoever uses the app is signed in.
+    /// Launches the app if it is not running: starts the store and signs its user in.
     ///
     /// - Returns: false if it can't be launched now.
     func launch() async -> Bool {
@@ -118,7 +116,7 @@ final class PhoneHost: @unchecked Sendable {
         return await use { await $0.start() } != nil
     }
 
-    /// The app's process ends where it stands.
+    /// The app's process ends where it is.
     func kill() {
         guard let app, app.process.isAlive else { return }
         parts.story.tell(app.process.name, "is killed")
@@ -127,7 +125,7 @@ final class PhoneHost: @unchecked Sendable {
 
     func kill(afterSteps count: Int) { app?.process.kill(afterSteps: count) }
 
-    /// The app is deleted with all it kept.
+    /// Deletes the app with all its data.
     func erase() {
         kill()
         parts.story.tell(name, "deletes the app")
@@ -135,9 +133,9 @@ final class PhoneHost: @unchecked Sendable {
         try? FileManager.default.removeItem(at: directory)
     }
 
-    /// Has the app do something.
+    /// Runs work in the app.
     ///
-    /// - Returns: nil if it was killed before it was done.
+    /// - Returns: nil if the app was killed before the work was done.
     func use<Value: Sendable>(_ work: @escaping @Sendable (TillClient.Store) async -> Value) async -> Value? {
         guard let app, app.process.isAlive else { return nil }
         return await app.process.ask {
@@ -145,7 +143,7 @@ final class PhoneHost: @unchecked Sendable {
         }
     }
 
-    // MARK: What its owner does
+    // MARK: User actions
 
     func signIn(_ user: String) async {
         let clockwork = parts.clockwork
@@ -154,7 +152,7 @@ final class PhoneHost: @unchecked Sendable {
         }
     }
 
-    /// - Parameter user: who taps, and so whose it is.
+    /// - Parameter user: the user who taps, and so the purchase's owner.
     func buy(_ product: String, quantity: Int, by user: String) async -> PurchaseOutcome? {
         buyer = user
         return await use { await $0.purchase(product, quantity: quantity) }
@@ -164,7 +162,7 @@ final class PhoneHost: @unchecked Sendable {
     func fillDisk(for milliseconds: Int64) { journal.fill(for: milliseconds) }
     func makeRoom() { journal.makeRoom() }
 
-    // MARK: The world of its app
+    // MARK: Effects of the app
 
     private var configuration: StoreConfiguration {
         var configuration = StoreConfiguration(server: "till:")

@@ -7,8 +7,8 @@ import TillSQL
 import TillSQLite
 import TillServer
 
-/// The machine of our server: the real server on the real driver, over a disk that forgets. It is killed, loses power,
-/// runs out of space, and is started again.
+/// The server's machine: the real server on the real driver, over a disk that loses unsynced data. It is killed, loses
+/// power, runs out of space, and is started again.
 final class ServerHost: @unchecked Sendable {
     /// One run of the server.
     private final class Run: @unchecked Sendable {
@@ -34,29 +34,29 @@ final class ServerHost: @unchecked Sendable {
     private var random: SeededRandom
     private let entropy: Entropy
     private let watch: Watch
-    /// Milliseconds by which its clock is wrong.
+    /// The error of its clock, in milliseconds.
     private(set) var clockError: Int64 = 0
-    /// It stays down, whoever starts it.
+    /// While set, starting it has no effect.
     private var isHeldDown = false
 
-    /// What a server is given by whoever runs it.
+    /// The configuration and connections of a server.
     struct Terms: Sendable {
         var configuration: ServerConfiguration
-        /// Nil for a server that can ask Apple nothing.
+        /// Nil for a server that can't call Apple.
         var key: InAppPurchaseKey?
-        /// Over which Apple is asked.
+        /// The connection for requests to Apple.
         var apple: @Sendable (SimulatedProcess) -> HTTPSend
-        /// Over which webhooks leave.
+        /// The connection for webhooks.
         var web: @Sendable (SimulatedProcess) -> HTTPSend
-        /// So many times the usual intervals lie between the walks of its jobs.
+        /// The factor by which its jobs' intervals are extended.
         var leisure: Int64 = 20
     }
 
     static let appleURL = "http://apple.simulated"
 
-    /// Who looks at the books.
+    /// The callbacks that check the ledger.
     struct Watch: Sendable {
-        /// After a start, before anything is done.
+        /// After a start, before any other work.
         var isOpened: @Sendable (any Database) async -> Void
         /// After each commit.
         var isWritten: SteppedDatabase.IsWritten
@@ -71,15 +71,15 @@ final class ServerHost: @unchecked Sendable {
         entropy = Entropy(parts.seed, "server")
     }
 
-    // MARK: Its life
+    // MARK: Lifecycle
 
     var isUp: Bool { run != nil }
     var process: SimulatedProcess? { run?.process }
 
-    /// Starts it, or tries again a little later if its disk does not let it.
+    /// Starts the server, or retries a little later if its disk prevents it.
     func start() {
         guard run == nil, !isHeldDown else { return }
-        // It is started by nobody's task.
+        // Outside of any task, so the planted mistake is set here.
         Planting.with(parts.clockwork.planted) { boot() }
     }
 
@@ -112,8 +112,8 @@ final class ServerHost: @unchecked Sendable {
         }
     }
 
-    /// Between two walks of a job: longer than in the world outside, and much longer while nobody asks for anything, or
-    /// a virtual week would be nothing but walks over nothing.
+    /// The pause between two runs of a job: longer than in reality, and much longer without requests, because otherwise
+    /// most of a virtual week would be empty job runs.
     private func rest(_ milliseconds: Int64) async {
         let isQuiet = parts.clockwork.now.milliseconds - lastAsked.milliseconds > 600_000
         await parts.clockwork.pause(max(milliseconds * terms.leisure, isQuiet ? 3_600_000 : 240_000))
@@ -135,21 +135,21 @@ final class ServerHost: @unchecked Sendable {
             serverAPI: api, webhookSend: terms.web(process))
     }
 
-    /// Who answers requests; nil while nobody does.
+    /// The running server's end; nil while it is down.
     var end: Link.End? {
         guard let run, run.process.isAlive else { return nil }
         lastAsked = parts.clockwork.now
         return Link.End(process: run.process) { [self] request in
             let response = await run.router.respond(to: request)
-            // What is said after the power went is heard by nobody.
+            // After a power loss the answer does not arrive.
             lookAtPower()
             return response
         }
     }
 
-    // MARK: What befalls it
+    // MARK: Faults
 
-    /// Kill -9: what was written is there, synced or not.
+    /// Kill -9: all written data remains, synced or not.
     func kill(_ reason: String) {
         guard let run else { return }
         parts.story.tell(run.process.name, "is killed: \(reason)")
@@ -159,7 +159,7 @@ final class ServerHost: @unchecked Sendable {
 
     func kill(afterSteps count: Int) { run?.process.kill(afterSteps: count) }
 
-    /// The power goes in the middle of a disk operation, and with it what was not synced.
+    /// Cuts the power during a disk operation; unsynced data is lost.
     func cutPower(afterOperations count: Int) { disk.cutPower(afterOperations: count) }
 
     func fillDisk() {
@@ -210,7 +210,7 @@ final class ServerHost: @unchecked Sendable {
         }
     }
 
-    /// Its connections go with it; closing them reaches no file any more.
+    /// Ends the run; closing its connections no longer reaches any file.
     private func bury(_ run: Run) {
         self.run = nil
         run.process.afterStep = nil
@@ -218,19 +218,19 @@ final class ServerHost: @unchecked Sendable {
         graves.append(run.ledger)
     }
 
-    /// Ledgers of runs that ended, to be let go of outside of any run.
+    /// The ledgers of ended runs, to be closed outside of any run.
     private var graves: [SQLiteDatabase] = []
 
-    /// Frees the memory of runs that ended.
+    /// Frees the memory of ended runs.
     func clearGraves() async {
         let old = graves
         graves = []
         await disk.bury { for ledger in old { await ledger.close() } }
     }
 
-    // MARK: For checkers
+    // MARK: For checks
 
-    /// The ledger as it is now; nil while the server is down.
+    /// The ledger; nil while the server is down.
     var ledger: SQLiteDatabase? { run?.ledger }
     var server: Server? { run?.server }
 

@@ -1,6 +1,6 @@
 import TillBilling
 
-/// What befalls machines, hour by hour: our server's, and Apple's.
+/// The faults of the server's machine and of Apple, hour by hour.
 final class Weather: @unchecked Sendable {
     private let server: ServerHost
     private let apple: AppleHost
@@ -14,7 +14,7 @@ final class Weather: @unchecked Sendable {
         random = SeededRandom(seed: parts.seed, stream: "weather")
     }
 
-    /// Until the world calms down.
+    /// Runs until the end of the fault phase.
     func blow(while goesOn: @escaping @Sendable () -> Bool) async {
         let faults = parts.faults
         while goesOn() {
@@ -43,7 +43,7 @@ final class Weather: @unchecked Sendable {
 
     private func hours(_ low: Int64, _ high: Int64) -> Int64 { random.between(low * 3_600_000, high * 3_600_000) }
 
-    /// Everything works from now on.
+    /// Ends all faults.
     func clear() {
         server.mendDisk()
         server.set(clockError: 0)

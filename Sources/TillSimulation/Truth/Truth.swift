@@ -2,38 +2,38 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// Who did what, as only the world itself knows it: what our server's books are held against.
+/// The world's own record of who did what, with which the server's ledger is compared.
 final class Truth: @unchecked Sendable {
-    /// Somebody tapped "buy", and their app asked the store.
+    /// A customer tapped "buy", and their app called the store.
     struct Tap: Sendable {
         let number: Int
         let user: String
         let phone: String
         let account: String
         let product: String
-        /// The order id that the app gave along.
+        /// The order id in the app's request.
         let order: String
-        /// Apple lost it (U1).
+        /// Apple lost it.
         let isTokenLost: Bool
         let at: Instant
     }
 
     private(set) var taps: [Int: Tap] = [:]
-    /// Which order ids were made by whom.
+    /// The tap that created each order id.
     private(set) var orders: [String: Tap] = [:]
-    /// Taps by the transactions that came of them.
+    /// Taps by their transactions.
     private(set) var transactions: [String: Tap] = [:]
-    /// Transactions that nobody of the app bought there: Apple's own shop sold them.
+    /// Transactions from Apple's own shop, without an app.
     private(set) var strays: Set<String> = []
-    /// Who showed that a stray is theirs.
+    /// The users who proved that such a transaction is theirs.
     private var claims: [String: String] = [:]
-    /// Users by what their payments carry, where no phone with our client kit made it.
+    /// Users by the token in their payments, for customers without the client kit.
     private var tokens: [String: String] = [:]
-    /// Users by transactions, the same.
+    /// Users by transaction, for the same customers.
     private var sales: [String: String] = [:]
     /// The accounts that guests sign in to.
     private var guests: [String: String] = [:]
-    /// Copies that Apple signed for who was given a seat, or in words that are new.
+    /// Copies that Apple signed for seats, or with unknown kinds of ownership.
     private(set) var seats: Set<String> = []
     private struct Place: Hashable {
         let account: String
@@ -43,7 +43,7 @@ final class Truth: @unchecked Sendable {
     private var restorers: [String: Set<String>] = [:]
     private let parts: WorldParts
 
-    /// Tells Apple's end which tap a purchase came of.
+    /// Identifies a purchase's tap in requests to Apple.
     static let tapHeader = "X-Simulated-Tap"
 
     init(_ parts: WorldParts) { self.parts = parts }
@@ -81,7 +81,7 @@ final class Truth: @unchecked Sendable {
             case .object(let members)? = try? JSONValue(decoding: response.body),
             case .string(let id)? = members["transactionId"]
         else { return }
-        // A non-consumable that is owned already is another tap's.
+        // A non-consumable that is owned already keeps its first tap.
         if transactions[id] == nil { transactions[id] = tap }
         var outcome = ""
         if case .string(let text)? = members["outcome"] { outcome = text }
@@ -90,7 +90,7 @@ final class Truth: @unchecked Sendable {
             about: ["order \(tap.order)", "transaction \(id)", "user \(tap.user)"])
     }
 
-    /// What a phone asks our server, for whoever uses it.
+    /// A request of a phone's user to the server.
     func note(asked request: HTTPRequest, on phone: PhoneHost) {
         guard request.method == .post, let user = SimulatedShop.user(of: request) else { return }
         switch request.path {
@@ -110,17 +110,18 @@ final class Truth: @unchecked Sendable {
     func note(guest: String, of account: String) { guests[guest] = account }
     func note(seat id: String) { seats.insert(id) }
 
-    /// Somebody shows that a purchase of Apple's own shop is theirs.
+    /// A user proved that a purchase from Apple's own shop is theirs.
     func note(claim id: String, by user: String) { claims[id] = user }
 
-    /// Whether the app made the purchase and Apple did not lose its token. A receipt does not show that.
+    /// Whether the app made the purchase and Apple kept its token. A receipt does not show this.
     func isFromApp(_ id: String) -> Bool {
         !strays.contains(id) && transactions[id].map { !$0.isTokenLost } ?? (sales[id] != nil)
     }
 
-    /// Whose a transaction is by rights: who made the order that Apple signed; without one, who tapped.
+    /// The rightful owner of a transaction: the creator of the order that Apple signed, or without one the user who
+    /// tapped.
     func owner(of sold: AppleHost.Sold, in all: [String: AppleHost.Sold]) -> String? {
-        // One that our server set by itself (Set App Account Token) names no order of an app.
+        // A token that the server set itself (Set App Account Token) names no order of an app.
         if let token = sold.token, let tap = orders[token.lowercased()] { return tap.user }
         if let token = sold.token, let user = tokens[token.lowercased()] { return user }
         if let user = sales[sold.id] { return user }
@@ -129,7 +130,7 @@ final class Truth: @unchecked Sendable {
         return purchase(before: sold, in: all).flatMap { owner(of: $0, in: all) }
     }
 
-    /// The purchase that a renewal renews, or that an upgrade in Apple's settings replaces: the newest before it.
+    /// The purchase that a renewal renews, or that an upgrade in Apple's settings replaces: the newest one before it.
     private func purchase(before sold: AppleHost.Sold, in all: [String: AppleHost.Sold]) -> AppleHost.Sold? {
         guard sold.originalID != sold.id else { return nil }
         func isNewer(_ one: AppleHost.Sold, than other: AppleHost.Sold) -> Bool {
@@ -140,18 +141,18 @@ final class Truth: @unchecked Sendable {
             .max { isNewer($1, than: $0) }
     }
 
-    /// Whether a user is the one, letter by letter, or the account that the one signed in to as a guest.
+    /// Whether a user is the owner, compared bytewise, or the account that the owner signed in to from a guest.
     func isSame(_ user: String, as owner: String) -> Bool {
         if user.utf8.elementsEqual(owner.utf8) { return true }
         return guests[owner].map { user.utf8.elementsEqual($0.utf8) } ?? false
     }
 
-    /// Whom a guest signs in as.
+    /// The account that a guest signs in to.
     func account(of guest: String) -> String? { guests[guest] }
 
-    /// Everybody whom our server may take for the owner, once Apple has lost the token: who opened an order for the
-    /// product on a phone of that Apple Account, because Apple shows what nobody has finished to all of them (U1); and
-    /// who restored there what outlives its purchase (*claimed* in docs/transfers.md).
+    /// The users whom the server may take for the owner after Apple has lost the token: those who created an order for
+    /// the product on a phone of that Apple Account, because Apple shows unfinished transactions to all of them; and
+    /// those who restored lasting purchases there (*claimed* in docs/transfers.md).
     func candidates(for sold: AppleHost.Sold, in all: [String: AppleHost.Sold]) -> Set<String> {
         let first = all[sold.originalID] ?? sold
         let before = purchase(before: sold, in: all) ?? first
@@ -161,7 +162,7 @@ final class Truth: @unchecked Sendable {
         return users
     }
 
-    /// Whether Apple signed for somebody of the app, and not only what our server told it (Set App Account Token).
+    /// Whether Apple signed a token of the app's users, and not only one that the server set (Set App Account Token).
     func isSigned(_ sold: AppleHost.Sold) -> Bool {
         guard let token = sold.token?.lowercased() else { return (sales[sold.id] ?? sales[sold.originalID]) != nil }
         return orders[token] != nil || tokens[token] != nil

@@ -3,20 +3,20 @@ import TillBilling
 import TillHTTP
 import TillServer
 
-/// Asks Apple, or the emulated store that the configuration names, over real HTTP: the effects of Apple's rooms, and
-/// the clients on them.
+/// Calls Apple, or the configured emulator, over real HTTP: the effects of the Apple modules, and the clients built on
+/// them.
 struct AppleClient: Sendable {
     let effects: AppleEffects
-    /// Nil without an In-App Purchase key.
+    /// Nil without an In-App Purchase Key.
     let api: ServerAPI?
     private let fetch: Fetch
 
     /// - Throws: `CommandFailure` if no HTTP client can be started.
     init(_ configuration: Configuration, process: ProcessEffects) throws {
         var settings = FetchConfiguration()
-        // The longest answers are pages of twenty proofs, and receipts with years of purchases in them.
+        // The longest answers are pages of twenty proofs, and receipts with years of purchases.
         settings.answerLimit = 32 << 20
-        // A buyer waits for some of them; who does not is asked again anyway.
+        // A buyer waits for some of these requests; the others are retried anyway.
         settings.totalTimeout = 15_000
         do {
             fetch = try Fetch(configuration: settings)

@@ -17,7 +17,7 @@ extension Flag {
 }
 
 extension Command {
-    /// `till apple`: asks Apple by hand what the server asks by itself.
+    /// `till apple`: sends by hand the requests that the server sends to Apple by itself.
     static let apple = Command(
         "apple",
         summary: Text(
@@ -61,7 +61,7 @@ extension Command {
     }
 }
 
-/// One call of `till apple`: its question, and whom it asks.
+/// One call of `till apple`: its question and the client that it uses.
 struct AppleAsking: Sendable {
     let client: AppleClient
     private let question: AppleQuestion
@@ -170,7 +170,7 @@ struct AppleAsking: Sendable {
         return report
     }
 
-    /// Apple takes some seconds to send, and answers 4040008 until it has (facts/server-api §3).
+    /// Apple needs some seconds to send the notification, and answers 4040008 until then (facts/server-api §3).
     private func testNotification() async throws -> SentNotification {
         let token = try await api.requestTestNotification(in: usual)
         for pause: Int64 in [1_000, 2_000, 4_000, 8_000] {
@@ -190,7 +190,7 @@ struct AppleAsking: Sendable {
 }
 
 extension ServerAPIFault {
-    /// For programs: what failed, and whether to ask again.
+    /// For programs: the error, and whether a retry may succeed.
     fileprivate var json: JSONValue {
         var object: [String: JSONValue] = ["retryable": .bool(isRetryable), "error": .string(sentence(.english))]
         if let code { object["errorCode"] = .int(Int64(code.rawValue)) }

@@ -2,7 +2,7 @@ import TillAppStore
 import TillBilling
 import TillJSON
 
-/// What `till apple` can ask or tell.
+/// The actions of `till apple`.
 enum AppleQuestion: String, CaseIterable, Sendable {
     case transaction
     case history
@@ -15,7 +15,7 @@ enum AppleQuestion: String, CaseIterable, Sendable {
     case finish
     case setToken = "set-token"
 
-    /// What follows it on the command line.
+    /// Its arguments on the command line.
     var arguments: [String] {
         switch self {
         case .transaction, .history, .refunds, .subscriptions, .appTransaction, .finish: ["TRANSACTION-ID"]
@@ -50,16 +50,16 @@ enum AppleQuestion: String, CaseIterable, Sendable {
     }
 }
 
-/// What came of a question.
+/// The answer to a question.
 struct AppleReport: Sendable {
     let question: AppleQuestion
     var environment: Environment?
-    /// Everything that was answered signed, each checked.
+    /// The signed parts of the answer, each verified.
     var proofs: [(jws: String, inspection: ProofInspection)] = []
-    /// What was answered beside proofs.
+    /// The unsigned parts of the answer.
     var members: [String: JSONValue] = [:]
 
-    /// Whether every proof in it is Apple's, of our app.
+    /// Whether every proof in it is Apple's and for the configured app.
     var isGenuine: Bool { proofs.allSatisfy(\.inspection.isOK) }
 
     var json: JSONValue {
@@ -96,7 +96,7 @@ struct AppleReport: Sendable {
         return lines
     }
 
-    /// A value of Apple's on one line: dates as dates, nested tokens shortened.
+    /// A value of Apple's on one line: dates are formatted, nested tokens shortened.
     private static func shown(_ value: JSONValue, _ key: String) -> String {
         if key.hasSuffix("Date"), let milliseconds = value.int {
             return Instant(milliseconds: milliseconds).rfc3339

@@ -13,18 +13,18 @@ import TillThreads
     import Darwin
 #endif
 
-/// Another program, as a process of its own, which says one line of JSON after the other and can really be killed.
+/// Another program as a child process, which writes lines of JSON and can be killed.
 ///
-/// A thread reads what it says, because waiting for a pipe on one of Swift's few threads could stop everybody else.
+/// A thread reads its output, because waiting for a pipe on one of Swift's few threads could block all tasks.
 final class ChildProcess: Sendable {
     enum Event: Sendable {
         case said(JSONValue)
-        /// By itself with an exit code, or by a signal.
+        /// It exited with a code, or a signal ended it.
         case ended(code: Int32?, signal: Int32?)
     }
 
     let id: pid_t
-    /// What it says, then how it ended.
+    /// Its output lines, then its end.
     let events: AsyncStream<Event>
     private let input: Int32
     private let isReaped = Locked(false)
@@ -61,16 +61,16 @@ final class ChildProcess: Sendable {
         return process
     }
 
-    /// A line to its stdin. One that is gone does not hear it.
+    /// Writes a line to its stdin. A process that has ended does not receive it.
     func tell(_ line: String) {
         let bytes = Array((line + "\n").utf8)
         _ = bytes.withUnsafeBytes { write(input, $0.baseAddress, $0.count) }
     }
 
-    /// Signal 9: the process has no say in it. Nothing happens to one that has ended.
+    /// Sends signal 9, which a process can't handle. Has no effect after its end.
     func kill() {
         isReaped.withLock { isReaped in
-            // Until it is reaped nobody else can have its number.
+            // Until the process is reaped, its id can't belong to another one.
             if !isReaped { _ = systemKill(id) }
         }
     }
@@ -85,8 +85,8 @@ final class ChildProcess: Sendable {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
-        // Our sockets are not the child's: a port would stay taken as long as it lives. One that isn't open is passed
-        // over.
+        // The child must not inherit our sockets, or a port would stay in use while it lives. Closing a descriptor that
+        // is not open has no effect.
         for descriptor in STDERR_FILENO + 1..<256 { posix_spawn_file_actions_addclose(&actions, descriptor) }
         let arguments = strings(arguments)
         let environment = strings(environment.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" })
@@ -118,7 +118,7 @@ final class ChildProcess: Sendable {
                 zh: "无法启动另一个进程：\(step) 失败，errno \(number)"))
     }
 
-    // MARK: Listening
+    // MARK: Reading its output
 
     fileprivate final class Listening {
         let output: Int32
@@ -142,7 +142,7 @@ final class ChildProcess: Sendable {
         process.reap(continuation)
     }
 
-    /// Waits for the end and tells it.
+    /// Waits for the end and reports it.
     fileprivate func reap(_ continuation: AsyncStream<Event>.Continuation) {
         var facts = siginfo_t()
         while waitid(P_PID, id_t(id), &facts, WEXITED | WNOWAIT) != 0, errno == EINTR {}

@@ -1,15 +1,15 @@
 import TillBilling
 
-/// One subcommand of `till`: what its help says, what it takes, and what it does.
+/// One subcommand of `till`: its help, its arguments and its action.
 struct Command: Sendable {
     let name: String
-    /// One line, for the list of commands.
+    /// One line for the list of commands.
     let summary: Text
-    /// More lines for the command's own help; may be empty.
+    /// Further lines for the command's own help; may be empty.
     let discussion: Text
     let flags: [Flag]
     let positionals: [Positional]
-    /// - Throws: `CommandFailure` with the reason people get to see, or `UsageError`.
+    /// - Throws: `CommandFailure` with the reason for the user, or `UsageError`.
     let run: @Sendable (Invocation) async throws -> ExitCode
 
     init(
@@ -26,14 +26,14 @@ struct Command: Sendable {
     }
 }
 
-/// What the process ends with (CONTRACT §1).
+/// The exit code of the process.
 enum ExitCode: Int32, Sendable {
     case done = 0
     case refused = 1
     case wrongUsage = 2
 }
 
-/// Why a command could not do its work, one sentence a line, for stderr. The process ends with 1.
+/// Why a command failed, one sentence per line, for stderr. The process exits with 1.
 struct CommandFailure: Error, Hashable {
     let reasons: [Text]
 
@@ -41,10 +41,10 @@ struct CommandFailure: Error, Hashable {
     init(reasons: [Text]) { self.reasons = reasons }
 }
 
-/// The command line cannot be understood. The process ends with 2.
+/// The command line is invalid. The process exits with 2.
 struct UsageError: Error, Hashable {
     let message: Text
-    /// The command whose help would clear it up; nil for `till` itself.
+    /// The command whose help explains it; nil for `till` itself.
     var commandName: String?
 
     init(_ message: Text, suggestion: String? = nil, command: String? = nil) {
@@ -59,7 +59,7 @@ struct UsageError: Error, Hashable {
 }
 
 extension Command {
-    /// Every command of `till`, in the order the help lists them.
+    /// Every command of `till`, in the order of the help.
     static let all: [Command] = [
         .demo,
         .initialize,

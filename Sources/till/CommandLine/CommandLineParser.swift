@@ -1,10 +1,10 @@
 import TillBilling
 
-/// Reads an argument list against the commands there are. Knows nothing of what they do.
+/// Parses an argument list for a set of commands, without running them.
 struct CommandLineParser: Sendable {
     let commands: [Command]
 
-    /// What the arguments ask for.
+    /// The meaning of the arguments.
     enum Request: Sendable {
         case help(Command?)
         case version
@@ -47,7 +47,7 @@ struct CommandLineParser: Sendable {
         return settled(result, values)
     }
 
-    /// The language the arguments ask for, even when they can't be understood otherwise.
+    /// The language requested in the arguments, even if they are invalid otherwise.
     static func language(in arguments: [String]) -> Language? {
         var found: Language?
         for (index, argument) in arguments.enumerated() {

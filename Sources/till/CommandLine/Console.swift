@@ -6,13 +6,13 @@
 
 /// The standard streams of the process.
 struct Console: Sendable {
-    /// Whether stderr is a terminal: only then progress bars are drawn.
+    /// Whether stderr is a terminal; otherwise no progress is drawn.
     let drawsProgress: Bool
     private let out: @Sendable (String) -> Void
     private let error: @Sendable (String) -> Void
     private let input: @Sendable (_ limit: Int) -> [UInt8]?
 
-    /// - Parameter input: all of stdin; nil when it can't be read. It may stop after `limit` + 1 bytes.
+    /// - Parameter input: all of stdin; nil if it can't be read. It may stop after `limit` + 1 bytes.
     init(
         drawsProgress: Bool = false, out: @escaping @Sendable (String) -> Void,
         error: @escaping @Sendable (String) -> Void, input: @escaping @Sendable (_ limit: Int) -> [UInt8]?
@@ -25,19 +25,19 @@ struct Console: Sendable {
 
     /// One line on stdout.
     func print(_ line: String) { out(line + "\n") }
-    /// Text on stdout whose lines have their ends.
+    /// Text on stdout that contains its own line ends.
     func write(_ text: String) { out(text) }
     /// One line on stderr.
     func complain(_ line: String) { error(line + "\n") }
-    /// Text on stderr that is not a line of its own: a progress bar.
+    /// Text on stderr without a line end: a progress bar.
     func draw(_ text: String) { error(text) }
-    /// All of stdin, or its first `limit` + 1 bytes if there is more; nil when it can't be read.
+    /// All of stdin, or its first `limit` + 1 bytes if it is longer; nil if it can't be read.
     func readInput(limit: Int) -> [UInt8]? { input(limit) }
 }
 
 extension Console {
-    /// The process's own streams, unbuffered: a line is out before the next thing happens, also when the process
-    /// is killed.
+    /// The process's own streams, unbuffered: each line is written before the next step, also when the process is
+    /// killed.
     static func ofProcess() -> Console {
         Console(
             drawsProgress: isatty(STDERR_FILENO) == 1,
@@ -48,7 +48,7 @@ extension Console {
     }
 }
 
-/// A reader that went away (`till … | head`) is no reason to fail: the rest is dropped.
+/// A closed reader (`till … | head`) is no error: the rest is dropped.
 private func writeAll(_ text: String, to descriptor: Int32) {
     var text = text
     text.withUTF8 { bytes in
@@ -64,7 +64,7 @@ private func writeAll(_ text: String, to descriptor: Int32) {
     }
 }
 
-/// Up to `limit` + 1 bytes, so that the caller can tell "exactly the limit" from "more"; nil on a read error.
+/// Up to `limit` + 1 bytes, so that the caller can distinguish "exactly the limit" from "more"; nil after a read error.
 func readAll(from descriptor: Int32, limit: Int) -> [UInt8]? {
     var content: [UInt8] = []
     let chunkSize = 1 << 16

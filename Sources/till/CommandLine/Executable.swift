@@ -20,7 +20,7 @@ enum Executable {
         return String(decoding: path.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Where it lies.
+    /// Its directory.
     static func ownDirectory() throws -> String {
         let path = try own()
         guard let slash = path.lastIndex(of: "/") else { throw notFound }

@@ -2,13 +2,13 @@ import TillBilling
 
 /// One `--name` of a command.
 struct Flag: Sendable {
-    /// What follows the name.
+    /// The value after the name.
     enum Value: Sendable {
-        /// Nothing: the flag is there or not.
+        /// No value: the flag is set or not.
         case none
-        /// Any text; `placeholder` stands for it in the help.
+        /// Any text; the help shows `placeholder` for it.
         case text(_ placeholder: String)
-        /// A decimal whole number within bounds.
+        /// A decimal whole number in a range.
         case integer(_ placeholder: String, ClosedRange<Int64>)
         /// One of a few words.
         case choice([String])
@@ -50,11 +50,11 @@ extension Flag {
             en: "language of messages (default: from LC_ALL, LC_MESSAGES, LANG)",
             zh: "提示语言（默认取自 LC_ALL、LC_MESSAGES、LANG）"))
 
-    /// What every command takes.
+    /// The flags of every command.
     static let common: [Flag] = [.json, .lang, .help]
 }
 
-/// One argument of a command that has no flag in front.
+/// One argument of a command without a flag.
 struct Positional: Sendable {
     enum Count: Sendable {
         case one
@@ -62,7 +62,7 @@ struct Positional: Sendable {
         case any
     }
 
-    /// In capitals, as the help shows it.
+    /// In upper case, as the help shows it.
     let name: String
     let count: Count
     let summary: Text

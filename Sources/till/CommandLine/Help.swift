@@ -52,7 +52,7 @@ struct Help: Sendable {
     }
 
     private func table(_ rows: [(String, String)]) -> [String] {
-        // A name longer than the column keeps its text on a line of its own.
+        // The summary of a name longer than the column is on its own line.
         let width = min(rows.map(\.0.count).max() ?? 0, 28)
         var lines: [String] = []
         for (name, summary) in rows {

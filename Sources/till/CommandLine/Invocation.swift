@@ -1,12 +1,11 @@
 import TillBilling
 
-/// One call of one command: its arguments, already checked against what the command declares, and the process
-/// around it.
+/// One call of a command: its arguments, validated against the command's declaration, and the process around it.
 struct Invocation: Sendable {
     let language: Language
-    /// `--json`: stdout takes one JSON document and nothing else.
+    /// `--json`: stdout receives one JSON document and nothing else.
     let wantsJSON: Bool
-    /// In the order they were written.
+    /// In the order of the command line.
     let positionals: [String]
     private let values: [String: [String]]
     let process: ProcessEffects
@@ -26,16 +25,16 @@ struct Invocation: Sendable {
 
     func isSet(_ flag: Flag) -> Bool { values[flag.name] != nil }
 
-    /// The flag's value, or nil if it wasn't given.
+    /// The flag's value; nil if it is not set.
     func text(_ flag: Flag) -> String? { values[flag.name]?.last }
 
-    /// All values of a repeatable flag, in the order they were written.
+    /// All values of a repeatable flag, in the order of the command line.
     func texts(_ flag: Flag) -> [String] { values[flag.name] ?? [] }
 
-    /// The value of an `.integer` flag, within its bounds.
+    /// The value of an `.integer` flag, within its range.
     func integer(_ flag: Flag) -> Int64? { text(flag).flatMap { Int64($0) } }
 
-    /// One line for people on stdout; nothing under `--json`.
+    /// One line for people on stdout; nothing with `--json`.
     func say(_ text: Text) {
         if !wantsJSON { console.print(text(language)) }
     }
@@ -44,15 +43,15 @@ struct Invocation: Sendable {
     func warn(_ text: Text) { console.complain("till: " + text(language)) }
 }
 
-/// What a command may touch of the process it runs in: streams, variables, and the effects of DESIGN §5. Tests pass
+/// The effects of the process on which commands depend: streams, variables, clock, randomness and signals. Tests pass
 /// their own.
 struct ProcessEffects: Sendable {
     let console: Console
     let environment: [String: String]
     let clock: @Sendable () -> Instant
-    /// That many random bytes, fit for keys.
+    /// Returns the requested number of random bytes, suitable for keys.
     let entropy: @Sendable (Int) -> [UInt8]
-    /// From this call on the process no longer dies of the first SIGINT or SIGTERM. The function returned waits for
-    /// that signal (or for its task to be cancelled); then it is time to stop in good order.
+    /// After this call the first SIGINT or SIGTERM no longer ends the process. The returned function waits for that
+    /// signal, or for its task to be cancelled; the command then shuts down in order.
     let hearStop: @Sendable () -> @Sendable () async -> Void
 }

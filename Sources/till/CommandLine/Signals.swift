@@ -6,15 +6,15 @@ import TillThreads
     import Darwin
 #endif
 
-/// SIGINT and SIGTERM as something async code can wait for.
+/// SIGINT and SIGTERM for asynchronous code.
 ///
-/// The handler only writes the signal's number into a pipe; one thread of our own reads it there, so nothing else ever
-/// runs inside a handler. Once somebody has called `hear()`, the first signal is a request to stop in good order; a
-/// second one, or one that nobody hears, ends the process at once as it would have without us.
+/// The handler only writes the signal's number into a pipe, and a dedicated thread reads it there, so no other code
+/// runs inside a handler. After `hear()` was called, the first signal requests an orderly shutdown; a second one, or
+/// any signal before `hear()`, ends the process at once by the default action.
 ///
-/// Blocking the signals for `sigwait` is no way: under an async `main`, libdispatch parks the main thread in
-/// `sigsuspend` with an empty mask, where a blocked signal still finds its default action. A signal source of
-/// libdispatch loses what comes before it is registered.
+/// `sigwait` with blocked signals does not work: under an async `main`, libdispatch parks the main thread in
+/// `sigsuspend` with an empty mask, where a blocked signal still takes its default action. A signal source of
+/// libdispatch loses signals that arrive before it is registered.
 final class Signals: Sendable {
     private struct State {
         var isHeard = false
@@ -25,30 +25,30 @@ final class Signals: Sendable {
 
     private let state = Locked(State())
 
-    /// Written once, before the thread that reads it is there.
+    /// Written once, before the reading thread starts.
     nonisolated(unsafe) private var pipeOut: Int32 = -1
 
     private init() {}
 
-    /// Takes the signals over, and ignores SIGPIPE (a closed connection is an error of `write`, not a death). To be
-    /// called once, before anything waits.
+    /// Installs the handlers, and ignores SIGPIPE, so that a closed connection is an error of `write`. Call it once,
+    /// before any wait.
     static func take() -> Signals {
         signal(SIGPIPE, SIG_IGN)
         let signals = Signals()
         var ends: [Int32] = [-1, -1]
-        // Without a pipe or a thread the signals end the process as they always did.
+        // Without a pipe or a thread the signals keep their default action.
         guard pipe(&ends) == 0 else { return signals }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         signals.pipeOut = ends[0]
         pipeIn = ends[1]
-        // The thread lives as long as the process.
+        // The thread runs until the process ends.
         guard SystemThread.detached({ signals.deliver() }) else { return signals }
         for number in [SIGINT, SIGTERM] { install(number) { note($0) } }
         return signals
     }
 
-    /// From now on a signal is a request. The function returned waits for it: it returns at once if it came already,
-    /// and when its task is cancelled.
+    /// From now on a signal requests a shutdown. The returned function waits for it; it returns at once if a signal
+    /// came already, and when its task is cancelled.
     func hear() -> @Sendable () async -> Void {
         state.withLock { $0.isHeard = true }
         return { await self.untilStopped() }
@@ -93,10 +93,11 @@ final class Signals: Sendable {
     }
 }
 
-/// The pipe's end for the handler, which can't be given anything. Written once, before the handler is installed.
+/// The handler's end of the pipe; a global, because a handler has no context. Written once, before the handler is
+/// installed.
 nonisolated(unsafe) private var pipeIn: Int32 = -1
 
-/// The handler: only what is safe in one.
+/// The handler, which uses only async-signal-safe calls.
 private func note(_ number: Int32) {
     let saved = errno
     var byte = UInt8(truncatingIfNeeded: number)

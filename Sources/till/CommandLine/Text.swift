@@ -1,8 +1,8 @@
 import TillBilling
 
 extension Language {
-    /// What the locale variables ask for, in POSIX order: the first of them that isn't empty decides. English
-    /// unless it begins with `zh`.
+    /// The language of the locale variables, in POSIX order: the first non-empty one decides. English unless it starts
+    /// with `zh`.
     init(environment: [String: String]) {
         let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
         self = locale?.lowercased().hasPrefix("zh") == true ? .chinese : .english
@@ -10,14 +10,14 @@ extension Language {
 }
 
 extension Text {
-    /// A name, number or path that reads the same in both languages.
+    /// A name, number or path that is the same in both languages.
     init(_ both: String) { self.init(en: both, zh: both) }
 
     func callAsFunction(_ language: Language) -> String { self[language] }
 }
 
-/// Text from outside as it may be shown: cut at 80 characters, control and invisible characters escaped, so that an
-/// argument or a file can't write to somebody's terminal in our name.
+/// External text made safe for display: cut at 80 characters, with control and invisible characters escaped, so that an
+/// argument or a file can't send commands to the terminal.
 func shown(_ outside: some StringProtocol) -> String {
     var result = ""
     for (count, scalar) in outside.unicodeScalars.enumerated() {

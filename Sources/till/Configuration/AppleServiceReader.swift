@@ -2,25 +2,25 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 
-/// How Apple is asked: with which key and secret, where, and about what.
+/// The settings for calls to Apple: key, secret, hosts and revocation checking.
 struct AppleServiceSettings: Sendable {
-    /// Nil: the App Store Server API is never asked, and no offers are signed.
+    /// Nil: the App Store Server API is not used, and no offers are signed.
     let key: InAppPurchaseKey?
-    /// Nil: verifyReceipt is asked without one, and refuses receipts with subscriptions (21004).
+    /// Nil: verifyReceipt is called without a secret, and refuses receipts with subscriptions (21004).
     let sharedSecret: String?
     let revocation: RevocationPolicy
     let hosts: AppleHosts
-    /// Whether that is an emulated store and not Apple.
+    /// Whether the host is an emulator and not Apple.
     let asksEmulator: Bool
 
-    /// Nobody is asked anything.
+    /// No calls to Apple.
     static let nobody = AppleServiceSettings(
         key: nil, sharedSecret: nil, revocation: .off, hosts: .apple, asksEmulator: false)
 }
 
-/// `apple.issuerId`, `keyId`, `privateKey`, `sharedSecret`, `revocation`, `emulator`. No message repeats a secret.
+/// `apple.issuerId`, `keyId`, `privateKey`, `sharedSecret`, `revocation`, `emulator`. No message contains a secret.
 extension ConfigurationReader {
-    /// Nil only beside a problem.
+    /// Nil only after a problem was recorded.
     mutating func readAppleService() -> AppleServiceSettings? {
         let before = problems.count
         let key = readInAppPurchaseKey()
@@ -88,7 +88,7 @@ extension ConfigurationReader {
         return .off
     }
 
-    /// `http://127.0.0.1:8788`: scheme, host and port, and nothing behind them.
+    /// `http://127.0.0.1:8788`: scheme, host and port only.
     private mutating func readEmulator() -> String? {
         guard let setting = setting(.emulator), let text = reader.text(setting) else { return nil }
         let origin = text.hasSuffix("/") ? String(text.dropLast()) : text
@@ -103,7 +103,7 @@ extension ConfigurationReader {
                     zh: "要模拟商店的地址，如 http://127.0.0.1:8788，却是“\(shown(text))”"))
             return nil
         }
-        // Its answers would be taken for Apple's.
+        // An emulator's answers would be accepted as Apple's.
         let environments = self.setting(.environments)?.value.array ?? []
         guard !environments.contains(.string(Environment.production.rawValue)) else {
             reader.complain(
@@ -133,7 +133,7 @@ extension ConfigurationReader {
         return nil
     }
 
-    /// What one key says itself, or what the file says that the other names, without the line end after it.
+    /// The text of one key, or the content of the file that the other key names, without its trailing line end.
     private mutating func secret(_ key: ConfigurationKey, _ fileKey: ConfigurationKey) -> (text: String, place: Place)?
     {
         switch (setting(key), setting(fileKey)) {

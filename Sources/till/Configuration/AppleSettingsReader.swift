@@ -40,7 +40,8 @@ extension ConfigurationReader {
             if let environment = Environment(rawValue: text) {
                 environments.insert(environment)
             } else if text == "Xcode" || text == "LocalTesting" {
-                // Xcode signs with a key on the developer's own machine (facts/jws §2): anybody could make such proofs.
+                // Xcode signs with a key on the developer's own machine (facts/jws §2), so any user could create such
+                // proofs.
                 reader.complain(
                     entry.place,
                     Text(
@@ -64,7 +65,7 @@ extension ConfigurationReader {
         return environments
     }
 
-    /// Nil for Apple's own roots, also beside problems.
+    /// Nil for Apple's own roots, and after a problem was recorded.
     private mutating func readRoots(acceptsProduction: Bool) -> [[UInt8]]? {
         guard let setting = setting(.roots), let list = reader.list(setting, most: 32) else { return nil }
         if list.isEmpty {
@@ -93,8 +94,8 @@ extension ConfigurationReader {
         return roots
     }
 
-    /// An emulator's root signs whatever its owner likes. Trusted beside production it would turn play money into
-    /// real grants (CONTRACT §3).
+    /// An emulator's root signs whatever its owner chooses. Trusted beside production, it would turn test purchases
+    /// into real grants.
     private mutating func refuseBesideProduction(_ certificate: [UInt8], _ place: Place) {
         let fingerprint = hexadecimal(Digest.sha256.hash(certificate))
         reader.complain(

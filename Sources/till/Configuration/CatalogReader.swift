@@ -13,8 +13,8 @@ extension ConfigurationReader {
     static let productNames = ["id", "type", "names", "price", "prices", "points", "entitlement", "plan"]
     static let planNames = ["id", "length", "rank", "scope"]
 
-    /// The catalogue: an object in place, or the path of a file that holds one. Every finding is a problem, so that a
-    /// server never starts with a catalogue that would grant the wrong thing.
+    /// The catalogue: an inline object, or the path of a file that contains one. Every finding is a problem, so that a
+    /// server never starts with a catalogue that grants the wrong products.
     mutating func readCatalog() -> Catalog? {
         guard let (value, place) = readCatalogText(), knowsEveryKey(value, place) else { return nil }
         let catalog: Catalog
@@ -32,7 +32,7 @@ extension ConfigurationReader {
         return findings.isEmpty ? catalog : nil
     }
 
-    /// A misspelt key would silently give the buyer nothing.
+    /// A misspelt key would silently grant nothing to the buyer.
     private mutating func knowsEveryKey(_ value: JSONValue, _ place: Place) -> Bool {
         let before = problems.count
         let root = Setting(value: value, place: place, base: "")

@@ -3,55 +3,55 @@ import TillHTTP
 import TillLedger
 import TillServer
 
-/// What `till serve` is told: read from one JSON file, the environment and flags by `Configuration.load`.
+/// The configuration of `till serve`, read from one JSON file, the environment and flags by `Configuration.load`.
 struct Configuration: Sendable {
     let listen: ListenAddress
-    /// Whether to serve with a libmicrohttpd that the border was not made for.
+    /// Whether to run with a version of libmicrohttpd for which the request smuggling checks were not made.
     var unsafeHTTP = false
     let database: DatabaseLocation
     let catalog: Catalog
     let apple: AppleSettings
     let appleService: AppleServiceSettings
-    /// Keys of backends, which may speak for any user.
+    /// Keys of backends, which may act for any user.
     let secretKeys: [SecretKey]
-    /// Keys that tokens of users are signed with.
+    /// Keys that verify users' tokens.
     let userTokens: [UserTokenKey]
-    /// Keys of people who may see the dashboard.
+    /// Keys of operators, who may see the dashboard.
     let operators: [SecretKey]
-    /// Names under which the dashboard may be asked for, beside the loopback's.
+    /// Host names of the dashboard, in addition to the loopback names.
     let dashboardHosts: [String]
-    /// Proxies that may name the client they ask for.
+    /// Proxies that may name the client of a request.
     var trustedProxies = TrustedProxies()
-    /// Users who see the sandbox beside production (App Review buys there; DESIGN §4, invariant 7).
+    /// Users who see the sandbox beside production, because App Review buys there.
     let reviewUsers: Set<UserID>
-    /// What becomes of points that were spent before Apple took their purchase back.
+    /// The policy for points that were spent before Apple refunded their purchase.
     var debt = DebtPolicy.owe
-    /// How many refunds of one customer are forgiven in 365 days.
+    /// The number of forgiven refunds per customer in 365 days.
     var forgivenPerYear = 1
-    /// What Apple is told before it decides about a refund.
+    /// The consumption information that Apple receives before a refund decision.
     var consumption = ConsumptionSettings()
-    /// What becomes of another customer's purchase when somebody restores it.
+    /// The policy for restoring another customer's purchase.
     var restore = RestoreTerms()
-    /// Who is a guest, and how long becoming part of an account can be undone.
+    /// The ids of guests, and how long merging a guest into an account can be undone.
     var guests = GuestTerms()
-    /// What becomes of receipts whose signed copies Apple can't be asked for.
+    /// The policy for receipts whose signed transactions can't be requested from Apple.
     var receipts = ReceiptTerms()
-    /// What Apple agreed on with the developer.
+    /// The developer's terms with Apple.
     var developerTerms = DeveloperTerms()
-    /// When customers are reminded of what ends.
+    /// When customers are reminded of an end of service.
     var reminders = ReminderPolicy.standard
-    /// In which order purchases are delivered.
+    /// The settings of orders, and the order of granting and finishing.
     var orders = OrderSettings()
     var delivery = DeliveryTerms()
-    /// When and how much is compared with Apple's books.
+    /// The interval and extent of the comparison with Apple's records.
     var reconciliation = ReconciliationSettings()
-    /// Where events are pushed to.
+    /// The endpoints that receive events.
     var webhooks = WebhookSettings()
-    /// Files that a secret was read from.
+    /// Files that contain a secret.
     var secretFiles: Set<String> = []
 }
 
-/// Where the server listens.
+/// The address that the server listens on.
 struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
     /// A name, an IPv4 address, or an IPv6 address without its brackets.
     let host: String
@@ -86,19 +86,19 @@ struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
     var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
 
-/// Where the ledger lies.
+/// The location of the ledger.
 enum DatabaseLocation: Sendable, Hashable {
-    /// A file; its path is resolved already.
+    /// A file, with its path already resolved.
     case sqlite(path: String)
 }
 
-/// What we believe of Apple's signatures.
+/// The settings for verifying Apple's signatures.
 struct AppleSettings: Sendable, Hashable {
     let bundleID: String
-    /// The app's number in the App Store; there whenever production is accepted.
+    /// The app's number in the App Store; always set if production is accepted.
     let appAppleID: Int64?
     let environments: Set<Environment>
-    /// Trusted root certificates in DER; nil means Apple's own. Never anything else beside production.
+    /// Trusted root certificates in DER; nil means Apple's own, which are mandatory beside production.
     let roots: [[UInt8]]?
 }
 
@@ -111,7 +111,7 @@ private func isHostCharacter(_ unit: UInt8) -> Bool {
 }
 
 extension Configuration {
-    /// What the server itself needs to know of it.
+    /// The server's part of the configuration.
     var server: ServerConfiguration {
         var server = ServerConfiguration(
             catalog: catalog,
@@ -158,10 +158,9 @@ extension Configuration {
     /// The flags of every command that needs a configuration.
     static let flags: [Flag] = [.config, .listen, .database]
 
-    /// Reads the configuration that a call names with these flags, or that its environment holds.
+    /// Reads the configuration named by the flags of a call, or the one in its environment.
     ///
-    /// - Throws: `UsageError` if there is neither a file nor any `TILL_…` variable; `CommandFailure` with everything
-    ///   that is wrong.
+    /// - Throws: `UsageError` if there is neither a file nor a `TILL_…` variable; `CommandFailure` with all problems.
     static func load(for call: Invocation) throws -> Configuration {
         let variables = ConfigurationKey.allCases.flatMap { [$0.variable, $0.variable + "_FILE"] }
         let file = call.text(.config)

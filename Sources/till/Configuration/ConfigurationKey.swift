@@ -1,5 +1,5 @@
-/// Every setting that can be given in the file, in the environment or, three of them, as a flag. The published JSON
-/// Schema (docs/till.schema.json) has the same keys; a test holds the two together.
+/// Every setting of the file and the environment; three of them are flags too. The published JSON Schema
+/// (docs/till.schema.json) has the same keys, which a test verifies.
 enum ConfigurationKey: String, CaseIterable, Sendable {
     case listen
     case unsafeHTTP = "unsafeHttp"
@@ -45,11 +45,11 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case webhookEndpoints = "webhooks.endpoints"
     case webhooksAllowPrivate = "webhooks.allowPrivate"
 
-    /// How the text of an environment variable is read.
+    /// How the text of an environment variable is parsed.
     enum VariableForm: Sendable {
         case text
         case number
-        /// Parts between commas.
+        /// Parts separated by commas.
         case list
         /// `true` or `false`.
         case truth
@@ -71,8 +71,9 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether the variable may also be given as `…_FILE`, the path of a file that holds its text: what a secret
-    /// store mounts. (`privateKeyFile` and `sharedSecretFile` are keys of their own, whose variables end so anyway.)
+    /// Whether the variable may also be given as `…_FILE`, the path of a file that contains its text, as secret stores
+    /// mount it. (`privateKeyFile` and `sharedSecretFile` are keys of their own, and their variables have this ending
+    /// anyway.)
     var isSecret: Bool {
         switch self {
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: true
@@ -113,34 +114,34 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         }
     }
 
-    /// The object that it stands in; nil for the outermost.
+    /// The object that contains it; nil for the outermost.
     var section: String? {
         let parts = rawValue.split(separator: ".")
         return parts.count > 1 ? parts.first.map(String.init) : nil
     }
 
-    /// The last part of the path: the key as it stands in its object.
+    /// The last part of the path: the key within its object.
     var name: String { String(rawValue.split(separator: ".").last ?? "") }
 
-    /// Keys of the file's outermost object, `$schema` (for editors) included.
+    /// Keys of the file's outermost object, including `$schema` for editors.
     static let topLevelNames: [String] =
         ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
-    /// The objects in it.
+    /// The nested objects.
     static let sections = [
         "apple", "wallet", "consumption", "restore", "guests", "receipts", "finance", "reminders", "orders", "delivery",
         "reconciliation",
         "webhooks",
     ]
-    /// Keys of one of them.
+    /// The keys of one nested object.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }
-    /// Keys of one of `secretKeys` or `operators`.
+    /// The keys of an entry of `secretKeys` or `operators`.
     static let hashedKeyNames = ["id", "sha256"]
-    /// Keys of one of `userTokens`.
+    /// The keys of an entry of `userTokens`.
     static let userTokenNames = [
         "id", "algorithm", "secret", "secretFile", "publicKey", "publicKeyFile", "issuer", "audience",
         "maximumLifetime",
     ]
-    /// Keys of one of `webhooks.endpoints`.
+    /// The keys of an entry of `webhooks.endpoints`.
     static let webhookEndpointNames = [
         "id", "url", "secret", "secretFile", "previousSecrets", "previousSecretFiles", "types", "disabled", "from",
     ]

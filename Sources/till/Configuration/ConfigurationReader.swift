@@ -2,7 +2,7 @@ import TillAppStore
 import TillBilling
 import TillHTTP
 
-/// The configuration cannot be used; all there is to say about it, at once.
+/// The configuration is invalid; contains all problems at once.
 struct ConfigurationRefusal: Error, Hashable {
     let problems: [ConfigurationProblem]
 
@@ -10,11 +10,11 @@ struct ConfigurationRefusal: Error, Hashable {
 }
 
 extension Configuration {
-    /// Reads and checks all of it.
+    /// Reads and validates the whole configuration.
     ///
     /// - Parameters:
     ///   - file: the JSON file, or nil if everything comes from the environment.
-    ///   - environment: the process's; what isn't called `TILL_…` is not looked at.
+    ///   - environment: the process's variables; only `TILL_…` variables are read.
     ///   - flags: texts of `--listen` and `--database`; `true` for `--unsafe-http`.
     static func load(
         file: String?, environment: [String: String] = [:], flags: [ConfigurationKey: String] = [:]
@@ -28,7 +28,7 @@ extension Configuration {
     }
 }
 
-/// Turns settings into a `Configuration`, one kind of setting after the other; none stops at the first problem.
+/// Turns settings into a `Configuration`, one kind after another, and continues after each problem.
 struct ConfigurationReader {
     private let sources: ConfigurationSources
     var reader: SettingReader
@@ -40,7 +40,7 @@ struct ConfigurationReader {
 
     var problems: [ConfigurationProblem] { reader.problems }
 
-    /// Nil only beside at least one problem.
+    /// Nil only after a problem was recorded.
     mutating func read() -> Configuration? {
         let listen = readListen()
         let database = readDatabase()
@@ -92,7 +92,7 @@ struct ConfigurationReader {
 
     mutating func requiredSetting(_ key: ConfigurationKey) -> Setting? {
         if let setting = setting(key) { return setting }
-        // A file that can't be read at all has its problem; that all its keys are missing is no news.
+        // An unreadable file has its own problem, and its missing keys are not reported.
         if sources.fileIsReadable {
             reader.complain(sources.place(ofMissing: key), Text(en: "is missing", zh: "缺少这一项"))
         }
@@ -113,7 +113,7 @@ struct ConfigurationReader {
 
     private mutating func readDatabase() -> DatabaseLocation? {
         guard let setting = requiredSetting(.database), let text = reader.text(setting, most: 4_096) else { return nil }
-        // The text isn't repeated in messages: a database URL may hold a password.
+        // Messages do not contain the text: a database URL may contain a password.
         if text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") {
             reader.complain(
                 setting.place,
@@ -127,7 +127,7 @@ struct ConfigurationReader {
             reader.complain(setting.place, Text(en: "wants sqlite:PATH", zh: "要 sqlite:路径"))
             return nil
         }
-        // SQLite takes this name for a database that is gone when the process is.
+        // SQLite uses this name for a database in memory, which is lost with the process.
         guard path != ":memory:" else {
             reader.complain(
                 setting.place, Text(en: "a ledger must be a file, not memory", zh: "账本必须是文件，不能放在内存里"))

@@ -1,11 +1,11 @@
 import TillBilling
 import TillJSON
 
-/// Collects every setting from where it may be written. Flags win over the environment, and that over the file.
+/// Collects every setting from its sources. Flags override the environment, which overrides the file.
 struct ConfigurationSources {
     var reader = SettingReader()
     private(set) var settings: [ConfigurationKey: Setting] = [:]
-    /// Whether the file is a JSON object, or there is none.
+    /// Whether the file is a JSON object, or no file is given.
     private(set) var fileIsReadable = true
     private let file: String?
 
@@ -22,7 +22,7 @@ struct ConfigurationSources {
         }
     }
 
-    /// How a missing setting is named: by its path in the file, or by its variable where there is no file.
+    /// The name of a missing setting: its path in the file, or its variable without a file.
     func place(ofMissing key: ConfigurationKey) -> Place {
         file.map { Place(origin: $0, path: key.rawValue) } ?? Place(origin: key.variable)
     }
@@ -92,8 +92,8 @@ struct ConfigurationSources {
         }
     }
 
-    /// A variable that is nearly one of ours is taken for a slip. Others are left alone: an orchestrator that runs a
-    /// service called "till" sets `TILL_PORT_8787_TCP` and the like by itself.
+    /// A variable with a name similar to a known one is refused as a typing error. Other unknown variables are ignored:
+    /// an orchestrator that runs a service called "till" sets variables such as `TILL_PORT_8787_TCP` itself.
     private mutating func refuseSlips(in environment: [String: String], known: [String]) {
         let names = known.map { String($0.dropFirst(5)) }
         for name in environment.keys.sorted() where name.hasPrefix("TILL_") && !known.contains(name) {

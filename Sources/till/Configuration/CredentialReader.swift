@@ -3,8 +3,8 @@ import TillBilling
 import TillCrypto
 import TillServer
 
-/// `secretKeys`, `operators` and `userTokens`, and what the entries of such lists have in common. No message of this
-/// file repeats a secret.
+/// `secretKeys`, `operators` and `userTokens`, and the shared parts of such entries. No message of this file contains a
+/// secret.
 extension ConfigurationReader {
     /// RFC 7518 §3.2: a key for HS256 is as long as the hash.
     static let leastSecretBytes = 32
@@ -55,7 +55,7 @@ extension ConfigurationReader {
         return keys
     }
 
-    /// A year at most: what lives longer is no token but a key.
+    /// At most a year: a credential that lives longer is a key and not a token.
     private mutating func readLifetime(_ members: [String: Setting]) -> Int64? {
         guard let setting = members["maximumLifetime"], let seconds = reader.positiveInteger(setting) else {
             return nil
@@ -70,7 +70,7 @@ extension ConfigurationReader {
         return seconds
     }
 
-    /// The name of an entry, as it appears in logs and histories.
+    /// The name of an entry, as shown in logs and histories.
     mutating func readID(_ members: [String: Setting], _ entry: Setting, taken: [String]) -> String? {
         guard let setting = reader.required("id", of: members, in: entry.place),
             let id = reader.text(setting, most: 64)
@@ -149,8 +149,7 @@ extension ConfigurationReader {
         return .es256(key)
     }
 
-    /// What `name` says itself, or what the file says that `fileName` names, without the line end that editors put
-    /// after it.
+    /// The text of `name`, or the content of the file in `fileName`, without the trailing line end that editors add.
     mutating func contents(
         _ name: String, _ fileName: String, of members: [String: Setting], _ entry: Setting
     ) -> (bytes: [UInt8], place: Place)? {

@@ -6,7 +6,7 @@ import TillBilling
     import Darwin
 #endif
 
-/// Why a file could not be read or made.
+/// Why a file could not be read or created.
 struct FileFault: Error, Hashable {
     let path: String
     let reason: Text
@@ -27,7 +27,7 @@ func readFile(_ path: String, limit: Int) throws(FileFault) -> [UInt8] {
     return content
 }
 
-/// Makes a file that must not be there yet. It is readable by others only as `mode` says, from the first moment.
+/// Creates a file that must not exist yet, with the permissions of `mode` from the first moment.
 func createFile(_ path: String, mode: mode_t, _ content: [UInt8]) throws(FileFault) {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
     guard descriptor >= 0 else { throw FileFault(path, errno) }
@@ -48,9 +48,9 @@ func createFile(_ path: String, mode: mode_t, _ content: [UInt8]) throws(FileFau
     if failure != 0 { throw FileFault(path, failure) }
 }
 
-/// Makes a directory and those above it, where they are missing.
+/// Creates a directory and its missing parents.
 ///
-/// - Parameter mode: of the directory itself; those above it are readable by everybody.
+/// - Parameter mode: of the directory itself; its parents are readable by all users.
 func createDirectory(_ path: String, mode: mode_t = 0o755) throws(FileFault) {
     if fileExists(path) { return }
     let parent = directory(of: path)
@@ -58,25 +58,25 @@ func createDirectory(_ path: String, mode: mode_t = 0o755) throws(FileFault) {
     if mkdir(path, mode) != 0, errno != EEXIST { throw FileFault(path, errno) }
 }
 
-/// Whether anything has that name, a dangling symbolic link included.
+/// Whether a file of any kind has this name, a dangling symbolic link included.
 func fileExists(_ path: String) -> Bool {
     var facts = stat()
     return lstat(path, &facts) == 0
 }
 
-/// Whether anybody but a file's owner may read or write it. False for what is no file.
+/// Whether users other than a file's owner may read or write it. False if it is not a regular file.
 func isOpenToOthers(_ path: String) -> Bool {
     var facts = stat()
     return stat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG && facts.st_mode & 0o077 != 0
 }
 
-/// The directory a file lies in: `.` for a bare name.
+/// The directory of a file: `.` for a bare name.
 func directory(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
 }
 
-/// `path` as seen from `base`, unless it is absolute.
+/// `path` relative to `base`, unless it is absolute.
 func resolve(_ path: String, from base: String) -> String {
     path.hasPrefix("/") || base == "." ? path : base.hasSuffix("/") ? base + path : base + "/" + path
 }

@@ -1,13 +1,13 @@
 import TillAppStore
 import TillCrypto
 
-/// A file of root certificates, as `--root` and `apple.roots` name them: one in DER, or one or more in PEM.
+/// A file of root certificates for `--root` and `apple.roots`: one in DER, or one or more in PEM.
 enum RootFile {
     static let mostBytes = 1 << 18
 
-    /// DER of each; nil if the file holds no certificate, or anything that isn't one.
+    /// The DER of each certificate; nil if the file contains none, or anything invalid.
     static func certificates(in file: [UInt8]) -> [[UInt8]]? {
-        // DER begins with a SEQUENCE; text never does.
+        // DER starts with a SEQUENCE; text never does.
         if file.first == 0x30 { return Certificate(der: file) == nil ? nil : [file] }
         let end = "-----END CERTIFICATE-----"
         var certificates: [[UInt8]] = []
@@ -22,7 +22,7 @@ enum RootFile {
         return certificates.isEmpty ? nil : certificates
     }
 
-    /// Whether the certificate is one of the roots that Apple's proofs end at, byte for byte.
+    /// Whether the certificate is one of Apple's roots, byte for byte.
     static func isApples(_ certificate: [UInt8]) -> Bool { AppleRoots.all.contains(certificate) }
 }
 

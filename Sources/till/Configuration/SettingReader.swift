@@ -1,11 +1,11 @@
 import TillBilling
 import TillJSON
 
-/// Where a setting was written: a file, variable or flag, and the path inside it.
+/// The source of a setting: a file, variable or flag, and the path inside it.
 struct Place: Sendable, Hashable, CustomStringConvertible {
     /// `till.json`, `TILL_SECRET_KEYS`, `--listen`.
     let origin: String
-    /// `apple.roots[1]`; empty for the whole.
+    /// `apple.roots[1]`; empty for the whole value.
     let path: String
 
     init(origin: String, path: String = "") {
@@ -22,15 +22,15 @@ struct Place: Sendable, Hashable, CustomStringConvertible {
     var description: String { path.isEmpty ? shown(origin) : "\(shown(origin)): \(path)" }
 }
 
-/// One value of the configuration, and where it was written.
+/// One value of the configuration, and its source.
 struct Setting: Sendable {
     let value: JSONValue
     let place: Place
-    /// The directory its relative paths start from: the file's own, or the working directory.
+    /// The directory of its relative paths: the file's own, or the working directory.
     let base: String
 }
 
-/// Something that is wrong with the configuration.
+/// A problem of the configuration.
 struct ConfigurationProblem: Sendable, Hashable {
     let place: Place
     let text: Text
@@ -38,13 +38,13 @@ struct ConfigurationProblem: Sendable, Hashable {
     var sentence: Text { Text(en: "\(place): \(text.en)", zh: "\(place)：\(text.zh)") }
 }
 
-/// Reads typed values out of settings and collects what is wrong with them, so that everything is told at once.
+/// Reads typed values from settings and collects all problems, so that they are reported at once.
 struct SettingReader {
     private(set) var problems: [ConfigurationProblem] = []
-    /// Files that a secret was read from; the configuration itself is one where it holds a secret in the clear.
+    /// Files that contain a secret; the configuration file is one of them if it contains a secret in plain text.
     private(set) var secretFiles: Set<String> = []
 
-    /// More than this many lines help nobody.
+    /// The most problems that are reported.
     private static let mostProblems = 50
 
     mutating func noteSecret(in file: String) { secretFiles.insert(file) }
@@ -53,7 +53,7 @@ struct SettingReader {
         if problems.count < Self.mostProblems { problems.append(ConfigurationProblem(place: place, text: text)) }
     }
 
-    /// The members of an object; those that are not in `names` are problems.
+    /// The members of an object; members not in `names` are problems.
     mutating func object(_ setting: Setting, names: [String]) -> [String: Setting]? {
         guard case .object(let members) = setting.value else { return wrongType(setting, .object) }
         var found: [String: Setting] = [:]
@@ -79,7 +79,7 @@ struct SettingReader {
         }
     }
 
-    /// Text of 1 to `most` bytes.
+    /// A text of 1 to `most` bytes.
     mutating func text(_ setting: Setting, most: Int = 1_000) -> String? {
         guard case .string(let text) = setting.value else { return wrongType(setting, .text) }
         guard (1...most).contains(text.utf8.count) else {
@@ -93,7 +93,7 @@ struct SettingReader {
         return text
     }
 
-    /// A text that names something and is compared with what outsiders send.
+    /// An identifier that is compared with values sent by callers.
     mutating func identifier(_ setting: Setting, most: Int = 1_000) -> String? {
         guard let text = text(setting, most: most) else { return nil }
         guard let scalar = text.firstForbiddenScalar else { return text }
@@ -136,7 +136,7 @@ struct SettingReader {
         return nil
     }
 
-    /// A member that must be there.
+    /// A required member.
     mutating func required(_ name: String, of members: [String: Setting], in place: Place) -> Setting? {
         if let setting = members[name] { return setting }
         complain(place.key(name), Text(en: "is missing", zh: "缺少这一项"))
@@ -176,7 +176,7 @@ struct SettingReader {
         return nil
     }
 
-    /// The kind of a value, and the value itself where it is short and can't be a secret.
+    /// The kind of a value, and the value itself if it is short and can't be a secret.
     private static func describe(_ value: JSONValue) -> Text {
         switch value {
         case .null: Text(en: "null", zh: " null")

@@ -2,14 +2,14 @@ import TillBilling
 import TillCrypto
 import TillServer
 
-/// What `till serve` warns of at its start: what works, and is likely to be somebody's way in.
+/// The warnings of `till serve` at its start: settings that work and are probably insecure.
 extension Configuration {
-    /// None if all is well.
+    /// Empty if there is nothing to warn about.
     var startWarnings: [Text] {
         secretFileWarnings + userTokens.compactMap(Self.warning(of:)) + plainWarnings + rootWarnings
     }
 
-    /// Keys whose tokens may live for ever. The default, so that who runs Till already is not locked out.
+    /// Keys whose tokens may never expire. This is the default, because a limit would lock out existing installations.
     var lifetimeWarnings: [Text] {
         userTokens.filter { $0.maximumLifetime == nil }.map { key in
             Text(
@@ -65,23 +65,23 @@ extension ListenAddress {
     var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
 }
 
-/// Secrets that are long enough and all the same easy to guess. A rough look: what it passes may still be weak.
+/// Secrets that are long enough and still easy to guess. A rough check: a secret that passes may still be weak.
 enum WeakSecret {
-    /// Thirty-two random bytes have about thirty different ones; as base64, about twenty-five characters.
+    /// Thirty-two random bytes contain about thirty different ones; in base64, about twenty-five characters.
     private static let leastDifferentBytes = 12
 
     static func isWeak(_ secret: [UInt8]) -> Bool {
         Set(secret).count < leastDifferentBytes || isRepeated(secret) || isWords(secret)
     }
 
-    /// A block that comes again and again: `abcabcabc`.
+    /// A repeated block: `abcabcabc`.
     private static func isRepeated(_ secret: [UInt8]) -> Bool {
         (1...max(1, secret.count / 2)).contains { period in
             zip(secret, secret.dropFirst(period)).allSatisfy { $0 == $1 }
         }
     }
 
-    /// Letters of one case with blanks and dashes between them, perhaps a capital or a number at an end.
+    /// Letters of one case with blanks and dashes between them, possibly with a capital or a number at an end.
     private static func isWords(_ secret: [UInt8]) -> Bool {
         guard secret.allSatisfy({ (0x20...0x7E).contains($0) }) else { return false }
         let small = secret.filter { (0x61...0x7A).contains($0) }.count

@@ -3,7 +3,7 @@ import TillBilling
 import TillLedger
 import TillServer
 
-/// `orders.acceptUnprovenIdsUntil`, `orders.maximumOpen` and `orders.perHour`. What is left out is as in an empty file.
+/// `orders.acceptUnprovenIdsUntil`, `orders.maximumOpen` and `orders.perHour`. Missing settings keep their defaults.
 extension ConfigurationReader {
     mutating func readOrders() -> OrderSettings {
         var settings = OrderSettings(
@@ -20,7 +20,7 @@ extension ConfigurationReader {
     private static let mostOrders: Int64 = 10_000
 }
 
-/// `delivery.order` and `delivery.finishAfterMinutes`. What is left out is as in an empty file.
+/// `delivery.order` and `delivery.finishAfterMinutes`. Missing settings keep their defaults.
 extension ConfigurationReader {
     mutating func readDelivery() -> DeliveryTerms {
         var terms = DeliveryTerms()
@@ -37,7 +37,7 @@ extension ConfigurationReader {
     private static let mostMinutes: Int64 = 43_200
 }
 
-/// `guests.prefix` and `guests.undoDays`. What is left out is as in an empty file.
+/// `guests.prefix` and `guests.undoDays`. Missing settings keep their defaults.
 extension ConfigurationReader {
     mutating func readGuests() -> GuestTerms {
         var terms = GuestTerms()
@@ -61,7 +61,7 @@ extension ConfigurationReader {
     private static let mostUndoDays: Int64 = 3_650
 }
 
-/// `restore.policy` and `restore.movesPerYear`, and the terms for receipts. What is left out is as in an empty file.
+/// `restore.policy` and `restore.movesPerYear`, and the terms for receipts. Missing settings keep their defaults.
 extension ConfigurationReader {
     mutating func readRestore() -> RestoreTerms {
         var terms = RestoreTerms()
@@ -92,8 +92,8 @@ extension ConfigurationReader {
     private static let mostHoldHours: Int64 = 720
 }
 
-/// `wallet.debt` and `forgivenPerYear`, `consumption.sampleContentProvided` and `refundPreference`. What is left out is
-/// as in an empty file.
+/// `wallet.debt` and `forgivenPerYear`, `consumption.sampleContentProvided` and `refundPreference`. Missing settings
+/// keep their defaults.
 extension ConfigurationReader {
     mutating func readDebtPolicy() -> DebtPolicy {
         setting(.walletDebt).flatMap { reader.word($0, of: DebtPolicy.self) } ?? .owe
@@ -114,7 +114,7 @@ extension ConfigurationReader {
         return settings
     }
 
-    /// As it is written in the configuration.
+    /// The names in the configuration.
     private enum WrittenPreference: String, CaseIterable {
         case none, decline
         case grantFull = "grant_full"
@@ -133,7 +133,7 @@ extension ConfigurationReader {
 
 /// `reminders.before`.
 extension ConfigurationReader {
-    /// The usual ones if it is absent; none before the end if the list is empty.
+    /// The standard reminders if it is missing; none before the end if the list is empty.
     mutating func readReminders() -> ReminderPolicy {
         guard let setting = setting(.remindersBefore) else { return .standard }
         guard let list = reader.list(setting, most: 10) else { return .standard }
@@ -153,7 +153,7 @@ extension ConfigurationReader {
 
 /// `reconciliation.interval` and `reconciliation.customersPerRun`.
 extension ConfigurationReader {
-    /// - Parameter hasKey: whether Apple can be asked at all.
+    /// - Parameter hasKey: whether the server can call Apple.
     mutating func readReconciliation(hasKey: Bool) -> ReconciliationSettings {
         var settings = ReconciliationSettings()
         if let setting = setting(.reconciliationInterval), let text = reader.text(setting) {
@@ -227,7 +227,7 @@ extension ConfigurationReader {
 }
 
 extension ConfigurationReader {
-    /// A whole number from 1 to `most`; anything else is complained about and nil.
+    /// A whole number from 1 to `most`; nil after a problem was recorded.
     private mutating func bounded(_ setting: Setting, most: Int64) -> Int64? {
         guard let number = reader.positiveInteger(setting) else { return nil }
         if number <= most { return number }

@@ -2,7 +2,7 @@ import TillBilling
 import TillLedger
 import TillServer
 
-/// `webhooks.endpoints` and `webhooks.allowPrivate`. No message of this file repeats a secret.
+/// `webhooks.endpoints` and `webhooks.allowPrivate`. No message of this file contains a secret.
 extension ConfigurationReader {
     private static let mostEndpoints = 20
     private static let mostPreviousSecrets = 5
@@ -19,7 +19,7 @@ extension ConfigurationReader {
         return settings
     }
 
-    /// Nil only beside a problem.
+    /// Nil only after a problem was recorded.
     private mutating func readEndpoint(
         _ entry: Setting, _ taken: [String], _ allowsPrivate: Bool
     ) -> WebhookEndpoint? {
@@ -48,7 +48,7 @@ extension ConfigurationReader {
         }
     }
 
-    /// The one in use, then older ones. Empty only beside a problem.
+    /// The current secret, then older ones. Empty only after a problem was recorded.
     private mutating func readWebhookSecrets(_ members: [String: Setting], _ entry: Setting) -> [WebhookSecret] {
         guard let current = contents("secret", "secretFile", of: members, entry) else { return [] }
         var texts: [(text: String, place: Place)] = [(String(decoding: current.bytes, as: UTF8.self), current.place)]
@@ -75,7 +75,7 @@ extension ConfigurationReader {
         return secrets.contains { $0 == nil } ? [] : secrets.compactMap { $0 }
     }
 
-    /// A misspelt type would silently never come.
+    /// An unknown type is a problem, because its events would silently never arrive.
     private mutating func readTypes(_ setting: Setting) -> Set<String>? {
         guard let list = reader.list(setting, most: 100) else { return nil }
         if list.isEmpty {

@@ -1,24 +1,24 @@
 import TillBilling
 import TillJSON
 
-/// One launch of a buyer's app, from its first line to its end.
+/// One run of a buyer's app, from its first line to its end.
 struct AppVisit: Sendable {
-    /// Its process.
+    /// The process id.
     let process: Int32
-    /// What it ended with: by itself, or by a signal.
+    /// Its exit code, or the signal that ended it.
     let code: Int32?
     let signal: Int32?
     /// All its events (Examples/LearnPoints/README.md).
     let said: [JSONValue]
 
-    /// Seconds after which an app that does not come to an end is killed.
+    /// Seconds after which an app that has not ended is killed.
     private static let patience: Int64 = 60
 
     /// - Parameters:
-    ///   - line: what its user types first.
-    ///   - started: told the process's id.
-    ///   - during: goes on beside it; may kill it.
-    ///   - answering: what its user types next, when they see that.
+    ///   - line: the user's first input.
+    ///   - started: receives the process id.
+    ///   - during: runs concurrently; it may kill the process.
+    ///   - answering: the user's next input after an event.
     static func run(
         _ app: BuyerApp, saying line: String? = nil, started: (Int32) -> Void = { _ in },
         during: @escaping @Sendable (ChildProcess) async -> Void = { _ in },
@@ -51,7 +51,7 @@ struct AppVisit: Sendable {
 
     func last(_ name: String) -> JSONValue? { said.last { $0["event"]?.string == name } }
 
-    /// That it did not come as far as it should have.
+    /// The error that the app ended too early.
     var failure: CommandFailure {
         let ending = signal.map { "signal \($0)" } ?? "exit \(code ?? -1)"
         let reason = said.last { $0["code"] != nil }?["message"]?.string ?? ""

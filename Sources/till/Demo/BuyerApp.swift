@@ -6,21 +6,21 @@ import TillBilling
     import Darwin
 #endif
 
-/// A buyer's app: `learnpoints`, as it lies beside this program and as anybody would start it.
+/// A buyer's app: the program `learnpoints` in the directory of this program.
 struct BuyerApp: Sendable {
-    /// The product of this package.
+    /// The name of the product in this package.
     static let program = "learnpoints"
 
     let executable: String
     let user: UserID
     let token: String
-    /// The purchase server, or a line to it.
+    /// The purchase server, or a `DemoLine` to it.
     let server: String
     /// The emulated App Store.
     let store: String
-    /// Which StoreKit it buys through, 1 or 2.
+    /// The version of StoreKit, 1 or 2.
     let generation: Int
-    /// Where this device keeps its files.
+    /// The directory of this device's files.
     let directory: String
     let language: Language
     let inherited: [String: String]
@@ -32,18 +32,18 @@ struct BuyerApp: Sendable {
         ]
     }
 
-    /// Apple's phone is configured by the environment, because an app is not told which App Store it buys from.
+    /// The emulated device is configured by the environment, because an app does not know which App Store it buys from.
     var environment: [String: String] {
         let device = [
             "TILL_STORE": store, "TILL_STORE_ACCOUNT": user.text, "TILL_STORE_BUNDLE_ID": DemoShop.bundleID,
             "TILL_STORE_DIRECTORY": resolve("store", from: directory),
-            // Nobody between the two, whatever the machine's way out is.
+            // No proxy between the two, whatever the machine's settings are.
             "no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1",
         ]
         return inherited.filter { !$0.key.hasPrefix("TILL_STORE") }.merging(device) { $1 }
     }
 
-    /// What a person would type to be this buyer.
+    /// The command that runs this buyer's app.
     func commandLine(from current: String?) -> String {
         var path = executable
         if let current, path.hasPrefix(current + "/") { path.removeFirst(current.count + 1) }
@@ -55,7 +55,7 @@ struct BuyerApp: Sendable {
             """
     }
 
-    /// - Throws: `CommandFailure` that says how it is built.
+    /// - Throws: `CommandFailure` with the command that builds it.
     static func found() throws -> String {
         let path = try Executable.ownDirectory() + "/" + program
         guard access(path, X_OK) == 0 else {

@@ -15,7 +15,7 @@ extension Command {
             en: "keep ledger, store and devices there (default: gone at the end)",
             zh: "把账本、商店和设备文件存在这里（默认退出后即丢弃）"))
 
-    /// `till demo`: the main job on one screen.
+    /// `till demo`: the main features on one screen.
     static let demo = Command(
         "demo",
         summary: Text(
@@ -52,7 +52,7 @@ extension Command {
     }
 }
 
-/// The demo around its shop: the purchases, and the open door afterwards.
+/// The demo around its shop: the purchases, and the open shop afterwards.
 private struct Demo: Sendable {
     let shop: DemoShop
     let directory: String
@@ -72,7 +72,7 @@ private struct Demo: Sendable {
         }
     }
 
-    /// The purchases; nil if they were stopped half-way.
+    /// The purchases; nil if they were interrupted.
     private func buy(unless untilStopped: @escaping @Sendable () async -> Void) async throws -> Transcript? {
         try await withThrowingTaskGroup(of: Transcript?.self) { group in
             group.addTask { try await buy() }

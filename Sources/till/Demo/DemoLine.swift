@@ -5,11 +5,11 @@ import TillHTTP
 import TillJSON
 import TillThreads
 
-/// The line between one buyer's phone and the purchase server. It forwards everything as it comes, notes what the
-/// server says about proofs, and can hold a proof back: so a purchase is cut off in the middle without the app's help.
+/// A proxy between one buyer's device and the purchase server. It forwards everything, records the server's answers to
+/// proofs, and can hold a proof back, which interrupts a purchase without the app's help.
 final class DemoLine: Sendable {
-    /// A proof on its way, as the app's request names it: by itself beside a receipt (StoreKit 1), in what is signed
-    /// otherwise (StoreKit 2).
+    /// A proof in a request: the order and transaction stand beside a receipt (StoreKit 1), or in the signed payload
+    /// (StoreKit 2).
     struct Proof: Sendable {
         let order: String
         let transaction: String
@@ -29,7 +29,7 @@ final class DemoLine: Sendable {
         var words: [String] = []
     }
 
-    /// The proofs that were held back. To be read once.
+    /// The proofs that were held back; a stream for a single reader.
     let held: AsyncStream<Proof>
     private let server: String
     private let fetch: Fetch
@@ -37,7 +37,7 @@ final class DemoLine: Sendable {
     private let proofs: AsyncStream<Proof>.Continuation
     private let listener: Locked<Listener?>
 
-    /// - Throws: `CommandFailure` if no port is to be had.
+    /// - Throws: `CommandFailure` if no port is available.
     init(to server: String, _ fetch: Fetch) throws {
         self.server = server
         self.fetch = fetch
@@ -56,13 +56,13 @@ final class DemoLine: Sendable {
 
     var url: String { "http://127.0.0.1:\(listener.withLock { $0?.port ?? 0 })" }
 
-    /// The server's words about proofs: outcomes, or codes of refusals.
+    /// The server's answers to proofs: outcomes, or codes of refusals.
     var words: [String] { state.withLock { $0.words } }
 
-    /// From now on no proof gets through.
+    /// Holds back all proofs from now on.
     func hold() { state.withLock { $0.isHolding = true } }
 
-    /// What was held back is lost, as if its sender were; what comes from now on gets through.
+    /// Drops the held requests; later ones are forwarded.
     func cut() {
         let waiting = state.withLock { state in
             state.isHolding = false

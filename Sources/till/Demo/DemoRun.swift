@@ -6,7 +6,7 @@ import TillHTTP
 /// The three purchases of the demo.
 struct DemoRun: Sendable {
     let shop: DemoShop
-    /// Where the buyers' devices keep their files.
+    /// The directory of the buyers' devices.
     let directory: String
     let fetch: Fetch
     let transcript: Transcript
@@ -28,7 +28,7 @@ struct DemoRun: Sendable {
         return product
     }
 
-    // MARK: The buyers' phones
+    // MARK: The buyers' devices
 
     private func withLine(_ body: (DemoLine) async throws -> Void) async throws {
         let line = try DemoLine(to: shop.serverURL, fetch)
@@ -49,7 +49,7 @@ struct DemoRun: Sendable {
             language: language, inherited: process.environment)
     }
 
-    /// What the device's list of orders says while no app is running.
+    /// An order in the device's journal, while no app is running.
     func look(at order: String, of user: String) async throws -> (status: OrderStatus, hasProof: Bool) {
         let journal = try OrderJournal(disk: .file(at: resolve("orders.journal", from: device(of: user))))
         guard let id = OrderID(order), let entry = await journal[id] else {
@@ -58,7 +58,7 @@ struct DemoRun: Sendable {
         return (entry.status, await journal.proof(of: id) != nil)
     }
 
-    /// What the store still holds for a buyer.
+    /// The number of a buyer's unfinished transactions in the store.
     func queueLength(of user: String) async throws -> Int {
         let list = "\(shop.storeURL)/emulator/transactions?account=\(user)&unfinished=true"
         return try await JSONCall(fetch).get(list)["data"]?.array?.count ?? 0
@@ -95,7 +95,7 @@ struct DemoRun: Sendable {
             Text(
                 en: "paid in the store: transaction \(transaction), signed with the order's id in it",
                 zh: "已在商店付款：交易 \(transaction)，其中签有订单号"))
-        // Both doors lead to one grant, and it does not matter which of them is faster.
+        // The app and the notification lead to one grant, whichever arrives first.
         let word = line.words.last ?? purchase["code"]?.string ?? "nothing"
         let wasFirst =
             word == "alreadyGranted" ? Text(en: " (the store's notification was faster)", zh: "（商店的通知更快）") : Text("")

@@ -11,8 +11,8 @@ import TillServer
     import Foundation
 #endif
 
-/// LearnPoints' shop for the demo: an emulated App Store and a purchase server, both in this process, each behind a
-/// listener of its own on 127.0.0.1.
+/// LearnPoints' shop for the demo: an emulated App Store and a purchase server in this process, each with a listener on
+/// 127.0.0.1.
 struct DemoShop: Sendable {
     static let bundleID = "com.example.learn"
 
@@ -21,12 +21,12 @@ struct DemoShop: Sendable {
     let catalog: Catalog
     let secretKey: String
     let operatorToken: String
-    /// Signs the buyers' tokens, as the app's own backend would.
+    /// Signs the buyers' tokens, in place of the app's own backend.
     let userTokenSecret: String
     private let fetch: Fetch
     private let clock: @Sendable () -> Instant
 
-    /// - Throws: `CommandFailure` with what stands in the way.
+    /// - Throws: `CommandFailure` with the reason.
     static func open(in directory: String, port: UInt16, process: ProcessEffects) async throws -> DemoShop {
         let catalog = try JSONDecoder().decode(Catalog.self, from: Data(Starter.catalog.utf8))
         let fetch = try Fetch()
@@ -37,7 +37,7 @@ struct DemoShop: Sendable {
         }
         let store = try await RunningEmulator(selling, directory: directory, port: 0, process: process)
         let keys = Starter(directory: directory, entropy: process.entropy)
-        // The emulator's root is trusted here only, and only beside sandbox (CONTRACT §3).
+        // The emulator's root is trusted only here, with the sandbox as the only environment.
         var configuration = Configuration(
             listen: ListenAddress(host: "127.0.0.1", port: port),
             database: .sqlite(path: resolve("till.db", from: directory)), catalog: catalog,
@@ -49,7 +49,7 @@ struct DemoShop: Sendable {
             userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: Array(keys.userTokenSecret.utf8)))],
             operators: [SecretKey(id: "demo", sha256: Digest.sha256.hash(keys.operatorToken.utf8))],
             dashboardHosts: [], reviewUsers: [])
-        // The second buyer's phone has StoreKit 1, and there is no key to ask the store with.
+        // The second buyer uses StoreKit 1, and this server has no key to request signed transactions.
         configuration.receipts = ReceiptTerms(policy: .provisional)
         do {
             return DemoShop(
@@ -66,7 +66,7 @@ struct DemoShop: Sendable {
     var storeURL: String { "http://127.0.0.1:\(store.port)" }
     var dashboard: String { serverURL + "/dashboard" }
 
-    /// Keeps both sides going until its task is cancelled.
+    /// Runs the jobs of both sides until its task is cancelled.
     func work() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await store.runJobs() }
@@ -74,7 +74,7 @@ struct DemoShop: Sendable {
         }
     }
 
-    /// The server first: what the store still wants to tell it can be told again.
+    /// The server stops first: the store can send its remaining notifications later.
     func close() async {
         await server.stop()
         await store.stop()
@@ -90,7 +90,7 @@ struct DemoShop: Sendable {
         return "\(message).\(Base64.encode(code, .url))"
     }
 
-    // MARK: Asking the server, as the app's backend would
+    // MARK: Requests of the app's backend
 
     func points(of user: UserID) async throws -> Int64 {
         let path = "/v1/users/\(user)/wallet"
@@ -98,7 +98,7 @@ struct DemoShop: Sendable {
         return wallet["balances"]?["points"]?.int ?? 0
     }
 
-    /// How many times a purchase put points into the wallet.
+    /// The number of purchases that put points into the wallet.
     func grants(of user: UserID) async throws -> Int {
         let path = "/v1/users/\(user)/wallet/postings?limit=100"
         let postings = try await JSONCall(fetch).get(serverURL + path, bearer: secretKey)
@@ -115,8 +115,8 @@ struct DemoShop: Sendable {
         try await store.emulator.store.setNotificationURL(isOn ? serverURL + "/v1/notifications/apple" : nil)
     }
 
-    /// Waits until the store has told the server everything, for five seconds at most.
-    /// - Returns: whether it has.
+    /// Waits up to five seconds until the store has sent all notifications.
+    /// - Returns: whether all were sent.
     func notificationsArrived() async throws -> Bool {
         for _ in 0..<100 {
             let state = try await JSONCall(fetch).get(storeURL + "/emulator/state")

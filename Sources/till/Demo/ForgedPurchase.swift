@@ -7,8 +7,8 @@ import TillJSON
 extension DemoRun {
     // MARK: 3
 
-    /// A jailbreak plug-in's purchase (P9): nothing is paid, and the proof is signed by an authority whose names and
-    /// markers are those of the real one. It speaks to the server in the app's place, with the sign-in of its user.
+    /// The purchase of a jailbreak plug-in: nothing is paid, and the proof is signed by an authority with the names and
+    /// markers of the real one. The plug-in calls the server in place of the app, with its user's token.
     func forge(user: String, product: Product) async throws {
         transcript.heading(
             Text(

@@ -2,7 +2,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// JSON over HTTP, for what the demo asks its own two servers.
+/// JSON over HTTP for the demo's requests to its own two servers.
 struct JSONCall: Sendable {
     private let send: HTTPSend
 
@@ -17,7 +17,7 @@ struct JSONCall: Sendable {
         return answer.body
     }
 
-    /// Whatever the answer says.
+    /// Returns any answer, whatever its status.
     func post(
         _ url: String, _ body: JSONValue, bearer: String? = nil
     ) async throws -> (status: Int, body: JSONValue) {

@@ -6,9 +6,9 @@ import TillThreads
 extension DemoRun {
     // MARK: 2
 
-    /// The buyer is killed when the money is paid and the proof has not reached the server, and then starts his app
-    /// again. The store's notification is off, so nobody but that second launch can bring the points. The app knows
-    /// nothing of all that: what holds his proof is the line between him and the server.
+    /// Kills the buyer's app after the payment, before the proof reaches the server, and starts it again. The store's
+    /// notifications are off, so only the second launch can deliver the points. The app is not involved: the proxy
+    /// between it and the server holds the proof.
     func buyAndBeKilled(user: String, product: Product, line: DemoLine) async throws {
         transcript.heading(
             Text(
@@ -90,7 +90,7 @@ extension DemoRun {
                     return
                 }
             },
-            // It says so only if nothing came that could be held.
+            // This event arrives only if no proof was held.
             answering: { $0["event"] == "purchase" ? "quit" : nil })
         line.cut()
         guard let proof = proof.withLock({ $0 }) else { throw visit.failure }
@@ -106,14 +106,14 @@ extension DemoRun {
         return Killed(process: visit.process, order: proof.order, transaction: proof.transaction)
     }
 
-    /// He starts his app and does nothing: the order completes by itself, and then he leaves.
+    /// Starts the app again without input: the order completes by itself, and the app quits.
     private func relaunch(
         _ app: BuyerApp, _ order: String, _ line: DemoLine
     ) async throws -> (process: Int32, outcome: String) {
         let hasArrived = Locked(false)
         let visit = try await AppVisit.run(
             app,
-            // StoreKit takes a finished transaction off the queue in its own time; nobody closes an app that fast.
+            // StoreKit finishes a transaction asynchronously, so the app quits only after the queue is empty.
             during: { process in
                 while !Task.isCancelled {
                     if hasArrived.withLock({ $0 }), (try? await queueLength(of: app.user.text)) == 0 { break }

@@ -2,7 +2,7 @@ import TillBilling
 import TillJSON
 import TillThreads
 
-/// What happened, a line a step for people, and as one JSON object for programs.
+/// The demo's steps: one line each for people, and one JSON object for programs.
 final class Transcript: Sendable {
     private struct State {
         var checks: [(name: String, passed: Bool, sentence: Text)] = []
@@ -21,7 +21,7 @@ final class Transcript: Sendable {
 
     func step(_ text: Text) { call.say(Text(en: "  · \(text.en)", zh: "  · \(text.zh)")) }
 
-    /// Something that has to be so.
+    /// Records a condition that must hold.
     /// - Parameter name: stable, for programs.
     func check(_ name: String, _ passed: Bool, _ text: Text) {
         state.withLock { $0.checks.append((name, passed, text)) }
@@ -33,7 +33,7 @@ final class Transcript: Sendable {
 
     var passed: Bool { state.withLock { state in !state.checks.isEmpty && state.checks.allSatisfy(\.passed) } }
 
-    /// What should have been so and was not.
+    /// The conditions that did not hold.
     var failures: [Text] {
         state.withLock { state in
             state.checks.filter { !$0.passed }.map { check in

@@ -11,7 +11,7 @@ extension Flag {
 }
 
 extension Command {
-    /// `till calendar`: Apple's fiscal calendar (CONTRACT §1, C3).
+    /// `till calendar`: Apple's fiscal calendar.
     static let calendar = Command(
         "calendar",
         summary: Text(en: "Apple's fiscal months, and when they are paid", zh: "苹果财务月及其回款日期"),

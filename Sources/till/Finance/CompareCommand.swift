@@ -8,7 +8,7 @@ extension Flag {
 }
 
 extension Command {
-    /// `till compare`: Apple's financial report beside the ledger, line by line (CONTRACT §1, C3).
+    /// `till compare`: compares Apple's financial report with the ledger, line by line.
     static let compare = Command(
         "compare",
         summary: Text(
@@ -63,12 +63,12 @@ extension Command {
     }
 }
 
-/// One file of Apple's, read whole.
+/// One of Apple's files, read completely.
 private struct ReportFile {
     let file: FinancialReportFile
     let reply: AppleReportReply
 
-    /// - Throws: every defect of the file that kept a line from being read.
+    /// - Throws: all defects of the file that prevented a line from being read.
     init(_ path: String, _ call: Invocation) throws {
         let bytes: [UInt8]
         do throws(FileFault) {

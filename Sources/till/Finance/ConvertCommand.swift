@@ -28,7 +28,7 @@ extension Flag {
 }
 
 extension Command {
-    /// `till convert`: the preview of a proration, without a server (CONTRACT §1, C5, C6).
+    /// `till convert`: the preview of a proration, without a server.
     static let convert = Command(
         "convert",
         summary: Text(
@@ -58,7 +58,7 @@ extension Command {
     }
 }
 
-/// What one call of `till convert` asks.
+/// The arguments of one call of `till convert`.
 private struct Conversion {
     let proration: Proration
 
@@ -109,7 +109,7 @@ private struct Conversion {
                     zh: "没有“\(shown(name))”这个套餐。是不是想写 \(listed)？"))
     }
 
-    /// Times have colons too, and so may names of devices: the longest beginning that is a time is the time.
+    /// Both times and device names may contain colons; the longest prefix that is a time is the time.
     private static func period(_ text: String, _ catalog: Catalog) throws -> ServicePeriod {
         let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3 else {

@@ -6,9 +6,9 @@ import TillBilling
     import Foundation
 #endif
 
-/// Arguments that the commands about money have in common.
+/// The shared arguments of the finance commands.
 extension Invocation {
-    /// A price tag and its currency; both may be written as people do, `cny` too.
+    /// An amount and its currency, in any letter case: `cny` is accepted.
     func money(_ amount: String, _ currency: String, of name: String, command: String) throws -> Money {
         let code = Currency(currency.uppercased())
         guard code.isWellFormed else {
@@ -28,7 +28,7 @@ extension Invocation {
         return money
     }
 
-    /// A day, or a moment (RFC 3339) that counts on a storefront's day; today if the flag isn't there.
+    /// A day, or a moment (RFC 3339) that is converted to the storefront's day; today if the flag is missing.
     func day(_ flag: Flag, storefront: String?, command: String) throws -> CivilDate {
         guard let text = text(flag) else { return ReportingDay.day(of: process.clock(), storefront: storefront) }
         if let day = CivilDate(iso8601: text) { return day }
@@ -40,7 +40,7 @@ extension Invocation {
             command: command)
     }
 
-    /// One JSON document on stdout, keys in alphabetical order.
+    /// One JSON document on stdout, with sorted keys.
     func print(_ reply: some Encodable) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]

@@ -25,7 +25,7 @@ extension Flag {
 }
 
 extension Command {
-    /// `till proceeds`: what a developer gets of a price (CONTRACT §1, C2).
+    /// `till proceeds`: the developer's proceeds of a price.
     static let proceeds = Command(
         "proceeds",
         summary: Text(en: "what a developer gets of a price: tax, commission, proceeds", zh: "一个价格里开发者得多少：税、佣金、收入"),
@@ -64,7 +64,7 @@ extension Command {
     }
 }
 
-/// What one call of `till proceeds` asks, and the answer.
+/// The arguments of one call of `till proceeds`, and the result.
 private struct ProceedsQuestion {
     let storefront: String
     let day: CivilDate
@@ -116,7 +116,7 @@ private struct ProceedsQuestion {
     }
 }
 
-/// What the API answers, and `roundedUpPrice` null rather than missing.
+/// The API's answer, with `roundedUpPrice` as null if it has no value.
 private struct ProceedsAnswer: Encodable {
     let reply: ProceedsReply
 

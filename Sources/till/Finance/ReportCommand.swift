@@ -23,7 +23,7 @@ extension Flag {
 }
 
 extension Command {
-    /// `till report`: what Apple owes, from the ledger (CONTRACT §1, C3).
+    /// `till report`: the amounts that Apple owes, from the ledger.
     static let report = Command(
         "report",
         summary: Text(
@@ -50,7 +50,7 @@ extension Command {
         if call.wantsJSON {
             try call.print(FinanceReportReply(report))
         } else if call.isSet(.csv) {
-            // Its lines have their ends already.
+            // The CSV contains its own line ends.
             call.console.write(report.settlement.csv)
         } else {
             for line in report.settlement.lines(call.language) { call.console.print(line) }
@@ -104,7 +104,7 @@ extension FinanceSpan {
         command: "report")
 }
 
-/// The ledger, open for reading, for as long as a command needs it.
+/// The ledger, opened for reading while a command needs it.
 struct LedgerReading {
     private let configuration: Configuration
     private let environment: Environment

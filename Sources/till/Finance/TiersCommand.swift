@@ -13,7 +13,7 @@ extension Flag {
 }
 
 extension Command {
-    /// `till tiers`: Apple's price tiers (CONTRACT §1, C1).
+    /// `till tiers`: Apple's price tiers.
     static let tiers = Command(
         "tiers",
         summary: Text(en: "Apple's price tiers: price to tier and tier to price", zh: "苹果价格档位：按价格查档位，按档位查价格"),
@@ -64,7 +64,7 @@ extension Command {
     }
 }
 
-/// What is known of one price.
+/// The information about one price.
 private struct TierLookup {
     let price: Money
     let table: PriceTierTable
@@ -153,7 +153,7 @@ private struct TierLookup {
 }
 
 extension PriceTier {
-    /// Its prices, a currency a line.
+    /// Its prices, one currency per line.
     fileprivate func say(_ call: Invocation) {
         call.say(name)
         for currency in prices.keys.sorted() {
@@ -216,7 +216,7 @@ private struct PriceReply: Encodable {
 
     private enum CodingKeys: CodingKey { case price, standing, isOffered, tiers, nearest }
 
-    /// `isOffered` is there also when it isn't known.
+    /// Writes `isOffered` as null if it is unknown.
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(price, forKey: .price)

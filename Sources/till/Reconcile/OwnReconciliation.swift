@@ -7,7 +7,7 @@ import TillSQL
 import TillSQLite
 import TillServer
 
-/// A comparison by this process, on a ledger that no server has.
+/// A comparison by this process, on a ledger that no server is using.
 struct OwnReconciliation {
     private let server: Server
     private let ledger: SQLiteDatabase
@@ -15,7 +15,7 @@ struct OwnReconciliation {
     private let call: Invocation
     private let progress: ReconcileProgress
 
-    /// Nil while a server has the ledger.
+    /// Nil while a server uses the ledger.
     init?(_ configuration: Configuration, _ call: Invocation) throws {
         let path: String
         switch configuration.database {
@@ -66,7 +66,7 @@ struct OwnReconciliation {
         let reconciliations = Reconciliations(server.ledger)
         let sequence = try await reconciliations.request(by: "till", since: start).sequence
         while true {
-            // A server that is started meanwhile can't take the ledger; so this ends by itself, or by Ctrl-C.
+            // A server started in the meantime can't open the ledger, so this ends only by itself or by Ctrl-C.
             _ = try await withProgress(of: sequence) { try await reconciliations.advance() }
             guard let found = try await Self.read(sequence, ledger) else {
                 throw CommandFailure(Text(en: "the run is gone", zh: "核对记录不见了"))
@@ -78,7 +78,7 @@ struct OwnReconciliation {
         }
     }
 
-    /// The run, and its differences once it is over.
+    /// The run, with its differences once it is over.
     private static func read(_ sequence: Int64, _ ledger: SQLiteDatabase) async throws -> ReconcileResult? {
         try await ledger.read { session in
             let table = ReconciliationTable(session)
@@ -92,7 +92,7 @@ struct OwnReconciliation {
         }
     }
 
-    /// Looks at the run every second while it goes on.
+    /// Shows the run's progress every second.
     private func withProgress<Value: Sendable>(
         of sequence: Int64, _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -133,7 +133,7 @@ struct OwnReconciliation {
     }
 }
 
-/// One line on a terminal that says how far a run is, again and again; nothing where nobody watches.
+/// One terminal line with the progress of a run, redrawn each time; nothing without a terminal.
 struct ReconcileProgress: Sendable {
     let call: Invocation
 
@@ -146,7 +146,7 @@ struct ReconcileProgress: Sendable {
         if let until = run.waitsUntil {
             line += call.language == .chinese ? "  等待至 \(until.rfc3339)" : "  waits until \(until.rfc3339)"
         }
-        // Back to the beginning of the line, which is erased.
+        // Returns to the start of the line and erases it.
         call.console.draw("\r\u{1B}[K" + line)
     }
 

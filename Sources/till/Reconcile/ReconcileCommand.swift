@@ -17,7 +17,7 @@ extension Flag {
 }
 
 extension Command {
-    /// `till reconcile`: compares the ledger with Apple's books, and settles what differs (CONTRACT §1, U3).
+    /// `till reconcile`: compares the ledger with Apple's records and processes the differences.
     static let reconcile = Command(
         "reconcile",
         summary: Text(
@@ -66,7 +66,7 @@ extension Invocation {
     }
 }
 
-/// A run that is over, and all that it found.
+/// A completed run with all its differences.
 struct ReconcileResult: Sendable {
     let reconciliation: ReconciliationReply
     let differences: [DifferenceReply]

@@ -8,7 +8,7 @@ import TillHTTP
     import Foundation
 #endif
 
-/// A comparison by the server that has the ledger, asked over HTTP.
+/// A comparison by the server that uses the ledger, requested over HTTP.
 struct ServerReconciliation {
     private let origin: String
     private let key: String

@@ -98,9 +98,9 @@ extension Command {
 }
 
 extension EmulatorConfiguration {
-    /// What the flags say; members of a file that mean nothing here are named on stderr.
+    /// The configuration of the flags; ignored members of a product file are listed on stderr.
     ///
-    /// - Throws: `CommandFailure` for a file that can't be used, `UsageError` for a storefront that does not exist.
+    /// - Throws: `CommandFailure` for an invalid file, `UsageError` for an unknown storefront.
     fileprivate init(_ call: Invocation) throws {
         self.init()
         app = EmulatedApp(bundleID: call.text(.bundleID) ?? "com.example.learn")
@@ -149,12 +149,12 @@ extension EmulatorConfiguration {
     }
 }
 
-/// Where an emulated store lies: a directory that was named, or one that goes away again.
+/// The directory of an emulated store: a named one, or a temporary one.
 struct StoreDirectory {
     let path: String
     private let isTemporary: Bool
 
-    /// - Throws: `CommandFailure` if the directory can't be made.
+    /// - Throws: `CommandFailure` if the directory can't be created.
     init(_ named: String?) throws {
         isTemporary = named == nil
         path = named ?? FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)").path

@@ -13,9 +13,9 @@ final class RunningEmulator: Sendable {
     var port: UInt16 { listener.port }
 
     /// - Parameters:
-    ///   - directory: where the store's file lies; it must exist.
+    ///   - directory: the directory of the store's file; it must exist.
     ///   - port: 0 takes any free one.
-    /// - Throws: `CommandFailure` with what stands in the way.
+    /// - Throws: `CommandFailure` with the reason.
     init(
         _ configuration: EmulatorConfiguration, directory: String, port: UInt16, process: ProcessEffects
     ) async throws {
@@ -30,7 +30,7 @@ final class RunningEmulator: Sendable {
         let fetch: Fetch
         do {
             var answers = FetchConfiguration()
-            // A server should answer at once; one that doesn't must not keep the next notifications waiting for long.
+            // A server should answer at once; a slow one must not delay the next notifications for long.
             answers.totalTimeout = 10_000
             answers.answerLimit = 1 << 20
             fetch = try Fetch(configuration: answers)
@@ -43,9 +43,9 @@ final class RunningEmulator: Sendable {
             send: fetch.send, pause: { try? await Task.sleep(for: .milliseconds($0)) })
         var settings = ListenerConfiguration()
         settings.port = port
-        // On this machine only, for developers: nothing stands in front that could read a request in another way.
+        // On this machine only, for developers: there is no proxy that could parse a request differently.
         settings.takesUnknownLibrary = true
-        // A call that advances the clock by years waits for all that happens on the way.
+        // A call that advances the clock by years waits for everything on the way.
         settings.handlerDeadline = 3_600_000
         do {
             listener = try Listener(
@@ -56,7 +56,7 @@ final class RunningEmulator: Sendable {
         }
     }
 
-    /// Lets the store's time pass, and sends notifications, until the task is cancelled.
+    /// Performs the store's due changes and sends notifications until the task is cancelled.
     func runJobs() async {
         await withTaskGroup(of: Void.self) { jobs in
             jobs.addTask { await self.emulator.run() }
@@ -68,8 +68,8 @@ final class RunningEmulator: Sendable {
         }
     }
 
-    /// A journey of the clock that is under way ends at the moment it has reached, its caller is told so, and what was
-    /// not delivered is sent after the next start.
+    /// A running clock advance ends at the moment it has reached, and its caller gets a refusal. Undelivered
+    /// notifications are sent after the next start.
     func stop() async {
         emulator.stop()
         emulator.endFaults()

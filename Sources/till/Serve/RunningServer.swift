@@ -5,7 +5,7 @@ import TillSQL
 import TillSQLite
 import TillServer
 
-/// A server with its ledger and its socket: what `serve` and the demo start, and stop in good order.
+/// A server with its ledger and its socket, for `serve` and the demo, with an orderly shutdown.
 final class RunningServer: Sendable {
     let server: Server
     private let ledger: SQLiteDatabase
@@ -17,7 +17,7 @@ final class RunningServer: Sendable {
 
     var port: UInt16 { listener.port }
 
-    /// - Throws: `CommandFailure` with what stands in the way and what to do.
+    /// - Throws: `CommandFailure` with the reason and the cure.
     init(_ configuration: Configuration, process: ProcessEffects) throws {
         let path: String
         switch configuration.database {
@@ -63,14 +63,14 @@ final class RunningServer: Sendable {
         }
     }
 
-    /// What goes on beside the requests, until the task is cancelled.
+    /// Runs the background jobs until the task is cancelled.
     ///
-    /// - Parameter onFault: hears a job's name and why it failed, in English.
+    /// - Parameter onFault: receives a job's name and the reason of its failure, in English.
     func runJobs(onFault: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
         await jobs.run(onFault: onFault)
     }
 
-    /// Answers what is under way, then closes the ledger: nothing that was answered is lost.
+    /// Answers the requests in progress, then closes the ledger, so no answered request is lost.
     func stop() async {
         await listener.stop(grace: 30)
         apple.stop()
@@ -81,16 +81,17 @@ final class RunningServer: Sendable {
 }
 
 extension Fetch {
-    /// What events are pushed through: to where an endpoint may be, without a proxy, with little patience.
+    /// The client for webhooks: it connects to permitted addresses only, without a proxy and with a short timeout.
     ///
     /// - Throws: `CommandFailure` if no HTTP client can be started.
     static func forWebhooks(_ webhooks: WebhookSettings) throws -> Fetch {
         var settings = FetchConfiguration()
         settings.addresses = webhooks.allowsPrivate ? .internetAndOwnNetworks : .internet
         settings.totalTimeout = 15_000
-        // Waiting for a connection would count as the endpoint's silence: as many as can be under way.
+        // Waiting for a connection would count as a timeout of the endpoint, so there is one for each concurrent
+        // delivery.
         settings.connectionLimit = max(1, webhooks.endpoints.count) * WebhookDeliveries.width
-        // Nobody reads what an endpoint says, beyond the first words of a complaint.
+        // Only the start of an endpoint's answer is used.
         settings.answerLimit = 256 << 10
         do {
             return try Fetch(configuration: settings)
@@ -101,7 +102,7 @@ extension Fetch {
 }
 
 extension DatabaseError {
-    /// What to do about it. The driver's own words, which say most, are English.
+    /// The failure with its cure. The driver's own message, which has the details, is English.
     func failure(ledger: String) -> CommandFailure {
         let chinese =
             switch kind {
@@ -120,7 +121,7 @@ extension DatabaseError {
 }
 
 extension ListenerFault {
-    /// What to do about it.
+    /// The failure with its cure.
     func failure(address: String) -> CommandFailure {
         switch self {
         case .addressInUse:

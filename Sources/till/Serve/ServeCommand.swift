@@ -2,7 +2,7 @@ import TillBilling
 import TillJSON
 
 extension Command {
-    /// `till serve`: the server, until it is told to stop.
+    /// `till serve`: the server, until it receives a stop signal.
     static let serve = Command(
         "serve",
         summary: Text(en: "run the purchase backend", zh: "运行内购后端"),

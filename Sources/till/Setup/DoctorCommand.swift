@@ -4,7 +4,7 @@ import TillSQL
 import TillSQLite
 
 extension Command {
-    /// `till doctor`: looks for what will go wrong, and says what to do about it (CONTRACT §1).
+    /// `till doctor`: finds problems in the ledger and names their cures.
     static let doctor = Command(
         "doctor",
         summary: Text(en: "check the ledger for what needs somebody's attention", zh: "检查账本中需要处理的问题"),
@@ -35,7 +35,7 @@ extension Command {
     }
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 struct Checkup: Sendable {
     enum Status: String, Sendable {
         case ok, warning, error
@@ -44,7 +44,7 @@ struct Checkup: Sendable {
     let name: String
     let status: Status
     let detail: Text
-    /// What to do; empty where all is well.
+    /// The cure; empty if the check passed.
     var action = Text(en: "", zh: "")
 
     struct Document: Encodable {
@@ -62,7 +62,7 @@ struct Checkup: Sendable {
         Reply(name: name, status: status.rawValue, detail: detail[language], action: action[language])
     }
 
-    /// Payments of one customer come from few Apple Accounts: a phone and a tablet, perhaps a second storefront.
+    /// A customer's payments come from few Apple Accounts: a phone and a tablet, perhaps a second storefront.
     static let appleAccountsOfOneCustomer: Int64 = 3
 
     static func ledger(of configuration: Configuration) async throws -> [Checkup] {

@@ -17,7 +17,7 @@ extension Flag {
 }
 
 extension Command {
-    /// `till init`: a configuration that works as it is, a sample catalogue and fresh keys.
+    /// `till init`: a working configuration, a sample catalogue and new keys.
     static let initialize = Command(
         "init",
         summary: Text(
@@ -57,7 +57,7 @@ extension Command {
     }
 }
 
-/// The files and keys that `till init` makes.
+/// The files and keys that `till init` creates.
 struct Starter: Sendable {
     let directory: String
     let sample: SampleShop
@@ -68,7 +68,7 @@ struct Starter: Sendable {
     /// Signs user tokens with HS256; its UTF-8 bytes are the key.
     let userTokenSecret: String
 
-    /// Why nothing was written.
+    /// Why no file was written.
     enum Refusal: Error {
         case exists([String])
         case fault(FileFault)
@@ -99,7 +99,7 @@ struct Starter: Sendable {
     var catalogFile: String { resolve("catalog.json", from: directory) }
     var secretFile: String { resolve("user-token.secret", from: directory) }
 
-    /// All files or none.
+    /// Writes all files or none.
     func write() throws(Refusal) {
         let files: [(path: String, mode: mode_t, content: String)] = [
             (secretFile, 0o600, userTokenSecret + "\n"),
@@ -165,7 +165,7 @@ struct Starter: Sendable {
         return "{\n  \"products\": [\n" + products.joined(separator: ",\n") + "\n  ]\n}\n"
     }()
 
-    /// The keys and files for a program.
+    /// The files and keys, for programs.
     var json: String {
         let value: JSONValue = [
             "files": .array([configurationFile, catalogFile, secretFile].map { .string($0) }),
@@ -205,11 +205,11 @@ struct Starter: Sendable {
     }
 }
 
-/// The shops that `till init` can begin with.
+/// The sample shops of `till init`.
 enum SampleShop: String, Sendable, CaseIterable {
-    /// Points bought as consumables.
+    /// Points sold as consumables.
     case learnPoints = "points"
-    /// A cloud service's four plans, each bought once or renewed (C4).
+    /// A cloud service's four plans, each bought once or renewed.
     case cloudPlans = "plans"
 
     var bundleID: String {
@@ -227,8 +227,8 @@ enum SampleShop: String, Sendable, CaseIterable {
         }
     }
 
-    /// Basic and Premium, by the month and the year, for one device each. A product's id is the bundle id, a period and
-    /// the plan's own id.
+    /// Basic and Premium, monthly and yearly, for one device each. A product's id is the bundle id, a dot and the
+    /// plan's own id, with `_auto` at the end for a renewing product.
     private static let plans: String = {
         let plans = [
             ("basic", "monthly", "P1M", 299, "Basic Monthly", "基础版月付"),

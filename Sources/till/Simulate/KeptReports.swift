@@ -9,20 +9,20 @@ import TillSimulation
     import Darwin
 #endif
 
-/// Reports of worlds in a file, so that a run of hours can be stopped and gone on with. The first line says of which
-/// program and which plan they are: what another build found out says nothing about this one. Each further line is a
-/// report, and how many milliseconds its run had lasted then.
+/// Reports of worlds in a file, so that a run of hours can be interrupted and continued. The first line names the
+/// program and the plan, because the reports of another build do not apply to this one. Each further line is a report
+/// with the milliseconds that its run had taken so far.
 final class KeptReports: Sendable {
     /// By seed.
     let reports: [UInt64: SeedReport]
-    /// How long the runs lasted that these come from.
+    /// The duration of the runs that wrote these reports.
     let seconds: Double
     private let path: String
     private let descriptor: Int32
 
     private static let sizeLimit = 1 << 30
 
-    /// - Parameter template: the plan of all worlds, but for their seeds.
+    /// - Parameter template: the plan of all worlds, without their seeds.
     init(_ path: String, of template: SimulationPlan) throws {
         self.path = path
         let head = try Self.head(template)
@@ -35,7 +35,7 @@ final class KeptReports: Sendable {
         var reports: [UInt64: SeedReport] = [:]
         var (earlier, last): (Int64, Int64) = (0, 0)
         for line in lines.dropFirst() {
-            // The last one may be torn: its world is lived through again.
+            // The last line may be torn; its world is then run again.
             guard case .object(let members)? = try? JSONValue(decoding: String(line)), let json = members["report"],
                 let report = SeedReport(json: json), case .int(let elapsed)? = members["milliseconds"]
             else { continue }
@@ -47,13 +47,13 @@ final class KeptReports: Sendable {
         seconds = Double(earlier + last) / 1_000
         descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw Self.failure(FileFault(path, errno)) }
-        // On a line of its own, whatever the last run left half written.
+        // On a line of its own, even if the last run left an incomplete line.
         try append(lines.isEmpty ? head : "")
     }
 
     deinit { close(descriptor) }
 
-    /// But for one whose process was ended from outside: its world is still to be lived through.
+    /// Skips the report of a killed process: its world must be run again.
     func keep(_ report: SeedReport, seconds: Double) throws {
         guard report.steps > 0 else { return }
         let line: JSONValue = ["milliseconds": .int(Int64(seconds * 1_000)), "report": report.json]

@@ -59,7 +59,7 @@ extension Flag {
 }
 
 extension Command {
-    /// `till simulate`: the seeded whole-system simulation (CONTRACT §1, DESIGN §5).
+    /// `till simulate`: the seeded simulation of the whole system.
     static let simulate = Command(
         "simulate",
         summary: Text(en: "prove that nothing is lost: whole worlds from seeds", zh: "证明不丢单：由种子生成的完整世界"),
@@ -167,7 +167,7 @@ struct SimulationRun: Sendable {
 
     // MARK: All seeds
 
-    /// - Parameter kept: what earlier runs found out, and where this one's reports go.
+    /// - Parameter kept: the reports of earlier runs, to which this run's are added.
     private func runAll(
         _ kept: KeptReports?, since began: ContinuousClock.Instant
     ) async throws -> (SimulationTotals, [SeedReport]) {
@@ -215,7 +215,7 @@ struct SimulationRun: Sendable {
         return Double(span.seconds) + Double(span.attoseconds) / 1e18
     }
 
-    // MARK: Stories
+    // MARK: Traces
 
     private func tell(_ report: SeedReport) {
         let subjects = Set(report.violations.flatMap(\.about))

@@ -11,7 +11,7 @@ actor SimulationPool {
         var done = 0
     }
 
-    /// After so many worlds a worker's memory is full of what killed programs left.
+    /// After this many worlds, a worker's memory is full of what killed programs left.
     private static let worldsPerWorker = 40
 
     private let executable: String
@@ -24,11 +24,11 @@ actor SimulationPool {
         self.environment = environment
     }
 
-    /// Runs plans until there is none left or the task is cancelled.
+    /// Runs plans until none is left or the task is cancelled.
     ///
     /// - Parameters:
     ///   - next: the next plan; nil after the last.
-    ///   - report: called with each report, in the order in which they come.
+    ///   - report: called with each report, in order of arrival.
     func run(
         workers: Int, next: @escaping @Sendable () async -> SimulationPlan?,
         report: @escaping @Sendable (SimulationPlan, SeedReport) async throws -> Void

@@ -2,7 +2,7 @@ import TillBilling
 import TillJSON
 import TillSimulation
 
-/// What all seeds of a run came to.
+/// The results of all seeds of a run.
 struct SimulationTotals: Sendable {
     struct Failure: Sendable {
         let violation: Violation?
@@ -20,10 +20,10 @@ struct SimulationTotals: Sendable {
     private(set) var faults: [FaultKind: Int] = [:]
     private(set) var thefts: [TheftKind: Int] = [:]
     private(set) var counts: [Violation.Kind: Int] = [:]
-    /// The first thousand.
+    /// The first thousand failures.
     private(set) var failures: [Failure] = []
     private(set) var failedSeeds = 0
-    /// Of what all books said in the end; the same for the same seeds, in whatever order they were run.
+    /// A digest of all final ledgers; the same for the same seeds, in any order.
     private(set) var digest: UInt64 = 0
 
     mutating func add(_ report: SeedReport, of plan: SimulationPlan) {
@@ -49,7 +49,7 @@ struct SimulationTotals: Sendable {
 
     var isClean: Bool { failedSeeds == 0 }
 
-    // MARK: For programs (CONTRACT §1)
+    // MARK: For programs
 
     func json(seconds: Double) -> JSONValue {
         [
@@ -119,7 +119,7 @@ extension SeedReport {
 }
 
 extension SimulationTotals.Failure {
-    /// One line for people: what, and how to see it again.
+    /// One line for people: the failure, and the command that repeats it.
     func line(_ language: Language) -> String {
         let what = violation.map { "\($0.kind.rawValue): \($0.text)" } ?? fault ?? ""
         return Text(

@@ -3,11 +3,11 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// What `till verify` tells people about a proof: its kind, each check, the verdict and what was read.
+/// The report of `till verify` for people: the proof's kind, each check, the verdict and the content.
 struct InspectionReport: Sendable {
     let inspection: ProofInspection
 
-    /// Purchases of a receipt that are listed; heavy buyers' receipts have thousands.
+    /// The most purchases of a receipt that are listed; heavy buyers' receipts have thousands.
     private static let mostPurchases = 20
 
     func lines(_ language: Language) -> [String] {
@@ -55,7 +55,7 @@ struct InspectionReport: Sendable {
         }
     }
 
-    // MARK: What it says
+    // MARK: Content
 
     private var facts: [String] {
         var rows: [(String, JSONValue)] = []
@@ -93,8 +93,8 @@ struct InspectionReport: Sendable {
         }
     }
 
-    /// Instants are milliseconds under names that say so; people read dates. Beyond the calendar's years they stay
-    /// numbers: an unverified proof may say anything.
+    /// Members with these names are milliseconds and are shown as dates. Values beyond the calendar stay numbers: an
+    /// unverified proof may contain anything.
     private func text(of value: JSONValue, _ name: String) -> String {
         switch value {
         case .int(let number) where name.hasSuffix("Date") || name.hasSuffix("_ms"):

@@ -2,7 +2,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 
-/// What `till verify` tells people about the checks of a proof and the certificates they were about.
+/// The report of `till verify` on a proof's checks and its certificates, for people.
 struct RecordReport: Sendable {
     let record: VerificationRecord
 
@@ -48,8 +48,8 @@ struct RecordReport: Sendable {
         }
     }
 
-    /// An old-style receipt's certificate is held to the key that issued it, and not to its dates: Apple's own had
-    /// gaps.
+    /// An old-style receipt's certificate is verified with its issuer's key and not by its dates, because Apple's own
+    /// had gaps.
     private func name(_ code: CheckCode) -> Text {
         code == .chain && record.kind == .oldStyleReceipt
             ? Text(en: "certificate is issued by the iTunes Store's key", zh: "证书由 iTunes Store 的密钥签发") : code.sentence
@@ -104,7 +104,7 @@ struct RecordReport: Sendable {
         }
     }
 
-    // MARK: Words that other reports use too
+    // MARK: Sentences for other reports
 
     static func sentence(of verdict: String) -> Text {
         guard let verdict = Verdict(rawValue: verdict) else {
@@ -129,7 +129,7 @@ struct RecordReport: Sendable {
         }
     }
 
-    /// The date if it is one of the calendar's years 1 to 9999, or else the number.
+    /// The date if it is in the calendar's years 1 to 9999; otherwise the number.
     static func text(of instant: Instant, otherwise number: Int64) -> String {
         (-62_135_596_800..<253_402_300_800).contains(instant.seconds) ? instant.rfc3339 : String(number)
     }

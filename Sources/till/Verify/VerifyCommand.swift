@@ -2,7 +2,7 @@ import TillAppStore
 import TillBilling
 
 extension Command {
-    /// `till verify`: recognises and checks any proof of Apple's (CONTRACT §1).
+    /// `till verify`: recognises and verifies any of Apple's proofs.
     static let verify = Command(
         "verify",
         summary: Text(
@@ -39,9 +39,9 @@ extension Command {
     }
 }
 
-/// The flags of `till verify`, and what they make of its call.
+/// The flags of `till verify`, and their values.
 enum VerifyFlags {
-    /// Receipts of heavy buyers reach 4 MiB (CONTRACT §2); base64 and a margin on top.
+    /// Receipts of heavy buyers reach 4 MiB; base64 and a margin are added.
     static let mostProofBytes = 16 << 20
 
     private static let root = Flag(
@@ -60,7 +60,7 @@ enum VerifyFlags {
             en: "the app's number in the App Store, which Apple states in production",
             zh: "应用在 App Store 的数字 id，只有生产环境的凭证才有"))
     private static let at = Flag(
-        // Up to the end of the year 9999, the last a certificate can name.
+        // Up to the end of the year 9999, the last date in a certificate.
         "at", .integer("UNIXSECONDS", 0...253_402_300_799),
         summary: Text(
             en: "judge certificates at this time, not at the proof's own", zh: "按这个时间判断证书，而不是凭证自己的时间"))
@@ -86,7 +86,7 @@ enum VerifyFlags {
         default: break
         }
         if let text = call.text(deviceGUID) {
-            // As people copy it: a UUID with hyphens, a MAC address with colons.
+            // In the usual notations: a UUID with hyphens, a MAC address with colons.
             guard let device = bytes(hexadecimal: text.filter { $0 != "-" && $0 != ":" }), !device.isEmpty else {
                 throw UsageError(
                     Text(
@@ -116,7 +116,7 @@ enum VerifyFlags {
         return input
     }
 
-    /// A file that holds no certificate is handed on as it is: the verdict then is `bad_root`.
+    /// A file without a certificate is passed on unchanged; the verdict is then `bad_root`.
     private static func certificates(_ path: String) throws -> [[UInt8]] {
         do throws(FileFault) {
             let file = try readFile(path, limit: RootFile.mostBytes)

@@ -7,22 +7,22 @@ import TillJSON
 
 @testable import TillEmulator
 
-/// Apple's own library asks every question about purchases that it knows, over a socket, and verifies every proof.
+/// Apple's own library calls every method about purchases over a socket and verifies every proof.
 @Suite("Apple's server library and the whole API", .enabled(if: AppleLibrary.isInstalled, AppleLibrary.isMissing))
 struct AppleLibraryPurchaseTests {
     private struct Heard: Decodable {
-        /// Methods of the client that were not called, and are not out of scope.
+        /// Methods of the client that were not called and are not out of scope.
         let uncalled: [String]
-        /// Methods named out of scope that the client does not have any more.
+        /// Out-of-scope methods that the client no longer has.
         let gone: [String]
         let called: [String]
-        /// How many signed payloads were verified, by kind.
+        /// The number of verified payloads, by kind.
         let verified: [String: Int]
         let answers: [String: String]
     }
 
     @Test(
-        "Every method about purchases works, and every payload it brings is verified with the emulator's root",
+        "Every method about purchases works, and every returned payload verifies with the emulator's root",
         arguments: [TillBilling.Environment.sandbox, .production])
     func everyMethod(_ environment: TillBilling.Environment) async throws {
         var configuration = EmulatorConfiguration()
@@ -57,7 +57,7 @@ struct AppleLibraryPurchaseTests {
         await world.remove()
     }
 
-    /// Thirty-one purchases, one of them refunded, and all that was told of them.
+    /// Thirty-one purchases, one of them refunded, with their notifications.
     private func prepare(_ world: EmulatedWorld) async throws {
         _ = await world.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/hook"])
         var ids: [String] = []
@@ -83,7 +83,7 @@ struct AppleLibraryPurchaseTests {
         try Data(world.emulator.issuer.rootCertificate).write(to: world.directory.appendingPathComponent("root.cer"))
     }
 
-    /// Asks for days for all, which takes its time: the library then asks for the same again, and how it ended.
+    /// Requests a mass extension, which takes time; the library then repeats the request and reads its status.
     private func extendAll(_ world: EmulatedWorld) async throws {
         let asked = try await world.call(
             .massExtension,
@@ -288,7 +288,7 @@ struct AppleLibraryPurchaseTests {
 
     // MARK: Enums
 
-    @Test("The values of its enums are those that we know, member by member")
+    @Test("The values of its enums are the ones that we know, member by member")
     func enums() async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("till-enums-\(UUID())")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -339,11 +339,11 @@ struct AppleLibraryPurchaseTests {
         #expect(retention == Self.retention.intersection(errors))
         let ranges: [ClosedRange<Int64>] = [4_000_000...4_000_300, 4_030_000...4_040_100, 4_290_000...5_000_010]
         let known = Set(ranges.joined().filter { ServerAPIErrorCode(rawValue: $0).name != nil })
-        // Documented, and not in the library (facts/server-api §6).
+        // Documented, but not in the library (facts/server-api §6).
         #expect(known.subtracting(errors) == [4_000_044, 4_000_209])
     }
 
-    /// In Apple's documents and not in its library; of external purchases.
+    /// Documented by Apple but missing in its library: external purchases.
     private static let documentedOnly: [String: Set<String>] = ["Subtype": ["CREATED", "ACTIVE_TOKEN_REMINDER"]]
 
     private static let retention: Set<Int64> = [

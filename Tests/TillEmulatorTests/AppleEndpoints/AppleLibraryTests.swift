@@ -7,11 +7,11 @@ import TillHTTP
 @testable import TillAppStore
 @testable import TillEmulator
 
-/// Apple's own library for servers, on another stack: what it verifies, Apple's customers' servers verify.
+/// Apple's own server library: developers' servers verify what this library verifies.
 @Suite("Apple's server library", .enabled(if: AppleLibrary.isInstalled, AppleLibrary.isMissing))
 struct AppleLibraryTests {
     @Test(
-        "It decodes every field of what we sign, and says of forgeries what our verifier says",
+        "It decodes every field of our payloads, and judges forgeries as our verifier does",
         arguments: [TillBilling.Environment.sandbox, .production])
     func verifies(_ environment: TillBilling.Environment) async throws {
         var configuration = EmulatorConfiguration()
@@ -37,13 +37,13 @@ struct AppleLibraryTests {
         let name: String
         /// A `VerificationStatus`.
         let status: String
-        /// How many fields came through.
+        /// The number of decoded fields.
         let fields: Int
-        /// Fields of what we signed that its models don't have, or have otherwise.
+        /// Fields of our payload that its models lack or name differently.
         let differing: [String]
     }
 
-    @Test("It finds the transaction in our receipts, old-style ones too, base64 and all")
+    @Test("It finds the transaction id in our receipts and old-style receipts, both in base64")
     func receipts() async throws {
         let world = try await EmulatedWorld()
         let id = try #require(try await world.buy()["transactionId"]?.string)
@@ -79,7 +79,7 @@ struct AppleLibraryTests {
         await world.remove()
     }
 
-    @Test("PyJWT takes our bearer token as one for Apple's API; its header and claims are those of Apple's client")
+    @Test("PyJWT accepts our bearer token for Apple's API; its header and claims are those of Apple's client")
     func bearerTokens() async throws {
         struct Answer: Decodable {
             let header: [String: String]
@@ -106,11 +106,11 @@ struct AppleLibraryTests {
         #expect(answer.header == answer.theirHeader)
         #expect((1...3_600).contains(answer.lifetime))
         #expect(answer.issued == now.seconds)
-        // Apple's documentation asks for iat; Apple's library leaves it out.
+        // Apple's documentation requires iat; Apple's library omits it.
         #expect(answer.differing == ["iat"])
         #expect(answer.theirHeaders.contains("Authorization: Bearer "))
         #expect(answer.refused == ["altered", "another audience", "another issuer", "another key"])
-        // The emulated service holds to Apple's rules, and so judges it as well.
+        // The emulated service follows Apple's rules, and so accepts it as well.
         let asked = await world.ask(.get, "/inApps/v1/transactions/1", headers: [("Authorization", "Bearer \(token)")])
         #expect(asked.status == 404)
         #expect(asked.json["errorCode"] == 4_040_010)

@@ -7,7 +7,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Who may ask the App Store Server API, and how often")
+@Suite("Authorisation and rate limits of the App Store Server API")
 struct ServerAPIAuthorisationTests {
     @Test("A token with one wrong claim or header gets 401 without a body, at every endpoint")
     func wrongTokens() async throws {
@@ -39,7 +39,7 @@ struct ServerAPIAuthorisationTests {
         let good = try await world.bearer()
         for route in ServerAPIRoute.allCases {
             let path = route.pattern.split(separator: "/").map { $0.hasPrefix("{") ? "1" : $0 }.joined(separator: "/")
-            // All at one endpoint, one at all.
+            // All of them at one endpoint, one of them at the others.
             for (name, headers) in route == .history ? bad : [bad[3]] {
                 let answer = await world.ask(route.method, "/" + path, headers: headers)
                 #expect(answer.status == 401, "\(route): \(name)")
@@ -81,7 +81,7 @@ struct ServerAPIAuthorisationTests {
     // MARK: Quotas
 
     @Test(
-        "Each endpoint and app has its hour; 429 says in Unix milliseconds when there is room again, and then there is")
+        "Each endpoint and app has an hourly quota; 429 names its end in Unix milliseconds, and requests then succeed")
     func quotas() async throws {
         var configuration = EmulatorConfiguration()
         var quotas = RequestQuotas()
@@ -97,13 +97,13 @@ struct ServerAPIAuthorisationTests {
         let room = try #require(Int64(refused.response.headers["Retry-After"] ?? ""))
         let hour: Int64 = 3_600_000
         #expect(room % hour == 0 && room > world.now.milliseconds && room <= world.now.milliseconds + hour)
-        // The old version, another endpoint and another app are counted apart.
+        // The old version, another endpoint and another app are counted separately.
         #expect(try await world.call(.history, id).status == 200)
         for _ in 0..<3 { #expect(try await world.call(.historyV1, id).status == 200) }
         #expect(try await world.call(.historyV1, id).status == 429)
         #expect(try await world.call(.history, id).status == 200)
         #expect(try await world.call(.transactionInfo, id, bundleID: "com.example.other").status == 404)
-        // Without a token nothing is counted, or told.
+        // A request without a token is not counted and learns nothing.
         #expect(await world.ask(.get, "/inApps/v1/transactions/\(id)").status == 401)
         world.advance(seconds: (room - world.now.milliseconds) / 1_000 + 1)
         #expect(try await world.call(.transactionInfo, id).status == 200)
@@ -111,7 +111,7 @@ struct ServerAPIAuthorisationTests {
     }
 
     @Test(
-        "Apple's own quotas: so many a second, counted by the hour, a tenth of it in sandbox",
+        "The quotas are Apple's: stated per second, counted per hour, and a tenth of that in sandbox",
         arguments: [
             (ServerAPIRoute.transactionInfo, 180_000), (.historyV1, 180_000), (.finish, 180_000),
             (.appTransactionInfo, 180_000), (.extendRenewal, 72_000), (.appAccountToken, 72_000),
@@ -128,7 +128,7 @@ struct ServerAPIAuthorisationTests {
         }
     }
 
-    @Test("Tokens of a million apps share the room of ten thousand")
+    @Test("Tokens of a million apps share the counters of ten thousand")
     func bounded() {
         let meter = RequestMeter(nil, environment: .sandbox)
         let now = EmulatedWorld.start

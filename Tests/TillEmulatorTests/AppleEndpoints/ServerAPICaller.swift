@@ -8,18 +8,18 @@ import TillJSON
 
 @testable import TillEmulator
 
-/// A developer's server that asks the App Store Server API.
+/// A developer's server that calls the App Store Server API.
 extension EmulatedWorld {
     static let bundleID = "com.example.learnpoints"
 
-    /// A bearer token as Apple's library makes it, with what a test wants different.
+    /// A bearer token as Apple's library creates it, with a test's changes.
     func bearer(
         claims more: [String: JSONValue] = [:], header moreHeader: [String: JSONValue] = [:],
         key other: PrivateKey? = nil
     ) async throws -> [(name: String, value: String)] {
         let key = await ask(.get, "/emulator/api-key").json
         let header: [String: JSONValue] = ["alg": "ES256", "kid": key["keyId"] ?? .null, "typ": "JWT"]
-        // Of the store's time, which a test may have moved without moving the clock.
+        // By the store's time, which a test may advance without the given clock.
         let now = emulator.store.now.seconds
         let claims: [String: JSONValue] = [
             "iss": key["issuerId"] ?? .null, "iat": .int(now), "exp": .int(now + 300),
@@ -33,7 +33,7 @@ extension EmulatedWorld {
         return [("Authorization", "Bearer \(message).\(signature)")]
     }
 
-    /// Asks with a good token.
+    /// Calls with a valid token.
     func call(
         _ route: ServerAPIRoute, _ id: String = "", product: String = "",
         query: [(name: String, value: String)] = [], body: [UInt8] = [], bundleID: String = EmulatedWorld.bundleID
@@ -52,12 +52,12 @@ extension EmulatedWorld {
         try await call(route, id, query: query, body: Array(body.encoded().utf8))
     }
 
-    /// Buys and gives the transaction's id.
+    /// Buys, and returns the transaction's id.
     func bought(_ product: String = "points60", _ more: [String: JSONValue] = [:]) async throws -> String {
         try #require(try await buy(product, more)["transactionId"]?.string)
     }
 
-    /// Our own client of the same API, connected in process. A pause moves the clock.
+    /// Our own client of the same API, connected in process. A pause advances the clock.
     func client(quotas: RequestQuotas = RequestQuotas()) async throws -> ServerAPI {
         let key = await ask(.get, "/emulator/api-key").json
         let host = "http://store.test"
@@ -89,9 +89,9 @@ extension EmulatedWorld {
     }
 }
 
-/// The store of a script: rows put where no customer would put them.
+/// Writes rows directly into the store, beyond what customers could do.
 extension EmulatedWorld {
-    /// A transaction like another one of the store, changed, under a number of its own.
+    /// A changed copy of a transaction of the store, under a new number.
     @discardableResult
     func insert(
         like number: String, _ alter: @escaping @Sendable (inout StoreTransaction) -> Void

@@ -6,8 +6,8 @@ import TillHTTP
 
 @testable import TillEmulator
 
-/// Till's own client of the App Store Server API, and the emulated one: two readings of one document.
-@Suite("Our client asks the emulated App Store Server API")
+/// Till's own client of the App Store Server API against the emulated one: two readings of one document.
+@Suite("Our client calls the emulated App Store Server API")
 struct ServerAPIClientTests {
     private func world(_ environment: Environment) async throws -> EmulatedWorld {
         var configuration = EmulatorConfiguration()
@@ -26,7 +26,7 @@ struct ServerAPIClientTests {
         }
     }
 
-    @Test("Transactions, histories, refunds, statuses and orders", arguments: [Environment.sandbox, .production])
+    @Test("It reads transactions, histories, refunds, statuses, orders", arguments: [Environment.sandbox, .production])
     func reading(_ environment: Environment) async throws {
         let world = try await world(environment)
         let api = try await world.client()
@@ -70,7 +70,7 @@ struct ServerAPIClientTests {
         await world.remove()
     }
 
-    @Test("Notifications, tokens, finishing, consumption and downloads")
+    @Test("It sends test notifications, tokens, finishing and consumption, and reads downloads")
     func writing() async throws {
         let world = try await world(.sandbox)
         let api = try await world.client()
@@ -110,7 +110,7 @@ struct ServerAPIClientTests {
         await world.remove()
     }
 
-    @Test("Days for one subscriber and for all of a product")
+    @Test("It extends one subscriber's renewal date, and those of all subscribers of a product")
     func extensions() async throws {
         let world = try await world(.sandbox)
         let api = try await world.client()
@@ -144,7 +144,7 @@ struct ServerAPIClientTests {
         await world.remove()
     }
 
-    @Test("429 tells our client when there is room, and it waits and is served")
+    @Test("After a 429 our client waits until the stated time, and is then served")
     func rateLimit() async throws {
         var configuration = EmulatorConfiguration()
         var quotas = RequestQuotas()

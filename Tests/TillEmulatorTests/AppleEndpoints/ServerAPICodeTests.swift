@@ -6,8 +6,8 @@ import TillJSON
 
 @testable import TillEmulator
 
-/// Every request that Apple refuses, with its code (facts/server-api §3 to §6). An id with `$` stands for one of the
-/// store; a body is laid over a good one, where `null` takes a member away; `raw` sends what follows instead.
+/// Every request that Apple refuses, with its code (facts/server-api §3 to §6). An id with `$` names one of the store;
+/// a body is merged into a valid one, where `null` removes a member; `raw` sends the text that follows.
 @Suite("Refusals of the App Store Server API")
 struct ServerAPICodeTests {
     private static let table = """
@@ -195,10 +195,10 @@ struct ServerAPICodeTests {
         appAccountToken        | $deleted  |                              |                               | 4040001
         """
 
-    /// Codes that no request gets out of a store that works, or that a test of their own is about.
+    /// Codes that no request to a working store returns, or that have a test of their own.
     private static let elsewhere: Set<Int64> = [
         4_000_002, 4_000_017, 4_030_004, 4_030_005, 4_030_007, 4_040_019, 4_290_000,
-        // Only a fault on purpose says these, and nobody says 4000043 any more.
+        // Only injected faults return these; 4000043 is no longer returned.
         4_000_043, 4_040_002, 4_040_003, 4_040_004, 4_040_006, 5_000_000, 5_000_001,
     ]
 
@@ -234,7 +234,7 @@ struct ServerAPICodeTests {
         let known = Self.ranges.flatMap(Array.init).filter { ServerAPIErrorCode(rawValue: $0).name != nil }
         #expect(known.count > 60)
         #expect(Set(known).subtracting(seen).isEmpty)
-        // What is missing here needs something else first: an order, a URL, an end of a mass extension.
+        // These rows need a preparation first: an order, a URL, the end of a mass extension.
         #expect(answered.count == 13)
         await world.remove()
     }
@@ -244,7 +244,7 @@ struct ServerAPICodeTests {
         5_000_000...5_000_010,
     ]
 
-    @Test("The sentences are Apple's where they are documented")
+    @Test("The documented sentences are Apple's")
     func sentences() {
         let documented: [(ServerAPIErrorCode, String)] = [
             (.transactionIDNotFound, "Transaction id not found."), (.invalidTransactionID, "Invalid transaction id."),
@@ -260,7 +260,7 @@ struct ServerAPICodeTests {
         #expect(APIRefusal(.familyShared).code == .familySharedSubscriptionExtensionIneligible)
     }
 
-    @Test("Paths under /inApps that nobody serves get 404, and wrong methods 405, in the shape of Apple's errors")
+    @Test("Unserved paths under /inApps get 404, and wrong methods 405, in the shape of Apple's errors")
     func unserved() async throws {
         let world = try await EmulatedWorld()
         let headers = try await world.bearer()
@@ -273,7 +273,7 @@ struct ServerAPICodeTests {
         await world.remove()
     }
 
-    /// What the names of the table stand for.
+    /// The values of the names in the table.
     private static func furnish(_ world: EmulatedWorld) async throws -> [(key: String, value: String)] {
         let points = try await world.bought()
         let member = try await world.bought("member.monthly")

@@ -9,7 +9,7 @@ import TillHTTP
 
 @Suite("The server API, call by call")
 struct ServerAPIEndpointTests {
-    @Test("Get Transaction Info answers a good token, for transactions of its app only")
+    @Test("Get Transaction Info answers a valid token, for transactions of its app only")
     func transactionInfo() async throws {
         let world = try await EmulatedWorld()
         let id = try #require(try await world.buy()["transactionId"]?.string)
@@ -29,7 +29,7 @@ struct ServerAPIEndpointTests {
         await world.remove()
     }
 
-    @Test("A server can finish what its client never finished")
+    @Test("A server can finish a transaction that its client never finished")
     func finish() async throws {
         let world = try await EmulatedWorld()
         let id = try #require(try await world.buy()["transactionId"]?.string)
@@ -40,7 +40,7 @@ struct ServerAPIEndpointTests {
         await world.remove()
     }
 
-    @Test("A test notification is sent and its attempts can be asked for")
+    @Test("A test notification is sent, and its attempts can be read")
     func testNotification() async throws {
         let world = try await EmulatedWorld()
         let headers = try await world.bearer()

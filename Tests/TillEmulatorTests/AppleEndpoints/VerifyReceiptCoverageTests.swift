@@ -6,7 +6,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Every member that the facts name in an answer of /verifyReceipt is told (facts/verify-receipt §4 to §7)")
+@Suite("Answers of /verifyReceipt contain every documented member (facts/verify-receipt §4 to §7)")
 struct VerifyReceiptCoverageTests {
     typealias Offer = StoreTransaction.Offer
 
@@ -41,7 +41,7 @@ struct VerifyReceiptCoverageTests {
         "status", "adam_id", "app_item_id", "download_id", "version_external_identifier",
     ]
 
-    /// A subscriber who has everything there is, twice: once with a promotional offer to come, once with a code.
+    /// A subscriber with every kind of data, twice: with a later promotional offer, and with an offer code.
     private func answers() async throws -> [JSONValue] {
         var configuration = EmulatorConfiguration()
         configuration.app.volumePurchaseExpires = EmulatedWorld.start.adding(seconds: 365 * 86_400)
@@ -75,7 +75,7 @@ struct VerifyReceiptCoverageTests {
         return answers
     }
 
-    @Test("Each is there, and is text or a number as Apple writes it")
+    @Test("Each member is there, as text or as a number, as Apple writes it")
     func told() async throws {
         let answers = try await answers()
         func check(_ objects: [JSONValue], _ expected: Set<String>, _ comment: Comment) {
@@ -99,7 +99,7 @@ struct VerifyReceiptCoverageTests {
         .appendingPathComponent("shared/facts/verify-receipt.md")
 
     @Test(
-        "The facts' tables name no other",
+        "The tables of the facts name no other member",
         .enabled(
             if: FileManager.default.fileExists(atPath: facts.path), "../shared/facts is not beside the repository"))
     func factsNameNoOther() throws {
@@ -117,7 +117,7 @@ struct VerifyReceiptCoverageTests {
         }
         #expect(named.count > 50)
         let known = Self.answer.union(Self.receipt).union(Self.latest).union(Self.renewal)
-        // Of faults only.
+        // Of internal errors only.
         #expect(named.subtracting(known) == ["is-retryable"])
     }
 }

@@ -21,7 +21,7 @@ struct VerifyReceiptEndpointTests {
         return answer.json
     }
 
-    @Test("A consumable's receipt: status 0 and every field as Apple writes it")
+    @Test("A consumable's receipt yields status 0 and every field as Apple writes it")
     func consumable() async throws {
         let world = try await EmulatedWorld()
         let bought = try await world.buy("points60", ["quantity": 2])
@@ -60,7 +60,7 @@ struct VerifyReceiptEndpointTests {
         await world.remove()
     }
 
-    @Test("A subscriber's receipt also gets the newest state: latest_receipt_info, pending_renewal_info, a new receipt")
+    @Test("A subscriber's receipt also yields latest_receipt_info, pending_renewal_info and a new receipt")
     func subscriber() async throws {
         let world = try await EmulatedWorld()
         let first = try await world.buy("member.monthly", ["appAccountToken": "3f2c1a00-1111-4222-8333-444455556666"])
@@ -88,7 +88,7 @@ struct VerifyReceiptEndpointTests {
         await world.remove()
     }
 
-    @Test("Malformed is 21002, another root or a changed byte 21003, and a GET 21000")
+    @Test("A malformed receipt is 21002, another root or a changed byte 21003, and a GET 21000")
     func refusals() async throws {
         let world = try await EmulatedWorld()
         let other = try await EmulatedWorld()
@@ -117,7 +117,7 @@ struct VerifyReceiptEndpointTests {
         await other.remove()
     }
 
-    @Test("The wrong face answers 21007 or 21008, and one hop to the other face settles it")
+    @Test("The wrong host answers 21007 or 21008, and one retry at the other host succeeds")
     func faces() async throws {
         let sandbox = try await EmulatedWorld()
         let receipt = try await sandbox.buy()["receipt"]
@@ -137,7 +137,7 @@ struct VerifyReceiptEndpointTests {
         await production.remove()
     }
 
-    @Test("With a shared secret, a wrong one is 21004, and a subscriber's receipt needs it")
+    @Test("With a shared secret configured, a wrong one is 21004, and a subscriber's receipt requires it")
     func sharedSecret() async throws {
         var configuration = EmulatorConfiguration()
         configuration.sharedSecret = "00112233445566778899aabbccddeeff"
@@ -153,7 +153,7 @@ struct VerifyReceiptEndpointTests {
         await world.remove()
     }
 
-    @Test("The account's secret works until the app has one of its own")
+    @Test("The account's secret works until the app has its own")
     func primarySecret() async throws {
         var configuration = EmulatorConfiguration()
         configuration.primarySecret = "primary"
@@ -169,7 +169,7 @@ struct VerifyReceiptEndpointTests {
         }
     }
 
-    @Test("A deleted account's receipt is 21010, were it empty")
+    @Test("A deleted account's receipt is 21010, even an empty one")
     func deletedAccount() async throws {
         let world = try await EmulatedWorld()
         let bought = try await world.buy("points60", ["account": "leaver"])
@@ -191,7 +191,7 @@ struct VerifyReceiptEndpointTests {
         await world.remove()
     }
 
-    @Test("Nothing but a POST is answered, on any face, and a receipt of nobody is a receipt")
+    @Test("Only POST is answered, on every host, and a receipt without an account is valid")
     func methods() async throws {
         let world = try await EmulatedWorld()
         for path in ["/verifyReceipt", "/sandbox/verifyReceipt", "/production/verifyReceipt"] {
@@ -205,7 +205,7 @@ struct VerifyReceiptEndpointTests {
         await world.remove()
     }
 
-    @Test("Internal faults carry their flag only where Apple has one")
+    @Test("Internal errors carry is-retryable only where Apple has it")
     func internalFaults() throws {
         func fault(_ status: Int64, _ retryable: Bool?) throws -> JSONValue {
             let response = VerifyReceiptEndpoint.internalFault(status, retryable: retryable)

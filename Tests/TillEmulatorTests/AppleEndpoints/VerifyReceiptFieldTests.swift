@@ -5,7 +5,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("What /verifyReceipt tells of every kind of purchase and subscription")
+@Suite("/verifyReceipt for every kind of purchase and subscription")
 struct VerifyReceiptFieldTests {
     typealias Offer = StoreTransaction.Offer
 
@@ -13,7 +13,7 @@ struct VerifyReceiptFieldTests {
         try #require(list?.array?.first { $0["transaction_id"]?.string == String(number) })
     }
 
-    @Test("Trials, introductory prices, promotional offers and codes: each has its own words")
+    @Test("Trials, introductory prices, promotional offers and offer codes each have their own members")
     func offers() async throws {
         let world = try await EmulatedWorld()
         let cases: [(Offer, trial: JSONValue, intro: JSONValue, promotional: JSONValue?, code: JSONValue?)] = [
@@ -59,7 +59,7 @@ struct VerifyReceiptFieldTests {
         await world.remove()
     }
 
-    @Test("A refund has its date and reason, a consumable's none, and an upgrade is cancelled when it was upgraded")
+    @Test("A refund has date and reason, a consumable's has none, and an upgraded period is cancelled at the upgrade")
     func cancellations() async throws {
         let world = try await EmulatedWorld()
         let refund = StoreTransaction.Revocation(
@@ -107,7 +107,7 @@ struct VerifyReceiptFieldTests {
         await world.remove()
     }
 
-    @Test("pending_renewal_info in every state of a subscription")
+    @Test("pending_renewal_info is correct in every state of a subscription")
     func pending() async throws {
         let world = try await EmulatedWorld()
         let increase = StoreSubscription.PriceIncrease(
@@ -167,7 +167,7 @@ struct VerifyReceiptFieldTests {
         await world.remove()
     }
 
-    @Test("Volume purchases, preorders and the versions of a download; numbers in production, zeros in the sandbox")
+    @Test("Volume purchases, preorders and download versions are listed; ids are numbers in production, 0 in sandbox")
     func app() async throws {
         for environment in [TillBilling.Environment.sandbox, .production] {
             var configuration = EmulatorConfiguration()
@@ -196,7 +196,7 @@ struct VerifyReceiptFieldTests {
         }
     }
 
-    @Test("in_app is in the receipt's own order, which is not that of time")
+    @Test("in_app keeps the receipt's own order, which is not chronological")
     func order() async throws {
         let world = try await EmulatedWorld()
         let oldest = try await world.plant("member.monthly", kind: .autoRenewable)
@@ -207,7 +207,7 @@ struct VerifyReceiptFieldTests {
         await world.remove()
     }
 
-    @Test("Finished consumables leave the receipt, everything else stays; tokens are told in both lists")
+    @Test("Finished consumables leave the receipt, everything else stays; tokens are in both lists")
     func finished() async throws {
         let world = try await EmulatedWorld()
         let token = UniqueID("3f2c1a00-1111-4222-8333-444455556666")

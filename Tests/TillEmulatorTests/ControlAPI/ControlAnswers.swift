@@ -3,23 +3,23 @@ import TillJSON
 
 @testable import TillEmulator
 
-/// Holds a real answer of the control API to what its route declares: no member that isn't declared, the required ones
-/// there, everything of its kind.
+/// Compares an answer of the control API with its route's declaration: no undeclared member, all required members, and
+/// every value of its declared type.
 enum ControlAnswers {
-    /// - Returns: what doesn't fit, each with its place.
+    /// - Returns: the deviations, each with its path.
     static func check(_ json: JSONValue, against answer: ControlAnswer) -> [String] {
         members(json, answer.members, at: answer.name)
     }
 
     private static func members(_ json: JSONValue, _ members: [ControlMember], at place: String) -> [String] {
         guard let object = json.object else { return ["\(place): no object: \(json.encoded().prefix(80))"] }
-        // A declaration without members says nothing of what is inside.
+        // A declaration without members makes no statement about the content.
         guard !members.isEmpty else { return [] }
         let undeclared = object.keys.filter { name in !members.contains { $0.name == name } }.sorted()
         var problems = undeclared.map { "\(place).\($0): not declared" }
         for member in members {
             let here = "\(place).\(member.name)"
-            // Null is as good as absent.
+            // A null counts as absent.
             guard let value = object[member.name], value != JSONValue.null else {
                 if member.isRequired { problems.append("\(here): missing") }
                 continue

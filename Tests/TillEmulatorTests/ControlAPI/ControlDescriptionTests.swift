@@ -20,7 +20,7 @@ struct ControlDescriptionTests {
         }
     }
 
-    @Test("Every route is described, and everything that is described is served, Apple's own addresses too")
+    @Test("Every route is described, and every described path is served, Apple's own paths included")
     func routes() async throws {
         let world = try await EmulatedWorld()
         let told = operations(try await document(world))
@@ -42,7 +42,7 @@ struct ControlDescriptionTests {
         await world.remove()
     }
 
-    @Test("The document holds together: ids once, parameters as in the path, references that lead somewhere")
+    @Test("The document is consistent: unique operation ids, the path's parameters, references that resolve")
     func structure() async throws {
         let world = try await EmulatedWorld()
         let document = try await document(world)
@@ -84,7 +84,7 @@ struct ControlDescriptionTests {
         }
     }
 
-    @Test("Everything is said in both languages, and one name stands for one answer")
+    @Test("Every text is in both languages, and one schema name means one answer")
     func words() async throws {
         let world = try await EmulatedWorld()
         var answers: [String: [String]] = [:]
@@ -104,7 +104,7 @@ struct ControlDescriptionTests {
         await world.remove()
     }
 
-    @Test("Bodies and queries are held to what is declared of them before anything is done")
+    @Test("Bodies and queries are checked against their declarations before any action")
     func checks() async throws {
         let member = { (name: String, kind: ControlMember.Kind, isRequired: Bool) in
             ControlMember(name, kind, required: isRequired, Text(en: name, zh: name))

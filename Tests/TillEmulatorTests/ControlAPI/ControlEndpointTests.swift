@@ -31,7 +31,7 @@ struct ControlEndpointTests {
         await world.remove()
     }
 
-    @Test("A null is as good as no member: {\"url\": null} turns notifications off (regression: it was refused)")
+    @Test("A null counts as absent: {\"url\": null} turns notifications off (regression: it was refused)")
     func null() async throws {
         let world = try await EmulatedWorld()
         let on = await world.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
@@ -68,7 +68,7 @@ struct ControlEndpointTests {
         await world.remove()
     }
 
-    @Test("What is no JSON object, or lacks a member, is told so")
+    @Test("A body that is no JSON object, or lacks a member, is refused with the reason")
     func noObject() async throws {
         let world = try await EmulatedWorld()
         let broken = HTTPRequest(method: .post, path: "/emulator/purchases", body: Array("{".utf8))
@@ -80,7 +80,7 @@ struct ControlEndpointTests {
         await world.remove()
     }
 
-    @Test("An unknown product names the nearest one, and a storefront without a price says so")
+    @Test("The refusal of an unknown product names the nearest one; a storefront without a price is refused")
     func products() async throws {
         let world = try await EmulatedWorld()
         let unknown = await world.ask(
@@ -96,7 +96,7 @@ struct ControlEndpointTests {
         await world.remove()
     }
 
-    @Test("The catalogue is replaced whole or not at all")
+    @Test("The catalogue is replaced completely or not at all")
     func catalogue() async throws {
         let world = try await EmulatedWorld()
         let price: JSONValue = ["CHN": ["amount": 600, "currency": "CNY"], "JPN": ["amount": 120, "currency": "JPY"]]
@@ -138,7 +138,7 @@ struct ControlEndpointTests {
         await world.remove()
     }
 
-    @Test("A store founded for sandbox does not open as production")
+    @Test("A store created for sandbox does not open as production")
     func environments() async throws {
         let world = try await EmulatedWorld()
         await world.close()

@@ -5,12 +5,12 @@ import TillJSON
 
 @testable import TillEmulator
 
-/// One call for each route of the control API, in an order that works: what the tests hold to the declarations. A route
-/// that takes nothing but a GET is its own example.
+/// One call for each route of the control API, in a working order, for the tests of the declarations. A route that
+/// needs only a GET is its own example.
 struct ControlExample: Sendable {
     let method: HTTPMethod
     let pattern: String
-    /// Values of the pattern's `{names}`: names of `ControlExamples.subjects`, or themselves.
+    /// Values of the pattern's `{names}`: names in `ControlExamples.subjects`, or literal values.
     var path: [String: String] = [:]
     var query: [(name: String, value: String)] = []
     var body: JSONValue?
@@ -105,7 +105,7 @@ enum ControlExamples {
         ControlExample(.post, "/emulator/notifications", ["type": "TEST", "badSignature": true]),
     ]
 
-    /// Last: what the others bought is sold no more.
+    /// Last, because it removes the products of the other examples.
     private static let catalogue: [ControlExample] = {
         let prices: JSONValue = ["CHN": ["amount": 600, "currency": "CNY"]]
         let gold: JSONValue = [
@@ -125,7 +125,7 @@ enum ControlExamples {
         ]
     }()
 
-    /// What the examples are about: bought before the first of them.
+    /// The subjects of the examples, bought before the first of them.
     static func subjects(_ world: EmulatedWorld) async throws -> [String: String] {
         var subjects: [String: String] = [:]
         try await world.emulator.store.setNotificationURL("http://127.0.0.1:9/")
@@ -145,7 +145,7 @@ enum ControlExamples {
 
 @Suite("The control API's answers")
 struct ControlAnswerTests {
-    @Test("Every route answers as it declares: no more members, no fewer, each of its kind")
+    @Test("Every route answers as declared: the same members, each of its type")
     func declared() async throws {
         let world = try await EmulatedWorld()
         let routes = world.emulator.described.filter { !$0.isPage }
@@ -181,7 +181,7 @@ struct ControlAnswerTests {
         await world.remove()
     }
 
-    @Test("An answer that isn't as declared is found")
+    @Test("An answer that deviates from its declaration is found")
     func found() {
         let answer = ControlAnswer(
             "Sample",

@@ -5,9 +5,9 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("The dials at the control API")
+@Suite("Fault rates at the control API")
 struct FaultControlTests {
-    @Test("PUT replaces everything and tells it back, GET shows it, DELETE and an empty object end it")
+    @Test("PUT replaces all settings and returns them, GET shows them, DELETE and an empty object turn faults off")
     func replaces() async throws {
         try await DisturbedWorld.open { world in
             let off = await world.ask(.get, "/emulator/faults").json
@@ -37,7 +37,7 @@ struct FaultControlTests {
         }
     }
 
-    @Test("An endpoint's own dials go over the common ones, one by one")
+    @Test("An endpoint's own fault rates override the common ones, one by one")
     func overlay() {
         var settings = FaultSettings(seed: 0, defaults: Dials([.html: 0.5, .delay: 0.1]))
         settings.defaults.clockSkew = 9
@@ -85,7 +85,7 @@ struct FaultControlTests {
         }
     }
 
-    @Test("Dials and seed outlive a restart, which strikes otherwise than the start before")
+    @Test("Fault rates and seed outlive a restart, and each start draws other faults")
     func durable() async throws {
         let world = try await EmulatedWorld()
         _ = await world.ask(

@@ -4,7 +4,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("The control API and other people's pages")
+@Suite("The control API and requests of foreign web pages")
 struct ForeignOriginTests {
     private typealias Headers = [(name: String, value: String)]
 
@@ -17,7 +17,7 @@ struct ForeignOriginTests {
         await world.ask(.get, "/emulator/accounts").json["data"]?.array?.count ?? -1
     }
 
-    @Test("What a browser sends for a page of somebody else is refused in both languages, and nothing is done")
+    @Test("A browser's request for a foreign page is refused in both languages, and has no effect")
     func foreign() async throws {
         let world = try await EmulatedWorld()
         let evil = "http://evil.example"
@@ -28,7 +28,7 @@ struct ForeignOriginTests {
             [("Host", "127.0.0.1:9000"), ("Sec-Fetch-Site", "same-site"), ("Origin", Self.own)],
             [("Host", "127.0.0.1:9000"), ("Origin", "http://127.0.0.1:9001")],
             [("Host", "localhost:9000"), ("Origin", Self.own)], [("Origin", Self.own)],
-            // Under a name that was made to point here.
+            // Under a foreign name that resolves to this machine.
             [("Host", "evil.example:9000"), ("Origin", "http://evil.example:9000")],
             [("Host", "evil.example:9000"), ("Sec-Fetch-Site", "same-origin")],
             [("Host", "evil.example:9000"), ("User-Agent", "Mozilla/5.0 (X11; Linux x86_64)")],
@@ -48,7 +48,7 @@ struct ForeignOriginTests {
         await world.remove()
     }
 
-    @Test("A page under a name that was made to point here reads nothing, whatever browser it says it is")
+    @Test("A page under a foreign name that resolves to this machine reads nothing, whatever its User-Agent")
     func rebound() async throws {
         let world = try await EmulatedWorld()
         let routes = world.emulator.described.filter { !$0.isPage && $0.pattern != OpenAPI.path }
@@ -87,7 +87,7 @@ struct ForeignOriginTests {
         await world.remove()
     }
 
-    @Test("Every route of the control API is guarded, pages aside")
+    @Test("Every route of the control API except the pages is protected")
     func everywhere() async throws {
         let world = try await EmulatedWorld()
         let routes = world.emulator.described.filter { !$0.isPage && $0.pattern != OpenAPI.path }

@@ -9,7 +9,7 @@ import TillJSON
 struct GraceControlTests {
     private let path = "/emulator/subscriptions/grace"
 
-    /// The state of a subscription whose renewal fails a month later.
+    /// The state of a subscription whose renewal fails after a month.
     private func failed(_ world: EmulatedWorld, _ account: String) async throws -> JSONValue {
         let bought = try await world.buy("member.monthly", ["account": .string(account)])
         let id = try #require(bought["originalTransactionId"]?.string)
@@ -18,7 +18,7 @@ struct GraceControlTests {
         return await world.ask(.get, "/emulator/subscriptions/\(id)").json
     }
 
-    @Test("What is set holds for billing errors from then on, over the configuration, and after a restart")
+    @Test("The setting applies to later billing errors, overrides the configuration, and outlives a restart")
     func setting() async throws {
         var configuration = EmulatorConfiguration()
         configuration.billingGracePeriod = BillingGracePeriod(.three)
@@ -38,7 +38,7 @@ struct GraceControlTests {
     }
 
     @Test(
-        "What Apple doesn't offer is refused by name",
+        "A value that Apple does not offer is refused by name",
         arguments: [
             (["days": 7], "days"), (["days": 0], "days"), (["days": "16"], "days"),
             (["scope": "ALL_RENEWALS"], "scope"),

@@ -7,7 +7,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Notifications as a person sees them, and sends them")
+@Suite("Listing and sending notifications by hand")
 struct NotificationControlTests {
     private let start = EmulatedWorld.start
 
@@ -15,7 +15,7 @@ struct NotificationControlTests {
         await world.ask(.get, "/emulator/notifications", query: query).json["data"]?.array ?? []
     }
 
-    @Test("The list is paged, newest first, and told by what is pending and what has failed")
+    @Test("The list is paged, newest first, and can be filtered by pending and failed")
     func list() async throws {
         var configuration = EmulatorConfiguration()
         configuration.notificationRetries = [3_600_000]
@@ -59,7 +59,7 @@ struct NotificationControlTests {
         await world.remove()
     }
 
-    @Test("Wrong questions about notifications are refused by name")
+    @Test("Invalid queries about notifications are refused by name")
     func wrong() async throws {
         let world = try await TimedWorld()
         let unknown = "/emulator/notifications/3f2c1a00-1111-4222-8333-444455556666"
@@ -86,7 +86,7 @@ struct NotificationControlTests {
         await world.remove()
     }
 
-    @Test("A notification can be sent once more: the same id and the same content, and the attempt is written down")
+    @Test("A notification can be sent again with the same id and content, and the attempt is recorded")
     func resend() async throws {
         let world = try await TimedWorld { world, _ in world.attempts.count == 2 ? 500 : 200 }
         await world.tellServer()
@@ -96,7 +96,7 @@ struct NotificationControlTests {
         world.passes(60_000)
         #expect(await world.ask(.post, "/emulator/notifications/\(id)/resend").json["id"]?.string == id)
         try await world.emulator.sendDueNotifications()
-        // It failed this time, and Apple's schedule goes on with the second delay.
+        // It failed this time, and Apple's schedule continues with the second delay.
         #expect(await list(world, [("state", "pending")]).count == 1)
         #expect(await world.advance("13h").status == 200)
         let times = [0, 60, 60 + 12 * 3_600] as [Int64]
@@ -119,7 +119,7 @@ struct NotificationControlTests {
         await world.remove()
     }
 
-    @Test("How an attempt ended has Apple's name")
+    @Test("Each kind of failed attempt has Apple's name")
     func results() async throws {
         let kinds: [(HTTPFault.Kind, String)] = [
             (.timedOut, "TIMED_OUT"), (.tls, "TLS_ISSUE"), (.cannotConnect, "SOCKET_ISSUE"),
@@ -154,7 +154,7 @@ struct NotificationControlTests {
         await world.remove()
     }
 
-    @Test("One that can't be signed is given up, and those behind it are sent")
+    @Test("A notification that can't be signed is given up, and the ones after it are sent")
     func unsignable() async throws {
         let world = try await TimedWorld()
         await world.tellServer()

@@ -8,7 +8,7 @@ import TillHTTP
 
 @Suite("The whole store in a few numbers")
 struct StateTests {
-    @Test("What is counted as it changes is what is there, whatever became of it")
+    @Test("The counts kept by triggers equal the actual numbers after every kind of change")
     func tallies() async throws {
         let world = try await TimedWorld()
         await world.tellServer()
@@ -53,7 +53,7 @@ struct StateTests {
             ) { [$0.integer("count"), $0.integer("count_2"), $0.integer("count_2_2")] }
         }
         #expect(counted == [[5, 3, 1]])
-        // One that is deleted is counted no more.
+        // A deleted transaction is no longer counted.
         _ = try await world.database.write { session in
             try session.execute("DELETE FROM transactions WHERE state = 'declined'", [])
         }

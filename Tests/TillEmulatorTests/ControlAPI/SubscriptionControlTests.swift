@@ -5,7 +5,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Subscriptions by the control API (CONTRACT §3)")
+@Suite("Subscriptions at the control API")
 struct SubscriptionControlTests {
     private func post(
         _ world: SubscribedWorld, _ path: String, _ body: JSONValue? = nil
@@ -26,7 +26,7 @@ struct SubscriptionControlTests {
         return (response.status, (try? JSONValue(decoding: response.body)) ?? .null)
     }
 
-    @Test("Every act has a route, and its answer is the subscription as it is then")
+    @Test("Every action has a route, which answers with the updated subscription")
     func acts() async throws {
         let world = try await SubscribedWorld()
         let id = try await world.bought("basic.monthly").id.text
@@ -57,7 +57,7 @@ struct SubscriptionControlTests {
         await world.remove()
     }
 
-    @Test("Lists are pages, of one account or app or of all")
+    @Test("Lists are paged, for one account or app or for all")
     func pages() async throws {
         let world = try await SubscribedWorld()
         for index in 0..<5 { try await world.bought("basic.monthly", account: "a\(index % 3)\(index)") }
@@ -72,7 +72,7 @@ struct SubscriptionControlTests {
         await world.remove()
     }
 
-    @Test("What can't be is refused with its own code")
+    @Test("An impossible action is refused with its own code")
     func refusals() async throws {
         let world = try await SubscribedWorld()
         let id = try await world.bought("basic.monthly").id.text

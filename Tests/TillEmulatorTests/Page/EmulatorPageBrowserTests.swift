@@ -10,7 +10,7 @@ import TillHTTP
     "The emulated store's page in a real browser", .serialized, .timeLimit(.minutes(4)),
     .enabled(if: Chromium.path != nil, "chromium is not installed: apt-get install chromium"))
 struct EmulatorPageBrowserTests {
-    /// A store on a port of its own, and a browser in front of it.
+    /// A store on its own port, opened in a browser.
     private static func visit(
         _ world: EmulatedWorld, _ look: (BrowserPage, String) async throws -> Void
     ) async throws {
@@ -31,7 +31,7 @@ struct EmulatorPageBrowserTests {
         await stop()
     }
 
-    @Test("Somebody buys, sees the purchase appear, refunds it, and lets time pass, by clicking alone")
+    @Test("By clicks alone a purchase is made, appears, is refunded, and time passes")
     func clicking() async throws {
         try await Self.visit(try await EmulatedWorld()) { page, address in
             try await page.open(address)
@@ -67,7 +67,7 @@ struct EmulatorPageBrowserTests {
     }
 
     @Test(
-        "A subscription's whole life by clicking: renewed, failing, in grace, recovered, on another plan, cancelled",
+        "By clicks alone a subscription is renewed, fails, is in grace, recovers, changes plan and is cancelled",
         .slow)
     func life() async throws {
         let world = try await EmulatedWorld()
@@ -117,7 +117,7 @@ struct EmulatorPageBrowserTests {
         }
     }
 
-    @Test("A year of renewals of several subscriptions can be read, on a phone and on a desktop", .slow)
+    @Test("A year of renewals of several subscriptions is readable, on a phone and on a desktop", .slow)
     func year() async throws {
         let world = try await EmulatedWorld()
         try await world.subscribeForAYear()
@@ -135,7 +135,7 @@ struct EmulatorPageBrowserTests {
                 }
             }
             #expect(try await page.value("document.querySelectorAll('.drawing').length") == 3)
-            // Twelve months stand apart from one another.
+            // Twelve months are visibly separate.
             let gaps =
                 try await page.value(
                     """
@@ -151,7 +151,7 @@ struct EmulatorPageBrowserTests {
         }
     }
 
-    @Test("What others do appears by itself, and without scripts everything still works")
+    @Test("Changes from elsewhere appear without a reload, and without scripts everything still works")
     func live() async throws {
         let world = try await EmulatedWorld()
         try await Self.visit(world) { page, address in

@@ -16,7 +16,7 @@ struct EmulatorPageTests {
         ("/emulator/page/notifications", []),
     ]
 
-    @Test("What outsiders wrote stays text on every page, in both languages")
+    @Test("Text from outside stays text on every page, in both languages")
     func hostile() async throws {
         let store = try await FullStore.open()
         for (path, query) in Self.pages {
@@ -35,12 +35,12 @@ struct EmulatorPageTests {
         await store.world.remove()
     }
 
-    /// Words that stay as Apple, the standards and the house write them.
+    /// Words that keep the spelling of Apple, of standards or of the project.
     private static let proper: Set<String> = [
         "Till", "App", "Store", "Apple", "UTC", "English", "appAccountToken", "group",
     ]
 
-    @Test("The Chinese pages hold no English but proper names and what somebody else wrote")
+    @Test("The Chinese pages contain no English except proper names and text from outside")
     func chinese() async throws {
         let store = try await FullStore.open()
         let entity = try Regex("&[a-z]+;|&#39;")
@@ -48,7 +48,7 @@ struct EmulatorPageTests {
             let page = await store.world.see(path, query, "zh")
             #expect(page.text.contains("<html lang=\"zh-Hans\">"))
             var own = page.text
-            // Codes, names of outsiders, products in the form and addresses are data.
+            // Codes, external names, products in the form and addresses are data.
             for part in ["code", "bdi", "option value=\"[^\"]*\"( selected)?", "time"] {
                 let name = part.hasPrefix("option") ? "option" : part
                 own = own.replacing(
@@ -72,7 +72,7 @@ struct EmulatorPageTests {
         await store.world.remove()
     }
 
-    @Test("An account's page shows its transactions newest first, each state in words, and its subscriptions drawn")
+    @Test("An account's page shows its transactions newest first, each state in words, and draws its subscriptions")
     func account() async throws {
         let store = try await FullStore.open()
         let page = await store.world.see("/emulator/page/account", [("name", "lin")])
@@ -104,7 +104,7 @@ struct EmulatorPageTests {
         await store.world.remove()
     }
 
-    @Test("Lists go on by pages, none twice and none left out: accounts, transactions, products, notifications")
+    @Test("Lists continue over pages without repetitions or gaps: accounts, transactions, products, notifications")
     func paging() async throws {
         let store = try await FullStore.open()
         func walk(
@@ -136,7 +136,7 @@ struct EmulatorPageTests {
         await store.world.remove()
     }
 
-    @Test("Notifications show what was tried and what waits")
+    @Test("The notifications page shows the attempts made and the waiting notifications")
     func notifications() async throws {
         var configuration = EmulatorConfiguration()
         configuration.notificationRetries = [3_600_000]
@@ -158,7 +158,7 @@ struct EmulatorPageTests {
         await world.remove()
     }
 
-    @Test("The language is the browser's, or the one that was chosen, which stays")
+    @Test("The language is the browser's, or the chosen one, which is kept")
     func language() async throws {
         let world = try await EmulatedWorld()
         #expect(await world.see("/emulator", [], "zh-CN,zh;q=0.9").text.contains("模拟 App Store"))
@@ -173,7 +173,7 @@ struct EmulatorPageTests {
         await world.remove()
     }
 
-    @Test("Pages are given under this machine's names only, and say to the browser what it may do with them")
+    @Test("Pages are served under this machine's names only, with headers that restrict the browser")
     func protection() async throws {
         let world = try await EmulatedWorld()
         for host in ["evil.example", "evil.example:9000", "127.0.0.1.evil.example", "", "localhost.evil.example"] {
@@ -196,7 +196,7 @@ struct EmulatorPageTests {
     }
 }
 
-/// A page as a browser gets it.
+/// A page as a browser receives it.
 struct SeenPage {
     let status: Int
     let headers: HTTPHeaders
@@ -208,7 +208,7 @@ struct SeenPage {
         text = String(decoding: response.body, as: UTF8.self)
     }
 
-    /// Where the list goes on: of a page with two lists, the one whose link names this item.
+    /// The link to the next page; with two lists on a page, the link that names this item.
     func next(_ item: String? = nil) -> [(name: String, value: String)]? {
         for link in text.components(separatedBy: "rel=\"next\" href=\"").dropFirst() {
             let target = link.prefix { $0 != "\"" }.replacing("&amp;", with: "&")
@@ -242,7 +242,7 @@ extension EmulatedWorld {
             await emulator.respond(to: HTTPRequest(method: .get, path: path, query: query, headers: headers)))
     }
 
-    /// Sends a form as the page would.
+    /// Sends a form as the page does.
     func submit(
         _ action: String, _ form: [String: String], _ language: String = "en", host: String = "127.0.0.1:9000",
         origin: String? = "http://127.0.0.1:9000", site: String? = "same-origin"

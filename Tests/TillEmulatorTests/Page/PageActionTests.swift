@@ -17,7 +17,7 @@ struct PageActionTests {
         await world.ask(.get, "/emulator/transactions", query: [("account", account)]).json["data"]?.array ?? []
     }
 
-    @Test("A form does what the control API does, leads back to its page, and what came of it is said there once")
+    @Test("A form makes its call of the control API, returns to its page, and shows the result there once")
     func buying() async throws {
         let world = try await EmulatedWorld()
         let done = await world.submit("buy", Self.purchase)
@@ -40,7 +40,7 @@ struct PageActionTests {
         await world.remove()
     }
 
-    @Test("Waiting purchases are approved and declined, queues emptied, addresses set")
+    @Test("Forms approve and decline waiting purchases, empty queues and set addresses")
     func others() async throws {
         let world = try await EmulatedWorld()
         func buy(_ outcome: String) async throws -> String {
@@ -66,7 +66,7 @@ struct PageActionTests {
         await world.remove()
     }
 
-    @Test("Clock, grace, account and refunds are moved by forms; a month is the one that begins now")
+    @Test("Forms change clock, grace period, account and refunds; a month is the one that starts now")
     func moving() async throws {
         let world = try await EmulatedWorld()
         for (span, date) in [
@@ -96,13 +96,13 @@ struct PageActionTests {
         }
         let account = await world.ask(.get, "/emulator/accounts/lin").json
         #expect(account["asksToBuy"] == true && account["mayPay"] == false && account["paymentMethodWorks"] == false)
-        // An id with a slash has no address, and is nobody else's.
+        // An id with a slash has no path, and does not reach another account.
         _ = await world.submit("account", ["id": "li/n", "asksToBuy": "true"])
         #expect(await world.ask(.get, "/emulator/accounts").json["data"]?.array?.count == 1)
         await world.remove()
     }
 
-    @Test("Pages say that things go wrong on purpose, as long as they do")
+    @Test("Pages show that faults are injected, as long as they are")
     func faults() async throws {
         let world = try await EmulatedWorld()
         let sentence = "Some things go wrong on purpose"
@@ -115,7 +115,7 @@ struct PageActionTests {
         await world.remove()
     }
 
-    @Test("What the store refuses is said in the page's language, and nothing is done")
+    @Test("A refusal is shown in the page's language, and nothing is changed")
     func refusals() async throws {
         let world = try await EmulatedWorld()
         for (change, english, chinese) in [
@@ -141,7 +141,7 @@ struct PageActionTests {
         await world.remove()
     }
 
-    @Test("A form that another page sends is refused, whatever it says; so is one under another name")
+    @Test("A form of a foreign page is refused, whatever it claims; so is one under a foreign host name")
     func foreign() async throws {
         let world = try await EmulatedWorld()
         let own = "http://127.0.0.1:9000"
@@ -165,7 +165,7 @@ struct PageActionTests {
     }
 
     @Test(
-        "A form leads back to pages of the store only",
+        "A form returns to pages of the store only",
         arguments: [
             "https://evil.example/", "//evil.example", "/dashboard", "/emulatorx", "/emulator/../x",
             "javascript:alert(1)",
@@ -179,7 +179,7 @@ struct PageActionTests {
         await world.remove()
     }
 
-    @Test("A message that isn't one of ours, or is too long, is not shown")
+    @Test("A forged or oversized message is not shown")
     func messages() async throws {
         let world = try await EmulatedWorld()
         for cookie in ["", "good", "good.", "evil.aGk", "good.%%%", "bad." + String(repeating: "A", count: 4_000)] {
@@ -193,7 +193,7 @@ struct PageActionTests {
         await world.remove()
     }
 
-    @Test("Every button's form leads to a route of the control API, and none is shown that has no route")
+    @Test("Every button's form leads to a route of the control API, and buttons without a route are hidden")
     func served() async throws {
         let world = try await EmulatedWorld()
         let visit = PageVisit(

@@ -32,7 +32,7 @@ struct ProductFormTests {
         return plain.with(more)
     }
 
-    @Test("what GET gives, PUT takes, and GET gives it again")
+    @Test("PUT accepts what GET returns, and GET then returns it again")
     func roundTrip() async throws {
         let world = try await EmulatedWorld()
         let given = try #require(await world.ask(.get, "/emulator/products").json["data"]?.array)
@@ -68,7 +68,7 @@ struct ProductFormTests {
         await world.remove()
     }
 
-    @Test("a tier is a price in every storefront whose currency the table has, and prices win over it")
+    @Test("a tier is a price in every storefront whose currency is in the table, and explicit prices override it")
     func tiers() async throws {
         let world = try await EmulatedWorld()
         let answer = await put(
@@ -90,7 +90,7 @@ struct ProductFormTests {
         await world.remove()
     }
 
-    @Test("what App Store Connect does not save is refused by the member's path")
+    @Test("a product that App Store Connect would not save is refused by the member's path")
     func refused() async throws {
         let world = try await EmulatedWorld()
         let long = JSONValue.string(String(repeating: "x", count: 65))
@@ -137,7 +137,7 @@ struct ProductFormTests {
         await world.remove()
     }
 
-    @Test("an id is never given again after it was removed, unless forced; a kind never changes")
+    @Test("a removed id is never given again unless forced; a kind never changes")
     func usedIDs() async throws {
         let world = try await EmulatedWorld()
         let (a, b): (JSONValue, JSONValue) = (["id": "a", "prices": Self.yuan], ["id": "b", "prices": Self.yuan])
@@ -159,7 +159,7 @@ struct ProductFormTests {
         await world.remove()
     }
 
-    @Test("a purchase reads one price, and the same as the whole product has")
+    @Test("a purchase reads one price, the same as in the whole product")
     func priced() async throws {
         let world = try await EmulatedWorld()
         _ = await put(world, [["id": "one", "tier": 1]])

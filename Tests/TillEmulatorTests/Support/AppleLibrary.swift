@@ -1,19 +1,19 @@
 import Foundation
 import Testing
 
-/// The Python in which Tests/requirements.txt is installed (`make deps`), and what is asked of Apple's library there.
+/// The Python environment with Tests/requirements.txt (`make deps`), and the scripts that run Apple's library in it.
 enum AppleLibrary {
     private static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     private static let python = package.appendingPathComponent(".build/python/bin/python").path
 
-    /// Wholly, and as the list stands now: a copy of the list is put there last.
+    /// True only for a complete installation of the current list: a copy of the list is written last.
     static let isInstalled = FileManager.default.contentsEqual(
         atPath: package.appendingPathComponent("Tests/requirements.txt").path,
         andPath: package.appendingPathComponent(".build/python/requirements.txt").path)
     static let isMissing: Comment = "Tests/requirements.txt is not installed in .build/python: make deps"
 
-    /// Runs a script among the files of a directory; gives what it prints, which is one JSON text.
+    /// Runs a script in a directory; returns its output, which is one JSON text.
     static func run<Answer: Decodable>(
         _ name: String, _ arguments: [String] = [], in directory: URL, as type: Answer.Type
     ) throws -> Answer {
@@ -32,7 +32,7 @@ enum AppleLibrary {
 
     private static let scripts = ["verify": verify, "receipts": receipts, "client": client, "bearer": bearer]
 
-    /// Judges every proof of proofs.json, and compares what it decodes with what was signed, member by member.
+    /// Verifies every proof of proofs.json, and compares the decoded members with the signed ones.
     private static let verify = """
         import base64, json, sys
         from enum import Enum

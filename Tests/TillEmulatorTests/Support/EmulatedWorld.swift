@@ -9,8 +9,8 @@ import TillThreads
 
 @testable import TillEmulator
 
-/// An emulator in process, on a store in a temporary directory, with a clock that a test moves and a server that
-/// takes notifications as the test says.
+/// An emulator in process, on a store in a temporary directory, with a clock that a test advances and a server whose
+/// answers a test sets.
 final class EmulatedWorld: Sendable {
     struct Received: Sendable {
         var url: String
@@ -24,7 +24,7 @@ final class EmulatedWorld: Sendable {
     private let received: Locked<[Received]>
     private let answer: Locked<@Sendable (Int) throws(HTTPFault) -> Int>
 
-    /// RSA keys take long to make, so all worlds of one run share them.
+    /// RSA keys are slow to generate, so all worlds of a run share them.
     static let keys: [String: String] = Dictionary(
         uniqueKeysWithValues: ["receiptIntermediate", "receiptSigner"].compactMap { name in
             (try? PrivateKey.generate(.rsa2048).pem()).map { (name, $0) }
@@ -69,12 +69,12 @@ final class EmulatedWorld: Sendable {
     var notifications: [Received] { received.withLock { $0 } }
     func advance(seconds: Int64) { time.withLock { $0 = $0.adding(seconds: seconds) } }
 
-    /// What the developer's server answers to its n-th notification, counted from 1.
+    /// Sets the answer of the developer's server to its n-th notification, counted from 1.
     func answerNotifications(_ status: @escaping @Sendable (Int) throws(HTTPFault) -> Int) {
         answer.withLock { $0 = status }
     }
 
-    /// Lets go of the database, so that another emulator can open the same directory.
+    /// Closes the database, so that another emulator can open the same directory.
     func close() async { await database.close() }
 
     func remove() async {
@@ -82,7 +82,7 @@ final class EmulatedWorld: Sendable {
         try? FileManager.default.removeItem(at: directory)
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
     func ask(
         _ method: HTTPMethod, _ path: String, query: [(name: String, value: String)] = [], _ body: JSONValue? = nil,
@@ -95,7 +95,7 @@ final class EmulatedWorld: Sendable {
         return (response.status, (try? JSONValue(decoding: response.body)) ?? .null, response)
     }
 
-    /// Buys in the sample app and expects it to work.
+    /// Buys in the sample app, and expects success.
     func buy(_ product: String = "points60", _ more: [String: JSONValue] = [:]) async throws -> JSONValue {
         var body: [String: JSONValue] = [
             "bundleId": "com.example.learnpoints", "productId": .string("com.example.learnpoints.\(product)"),

@@ -6,7 +6,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-/// A store with one of everything in it, and with names that mean something to a browser.
+/// A store with an item of every kind, and with names that a browser could interpret.
 struct FullStore {
     static let hostile = #"<script>hacked=1</script>"><img src=x onerror=hacked=1>"# + "\u{202E}evil"
     static let bundleID = "com.example.learnpoints"
@@ -61,7 +61,7 @@ struct FullStore {
         }
     }
 
-    /// Puts everything in somebody's way; last, because they buy before.
+    /// Restricts the accounts; last, because they buy before.
     private func hinder() async throws {
         try await world.emulator.store.change { turn in
             var hostile = StoreAccount(name: Self.hostile, storefront: "<i>")
@@ -92,11 +92,11 @@ struct FullStore {
             let asked = try await world.buy("points60", buyer.merging(["outcome": "deferred"]) { $1 })
             _ = await world.ask(.post, "/emulator/transactions/\(asked["transactionId"]?.string ?? "")/decline")
         }
-        // More than a page of them.
+        // More than one page of them.
         for _ in 0..<25 { _ = try await world.buy("points60", ["account": "wei", "receipt": false]) }
     }
 
-    /// One subscription in each state for each of two accounts, with a past.
+    /// One subscription in each state for each of two accounts, with a history.
     private func subscribe() async throws {
         let states: [StoreSubscription.State] = [.active, .gracePeriod, .billingRetry, .expired, .revoked]
         for account in ["lin", Self.hostile] {
@@ -109,8 +109,8 @@ struct FullStore {
     }
 }
 
-/// A subscription's past: a trial, a paid period that ended by an upgrade, three more of the higher product, one of
-/// them refunded; and what was told about it.
+/// A subscription's history: a trial, a paid period ended by an upgrade, three more of the higher product, one of them
+/// refunded; and the notifications about it.
 private struct Life {
     let account: String
     let group: String

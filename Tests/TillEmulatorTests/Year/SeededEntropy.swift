@@ -1,6 +1,6 @@
 import TillThreads
 
-/// Random bytes that come again with the same seed, and that go on where they were after a restart.
+/// Random bytes that repeat with the same seed, and that continue after a restart.
 final class SeededEntropy: Sendable {
     private let numbers: Locked<SeededNumbers>
 
@@ -12,10 +12,10 @@ final class SeededEntropy: Sendable {
         }
     }
 
-    /// One of so many.
+    /// A number in 0..<sides.
     func roll(_ sides: Int) -> Int { numbers.withLock { Int($0.next() % UInt64(sides)) } }
 
-    /// Runs `body`, and afterwards it is as if nothing had been taken meanwhile.
+    /// Runs `body` and restores the position of the random numbers afterwards.
     func aside<Value>(_ body: () async throws -> Value) async rethrows -> Value {
         let kept = numbers.withLock { $0 }
         let value = try await body()

@@ -10,6 +10,6 @@ struct SeededNumbers: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// One of so many.
+    /// A number in 0..<limit.
     mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
 }

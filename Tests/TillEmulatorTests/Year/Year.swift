@@ -7,9 +7,9 @@ import TillThreads
 
 @testable import TillEmulator
 
-/// The year itself: its customers and its days.
+/// The year: its customers and its days.
 final class Year: Sendable {
-    /// What was refused, or done by a dice and refused.
+    /// Refused acts, and random acts.
     struct Tally: Sendable, Equatable {
         var acts = 0
         var walks = 0
@@ -20,13 +20,13 @@ final class Year: Sendable {
     let customers: [YearCustomer]
     private let dice: SeededEntropy
     private let tally = Locked(Tally())
-    /// What the developer's server fetched from the history because all six attempts had been in vain.
+    /// The notifications fetched from the history after six failed attempts.
     private let history = Locked<[String]>([])
     private let app: YearApp
 
     /// - Parameters:
-    ///   - stories: told again and again, each time three days later, until there are enough customers.
-    ///   - isWild: whether everybody is a walker, on top of the stories.
+    ///   - stories: repeated, each time three days later, until there are enough customers.
+    ///   - isWild: whether all customers act at random in addition to their stories.
     init(
         _ world: YearWorld, subscribers: Int, stories: [YearStories.Story] = YearStories.all, seed: UInt64,
         isWild: Bool = false, app: YearApp = YearApp()
@@ -62,7 +62,7 @@ final class Year: Sendable {
         }
     }
 
-    /// The store that runs now; after a restart another one.
+    /// The running store; another one after a restart.
     var world: YearWorld { running.withLock { $0 } }
 
     private static func name(_ index: Int) -> String { "c" + String(10_001 + index).dropFirst() }
@@ -71,7 +71,7 @@ final class Year: Sendable {
 
     // MARK: Days
 
-    /// What happens on the day, and then the night.
+    /// Performs the acts of each day, and then the night.
     func live(_ days: Range<Int64>) async throws {
         for day in days {
             let acts = YearActs(world: world, app: app)
@@ -80,7 +80,7 @@ final class Year: Sendable {
                     tally.withLock { $0.acts += 1 }
                     guard let refused = try await acts.perform(act, by: customer) else { continue }
                     let words = ([act.verb] + act.words).joined(separator: " ")
-                    // A walker may have walked away from its story.
+                    // A random act may have made the story's act impossible.
                     if !customer.isWalker {
                         tally.withLock { $0.refusals.append("\(customer.story), day \(day), \(words): \(refused)") }
                     }
@@ -100,7 +100,7 @@ final class Year: Sendable {
         running.withLock { $0 = world }
     }
 
-    /// The pinch of chance: each walker does something every few days, and may be refused.
+    /// Random acts: each random customer acts every few days, and may be refused.
     private func walk(_ day: Int64, _ acts: YearActs) async throws {
         let words = [
             "cancel club", "resume club", "cancel home", "resume home", "fail club", "recover club", "fail home",
@@ -124,7 +124,7 @@ final class Year: Sendable {
         }
     }
 
-    /// What the developer does for all of them.
+    /// The developer's acts for all customers.
     private func develop(_ day: Int64) async throws {
         world.passes(7_003)
         let store = world.store
@@ -161,14 +161,14 @@ final class Year: Sendable {
 
     // MARK: The developer's server
 
-    /// Every notification once, in the order in which the server has them.
+    /// Every notification once, in the order of arrival.
     var notifications: [String] {
         world.attempts.filter(\.isTaken).map(\.signedPayload) + fetched
     }
 
     var fetched: [String] { history.withLock { $0 } }
 
-    /// After a long outage: what was tried six times in vain, from the history.
+    /// Fetches the notifications with six failed attempts from the history, after a long outage.
     private func fetchFailures() async throws {
         let now = world.store.now
         var token: String?

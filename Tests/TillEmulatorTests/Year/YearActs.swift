@@ -11,15 +11,15 @@ import TillThreads
 final class YearCustomer: Sendable {
     let name: String
     let story: String
-    /// Who organizes the family it may join.
+    /// The organizer of the family that the customer may join.
     let host: String
     let storefront: String
-    /// By day.
+    /// The acts by day.
     let acts: [YearStories.Act]
-    /// What a parent or the customer still has to settle.
+    /// The waiting purchase, if there is one.
     let waiting = Locked<Int64?>(nil)
 
-    /// Whether a dice has a hand in its fate.
+    /// Whether the customer acts at random too.
     let isWalker: Bool
 
     init(_ name: String, story: String, isWalker: Bool, host: String, storefront: String, acts: [YearStories.Act]) {
@@ -32,9 +32,9 @@ final class YearCustomer: Sendable {
     }
 }
 
-/// What the app and its server do when a customer acts.
+/// The app's and its server's part in a customer's acts.
 struct YearApp: Sendable {
-    /// The token that goes with what somebody buys by a verb; nil for none.
+    /// The token of a purchase made by a verb; nil for none.
     var token: @Sendable (YearWorld, YearCustomer, _ verb: String, PurchaseRequest) async throws -> UniqueID? = {
         world, customer, verb, _ in
         verb == "buy" && customer.name.hasSuffix("1") ? UniqueID(random: world.entropy.bytes(16)) : nil
@@ -45,18 +45,18 @@ struct YearApp: Sendable {
         UniqueID(random: world.entropy.bytes(16))
     }
 
-    /// Called before an account is closed: nobody sees it afterwards.
+    /// Called before an account is deleted, which hides its data.
     var willClose: @Sendable (YearWorld, YearCustomer) async throws -> Void = { _, _ in }
 }
 
-/// What customers, banks and the developer do in the year's stories.
+/// The acts of customers, banks and the developer in the year's stories.
 struct YearActs {
     let world: YearWorld
     let app: YearApp
 
     private var store: Store { world.store }
 
-    /// - Returns: why it was refused; nil if it was done.
+    /// - Returns: why it was refused; nil if it succeeded.
     func perform(_ act: YearStories.Act, by customer: YearCustomer) async throws -> String? {
         world.passes(7_003)
         let words = act.words
@@ -101,7 +101,7 @@ struct YearActs {
         }
     }
 
-    // MARK: Buying
+    // MARK: Purchases
 
     private func buy(_ act: YearStories.Act, by customer: YearCustomer) async throws -> String? {
         let product = ProductID(act.words[0])
@@ -166,7 +166,7 @@ struct YearActs {
         return refusal(try await store.changeAccount(customer.name, change))
     }
 
-    // MARK: What is paid once
+    // MARK: One-time purchases
 
     private func lastBought(_ product: String, by customer: YearCustomer) async throws -> StoreTransaction? {
         try await world.transactions(of: customer.name).last {
@@ -190,7 +190,7 @@ struct YearActs {
             : refusal(try await store.reverseRefund(bought.number))
     }
 
-    /// The customer asks for a refund, and the developer's server answers within its twelve hours, or not.
+    /// The customer requests a refund, and the developer's server answers within twelve hours, or not at all.
     private func ask(_ transaction: StoreTransaction, answer: String) async throws -> String? {
         let result = try await store.askForRefund(transaction.number, reason: .unsatisfiedWithPurchase)
         if let code = refusal(result) { return code }

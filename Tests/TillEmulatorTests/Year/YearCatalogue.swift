@@ -3,13 +3,12 @@ import TillBilling
 
 @testable import TillEmulator
 
-/// What the year's customers can buy: three groups of subscriptions, with every kind of offer, and all kinds of what is
-/// paid once.
+/// The year's products: three groups of subscriptions with every kind of offer, and all kinds of one-time purchases.
 enum YearCatalogue {
     static let bundleID = "com.example.learnpoints"
     static let storefronts = ["USA", "CHN", "DEU", "JPN"]
 
-    /// A price in each storefront, round numbers of the first one's.
+    /// A price in each storefront, derived from the first one's.
     static func prices(_ cents: Int64) -> [String: Money] {
         [
             "USA": Money(amount: cents, currency: Currency("USD")),
@@ -101,7 +100,7 @@ enum YearCatalogue {
         once("pass", .nonRenewing, 2_999),
     ]
 
-    /// The plans of a cloud service, each for once and renewing (C4).
+    /// The plans of a cloud service, each bought once or renewing.
     private static let plans: [StoreProduct] = [
         ("basic_monthly", 299, SubscriptionPeriod.month, 2), ("basic_annual", 2_999, .year, 2),
         ("premium_monthly", 699, .month, 1), ("premium_annual", 6_999, .year, 1),

@@ -1,9 +1,9 @@
 import TillBilling
 
-/// What becomes of the year's customers. A story has one customer or a family; each line after the first of a story is
+/// The acts of the year's customers. A story has one customer or a family; each line after the first of a story is
 /// another member of the same family, and `join` joins the first one's.
 ///
-/// An act is its day, a verb and its words: `YearActs` knows the verbs. `club`, `home`, `extra` and `plan` are the
+/// An act is its day, a verb and its words; `YearActs` implements the verbs. `club`, `home`, `extra` and `plan` are the
 /// groups.
 enum YearStories {
     struct Act: Sendable {
@@ -16,7 +16,7 @@ enum YearStories {
         var name: String
         var roles: [[Act]]
 
-        /// Whether its customers do what a dice says, after what is written.
+        /// Whether its customers act at random after the written acts.
         var isWalker: Bool { name == "walker" }
     }
 

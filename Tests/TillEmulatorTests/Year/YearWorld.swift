@@ -10,17 +10,17 @@ import TillThreads
 @testable import TillEmulator
 @testable import TillSQLite
 
-/// A production App Store over a year, with a developer's server that is down now and then and takes everything else.
+/// A production App Store over a year, with a developer's server that has outages and otherwise accepts everything.
 /// Everything random comes from one seed.
 final class YearWorld: Sendable {
-    /// One attempt to deliver, as the developer's server saw it.
+    /// One delivery attempt, as recorded by the developer's server.
     struct Attempt: Sendable {
         var signedPayload: String
         var at: Instant
         var isTaken: Bool
     }
 
-    /// Days of the year on which the server is down; the last one long enough for all six attempts.
+    /// The days of the year on which the server is down; the longest outage covers all six attempts.
     static let outages: [Range<Int64>] = [20..<21, 45..<48, 120..<128, 210..<214, 300..<301]
 
     /// 2026-01-03T09:00:00.000Z.
@@ -46,13 +46,13 @@ final class YearWorld: Sendable {
         configuration.environment = .production
         configuration.storefront = "USA"
         configuration.products = YearCatalogue.products
-        // From a trial into the first month there is none, so that both ways of failing occur.
+        // Without a grace period from a trial into the first month, so that both kinds of failure occur.
         configuration.billingGracePeriod = BillingGracePeriod(.sixteen, scope: .paidToPaidOnly)
         configuration.keys = keys
         return configuration
     }
 
-    /// - Parameter keys: RSA keys, which take long to make: `receiptIntermediate` and `receiptSigner`.
+    /// - Parameter keys: RSA keys, which are slow to generate: `receiptIntermediate` and `receiptSigner`.
     convenience init(
         seed: UInt64, keys: [String: String], outages: [Range<Int64>] = YearWorld.outages
     ) async throws {
@@ -71,7 +71,7 @@ final class YearWorld: Sendable {
         self.directory = directory
         self.keys = keys
         self.outages = outages
-        // Nothing is lost with a power cut here, so nothing waits for the disk: a year has ten thousand commits.
+        // No power is cut here, so nothing waits for the disk: a year has ten thousand commits.
         var options = Emulator.databaseOptions
         options.synchronous = "OFF"
         options.threads = .inline
@@ -120,15 +120,15 @@ final class YearWorld: Sendable {
 
     // MARK: Time
 
-    /// A few seconds between one thing that somebody does and the next.
+    /// A few seconds between two acts.
     func passes(_ milliseconds: Int64) { time.withLock { $0 = $0.adding(milliseconds: milliseconds) } }
 
-    /// Goes on to the morning of a day.
+    /// Advances to the morning of a day.
     func advance(toDay day: Int64) async throws { _ = try await store.advance(to: Self.day(day)).get() }
 
-    // MARK: Asking
+    // MARK: Requests
 
-    /// The App Store Server API, as the developer's server asks it.
+    /// The App Store Server API, as the developer's server calls it.
     @discardableResult
     func api(
         _ method: HTTPMethod, _ path: String, query: [(name: String, value: String)] = [], _ body: JSONValue? = nil
@@ -146,7 +146,7 @@ final class YearWorld: Sendable {
         try await store.transactions(account: account, unfinishedOnly: false, limit: 10_000)
     }
 
-    /// What the account pays for in a group, by the group's letter in the script.
+    /// The account's own subscription in a group, by the group's name in the script.
     func subscription(of account: String, _ group: String) async throws -> StoreSubscription? {
         let id = ["club": "21000001", "home": "21000002", "extra": "21000003", "plan": "21000004"][group] ?? group
         return try await store.ask { session in

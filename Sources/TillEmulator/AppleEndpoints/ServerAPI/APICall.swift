@@ -5,12 +5,12 @@ import TillHTTP
 import TillJSON
 import TillSQL
 
-/// One authorised request, and what can be read out of it.
+/// One authorised request and its parameters.
 struct APICall: Sendable {
     let route: ServerAPIRoute
     let request: HTTPRequest
     let parameters: PathParameters
-    /// The app that the bearer token speaks for.
+    /// The app named in the bearer token.
     let bundleID: String
 
     var id: String { parameters["id"] }
@@ -19,14 +19,14 @@ struct APICall: Sendable {
 
     func values(_ name: String) -> [String] { request.query.filter { $0.name == name }.map(\.value) }
 
-    /// A parameter that may be there once.
+    /// A query parameter that may occur at most once.
     func value(_ name: String, else code: ServerAPIErrorCode) throws(APIRefusal) -> String? {
         let values = values(name)
         guard values.count <= 1 else { throw APIRefusal(code) }
         return values.first
     }
 
-    /// The members of the body; a `null` is as good as none.
+    /// The members of the body; a `null` counts as absent.
     func body() throws(APIRefusal) -> APIBody {
         guard case .object(let members)? = try? JSONValue(decoding: request.body) else {
             throw APIRefusal(.generalBadRequest)
@@ -43,7 +43,7 @@ struct APICall: Sendable {
     }
 
     /// The paid transaction of this app that the path names.
-    /// - Parameter absent: the code if there is none.
+    /// - Parameter absent: the error code when no such transaction exists.
     func transaction(
         absent: ServerAPIErrorCode = .transactionIDNotFound, malformed: ServerAPIErrorCode = .invalidTransactionID,
         _ session: any Connection
@@ -59,7 +59,8 @@ struct APICall: Sendable {
         return found
     }
 
-    /// Whose `{any}` is: any of the customer's transactions in this app, or the app transaction (facts/server-api §3).
+    /// The customer whom `{any}` names: by any of the customer's transactions in this app, or by the app transaction
+    /// (facts/server-api §3).
     func customer(_ session: any Connection) throws -> AppDownload { try customer(of: id, session) }
 
     func customer(of id: String, _ session: any Connection) throws -> AppDownload {
@@ -84,7 +85,7 @@ struct APICall: Sendable {
     }
 }
 
-/// A JSON object whose members each have a code of their own for what they may not be.
+/// A JSON object whose members each have their own error code for an invalid value.
 struct APIBody: Sendable {
     let members: [String: JSONValue]
 
@@ -97,7 +98,7 @@ struct APIBody: Sendable {
         return value
     }
 
-    /// Nil only if it is not there.
+    /// Nil only if the member is absent.
     func optional<Value>(
         _ name: String, else code: ServerAPIErrorCode, _ read: (JSONValue) -> Value?
     ) throws(APIRefusal) -> Value? {
@@ -107,8 +108,8 @@ struct APIBody: Sendable {
     }
 }
 
-/// The "In-App Purchase" key that callers of the server API sign their bearer tokens with (facts/server-api §2). A
-/// throw-away: whoever asks the emulator gets it.
+/// The In-App Purchase Key with which callers of the server API sign their bearer tokens (facts/server-api §2). It
+/// protects nothing: the control API hands it to every caller.
 struct APIKey: Sendable {
     let issuerID: UniqueID
     /// Ten characters, capital letters and digits.
@@ -139,11 +140,11 @@ struct APIKey: Sendable {
         ]
     }
 
-    /// Apple allows a token an hour at most; a caller's clock may run a minute ahead.
+    /// Apple allows a token one hour at most; a caller's clock may be one minute ahead.
     private static let longestLife: Int64 = 3_600
     private static let skew: Int64 = 60
 
-    /// The app a bearer token speaks for; nil if the token is not one Apple would take.
+    /// The app that a bearer token authorises; nil if Apple would reject the token.
     func bundleID(authorizedBy header: String?, at now: Instant) -> String? {
         guard let header, header.utf8.count <= 8_192, header.hasPrefix("Bearer "),
             let token = CompactToken(header.dropFirst(7)), let headerBytes = token.header,
@@ -159,7 +160,7 @@ struct APIKey: Sendable {
         return bundleID
     }
 
-    /// Apple's documentation asks for `iat`; Apple's own Python library leaves it out, and is served.
+    /// Apple's documentation requires `iat`; Apple's own Python library omits it and is accepted.
     private static func isShortLived(issued: JSONValue?, expires: Int64, now: Int64) -> Bool {
         guard let issued else { return expires <= now + longestLife + skew }
         guard let issued = issued.int, issued >= 0, issued <= now + skew, expires > issued else { return false }
@@ -167,7 +168,7 @@ struct APIKey: Sendable {
     }
 }
 
-/// An answer of Apple's that says no: HTTP status, `errorCode` and `errorMessage` (facts/server-api §6).
+/// A refusal of Apple's: HTTP status, `errorCode` and `errorMessage` (facts/server-api §6).
 struct APIRefusal: Error, Sendable, Hashable {
     let code: ServerAPIErrorCode
     let message: String
@@ -184,21 +185,22 @@ struct APIRefusal: Error, Sendable, Hashable {
         .json(["errorCode": .int(code.rawValue), "errorMessage": .string(message)], status: status)
     }
 
-    /// The app asked this endpoint too often. Apple's `Retry-After` is a Unix time in milliseconds (facts/server-api
-    /// §7), where HTTP has seconds.
+    /// The app exceeded this endpoint's rate limit. Apple's `Retry-After` is a Unix time in milliseconds
+    /// (facts/server-api §7), where HTTP has seconds.
     static func rateLimited(until room: Instant) -> HTTPResponse {
         var response = APIRefusal(.rateLimitExceeded).response
         response.headers.add("Retry-After", String(room.milliseconds))
         return response
     }
 
-    /// A path that nobody serves. Apple's answer there is not documented; this has the shape of its others.
+    /// A path without an endpoint. Apple does not document its answer there; this one has the shape of its other
+    /// errors.
     static func unserved(_ status: Int) -> HTTPResponse {
         let message = status == 405 ? "Method not allowed." : "Not found."
         return APIRefusal(ServerAPIErrorCode(rawValue: Int64(status) * 10_000), message).response
     }
 
-    /// Apple's sentences are its names in plain words, with a few exceptions.
+    /// Apple's sentences are the names of the errors in plain words, with a few exceptions.
     private static func message(of code: ServerAPIErrorCode) -> String {
         if let known = sentences[code] { return known }
         guard let name = code.name else { return "An unknown error occurred." }

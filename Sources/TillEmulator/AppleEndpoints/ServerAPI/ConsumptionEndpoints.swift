@@ -2,10 +2,10 @@ import TillAppStore
 import TillBilling
 import TillHTTP
 
-/// What the developer says about a purchase before Apple decides about its refund (facts/server-api §3: 6, 6b).
+/// The developer's information about a purchase before Apple decides about its refund (facts/server-api §3: 6, 6b).
 extension ServerAPIEndpoint {
-    /// Both versions. 202 is the only success that is documented, and nothing else for an answer that nobody asked for
-    /// or that comes after its twelve hours: those are taken with the same word, and change nothing.
+    /// Serves both versions. 202 is the only documented success. Information that the store did not request, or that
+    /// arrives after its twelve hours, gets 202 too and changes nothing.
     func consumption(_ call: APICall) async throws -> HTTPResponse {
         let body = try call.body()
         let text = String(decoding: call.request.body, as: UTF8.self)
@@ -22,8 +22,8 @@ extension ServerAPIEndpoint {
 }
 
 extension ConsumptionAnswer {
-    /// ConsumptionRequest (facts/server-api §5). Apple has no code of its own for a percentage that is none, or that
-    /// belongs to what was never delivered.
+    /// ConsumptionRequest (facts/server-api §5). Apple has no error code of its own for an invalid percentage, or for a
+    /// percentage of an undelivered purchase.
     fileprivate init(_ body: APIBody, text: String, of kind: ProductType) throws(APIRefusal) {
         typealias Information = ConsumptionInformation
         try body.requireConsent()
@@ -55,7 +55,7 @@ extension ConsumptionAnswer {
         self.init(preference: said, consumed: percentage, wasDelivered: delivery == .delivered, text: text)
     }
 
-    /// ConsumptionRequestV1: every member is required but the preference.
+    /// ConsumptionRequestV1: every member is required except the preference.
     fileprivate init(v1 body: APIBody, text: String, of kind: ProductType) throws(APIRefusal) {
         typealias Information = ConsumptionInformationV1
         guard kind == .consumable || kind == .autoRenewable else {
@@ -86,7 +86,7 @@ extension ConsumptionAnswer {
             case .grant: .grantFull
             case .decline: .decline
             }
-        // How much of a half-used purchase was used, this version does not say.
+        // This version has no figure for a partially used purchase.
         let consumed: Int64? =
             switch consumption {
             case .none: 0
@@ -98,7 +98,7 @@ extension ConsumptionAnswer {
 }
 
 extension APIBody {
-    /// Without the customer's consent nothing may be said (facts/server-api §5).
+    /// Without the customer's consent the developer may send no information (facts/server-api §5).
     fileprivate func requireConsent() throws(APIRefusal) {
         guard members["customerConsented"]?.bool == true else { throw APIRefusal(.invalidCustomerConsented) }
     }

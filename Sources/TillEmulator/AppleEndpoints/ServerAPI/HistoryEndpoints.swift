@@ -4,13 +4,13 @@ import TillCrypto
 import TillHTTP
 import TillJSON
 
-/// What a customer bought, and what was given back (facts/server-api §3: 2, 2b, 5, 5b).
+/// A customer's purchases and refunds (facts/server-api §3: 2, 2b, 5, 5b).
 extension ServerAPIEndpoint {
-    /// Records on a page (facts/limits §2).
+    /// Records per page (facts/limits §2).
     static let pageSize = 20
     private static let oldRefundLimit = 50
 
-    /// Both versions.
+    /// Serves both versions.
     func history(_ call: APICall) async throws -> HTTPResponse {
         let filter = try call.historyFilter()
         let revision = try call.value("revision", else: .invalidRequestRevision)
@@ -28,7 +28,7 @@ extension ServerAPIEndpoint {
             let found = try TransactionHistory.page(
                 of: question, after: place, limit: Self.pageSize + 1, session)
             let page = Array(found.prefix(Self.pageSize))
-            // An empty page leads where the one before it led; an empty history to its beginning.
+            // An empty page keeps the position of the page before it; an empty history starts at its beginning.
             let end = page.last?.modification ?? place ?? (filter.order == .descending ? .max : 0)
             return (page, found.count > Self.pageSize, token.text(at: [end]))
         }
@@ -76,7 +76,7 @@ extension ServerAPIEndpoint {
 }
 
 extension APICall {
-    /// The parameters of facts/server-api §4.1, each refused by its own code.
+    /// The parameters of facts/server-api §4.1, each refused with its own code.
     fileprivate func historyFilter() throws(APIRefusal) -> HistoryFilter {
         var filter = HistoryFilter()
         filter.start = try instant("startDate", else: .invalidStartDate)
@@ -114,7 +114,7 @@ extension APICall {
         return filter
     }
 
-    /// All that a revision is bound to; the order of a parameter's values does not matter.
+    /// Everything that a revision is bound to; the order of a parameter's values does not matter.
     fileprivate func question(_ filter: HistoryFilter, _ customer: AppDownload) -> JSONValue {
         func texts(_ values: [String]) -> JSONValue { .array(Set(values).sorted().map { .string($0) }) }
         return [
@@ -144,16 +144,16 @@ extension APICall {
     }
 }
 
-/// Where a walk through pages stands, as a text that callers can only give back: `revision`, `paginationToken`. It
-/// belongs to one question, and to none that differs in a word (facts/server-api §4.1).
+/// The position in a paged result, as an opaque text that callers give back: `revision`, `paginationToken`. It is valid
+/// for exactly one query; a query with any other parameter refuses it (facts/server-api §4.1).
 struct PageToken: Sendable {
-    /// Everything the question says, in one order.
+    /// Every parameter of the query, in a fixed order.
     let question: JSONValue
     let apiKey: APIKey
 
     private static let checkLength = 12
 
-    /// - Parameter place: the numbers by which the last item of the page is found again.
+    /// - Parameter place: the numbers that identify the last item of the page.
     func text(at place: [Int64]) -> String {
         let bytes = place.flatMap { number in
             (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
@@ -161,7 +161,7 @@ struct PageToken: Sendable {
         return Base64.encode(bytes + check(bytes), .url)
     }
 
-    /// - Returns: nil for a text that is no token, or another question's.
+    /// - Returns: nil for a text that is no token, or that belongs to another query.
     func place(_ text: String, of count: Int) -> [Int64]? {
         let length = count * 8
         guard text.utf8.count <= 2 * (length + Self.checkLength), let bytes = Base64.decode(text, .url),

@@ -3,13 +3,13 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// Test notifications, and what was sent before (facts/server-api §3: 10, 11, 12).
+/// Test notifications and the notification history (facts/server-api §3: 10, 11, 12).
 extension ServerAPIEndpoint {
-    /// How far back a history goes (facts/limits §2).
+    /// How far back a history reaches, in seconds (facts/limits §2).
     private static let historyReach: Int64 = 180 * 86_400
-    /// Apple's tokens of pages expire, it does not say when.
+    /// Apple's page tokens expire; Apple does not publish when.
     private static let pageLifetime: Int64 = 86_400
-    /// Most attempts that are told of (facts/limits §2).
+    /// The most attempts that an entry lists (facts/limits §2).
     private static let attemptLimit = 6
 
     func testNotification(_ call: APICall) async throws -> HTTPResponse {
@@ -19,7 +19,7 @@ extension ServerAPIEndpoint {
         return .json(["testNotificationToken": .string(id.description)])
     }
 
-    /// Its token is good for six months.
+    /// The token is valid for six months.
     func testNotificationStatus(_ call: APICall) async throws -> HTTPResponse {
         guard let id = UniqueID(call.id) else { throw APIRefusal(.invalidTestNotificationToken) }
         guard let (notification, attempts) = try await store.testNotification(id),
@@ -59,7 +59,7 @@ extension ServerAPIEndpoint {
         return .json(.object(members))
     }
 
-    /// The payload as it was first sent, and the attempts, oldest first.
+    /// The payload as first sent, and the attempts, oldest first.
     private func json(_ entry: NotificationHistory.Entry) throws -> JSONValue {
         let notification = entry.notification
         let payload = try notification.signedPayload ?? store.notifications.signedPayload(notification)
@@ -70,7 +70,7 @@ extension ServerAPIEndpoint {
     }
 }
 
-/// NotificationHistoryRequest, checked (facts/server-api §4.3).
+/// A validated NotificationHistoryRequest (facts/server-api §4.3).
 private struct AskedNotifications: Sendable {
     let start: Instant
     let end: Instant
@@ -79,7 +79,7 @@ private struct AskedNotifications: Sendable {
     let transactionID: String?
     let onlyFailures: Bool
 
-    /// - Parameter reach: seconds that the start may lie back.
+    /// - Parameter reach: how many seconds the start may lie back.
     init(_ body: APIBody, now: Instant, reach: Int64) throws(APIRefusal) {
         start = Instant(milliseconds: try body.required("startDate", else: .invalidStartDate) { $0.int })
         end = Instant(milliseconds: try body.required("endDate", else: .invalidEndDate) { $0.int })
@@ -99,7 +99,7 @@ private struct AskedNotifications: Sendable {
 }
 
 extension APICall {
-    /// All that a token of a page is bound to.
+    /// Everything that a page token is bound to.
     fileprivate func question(_ question: NotificationHistory.Question) -> JSONValue {
         [
             .string(route.rawValue), .string(question.bundleID), .int(question.start.milliseconds),

@@ -5,8 +5,8 @@ import TillJSON
 import TillSQL
 import TillThreads
 
-/// The App Store Server API, as far as it is about purchases (facts/server-api §3). Each group of endpoints is an
-/// extension in a file of its own.
+/// The App Store Server API's endpoints for purchases (facts/server-api §3). Each group of endpoints is an extension in
+/// a file of its own.
 struct ServerAPIEndpoint: Sendable {
     let store: Store
     let issuer: Issuer
@@ -33,7 +33,7 @@ struct ServerAPIEndpoint: Sendable {
     ) async -> HTTPResponse {
         let now = store.now
         guard let bundleID = apiKey.bundleID(authorizedBy: request.headers["Authorization"], at: now) else {
-            // No JSON body is documented for it (facts/server-api §2).
+            // Apple documents no JSON body for this answer (facts/server-api §2).
             return HTTPResponse(status: 401)
         }
         if let room = meter.count(route, of: bundleID, at: now) { return APIRefusal.rateLimited(until: room) }
@@ -80,13 +80,13 @@ struct ServerAPIEndpoint: Sendable {
             }
     }
 
-    // MARK: What answers share
+    // MARK: Shared parts of answers
 
     func signed(_ transactions: [StoreTransaction], at now: Instant) throws -> JSONValue {
         .array(try transactions.map { .string(try issuer.signedTransaction($0, at: now)) })
     }
 
-    /// The members that say whose answer it is. Apple's sandbox has no app id (facts/jws §7).
+    /// The members that name the app. Apple's sandbox has no app id (facts/jws §7).
     func app(_ call: APICall) -> [String: JSONValue] {
         let environment = store.configuration.environment
         var members: [String: JSONValue] = [
@@ -99,8 +99,8 @@ struct ServerAPIEndpoint: Sendable {
     }
 }
 
-/// The endpoints of the App Store Server API that are about purchases (facts/server-api §3): routing, quotas, faults on
-/// purpose and tests go by this list.
+/// The App Store Server API's endpoints for purchases (facts/server-api §3). Routing, quotas, injected faults and tests
+/// use this list.
 public enum ServerAPIRoute: String, Sendable, Hashable, CaseIterable {
     case transactionInfo
     case history
@@ -131,7 +131,7 @@ public enum ServerAPIRoute: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// As the router wants it; what a caller names is `{id}`.
+    /// The pattern that the router takes; the id in the path is `{id}`.
     public var pattern: String {
         switch self {
         case .transactionInfo: "/inApps/v1/transactions/{id}"
@@ -155,7 +155,7 @@ public enum ServerAPIRoute: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Whose quota it has (facts/server-api §7). An old version has one of its own, as large.
+    /// The endpoint whose quota applies (facts/server-api §7). An old version has a separate quota of the same size.
     public var quota: ServerAPI.Endpoint {
         switch self {
         case .transactionInfo: .transactionInfo
@@ -177,8 +177,8 @@ public enum ServerAPIRoute: String, Sendable, Hashable, CaseIterable {
     }
 }
 
-/// Counts what each app asks of each endpoint, and says when it was enough: so many in an hour, by the store's clock
-/// (facts/server-api §7).
+/// Counts each app's requests to each endpoint and enforces the hourly quota, by the store's clock (facts/server-api
+/// §7).
 struct RequestMeter: Sendable {
     private struct Key: Hashable {
         var route: ServerAPIRoute
@@ -195,7 +195,7 @@ struct RequestMeter: Sendable {
     private let quotas: RequestQuotas
     private let hour = Locked(Hour())
 
-    /// A token may name any app, so more than these share one count.
+    /// The number of apps that are counted separately. A token may name any app, so the apps beyond it share one count.
     private static let appLimit = 10_000
 
     init(_ quotas: RequestQuotas?, environment: Environment) {
@@ -203,8 +203,8 @@ struct RequestMeter: Sendable {
         self.environment = environment
     }
 
-    /// Counts a request, if there is room for it.
-    /// - Returns: nil if there is; otherwise the moment there will be.
+    /// Counts a request if the quota allows it.
+    /// - Returns: nil if it does; otherwise the moment from which it will.
     func count(_ route: ServerAPIRoute, of bundleID: String, at now: Instant) -> Instant? {
         let number = now.seconds / 3_600
         let limit = limit(of: route)
@@ -219,7 +219,7 @@ struct RequestMeter: Sendable {
         }
     }
 
-    /// Apple's quotas are written per second and enforced per hour.
+    /// Apple states quotas per second and enforces them per hour.
     private func limit(of route: ServerAPIRoute) -> Int64 {
         let quota = quotas[route.quota, environment]
         let steady = Int64(quota.count) * 3_600_000 / quota.window

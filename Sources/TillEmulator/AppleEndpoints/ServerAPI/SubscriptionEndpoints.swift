@@ -4,7 +4,7 @@ import TillHTTP
 import TillJSON
 import TillSQL
 
-/// Subscriptions, and the days that are added to them (facts/server-api §3: 3, 7, 8, 9).
+/// Subscription statuses and extensions of renewal dates (facts/server-api §3: 3, 7, 8, 9).
 extension ServerAPIEndpoint {
     func subscriptionStatuses(_ call: APICall) async throws -> HTTPResponse {
         var wanted: Set<Int64> = []

@@ -3,7 +3,7 @@ import TillBilling
 import TillHTTP
 import TillSQL
 
-/// Single transactions and downloads (facts/server-api §3: 1, 4, 13, 14, 15).
+/// Single transactions and app downloads (facts/server-api §3: 1, 4, 13, 14, 15).
 extension ServerAPIEndpoint {
     func transactionInfo(_ call: APICall) async throws -> HTTPResponse {
         let transaction = try await store.ask { session in try call.transaction(session) }
@@ -26,8 +26,8 @@ extension ServerAPIEndpoint {
         return .json(["signedAppTransactionInfo": .string(try issuer.signedAppTransaction(content, at: store.now))])
     }
 
-    /// In sandbox there are no mails with order ids, and Apple's has no such endpoint; it is refused there by the one
-    /// code that the endpoint lists.
+    /// Sandbox customers get no mails with order ids, and Apple's sandbox has no such endpoint. The emulator's sandbox
+    /// refuses with the only code that the endpoint lists.
     func orderLookup(_ call: APICall) async throws -> HTTPResponse {
         guard store.configuration.environment == .production else {
             throw APIRefusal(.generalBadRequest, "Order ids are looked up in production only.")
@@ -45,8 +45,8 @@ extension ServerAPIEndpoint {
         return .json(["status": 0, "signedTransactions": try signed([found], at: store.now)])
     }
 
-    /// Says whose a purchase is that came without a token, or with a wrong one: of a subscription the newest
-    /// transaction and all renewals to come (facts/server-api §3, note on 13).
+    /// Sets the `appAccountToken` of a purchase without a token, or with a wrong one. For a subscription it applies to
+    /// the newest transaction and all later renewals (facts/server-api §3, note on 13).
     func setAppAccountToken(_ call: APICall) async throws -> HTTPResponse {
         let token = try call.body().required("appAccountToken", else: .invalidAppAccountTokenUUID) {
             $0.string.flatMap { UniqueID($0) }

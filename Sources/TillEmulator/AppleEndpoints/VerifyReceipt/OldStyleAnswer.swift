@@ -4,8 +4,8 @@ import TillCrypto
 import TillJSON
 import TillSQL
 
-/// What is answered about an old-style receipt: its purchase, flat, and beside it what became of the subscription, with
-/// status 21006 once that is over (facts/verify-receipt §9).
+/// The answer to an old-style receipt: its purchase, flat, and the current state of its subscription, with status 21006
+/// once the subscription has ended (facts/verify-receipt §9).
 struct OldStyleAnswer: Sendable {
     let store: Store
     let receipts: ReceiptPrinter
@@ -73,7 +73,7 @@ struct OldStyleAnswer: Sendable {
 }
 
 extension LegacyPurchase {
-    /// What the receipt says, and what became of the purchase since.
+    /// The receipt's own members, and the purchase's later refund.
     fileprivate init(_ purchase: OldStylePurchase, listed: ListedPurchase) throws {
         try self.init(OldStyleReceiptContent.members(purchase.lines.map { ($0.key, $0.value) }))
         cancellationDate = listed.cancelled

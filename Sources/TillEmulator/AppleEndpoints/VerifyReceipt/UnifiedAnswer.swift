@@ -4,26 +4,26 @@ import TillCrypto
 import TillJSON
 import TillSQL
 
-/// What is answered about an app receipt: what it says, and, if there are auto-renewables in it, what the store knows
-/// of its customer now (facts/verify-receipt §4 to §7).
+/// The answer to an app receipt: the receipt's content and, if it lists auto-renewables, the customer's current state
+/// in the store (facts/verify-receipt §4 to §7).
 struct UnifiedAnswer: Sendable {
     let receipt: VerifiedReceipt
     let excludesOldTransactions: Bool
     let store: Store
     let receipts: ReceiptPrinter
 
-    /// Whether there is an auto-renewable in the receipt.
+    /// Whether the receipt lists an auto-renewable.
     var isSubscriber: Bool {
         receipt.payload.purchases.contains { $0.type == .autoRenewable }
     }
 
-    /// What the store knows of the receipt's customer.
+    /// The store's record of the receipt's customer.
     private struct Customer: Sendable {
         var download: AppDownload
         var isDeleted: Bool
-        /// What the receipt lists, by number; finished consumables too.
+        /// The transactions that the receipt lists, by number; finished consumables included.
         var listed: [Int64: StoreTransaction]
-        /// What a receipt of now would list.
+        /// The purchases that a new receipt would list.
         var purchases: [ListedPurchase] = []
         var subscriptions: [StoreSubscription] = []
     }
@@ -45,7 +45,7 @@ struct UnifiedAnswer: Sendable {
         return answer.json
     }
 
-    /// Nil for a receipt of somebody who never got the app.
+    /// Nil for a receipt whose account never downloaded the app.
     private func customer() async throws -> Customer? {
         guard let number = ReceiptContent.appTransaction(of: receipt.payload) else { return nil }
         let numbers = receipt.payload.purchases.compactMap { $0.transactionID.flatMap { Int64($0) } }
@@ -66,8 +66,8 @@ struct UnifiedAnswer: Sendable {
         }
     }
 
-    /// The `receipt` object (facts/verify-receipt §5), its purchases in the receipt's own order, which is that of DER
-    /// and not of time: a longer record stands after a shorter one, however old it is (§6).
+    /// The `receipt` object (facts/verify-receipt §5). Its purchases keep the receipt's order, which is DER's and not
+    /// chronological: a longer record stands after a shorter one, however old it is (§6).
     private func answered(_ customer: Customer?, at now: Instant) -> AnsweredReceipt {
         var answered = AnsweredReceipt(receipt, requestedAt: now)
         answered.preorderDate = customer?.download.preordered
@@ -78,7 +78,8 @@ struct UnifiedAnswer: Sendable {
         return answered
     }
 
-    /// `latest_receipt_info`, oldest first; only the newest of each subscription if no more was asked for.
+    /// `latest_receipt_info`, oldest first; only the newest of each subscription if the request excludes old
+    /// transactions.
     private func latest(_ purchases: [ListedPurchase]) -> [AnsweredPurchase] {
         var seen: Set<Int64> = []
         let shown = purchases.reversed().filter { listed in
@@ -90,7 +91,7 @@ struct UnifiedAnswer: Sendable {
 }
 
 extension TransactionTable {
-    /// Those of these transactions that there are, by number.
+    /// The existing transactions with these numbers, by number.
     static func listed(_ numbers: [Int64], _ session: any Connection) throws -> [Int64: StoreTransaction] {
         let list = "[" + numbers.map { String($0) }.joined(separator: ",") + "]"
         let found = try session.query(
@@ -100,12 +101,12 @@ extension TransactionTable {
     }
 }
 
-// What the store knows, in the members of Apple's answer (facts/verify-receipt §6, §7).
+// The store's records as members of Apple's answer (facts/verify-receipt §6, §7).
 
 extension AnsweredPurchase {
-    /// As a receipt lists it: as it was when the receipt was made.
+    /// The purchase as the receipt lists it: in its state when the receipt was made.
     ///
-    /// - Parameter known: the store's own record, for what Apple tells beside its receipts' attributes.
+    /// - Parameter known: the store's own record, for members that Apple adds to the receipt's attributes.
     init(_ purchase: ReceiptPurchase, known: StoreTransaction?) {
         self.init(purchase)
         ownership = Ownership(rawValue: known?.ownership ?? "PURCHASED")
@@ -117,7 +118,8 @@ extension AnsweredPurchase {
         appAccountToken = known?.appAccountToken?.description
     }
 
-    /// As the store knows it now. Receipts count whole seconds, and so does this: one purchase has one date.
+    /// The purchase in its current state. Receipts count whole seconds, and so does this answer: one purchase has one
+    /// date.
     init(_ listed: ListedPurchase) {
         func whole(_ instant: Instant?) -> Instant? { instant.map { Instant(seconds: $0.seconds) } }
         let transaction = listed.transaction
@@ -156,7 +158,8 @@ extension AnsweredRenewal {
         isInBillingRetryPeriod = subscription.answeredBillingRetry
         if subscription.isFailing { gracePeriodExpiresDate = subscription.graceExpires }
         if let increase = subscription.priceIncrease {
-            // Consent that was not asked for has no status; that an increase was announced has one.
+            // An increase that needs no consent has no consent status; its announcement still has a price increase
+            // status.
             if increase.needsConsent { priceConsentStatus = increase.isAccepted }
             priceIncreaseStatus = increase.isAccepted ? .consentedOrTold : .unanswered
         }
@@ -167,7 +170,7 @@ extension AnsweredRenewal {
 }
 
 extension StoreSubscription {
-    /// Only once the service stopped: in its grace period a subscription has not expired.
+    /// Set only after the service stopped: a subscription in its grace period has not expired.
     var answeredExpirationIntent: ExpirationIntent? {
         switch state {
         case .expired, .billingRetry: expirationIntent.map { ExpirationIntent(rawValue: Int($0)) }
@@ -175,7 +178,7 @@ extension StoreSubscription {
         }
     }
 
-    /// Whether Apple still tries; nil for a subscription whose billing never failed, or works again.
+    /// Whether Apple still tries to charge; nil for a subscription whose billing never failed or has recovered.
     var answeredBillingRetry: Bool? {
         if isFailing { return true }
         return state == .expired && expirationIntent == 2 ? false : nil

@@ -5,15 +5,15 @@ import TillHTTP
 import TillJSON
 import TillSQL
 
-/// `/verifyReceipt` as Apple's two hosts answer it: HTTP 200, and the verdict in `status` (facts/verify-receipt).
+/// `/verifyReceipt` as Apple's two hosts answer it: HTTP 200, with the verdict in `status` (facts/verify-receipt).
 struct VerifyReceiptEndpoint: Sendable {
     let store: Store
     let configuration: EmulatorConfiguration
     let verifier: SignedDataVerifier
     let receipts: ReceiptPrinter
 
-    /// Trouble inside the service, which dials make: 21005, 21009, 21100 to 21199. Apple states the flag for the last
-    /// of them only; nil leaves it out there too.
+    /// An internal error of Apple's service, caused by injected faults: 21005, 21009, 21100 to 21199. Apple documents
+    /// the flag only for the range 21100 to 21199; nil omits it there too.
     static func internalFault(_ status: Int64, retryable: Bool?) -> HTTPResponse {
         var members: [String: JSONValue] = ["status": .int(status)]
         if let retryable, (21_100...21_199).contains(status) { members["is-retryable"] = .bool(retryable) }
@@ -26,7 +26,7 @@ struct VerifyReceiptEndpoint: Sendable {
             ("/production/verifyReceipt", .production),
             ("/sandbox/verifyReceipt", .sandbox),
         ]
-        // The largest receipt, in base64.
+        // Allows for the largest receipt in base64.
         let limit = 16 << 20
         for (path, face) in faces {
             router.on(.post, path, bodyLimit: limit) { request, _ in await answer(request.body, face: face) }
@@ -75,8 +75,8 @@ struct VerifyReceiptEndpoint: Sendable {
         guard environment == face else { throw face == .production ? .sandboxReceipt : .productionReceipt }
     }
 
-    /// A receipt with subscriptions needs the secret; any other does not, but then too a wrong one is wrong. The
-    /// account's own works only as long as the app has none (facts/verify-receipt §2).
+    /// A receipt with subscriptions requires the secret. Other receipts don't, but a wrong secret is still refused. The
+    /// account's own secret works only while the app has none (facts/verify-receipt §2).
     private func checkSecret(_ given: JSONValue?, isSubscriber: Bool) throws(VerifyReceiptStatus) {
         guard let secret = configuration.sharedSecret ?? configuration.primarySecret else { return }
         guard let given, !given.isNull else {
@@ -86,9 +86,9 @@ struct VerifyReceiptEndpoint: Sendable {
         guard given.string == secret else { throw .wrongSecret }
     }
 
-    /// A text of base64 that holds property-list text; nil for anything else, which an app receipt may be.
+    /// The old-style receipt in a base64 text of a property list; nil for anything else, which may be an app receipt.
     private func oldStyleReceipt(in text: String) throws(VerifyReceiptStatus) -> OldStyleReceipt? {
-        // Of 1 MiB at most; what is longer can be an app receipt only.
+        // Old-style receipts are at most 1 MiB; a longer text can only be an app receipt.
         guard text.utf8.count <= 2 << 20 else { return nil }
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
         guard let bytes = Base64.decode(text.utf8.filter { !isBlank($0) }),
@@ -105,8 +105,8 @@ struct VerifyReceiptEndpoint: Sendable {
     }
 }
 
-/// The verdicts that the endpoint gives by itself: 21001 is not sent any more, and 21006 comes with an old-style
-/// receipt's answer.
+/// The statuses that the endpoint itself returns. Apple no longer sends 21001, and 21006 comes with the answer to an
+/// old-style receipt.
 extension VerifyReceiptStatus: Error {
     fileprivate var response: HTTPResponse { .json(["status": .int(rawValue)]) }
 }

@@ -1,11 +1,11 @@
 import TillBilling
 import TillSQL
 
-/// One customer's download of one app: what an AppTransaction tells of (facts/jws §6).
+/// One customer's download of one app, the content of an AppTransaction (facts/jws §6).
 public struct AppDownload: Sendable, Hashable {
     public var account: String
     public var bundleID: String
-    /// `appTransactionId`: every pair of account and app has its own, members of a family too (facts/limits §1).
+    /// `appTransactionId`: unique for every pair of account and app, family members included (facts/limits §1).
     public var appTransaction: Int64
     public var downloaded: Instant
     /// CFBundleVersion at the first download; nil: the configured app's.
@@ -15,13 +15,13 @@ public struct AppDownload: Sendable, Hashable {
     public var platform = "iOS"
 }
 
-/// Which account has downloaded which app.
+/// The apps that each account has downloaded.
 enum DownloadTable {
     static let columns: Columns = "account, bundle_id, app_transaction, downloaded_at"
-    /// How the download came about.
+    /// The circumstances of the download.
     static let details: Columns = "original_version, preordered_at, platform"
 
-    /// The account's download of this app; the first question is the download.
+    /// The account's download of this app; the first call records the download.
     static func download(
         account: String, bundleID: String, at now: Instant, _ session: any Connection
     ) throws -> AppDownload {
@@ -33,7 +33,7 @@ enum DownloadTable {
         return AppDownload(account: account, bundleID: bundleID, appTransaction: number, downloaded: now)
     }
 
-    /// Writes how the download came about; whose it is and its number never change.
+    /// Updates the circumstances of the download. Its account, app and number never change.
     static func update(_ download: AppDownload, _ session: any Connection) throws {
         try session.execute(
             "UPDATE downloads SET original_version = ?, preordered_at = ?, platform = ? WHERE app_transaction = ?",
@@ -43,7 +43,7 @@ enum DownloadTable {
             ])
     }
 
-    /// Nil if the account never got the app.
+    /// Nil if the account never downloaded the app.
     static func find(account: String, bundleID: String, _ session: any Connection) throws -> AppDownload? {
         try session.first(
             """

@@ -1,13 +1,13 @@
 import TillBilling
 import TillSQL
 
-/// One purchase on its way to one member of the purchaser's family.
+/// One purchase shared with one member of the purchaser's family.
 struct FamilyGift {
     let transaction: StoreTransaction
-    /// The purchaser's, for a period of a subscription.
+    /// The purchaser's subscription, if a period is shared.
     let subscription: StoreSubscription?
     let member: StoreAccount
-    /// When the member's access begins.
+    /// The start of the member's access.
     let start: Instant
 
     func give(_ turn: Turn) throws {
@@ -18,7 +18,8 @@ struct FamilyGift {
         }
     }
 
-    /// A non-consumable: ONE_TIME_CHARGE, unless the member has this copy or bought the product too.
+    /// Shares a non-consumable, with the notification ONE_TIME_CHARGE, unless the member has this copy or bought the
+    /// product.
     private func giveOnce(_ turn: Turn) throws {
         let copies = try SharedPurchaseTable.copies(of: transaction.number, turn.session)
             .filter { $0.account == member.name }
@@ -30,9 +31,9 @@ struct FamilyGift {
         try turn.note(.oneTimeCharge, about: copy)
     }
 
-    /// A period of a subscription: the member's first, the next one, or one after a gap (facts/notifications §4).
-    /// Nothing new for who pays for the group already; a copy from before that goes on beside it, as StoreKit has it
-    /// (`Product.SubscriptionInfo.status` lists both). Nothing for whom this sharing was ended with either.
+    /// Shares a subscription's period: the member's first, the next, or one after a gap (facts/notifications §4). A
+    /// member who pays for the group gets no new copy; an existing copy continues beside the member's own subscription
+    /// (StoreKit's `Product.SubscriptionInfo.status` lists both). A member whose sharing was ended gets none either.
     private func givePeriod(
         _ period: StoreTransaction.Subscription, of subscription: StoreSubscription, _ turn: Turn
     ) throws {
@@ -42,12 +43,12 @@ struct FamilyGift {
         let known = try SubscriptionTable.shares(of: transaction.original, turn.session)
             .first { $0.account == member.name }
         if let known, try SharedPurchaseTable.isOff(known.original, turn.session) { return }
-        // Until Apple gives up charging, the member has a subscription to go on with.
+        // A subscription in billing retry still counts as the member's own.
         if let own, own.isGoingOn, known?.isServed != true { return }
         let before = try known.map { try TransactionTable.find($0.current, turn.session) } ?? nil
         if let before, before.sharedFrom == transaction.number, before.revocation == nil { return }
         let goesOn = known?.isServed ?? false
-        // A lower plan comes with a renewal, a higher one is bought at once (facts/business-rules §8.2).
+        // A lower plan starts at a renewal, a higher one is bought at once (facts/business-rules §8.2).
         let isUpgrade = goesOn && transaction.reason == "PURCHASE" && before?.productID != transaction.productID
         var copy = try copy(from: goesOn ? transaction.purchased : start, turn)
         copy.subscription = StoreTransaction.Subscription(
@@ -66,13 +67,13 @@ struct FamilyGift {
         case (_, false): try turn.note(.subscribed, .resubscribe, about: copy, share)
         case (_, true) where isUpgrade: try turn.note(.didChangeRenewalPref, .upgrade, about: copy, share)
         case (_, true):
-            // After a charge that had failed there is a gap, for the members as for who pays.
+            // A recovered charge leaves a gap before it, for the members as for the purchaser.
             let recovers = before?.subscription.map { $0.expires < copy.purchased } ?? false
             try turn.note(.didRenew, recovers ? .billingRecovery : nil, about: copy, share)
         }
     }
 
-    /// The member's periods that an upgrade cuts short, as it does the purchaser's: two, if one was renewed early.
+    /// Ends the member's periods at an upgrade, as for the purchaser: two periods, if one was renewed early.
     private func cutShort(_ known: StoreSubscription, _ turn: Turn) throws {
         let running = try TransactionTable.running(
             original: known.original, at: turn.now, isShared: true, turn.session)
@@ -83,7 +84,7 @@ struct FamilyGift {
         }
     }
 
-    /// The member's own transaction, not stored yet. It costs nothing: the purchaser paid.
+    /// The member's own transaction, not stored yet. Its price is zero, because the purchaser paid.
     private func copy(from start: Instant, _ turn: Turn) throws -> StoreTransaction {
         let number = try Counter.transaction.take(turn.session)
         let download = try DownloadTable.download(
@@ -108,7 +109,7 @@ struct FamilyGift {
         return copy
     }
 
-    /// The member's subscription as it is with this period. It renews when the purchaser's does, and costs nothing.
+    /// The member's subscription with this period. It renews with the purchaser's and costs nothing.
     private func share(
         _ copy: StoreTransaction, of subscription: StoreSubscription, since: Instant?
     ) -> StoreSubscription {
@@ -140,8 +141,7 @@ struct FamilyGift {
 }
 
 extension StoreSchema {
-    /// Purchases whose owner stopped sharing them, and copies that were taken from one member, by their original
-    /// transaction.
+    /// Purchases whose owner stopped sharing them, and copies taken from one member, by original transaction.
     static let familySharing: StaticString = """
         CREATE TABLE family_sharing_off (
             original INTEGER PRIMARY KEY
@@ -149,10 +149,10 @@ extension StoreSchema {
         """
 }
 
-/// What families share, and what became of it. The index is named where a customer may have very many consumables,
-/// which have no part in this.
+/// Shared purchases. The queries name their index because a customer may have very many consumables, which are never
+/// shared.
 enum SharedPurchaseTable {
-    /// What the family made of this purchase, ended copies too, oldest first.
+    /// The copies of this purchase, ended ones included, oldest first.
     static func copies(of number: Int64, _ session: any Connection) throws -> [StoreTransaction] {
         try transactions(
             try session.query(
@@ -160,7 +160,7 @@ enum SharedPurchaseTable {
             ) { $0.integer("number") }, session)
     }
 
-    /// The copies that an account lives on now: of non-consumables, and the current one of each subscription.
+    /// The copies that an account uses now: of non-consumables, and the current one of each subscription.
     static func living(of account: String, _ session: any Connection) throws -> [StoreTransaction] {
         try transactions(
             try session.query(
@@ -180,8 +180,8 @@ enum SharedPurchaseTable {
                 ).map(\.current), session)
     }
 
-    /// What an account paid for and a family could use now: non-consumables, and the current period of each
-    /// subscription. Whether the product is for families is not asked here.
+    /// An account's own purchases that a family could use now: non-consumables, and the current period of each
+    /// subscription. Whether the product is shareable is not checked here.
     static func shareable(by account: String, _ session: any Connection) throws -> [StoreTransaction] {
         try transactions(
             try session.query(
@@ -201,7 +201,7 @@ enum SharedPurchaseTable {
                 ).map(\.current), session)
     }
 
-    /// The account's purchase of a non-consumable that is still good. With `shared`, a family's copy counts too.
+    /// The account's valid purchase of a non-consumable. With `shared`, a family's copy counts too.
     static func owned(
         _ product: ProductID, by account: String, bundleID: String, shared: Bool = false, _ session: any Connection
     ) throws -> StoreTransaction? {

@@ -2,21 +2,20 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// What one member of a family buys, and the others get (facts/business-rules §1, `isFamilyShareable`).
+/// Shares purchases among the members of a family (facts/business-rules §1, `isFamilyShareable`).
 ///
-/// A member's copy is a transaction of the member's own, with ids of its own. Nobody charged the member, so it costs
-/// nothing, in the purchaser's currency and storefront; Apple does not say what `price` holds there. It has no
-/// `appAccountToken`: that belongs to the purchaser's customer. Each purchaser's purchase gives one copy, so that what
-/// two of a family bought is still there when one of them leaves.
+/// A member's copy is a transaction with its own ids. Its price is zero in the purchaser's currency and storefront;
+/// Apple does not document `price` there. It has no `appAccountToken`, which belongs to the purchaser. Each member's
+/// purchase gives a copy of its own, so a product bought by two members remains shared when one of them leaves.
 enum FamilySharing {
-    /// A shareable product was paid for, or renewed: the members get their copies, or the next period of them. Who has
-    /// it already gets nothing twice, so this may be called as often as one likes.
+    /// Shares a paid or renewed product with the members: a copy, or the next period of it. A member who has it gets
+    /// nothing twice, so repeated calls are safe.
     static func share(_ transaction: StoreTransaction, _ subscription: StoreSubscription?, _ turn: Turn) throws {
         try share(transaction, subscription, with: nil, from: turn.now, turn)
     }
 
-    /// What was paid is gone, by refund or expiry or because somebody left: the members' copies go too. A period that
-    /// ran out is no revocation: the member's subscription expires as the purchaser's did.
+    /// Ends the members' copies after a refund, an expiry or a departure from the family. After an expired period the
+    /// member's subscription expires like the purchaser's, without a revocation.
     static func revoke(_ transaction: StoreTransaction, _ turn: Turn) throws {
         for copy in try SharedPurchaseTable.copies(of: transaction.number, turn.session) where copy.revocation == nil {
             if transaction.revocation == nil, let expires = copy.subscription?.expires, expires <= turn.now {
@@ -27,7 +26,7 @@ enum FamilySharing {
         }
     }
 
-    /// Everything that this account bought and that its family may use goes to the others, or to one of them.
+    /// Shares all shareable purchases of this account with the family, or with one member.
     static func shareEverything(of account: StoreAccount, with member: String? = nil, _ turn: Turn) throws {
         for transaction in try SharedPurchaseTable.shareable(by: account.name, turn.session) {
             let subscription =
@@ -37,8 +36,8 @@ enum FamilySharing {
         }
     }
 
-    /// The purchaser's subscription changed without a new period: switched off or on, in grace, another plan ahead. The
-    /// members' show the same; Apple tells nobody but the purchaser's line.
+    /// Copies changes of the purchaser's subscription that start no period, such as renewal status, grace period and
+    /// next plan, to the members' subscriptions. Apple notifies only about the purchaser's.
     static func mirror(_ subscription: StoreSubscription, _ turn: Turn) throws {
         for var share in try SubscriptionTable.shares(of: subscription.original, turn.session)
         where share.state == .active || share.state == .gracePeriod {
@@ -50,7 +49,7 @@ enum FamilySharing {
         }
     }
 
-    /// Who lost a purchase, by refund or because it ended, may still have it from the family.
+    /// Shares the family's purchases again with a member who lost one by a refund or at its end.
     static func fallBack(_ name: String, _ turn: Turn) throws {
         guard let family = try AccountTable.find(name, turn.session)?.family else { return }
         for member in try AccountTable.family(family, turn.session) where member.name != name {
@@ -58,8 +57,8 @@ enum FamilySharing {
         }
     }
 
-    /// Access to this one copy ends: REVOKE.
-    /// - Returns: the copy as it is then.
+    /// Ends access to this copy, with the notification REVOKE.
+    /// - Returns: the updated copy.
     @discardableResult
     static func end(_ copy: StoreTransaction, _ turn: Turn) throws -> StoreTransaction {
         guard copy.revocation == nil else { return copy }
@@ -79,7 +78,7 @@ enum FamilySharing {
         return copy
     }
 
-    /// Who paid for it.
+    /// The account that paid for it.
     static func sharer(of copy: StoreTransaction, _ session: any Connection) throws -> String? {
         guard let number = copy.sharedFrom else { return nil }
         return try TransactionTable.find(number, session)?.account
@@ -94,7 +93,7 @@ enum FamilySharing {
         else { return }
         let isShareable = try ProductTable.find(transaction.productID, turn.session)?.isFamilyShareable ?? false
         guard isShareable, try !SharedPurchaseTable.isOff(transaction.original, turn.session) else {
-            // A change of plan may lead to one that is not for families.
+            // A change of plan may lead to a product that is not shareable.
             for share in try SubscriptionTable.shares(of: transaction.original, turn.session) where share.isServed {
                 if let copy = try TransactionTable.find(share.current, turn.session) { try end(copy, turn) }
             }
@@ -107,7 +106,8 @@ enum FamilySharing {
         }
     }
 
-    /// The purchaser's period ran out, and with it the member's: EXPIRED, for the purchaser's reason.
+    /// Expires the member's subscription with the purchaser's, with the notification EXPIRED and the purchaser's
+    /// reason.
     private static func expire(
         _ copy: StoreTransaction, as purchaser: StoreSubscription?, _ turn: Turn
     ) throws {
@@ -136,7 +136,7 @@ extension StoreSubscription {
     var isServed: Bool { state == .active || state == .gracePeriod }
 }
 
-/// Who belongs to a family: an organizer and up to five others (facts/limits §2).
+/// The members of a family: an organizer and up to five others (facts/limits §2).
 enum FamilyCircle {
     static let limit = 6
 
@@ -153,7 +153,8 @@ enum FamilyCircle {
         return try AccountTable.family(organizer, turn.session).count < limit ? nil : .familyFull(organizer)
     }
 
-    /// Who joins gets what the others share, and the others get what the new one shares.
+    /// Adds an account to a family; the new member's purchases are shared with the others and theirs with the new
+    /// member.
     static func join(_ account: StoreAccount, organizer: String, _ turn: Turn) throws -> StoreAccount {
         if organizer != account.name, var host = try AccountTable.find(organizer, turn.session), host.family == nil {
             host.family = organizer
@@ -169,7 +170,7 @@ enum FamilyCircle {
         return account
     }
 
-    /// Without its organizer there is no family: then all of them leave.
+    /// Removes an account from its family. When the organizer leaves, all members do.
     static func leave(_ account: StoreAccount, _ turn: Turn) throws -> StoreAccount {
         guard let organizer = account.family else { return account }
         let members = try AccountTable.family(organizer, turn.session)

@@ -1,23 +1,23 @@
 import TillBilling
 import TillSQL
 
-/// What is to be different about an account; nil leaves a thing as it is.
+/// Changes to an account; nil keeps the current value.
 public struct AccountChange: Sendable, Hashable {
-    /// ISO 3166-1 alpha-3. What is bought from then on is bought there; subscriptions that run keep their price.
+    /// ISO 3166-1 alpha-3. Applies to later purchases; running subscriptions keep their price.
     public var storefront: String?
     public var asksToBuy: Bool?
     public var mayPay: Bool?
     public var paymentMethodWorks: Bool?
     public var paymentSheet: PurchaseRequest.Outcome?
     public var isDeleted: Bool?
-    /// The account that organizes the family to join; its own name founds one.
+    /// The account that organizes the family to join; the account's own name founds a family.
     public var family: String?
 
     public init() {}
 }
 
 extension Store {
-    /// Opens the account if it was never heard of, and changes it.
+    /// Opens the account if it is new, and changes it.
     public func changeAccount(
         _ name: String, _ change: AccountChange
     ) async throws -> Result<StoreAccount, StoreRefusal> {
@@ -28,12 +28,12 @@ extension Store {
         try await ask { session in try AccountTable.find(name, session) }
     }
 
-    /// In the order of their names, beginning after `after`.
+    /// Ordered by name, starting after `after`.
     public func accounts(after: String = "", limit: Int) async throws -> [StoreAccount] {
         try await ask { session in try AccountTable.all(after: after, limit: limit, session) }
     }
 
-    /// Takes an account out of its family; with the organizer everybody leaves.
+    /// Removes an account from its family; when the organizer leaves, all members do.
     public func leaveFamily(_ name: String) async throws -> Result<StoreAccount, StoreRefusal> {
         try await change { turn in
             guard let account = try AccountTable.find(name, turn.session) else {
@@ -44,7 +44,7 @@ extension Store {
         }
     }
 
-    /// Signs the account in on a device, which is new or was known before.
+    /// Signs the account in on a new or known device.
     public func signIn(
         _ account: String, on id: UniqueID, name: String, platform: StoreDevice.Platform
     ) async throws -> Result<StoreDevice, StoreRefusal> {
@@ -58,7 +58,7 @@ extension Store {
         }
     }
 
-    /// The device, whoever is signed in on it.
+    /// The device, whichever account is signed in on it.
     public func device(_ id: UniqueID) async throws -> Result<StoreDevice, StoreRefusal> {
         try await ask { session in
             try DeviceTable.find(id, session).map { .success($0) } ?? .failure(.unknownDevice(id))
@@ -79,7 +79,7 @@ enum AccountDesk {
         var account =
             try AccountTable.find(name, turn.session)
             ?? StoreAccount(name: name, storefront: change.storefront ?? turn.configuration.storefront)
-        // What can be refused comes first: a refused change changes nothing.
+        // All refusals are checked first, so a refused change changes nothing.
         if let organizer = change.family, account.family != organizer,
             let refusal = try FamilyCircle.refusal(of: account, joining: organizer, change, turn)
         {
@@ -128,23 +128,23 @@ enum AccountDesk {
     }
 }
 
-/// An Apple Account: who pays, from where, and what stands in the way.
+/// An Apple Account: its storefront, its family and whether it can pay.
 public struct StoreAccount: Sendable, Hashable {
-    /// The store's own name for it; nothing that Apple signs contains it.
+    /// The store's own name for the account; no signed payload contains it.
     public var name: String
     /// ISO 3166-1 alpha-3.
     public var storefront: String
-    /// The family it belongs to, by the name of its organizer's account; nil without one.
+    /// The name of the organizer's account of its family; nil without a family.
     public var family: String?
-    /// Purchases wait for the organizer (Ask to Buy).
+    /// Purchases wait for the organizer's approval (Ask to Buy).
     public var asksToBuy = false
-    /// False where Screen Time forbids purchases: `canMakePayments` (SCENARIOS L3).
+    /// False if Screen Time forbids purchases: `canMakePayments`.
     public var mayPay = true
-    /// Whether charges go through. False: renewals fail until it is true again.
+    /// Whether charges succeed. If false, renewals fail.
     public var paymentMethodWorks = true
-    /// What its owner does at a payment sheet when a purchase does not say.
+    /// The outcome of a purchase that names none.
     public var paymentSheet = PurchaseRequest.Outcome.purchased
-    /// Deleted accounts keep their history for nobody to see: 21010, 4040001.
+    /// A deleted account keeps its history, but Apple's endpoints answer 21010 or 4040001.
     public var isDeleted = false
 
     public init(name: String, storefront: String) {
@@ -154,7 +154,7 @@ public struct StoreAccount: Sendable, Hashable {
 }
 
 extension StoreSchema {
-    /// What an account's owner does at a payment sheet.
+    /// The outcome of an account's purchases that name none.
     static let paymentSheets: StaticString = """
         ALTER TABLE accounts ADD COLUMN payment_sheet TEXT NOT NULL DEFAULT 'purchased';
         """
@@ -165,7 +165,7 @@ enum AccountTable {
     static let columns: Columns =
         "name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted, payment_sheet"
 
-    /// The account, which opens in `storefront` if it was never heard of.
+    /// The account; a new one is opened in `storefront`.
     static func account(
         _ name: String, openingIn storefront: String, _ session: any Connection
     ) throws -> StoreAccount {
@@ -182,7 +182,7 @@ enum AccountTable {
             """, [.text(name)], read)
     }
 
-    /// In the order of their names, beginning after `after`.
+    /// Ordered by name, starting after `after`.
     static func all(after: String, limit: Int, _ session: any Connection) throws -> [StoreAccount] {
         try session.query(
             """
@@ -248,7 +248,7 @@ extension StoreRefusal {
         StoreRefusal("account_deleted", status: 409, "The account \(name) was deleted.", "账户 \(name) 已被删除。")
     }
 
-    /// SKError 4, `paymentNotAllowed` (SCENARIOS L3).
+    /// SKError 4, `paymentNotAllowed`.
     static func paymentNotAllowed(_ name: String) -> StoreRefusal {
         StoreRefusal(
             "payment_not_allowed", status: 409,

@@ -1,30 +1,30 @@
 import TillBilling
 import TillJSON
 
-/// What a store sells, as a file says it: in Till's own form (`PUT /emulator/products`), or as Xcode's StoreKit
+/// A store's products read from a file: in Till's own form (`PUT /emulator/products`), or as Xcode's StoreKit
 /// configuration file (`.storekit`, versions 1 to 5).
 public struct ProductFile: Sendable {
     public internal(set) var products: [StoreProduct]
-    /// Where its customer is at home, ISO 3166-1 alpha-3; nil if the file does not say.
+    /// The storefront of the file's customer, ISO 3166-1 alpha-3; nil if the file has none.
     public internal(set) var storefront: String?
-    /// Nil if the file does not say.
+    /// Nil if the file has none.
     public internal(set) var pace: RenewalPace?
-    /// What the file says and the emulator has no use for, by member: `settings._askToBuyEnabled`. Items of lists are
-    /// not told apart: `products[].internalID`.
+    /// The members that the emulator ignores: `settings._askToBuyEnabled`. List items share one entry:
+    /// `products[].internalID`.
     public internal(set) var ignored: [String]
 
     /// Why a file can't be used.
     public struct Fault: Error, Sendable, Hashable {
-        /// Stable.
+        /// A stable code.
         public let code: String
         /// Names the member by its path.
         public let sentence: Text
     }
 
-    /// Longer files are refused.
+    /// Larger files are refused, in bytes.
     public static let byteLimit = 4 << 20
 
-    /// - Parameter bytes: of the file, JSON.
+    /// - Parameter bytes: the file, JSON.
     public init(_ bytes: [UInt8]) throws(Fault) {
         do {
             try self.init(reading: bytes)
@@ -58,7 +58,7 @@ public struct ProductFile: Sendable {
     }
 }
 
-/// A value in a file of products, and where it stands there: `subscriptionGroups[0].subscriptions[2].displayPrice`.
+/// A value in a product file and its path: `subscriptionGroups[0].subscriptions[2].displayPrice`.
 struct FileMember {
     let value: JSONValue
     /// Empty for the whole file.
@@ -69,7 +69,7 @@ struct FileMember {
         self.path = path
     }
 
-    /// The member of that name; nil where it is missing or `null`.
+    /// The member with this name; nil if it is missing or `null`.
     func member(_ name: String) throws(Problem) -> FileMember? {
         guard case .object(let members) = value else { throw wrong("an object", "一个对象") }
         guard let value = members[name], !value.isNull else { return .none }
@@ -81,7 +81,7 @@ struct FileMember {
         throw .badRequest("missing_member", "\"\(place(name))\" is missing.", "缺少成员 “\(place(name))”。")
     }
 
-    /// The items of a list; none where the member is missing.
+    /// The items of a list; empty if the member is missing.
     func list(_ name: String, upTo limit: Int) throws(Problem) -> [FileMember] {
         try member(name)?.items(upTo: limit) ?? []
     }
@@ -93,7 +93,7 @@ struct FileMember {
         return items.enumerated().map { FileMember($1, path: "\(path)[\($0)]") }
     }
 
-    /// Names and values of an object whose names are not known beforehand, in the order of the names.
+    /// Names and values of an object with arbitrary member names, sorted by name.
     func members(upTo limit: Int) throws(Problem) -> [(name: String, member: FileMember)] {
         guard case .object(let members) = value, members.count <= limit else {
             throw wrong("an object of at most \(limit) members", "不超过 \(limit) 个成员的对象")
@@ -101,18 +101,18 @@ struct FileMember {
         return members.sorted { $0.key < $1.key }.map { ($0.key, FileMember($0.value, path: place($0.key))) }
     }
 
-    /// A text of 1 to so many characters.
+    /// A text of 1 to `limit` characters.
     func text(_ name: String, upTo limit: Int) throws(Problem) -> String? { try member(name)?.text(upTo: limit) }
 
     func text(upTo limit: Int) throws(Problem) -> String {
-        // Counted in scalars: what one character is made of has no bound.
+        // Counted in scalars, because one character may consist of any number of them.
         guard case .string(let text) = value, (1...limit).contains(text.unicodeScalars.count) else {
             throw wrong("a text of 1 to \(limit) characters", "1 到 \(limit) 个字符的文本")
         }
         return text
     }
 
-    /// What customers read: of so many characters, empty too.
+    /// A text that customers read, of at most `limit` characters; it may be empty.
     func copy(_ name: String, upTo limit: Int) throws(Problem) -> String {
         let member = try required(name)
         return member.value == "" ? "" : try member.text(upTo: limit)
@@ -149,7 +149,7 @@ struct FileMember {
         try choice(name, of: Choice.allCases.map { ($0.rawValue, $0) })
     }
 
-    /// Refuses members that are not among these.
+    /// Refuses members with other names.
     func knows(_ names: [String]) throws(Problem) {
         guard case .object(let members) = value else { throw wrong("an object", "一个对象") }
         for name in members.keys.sorted() where !names.contains(name) {
@@ -174,7 +174,7 @@ struct FileMember {
         return path.isEmpty ? short : "\(path).\(short)"
     }
 
-    /// A text from outside as a message may repeat it: short, and nothing in it that a terminal would obey.
+    /// A text from outside, made safe for a message: shortened, and without characters that control a terminal.
     static func legible(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars.prefix(60) {

@@ -1,6 +1,6 @@
 import TillBilling
 
-/// Something about a catalogue that App Review, or a customer, will stumble over, with its cure (SCENARIOS L2).
+/// A fault of a catalogue that App Review or customers will meet, with its cure.
 struct ProductFinding: Sendable, Hashable {
     enum Code: String, Sendable, CaseIterable {
         case noAppVersion = "first_product_without_app_version"
@@ -18,26 +18,26 @@ struct ProductFinding: Sendable, Hashable {
     }
 
     let code: Code
-    /// Nil for one about a whole group.
+    /// Nil for a finding about a whole group.
     let product: String?
     /// What is wrong.
     let sentence: Text
     /// What to do about it.
     let cure: Text
 
-    /// A product as the app believes it to be.
+    /// A product as the app expects it.
     struct Expectation: Sendable {
         var id: String
         var kind: ProductType?
     }
 }
 
-/// Looks a catalogue over.
+/// Checks a catalogue.
 struct ProductLint {
     let products: [StoreProduct]
     let environment: Environment
 
-    /// - Parameter expected: the app's own list; nil if it gave none.
+    /// - Parameter expected: the app's own list; nil if the caller gave none.
     func findings(comparing expected: [ProductFinding.Expectation]? = nil) -> [ProductFinding] {
         let hasApproved = products.contains { ProductReview.hasBeenApproved($0.state) }
         var findings = products.flatMap { product in
@@ -78,7 +78,7 @@ struct ProductLint {
                     cure: Text(
                         en: "Upload one: \"reviewScreenshot\": true.", zh: "请上传截图：\"reviewScreenshot\": true。")))
         }
-        // What is on sale had one once; only what goes to review needs it said.
+        // A product on sale had a localization when it was approved; only products before review need the finding.
         if product.localizations.isEmpty, product.state != .approved {
             findings.append(
                 ProductFinding(
@@ -149,7 +149,7 @@ struct ProductLint {
         }
     }
 
-    /// Limits as they are quoted; App Store Connect's own page does not say them (facts/business-rules §2).
+    /// The commonly quoted limits; App Store Connect's own page does not state them (facts/business-rules §2).
     private func texts(_ product: StoreProduct) -> [ProductFinding] {
         let long = product.localizations.first {
             $0.displayName.unicodeScalars.count > 35 || $0.description.unicodeScalars.count > 55
@@ -184,7 +184,7 @@ struct ProductLint {
         }
     }
 
-    // MARK: Several
+    // MARK: All products
 
     /// Levels count from 1 without a gap; several products may share one (facts/business-rules §8.1).
     private func levels() -> [ProductFinding] {
@@ -205,7 +205,8 @@ struct ProductLint {
     private func compare(_ expected: [ProductFinding.Expectation]) -> [ProductFinding] {
         let known = Dictionary(products.map { ($0.id.text, $0) }, uniquingKeysWith: { first, _ in first })
         let ids = Array(known.keys)
-        // Looking for near names costs as much as all names there are: for the first few only, among not too many.
+        // The search for similar names reads all names, so it runs for the first few products only, in catalogues of
+        // limited size.
         var suggestions = ids.count <= 1_000 ? 5 : 0
         var seen: Set<String> = []
         return expected.flatMap { wanted -> [ProductFinding] in

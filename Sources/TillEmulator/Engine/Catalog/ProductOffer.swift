@@ -2,14 +2,14 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// A price below the list price, for some customers and some time (facts/business-rules §9).
+/// A price below the list price, for certain customers and a limited time (facts/business-rules §9).
 public struct ProductOffer: Sendable, Hashable, Codable {
     public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
-        /// Once in a subscription group and customer.
+        /// Once per subscription group and customer.
         case introductory
-        /// For current and lapsed subscribers, each time with a signature of the developer.
+        /// For current and lapsed subscribers, each time with the developer's signature.
         case promotional
-        /// By a code, inside the app or outside it.
+        /// Redeemed with a code, inside or outside the app.
         case code
         /// For customers who left.
         case winBack
@@ -28,18 +28,18 @@ public struct ProductOffer: Sendable, Hashable, Codable {
         case freeTrial = "FREE_TRIAL"
         /// The lower price for each of `periods` billing periods.
         case payAsYouGo = "PAY_AS_YOU_GO"
-        /// One price at once for the whole of the offer.
+        /// One payment in advance for the whole offer.
         case payUpFront = "PAY_UP_FRONT"
-        /// Of one-time purchases; only by a code.
+        /// For one-time purchases; only with a code.
         case oneTime = "ONE_TIME"
     }
 
-    /// Whom an offer by code is for (App Store Connect API, `SubscriptionCustomerEligibility`).
+    /// The customers that an offer code is for (App Store Connect API, `SubscriptionCustomerEligibility`).
     public enum Customer: String, Sendable, Hashable, Codable, CaseIterable {
         /// Never subscribed in the group.
         case new = "NEW"
         case existing = "EXISTING"
-        /// Subscribed once, and no more.
+        /// Subscribed before and no longer.
         case expired = "EXPIRED"
     }
 
@@ -47,13 +47,14 @@ public struct ProductOffer: Sendable, Hashable, Codable {
     /// Nil for introductory offers only.
     public var identifier: String?
     public var discount: Discount
-    /// How long one period of the offer is; nil for one-time purchases. For pay as you go it is the subscription's.
+    /// The length of one period of the offer; nil for one-time purchases. For pay as you go it is the subscription's
+    /// period.
     public var period: OfferPeriod?
-    /// How many periods; more than one only for pay as you go.
+    /// The number of periods; more than one only for pay as you go.
     public var periods: Int64
-    /// What one charge of the offer costs, by storefront; nothing is charged for a free trial.
+    /// The price of one charge, by storefront; empty for a free trial.
     public var prices: [String: Money]
-    /// Of subscriptions' offers by code only; nil: for all customers.
+    /// Set only for offer codes of subscriptions; nil: for all customers.
     public var customers: [Customer]?
 
     public init(
@@ -72,7 +73,7 @@ public struct ProductOffer: Sendable, Hashable, Codable {
     func isFor(_ customer: Customer) -> Bool { customers?.contains(customer) ?? true }
 }
 
-/// The length of one period of an offer: days are possible too (facts/jws §4, `offerPeriod`: P3D).
+/// The length of one period of an offer; days are allowed too (facts/jws §4, `offerPeriod`: P3D).
 public struct OfferPeriod: Sendable, Hashable, Codable {
     public enum Unit: String, Sendable, Hashable, Codable, CaseIterable {
         case day = "D"
@@ -100,7 +101,7 @@ public struct OfferPeriod: Sendable, Hashable, Codable {
         }
     }
 
-    /// From ISO 8601, one unit only: `P3D`, `P2W`, `P1M`, `P1Y`; nil for anything else.
+    /// From ISO 8601 with one unit: `P3D`, `P2W`, `P1M`, `P1Y`; nil for anything else.
     public init?(_ text: String) {
         guard text.utf8.count <= 6, text.hasPrefix("P"), let unit = text.last.flatMap({ Unit(rawValue: String($0)) }),
             let count = Int64(text.dropFirst().dropLast()), (1...999).contains(count)
@@ -111,16 +112,16 @@ public struct OfferPeriod: Sendable, Hashable, Codable {
     /// ISO 8601: `P1M`.
     public var text: String { times(1) }
 
-    /// The length of so many of them, as ISO 8601: three times `P1M` is `P3M`.
+    /// The length of `factor` periods in ISO 8601: three times `P1M` is `P3M`.
     public func times(_ factor: Int64) -> String { "P\(count * factor)\(unit.rawValue)" }
 }
 
-/// A product as a phone sees it: what it costs in the account's storefront, in that storefront's language.
+/// A product as a device shows it: with its price in the account's storefront, in that storefront's language.
 struct OfferedProduct: Sendable {
     /// An offer with its price in the storefront.
     struct PricedOffer: Sendable {
         var offer: ProductOffer
-        /// Of one charge.
+        /// The price of one charge.
         var price: Money
     }
 
@@ -131,7 +132,7 @@ struct OfferedProduct: Sendable {
     var promotional: [PricedOffer]
     var winBacks: [PricedOffer]
 
-    /// Nil for what is not on sale there.
+    /// Nil for a product that is not on sale there.
     static func find(
         _ id: String, storefront: String, _ configuration: EmulatorConfiguration, _ session: any Connection
     ) throws -> OfferedProduct? {
@@ -154,20 +155,19 @@ struct OfferedProduct: Sendable {
     }
 }
 
-/// What a phone learns of the products an app asks for.
+/// The answer to a device's product request.
 struct OfferedProducts: Sendable {
-    /// In one question.
+    /// The most products in one request.
     static let limit = 1_000
 
     var storefront: String
     var products: [OfferedProduct]
-    /// Those that are not on sale, each once.
+    /// The requested ids that are not on sale, each once.
     var invalid: [String]
 }
 
 extension Store {
-    /// The products as the storefront of the account sees them that is signed in on this device, in the order in which
-    /// they are asked for.
+    /// The products in the storefront of the account that is signed in on this device, in the requested order.
     func offeredProducts(
         _ ids: [String], on device: UniqueID
     ) async throws -> Result<OfferedProducts, StoreRefusal> {

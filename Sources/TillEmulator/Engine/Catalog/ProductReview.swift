@@ -1,8 +1,8 @@
 import TillBilling
 
-/// How a product gets from the developer's desk to the customers (SCENARIOS L1, facts/business-rules §3).
+/// The steps of a product from the developer to the customers (facts/business-rules §3).
 enum ProductReview {
-    /// What a developer, or App Review, does.
+    /// A step taken by the developer or by App Review.
     enum Step: String, CaseIterable {
         case submit
         case startReview
@@ -13,9 +13,9 @@ enum ProductReview {
         case returnToSale
     }
 
-    /// The state after a step; nil if the step is not one that leads on from here.
+    /// The state after a step; nil if the state does not allow the step.
     ///
-    /// - Parameter byApple: Apple took it off the store, and the developer can't bring it back.
+    /// - Parameter byApple: Apple removes the product from sale, and the developer can't bring it back.
     static func state(
         after step: Step, of state: ProductState, withAppVersion: Bool, byApple: Bool = false
     ) -> ProductState? {
@@ -32,18 +32,18 @@ enum ProductReview {
         }
     }
 
-    /// The steps that lead on from a state.
+    /// The steps that a state allows.
     static func steps(from state: ProductState) -> [Step] {
         Step.allCases.filter { self.state(after: $0, of: state, withAppVersion: false) != nil }
     }
 
-    /// What App Review needs to see before it looks at anything (facts/business-rules §2).
+    /// The metadata that App Review requires before it starts (facts/business-rules §2).
     static func missing(_ product: StoreProduct) -> [String] {
         (product.hasReviewScreenshot ? [] : ["reviewScreenshot"])
             + (product.localizations.isEmpty ? ["localizations"] : []) + (product.prices.isEmpty ? ["prices"] : [])
     }
 
-    /// The state of a product as it was saved: what is there decides between Missing Metadata and Ready to Submit.
+    /// The state of a saved product: its metadata decides between Missing Metadata and Ready to Submit.
     static func settled(_ product: StoreProduct) -> ProductState {
         switch product.state {
         case .missingMetadata, .readyToSubmit: missing(product).isEmpty ? .readyToSubmit : .missingMetadata
@@ -51,7 +51,7 @@ enum ProductReview {
         }
     }
 
-    /// Whether App Review has let a product through: then the app's next ones need no app version with them.
+    /// Whether App Review has approved a product of the app. Its further products then need no app version.
     static func hasBeenApproved(_ state: ProductState) -> Bool {
         state == .approved || state == .developerRemovedFromSale || state == .removedFromSale
     }
@@ -79,7 +79,7 @@ enum ProductReview {
     }
 }
 
-// MARK: What the store does with it
+// MARK: Store operations
 
 extension ProductReview {
     static func take(
@@ -100,13 +100,13 @@ extension ProductReview {
             after: step, of: product.state, withAppVersion: product.isWithAppVersion, byApple: byApple)
         guard let next else { return .failure(.illegalStep(id, step, product.state)) }
         product.state = next
-        // The app version is out, and later submissions stand for themselves.
+        // The app version is released, and later submissions need none.
         if next == .approved { product.isWithAppVersion = false }
         try ProductTable.update(product, turn.session)
         return .success(product)
     }
 
-    /// The developer saves one product again: its id and its kind stay, its state is the store's business.
+    /// The developer saves one product again. Its id and kind stay, and the store determines its state.
     static func edit(_ product: StoreProduct, _ turn: Turn) throws -> Result<StoreProduct, StoreRefusal> {
         guard let saved = try ProductTable.find(product.id, turn.session) else {
             return .failure(try ProductTable.unknown(product.id.text, turn.session))
@@ -125,12 +125,12 @@ extension ProductReview {
     }
 }
 
-/// What App Store Connect does not let a developer save (facts/business-rules §2, §8.1, §9; facts/limits §1, §2).
-/// What it saves and App Review minds is a `ProductFinding` instead.
+/// What App Store Connect refuses to save (facts/business-rules §2, §8.1, §9; facts/limits §1, §2). What it saves and
+/// App Review rejects is a `ProductFinding`.
 enum ProductRules {
-    /// Of promotional and of code offers that are active in one subscription.
+    /// The most active promotional offers, and the most active code offers, in one subscription.
     static let offerLimit = 10
-    /// Prices of all products together: a bound of our own, 1,100 products in every storefront.
+    /// The most prices of all products together: our own bound, 1,100 products in every storefront.
     static let priceLimit = 200_000
 
     static func check(_ product: StoreProduct, at place: FileMember) throws(Problem) {
@@ -219,7 +219,7 @@ enum ProductRules {
         }
     }
 
-    /// What a list of products must hold together.
+    /// The rules for a list of products as a whole.
     static func check(_ products: [StoreProduct]) throws(Problem) {
         var seen: Set<String> = []
         for product in products where !seen.insert(product.id.text).inserted {

@@ -1,17 +1,17 @@
 import TillBilling
 import TillSQL
 
-/// What the store sells.
+/// The store's products.
 enum ProductTable {
     static let columns: Columns = "product_id, kind, name, apple_id, state, details"
     static let priceColumns: Columns = "product_id, storefront, amount, currency"
-    /// What stays known of a product that was removed.
+    /// The columns kept for a removed product.
     static let numberColumns: Columns = "product_id, kind, apple_id"
 
-    /// Puts these products in place of all there were. A product that keeps its id keeps its number, and so does one
-    /// that was removed and comes again. Nothing is written if it refuses.
+    /// Replaces all products with these. A product that keeps its id keeps its number, and so does a removed product
+    /// that returns. If it refuses, nothing is written.
     ///
-    /// - Parameter force: whether ids may come again that were removed. App Store Connect never lets them.
+    /// - Parameter force: whether removed ids may return. App Store Connect never allows it.
     static func replace(
         _ products: [StoreProduct], force: Bool = true, _ session: any Connection
     ) throws -> Result<Void, StoreRefusal> {
@@ -57,7 +57,7 @@ enum ProductTable {
             }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// Writes what may change in a product's life: all but its id and its kind.
+    /// Writes everything except a product's id and kind.
     static func update(_ product: StoreProduct, _ session: any Connection) throws {
         let position = try session.first(
             "SELECT position FROM products WHERE product_id = ?", [.text(product.id.text)]
@@ -114,15 +114,15 @@ enum ProductTable {
             .compactMap { $0 }
     }
 
-    /// That it does not sell this, and what was probably meant.
+    /// The refusal of an unknown product, with the nearest known id.
     static func unknown(_ id: String, _ session: any Connection) throws -> StoreRefusal {
         .unknownProduct(
             String(id.prefix(100)),
             nearest: id.utf8.count <= 100 ? nearestName(to: id, among: try ids(session)) : nil)
     }
 
-    /// The product with its price in one storefront and no other, and without its localizations: what a purchase
-    /// needs, at the price of one row. Not to be saved again.
+    /// The product with its price in one storefront only and without its localizations: all that a purchase needs, in
+    /// one row. It must not be saved again.
     static func priced(_ id: ProductID, storefront: String, _ session: any Connection) throws -> StoreProduct? {
         let found = try session.first(
             """
@@ -140,8 +140,8 @@ enum ProductTable {
         return found ?? nil
     }
 
-    /// As a phone sees it: with its price in one storefront and no other, and with its localizations. Not to be saved
-    /// again.
+    /// The product as a device shows it: with its price in one storefront only, and with its localizations. It must not
+    /// be saved again.
     static func offered(_ id: String, storefront: String, _ session: any Connection) throws -> StoreProduct? {
         let found = try session.first(
             """
@@ -159,7 +159,7 @@ enum ProductTable {
         return found ?? nil
     }
 
-    /// Every auto-renewable with a price in this storefront, the same way.
+    /// Every auto-renewable with a price in this storefront, in the same form.
     static func subscriptions(storefront: String, _ session: any Connection) throws -> [StoreProduct] {
         try session.query(
             """
@@ -191,7 +191,7 @@ enum ProductTable {
         return product
     }
 
-    /// What is read as a whole and never searched for.
+    /// The part that is read as a whole and never searched.
     private struct Details: Codable {
         var subscription: SubscriptionTerms?
         var offers: [ProductOffer]
@@ -235,7 +235,7 @@ enum ProductTable {
 }
 
 extension StoreSchema {
-    /// Products that were removed. Their ids and numbers are never given again (facts/business-rules §2).
+    /// Removed products. Their ids and numbers are never reused (facts/business-rules §2).
     static let removedProducts: StaticString = """
         CREATE TABLE removed_products (
             product_id TEXT NOT NULL PRIMARY KEY,
@@ -246,7 +246,7 @@ extension StoreSchema {
 }
 
 extension Store {
-    /// Puts these products in place of all there were.
+    /// Replaces all products with these.
     ///
     /// - Throws: `StoreRefusal` for a known id with another kind, or `DatabaseError`.
     public func replaceProducts(_ products: [StoreProduct]) async throws {
@@ -257,10 +257,10 @@ extension Store {
         try await ask { session in try ProductTable.all(session) }
     }
 
-    /// Takes over a file of products with the settings it has; all of it or nothing.
+    /// Loads a product file with its settings, completely or not at all.
     ///
-    /// - Parameter force: whether ids may come again that were removed before.
-    /// - Returns: the products as they are sold now.
+    /// - Parameter force: whether removed ids may return.
+    /// - Returns: the products now on sale.
     public func load(_ file: ProductFile, force: Bool = false) async throws -> Result<[StoreProduct], StoreRefusal> {
         try await change { turn in
             if case .failure(let refusal) = try ProductTable.replace(file.products, force: force, turn.session) {
@@ -268,7 +268,7 @@ extension Store {
             }
             if let pace = file.pace { try RenewalPace.set(pace, turn.session) }
             if let storefront = file.storefront {
-                // Xcode has one customer, who is at home where the file says.
+                // Xcode has one customer, in the file's storefront.
                 var account = try AccountTable.account(
                     Emulator.defaultAccount, openingIn: storefront, turn.session)
                 account.storefront = storefront

@@ -1,9 +1,8 @@
 import TillBilling
 
 extension StoreProduct {
-    /// What the store sells until it is told otherwise: LearnPoints' packs of points (SCENARIOS L), at the classic
-    /// tiers' prices, one product of each other kind, and a membership by the month (level 2) or the year (level 1),
-    /// the year with an offer of each kind.
+    /// The products of a new store: packs of points at the classic tiers' prices, one product of each other kind, and a
+    /// membership by the month (level 2) or the year (level 1). The yearly one has an offer of each kind.
     public static func sampleCatalogue(bundleID: String) -> [StoreProduct] {
         [
             SampleProduct("points60", .consumable, "60 points", "60 学点", fen: 600, cents: 99),

@@ -1,18 +1,18 @@
 import TillAppStore
 import TillBilling
 
-/// Xcode's StoreKit configuration file (`.storekit`), as it is. Apple documents no format: this is what the files of
-/// Xcode 12 to 26 hold (versions 1 to 5). Members that are new, or that mean nothing here, are tolerated and named;
-/// wrong ones are refused by their path.
+/// Xcode's StoreKit configuration file (`.storekit`). Apple documents no format: this reads the files of Xcode 12 to 26
+/// (versions 1 to 5). Members that are new or have no meaning here are ignored and listed; wrong ones are refused by
+/// path.
 struct StoreKitFile {
     private let root: FileMember
     private let storefront: String
     private let currency: Currency
     private var ignored: Set<String> = []
 
-    /// More names than this are not worth telling.
+    /// The most ignored members that are listed.
     private static let ignoredLimit = 200
-    /// Xcode writes one of these at least; Till's own form has none of them.
+    /// Xcode writes at least one of these members; Till's own form has none of them.
     static func isRecognised(by members: Set<String>) -> Bool {
         !members.isDisjoint(with: [
             "identifier", "subscriptionGroups", "nonRenewingSubscriptions", "settings", "version",
@@ -30,7 +30,7 @@ struct StoreKitFile {
         self.currency = currency
     }
 
-    /// Where a file says nothing, Xcode tests in the USA (SKTestSession.h, `storefront`).
+    /// Xcode's default storefront (SKTestSession.h, `storefront`), for files without one.
     private static let storefrontOfOlderFiles = "USA"
 
     func content() throws(Problem) -> ProductFile {
@@ -72,7 +72,7 @@ struct StoreKitFile {
             ignored: Array(ignored.sorted().prefix(Self.ignoredLimit)))
     }
 
-    /// A later major version than is known is read all the same: what is new in it is named.
+    /// A newer major version is read too, and its new members are listed as ignored.
     private mutating func checkVersion() throws(Problem) {
         guard let version = try root.member("version") else { return }
         let major = try version.integer("major", in: 0...1_000) ?? 1
@@ -90,8 +90,8 @@ struct StoreKitFile {
         return nil
     }
 
-    /// As `SKTestSession.TimeRate` numbers them (SKTestSession.h); of the old rates by the day, those that have a
-    /// successor by the month.
+    /// The numbers of `SKTestSession.TimeRate` (SKTestSession.h). Of the old rates per day, only those with a successor
+    /// per month.
     private static let paces: [Int64: RenewalPace] = [
         0: .real, 4: .monthInThirtyMinutes, 5: .monthInFifteenMinutes, 6: .monthInThirtySeconds, 10: .monthInOneHour,
         11: .monthInThirtyMinutes, 12: .monthInFifteenMinutes, 13: .monthInFiveMinutes, 15: .monthInThirtySeconds,
@@ -172,7 +172,7 @@ struct StoreKitFile {
             note(text, except: ["locale", "displayName", "description"])
             product.localizations.append(
                 StoreProduct.Localization(
-                    // Xcode writes en_US where App Store Connect says en-US.
+                    // Xcode writes en_US where App Store Connect writes en-US.
                     locale: String(try text.required("locale").text(upTo: 20).map { $0 == "_" ? "-" : $0 }),
                     displayName: try text.member("displayName") == nil
                         ? "" : text.copy("displayName", upTo: ProductText.copyLimit),
@@ -190,12 +190,12 @@ struct StoreKitFile {
             "以 \(currency.text) 计的十进制文本，例如 “\(currency.minorDigits == 0 ? "120" : "0.99")”")
     }
 
-    /// Version 5: billing plans, of which the monthly one is a commitment of twelve months. Nil: it has none.
+    /// Version 5: the monthly billing plan, a commitment of twelve months; nil if there is none.
     private mutating func monthlyPlan(_ item: FileMember) throws(Problem) -> FileMember? {
         var monthly: FileMember?
         for plan in try item.list("billingPlans", upTo: 10) {
             let isMonthly = try plan.required("billingPlanType").text(upTo: 40) == "MONTHLY"
-            // What a month costs counts; the price of the year at once stands in the product.
+            // Only the monthly price is read here; the product has the price of a year paid at once.
             note(plan, except: ["billingPlanType", "isEnabled"] + (isMonthly ? ["displayPrice"] : []))
             if isMonthly, try plan.bool("isEnabled") ?? true { monthly = plan }
         }
@@ -218,7 +218,7 @@ extension StoreKitFile {
         let introductory =
             try [item.member("introductoryOffer")].compactMap { $0 } + item.list("introductoryOffers", upTo: 100)
         for (index, offer) in introductory.enumerated() {
-            // App Store Connect may have one for each territory; here is one storefront.
+            // App Store Connect allows one for each territory; the file has a single storefront.
             guard index == 0 else {
                 ignored.insert(Self.shape(offer.path))
                 continue
@@ -251,7 +251,7 @@ extension StoreKitFile {
         }
         var periods = try item.integer("numberOfPeriods", in: 1...100) ?? 1
         if discount != .payAsYouGo, periods > 1 {
-            // Two free weeks are one free offer of two weeks.
+            // Two free periods of a week become one free offer of two weeks.
             (length, periods) = (OfferPeriod(length.count * periods, length.unit), 1)
         }
         return ProductOffer(
@@ -264,7 +264,7 @@ extension StoreKitFile {
         "new": .new, "existing": .existing, "expired": .expired,
     ]
 
-    /// Xcode lists all three where nobody chose; what all have is not said.
+    /// Xcode lists all three kinds by default; an offer for all customers is stored as nil.
     private mutating func customers(_ item: FileMember) throws(Problem) -> [ProductOffer.Customer]? {
         guard let list = try item.member("eligibility") else { return nil }
         var named: Set<ProductOffer.Customer> = []
@@ -279,7 +279,7 @@ extension StoreKitFile {
         return named.count == all.count ? nil : all.filter(named.contains)
     }
 
-    /// Of one-time purchases, by a code (API 1.18).
+    /// An offer code of a one-time purchase (API 1.18).
     private mutating func oneTimeOffer(_ item: FileMember) throws(Problem) -> ProductOffer {
         note(item, except: Self.offerMembers)
         return ProductOffer(
@@ -287,7 +287,7 @@ extension StoreKitFile {
             prices: [storefront: try price(item)])
     }
 
-    /// Offers by code have a reference name, and an id in later versions only.
+    /// Code offers have a reference name, and an id in later versions only.
     private func identifier(_ item: FileMember, _ kind: ProductOffer.Kind) throws(Problem) -> String? {
         if kind == .introductory { return nil }
         if let id = try item.text("offerID", upTo: 64) { return id }
@@ -295,9 +295,9 @@ extension StoreKitFile {
         return try item.required("offerID").text(upTo: 64)
     }
 
-    // MARK: What is left over
+    // MARK: Ignored members
 
-    /// Remembers the members that nothing here reads; what says no, nothing or none asks for nothing.
+    /// Records the members that are not read. Values of false, null or empty ask for nothing and are skipped.
     private mutating func note(_ item: FileMember, except known: [String]) {
         guard case .object(let members) = item.value, ignored.count < Self.ignoredLimit else { return }
         for (name, value) in members where !known.contains(name) {
@@ -308,7 +308,7 @@ extension StoreKitFile {
         }
     }
 
-    /// A path without the numbers of items: `products[].internalID`.
+    /// A path without list indices: `products[].internalID`.
     private static func shape(_ path: String) -> String {
         var shape = ""
         var isInside = false

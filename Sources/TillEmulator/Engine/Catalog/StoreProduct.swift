@@ -1,7 +1,7 @@
 import TillBilling
 
 extension ProductType {
-    /// What the emulated store sells: every type but the one that Apple gave up.
+    /// The types that the emulated store sells: all except the one that Apple discontinued.
     static let sold = allCases.filter { $0 != .freeSubscription }
 }
 
@@ -11,21 +11,21 @@ public struct StoreProduct: Sendable, Hashable {
     public var kind: ProductType
     /// The reference name of App Store Connect.
     public var name: String
-    /// The price of one, by storefront (ISO 3166-1 alpha-3). Where there is no price it is not for sale.
+    /// The price of one unit, by storefront (ISO 3166-1 alpha-3). Without a price the product is not for sale there.
     public var prices: [String: Money]
-    /// Of auto-renewables, and of them only.
+    /// Set for auto-renewables only.
     public var subscription: SubscriptionTerms?
     public var offers: [ProductOffer] = []
-    /// Whether the members of a family get it too: non-consumables and auto-renewables only.
+    /// Whether Family Sharing applies: non-consumables and auto-renewables only.
     public var isFamilyShareable = false
     public var state = ProductState.approved
-    /// Whether it was submitted together with an app version, whose approval it then waits for.
+    /// Whether it was submitted together with an app version; it then waits for that version's approval.
     public var isWithAppVersion = false
-    /// What the store shows, by locale: `en-US`, `zh-Hans`.
+    /// The texts that customers see, by locale: `en-US`, `zh-Hans`.
     public var localizations: [Localization] = []
-    /// App Review asks for a screenshot before it looks at anything (facts/business-rules §2).
+    /// App Review requires a screenshot before it starts (facts/business-rules §2).
     public var hasReviewScreenshot = true
-    /// The product's own number in the store; 0 until the store gives it one.
+    /// The product's own number in the store; 0 until the store assigns it.
     public var appleID: Int64 = 0
 
     public struct Localization: Sendable, Hashable, Codable {
@@ -50,8 +50,8 @@ public struct StoreProduct: Sendable, Hashable {
         self.subscription = subscription
     }
 
-    /// Whether customers get it: in production once it is approved and has a price somewhere, in sandbox from Ready to
-    /// Submit on (facts/business-rules §3).
+    /// Whether customers can buy it: in production once it is approved and has a price, in sandbox from Ready to Submit
+    /// on (facts/business-rules §3).
     public func isSold(in environment: Environment) -> Bool {
         switch environment {
         case .production: state == .approved && !prices.isEmpty
@@ -62,7 +62,7 @@ public struct StoreProduct: Sendable, Hashable {
     func offers(_ kind: ProductOffer.Kind) -> [ProductOffer] { offers.filter { $0.kind == kind } }
 }
 
-/// Where a product stands with App Store Connect and its review (facts/business-rules §3, `InAppPurchaseState`).
+/// A product's state in App Store Connect and App Review (facts/business-rules §3, `InAppPurchaseState`).
 public enum ProductState: String, Sendable, Hashable, Codable, CaseIterable {
     case missingMetadata = "MISSING_METADATA"
     case waitingForUpload = "WAITING_FOR_UPLOAD"
@@ -77,22 +77,22 @@ public enum ProductState: String, Sendable, Hashable, Codable, CaseIterable {
     case removedFromSale = "REMOVED_FROM_SALE"
     case rejected = "REJECTED"
 
-    /// Before Ready to Submit: nobody gets to see it, testers neither.
+    /// A state before Ready to Submit: the product is visible to no customer and no tester.
     var isIncomplete: Bool { self == .missingMetadata || self == .waitingForUpload || self == .processingContent }
 }
 
-/// What makes a product an auto-renewable subscription.
+/// The terms of an auto-renewable subscription.
 public struct SubscriptionTerms: Sendable, Hashable, Codable {
-    /// A customer has one subscription in a group at a time (facts/business-rules §8.1).
+    /// A customer has one subscription per group at a time (facts/business-rules §8.1).
     public var groupID: String
-    /// What customers see the group called; nil: its id.
+    /// The group's name for customers; nil: its id.
     public var groupName: String?
-    /// Rank in the group: 1 is the highest service; several products may share a level.
+    /// The rank in the group: 1 is the highest service level; several products may share a level.
     public var level: Int64
     public var period: SubscriptionPeriod
-    /// Whether a year may be paid by the month, with a commitment of twelve (API 1.21, `billingPlanType`).
+    /// Whether a year may be paid monthly, with a commitment of twelve months (API 1.21, `billingPlanType`).
     public var allowsMonthlyBilling: Bool
-    /// What a month of such a year costs, by storefront; where nothing is said, the twelfth part of the year's price.
+    /// The monthly price of such a year, by storefront; by default a twelfth of the yearly price.
     public var monthlyPrices: [String: Money]?
 
     public init(
@@ -108,10 +108,11 @@ public struct SubscriptionTerms: Sendable, Hashable, Codable {
         self.monthlyPrices = monthlyPrices
     }
 
-    /// Whether a customer chooses between the year at once and the months.
+    /// Whether a customer chooses between one payment for the year and monthly payments.
     var hasBothPlans: Bool { allowsMonthlyBilling && period == .year }
 
-    /// What one charge costs. A twelfth is rounded up to the minor unit, so that twelve are never less than the year.
+    /// The price of one charge. A twelfth is rounded up to the minor unit, so that twelve payments are never less than
+    /// the yearly price.
     func price(ofYear price: Money, storefront: String, byTheMonth: Bool) -> Money {
         guard byTheMonth else { return price }
         if let named = monthlyPrices?[storefront], named.currency == price.currency { return named }
@@ -119,7 +120,7 @@ public struct SubscriptionTerms: Sendable, Hashable, Codable {
     }
 }
 
-/// How long one period of a subscription is (facts/business-rules §8.1), as ISO 8601 writes it.
+/// The length of one subscription period (facts/business-rules §8.1), in ISO 8601.
 public enum SubscriptionPeriod: String, Sendable, Hashable, Codable, CaseIterable {
     case week = "P1W"
     case month = "P1M"
@@ -128,17 +129,17 @@ public enum SubscriptionPeriod: String, Sendable, Hashable, Codable, CaseIterabl
     case sixMonths = "P6M"
     case year = "P1Y"
 
-    /// The end of the period that begins at `start`. Calendar months keep the day of the month; a month that lacks
-    /// the day uses its last one.
+    /// The end of the period that starts at `start`. Calendar months keep the day of the month; a month without that
+    /// day uses its last one.
     public func end(from start: Instant) -> Instant {
         OfferPeriod(self).end(from: start, billingDay: start.dayOfMonth)
     }
 }
 
 extension OfferPeriod {
-    /// The end of the period that begins at `start`. Months and years end on the billing day, or on the last day of a
-    /// month that lacks it: a subscription of 31 January renews on 28 February and again on 31 March
-    /// (facts/business-rules §8.1; that it returns to the 31st is our choice).
+    /// The end of the period that starts at `start`. Months and years end on the billing day, or on the last day of a
+    /// month without it: a subscription of 31 January renews on 28 February and again on 31 March (facts/business-rules
+    /// §8.1; the return to the 31st is our choice).
     func end(from start: Instant, billingDay: Int64) -> Instant {
         let months: Int64
         switch unit {
@@ -157,7 +158,7 @@ extension OfferPeriod {
         return start.adding(seconds: Int64(end.daysSinceEpoch - dayNumber) * 86_400)
     }
 
-    /// Whether its ends keep a day of the month.
+    /// Whether its periods end on a day of the month.
     var isCalendar: Bool { unit == .month || unit == .year }
 }
 

@@ -1,11 +1,11 @@
 import TillBilling
 
-/// Where a customer's account is at home, and what is paid with there.
+/// The storefronts of customers' accounts and their currencies.
 enum Storefront {
     /// Every code, in alphabetical order.
     static let codes = StorefrontTable.rows.map(\.code)
 
-    /// Apple's numbers, of those that are known; the `storefrontId` of others stays out.
+    /// Apple's numbers, where they are known. Without a number the `storefrontId` is omitted.
     static let numbers = Dictionary(
         StorefrontTable.rows.compactMap { row in row.number.map { (row.code, $0) } },
         uniquingKeysWith: { first, _ in first })
@@ -15,14 +15,14 @@ enum Storefront {
 
     static func exists(_ code: String) -> Bool { currencies[code] != nil }
 
-    /// What its customers pay in; nil if there is no such storefront.
+    /// The currency of its customers; nil if there is no such storefront.
     static func currency(of code: String) -> Currency? { currencies[code] }
 
     static func isWellFormed(_ code: String) -> Bool {
         code.utf8.count == 3 && code.utf8.allSatisfy { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
     }
 
-    /// The code that was probably meant: the right one in small letters, two letters of it, or its neighbour.
+    /// The code that was probably meant: the same letters in upper case, the code of two letters, or a similar code.
     static func nearest(to code: String) -> String? {
         guard code.utf8.count <= 40 else { return nil }
         let capitals = code.uppercased()
@@ -30,8 +30,8 @@ enum Storefront {
         return twoLetters[capitals] ?? nearestName(to: capitals, among: codes)
     }
 
-    /// ISO 3166-1 alpha-2 of the storefronts that are asked for most; where the third letter is just added, the
-    /// nearest name finds it.
+    /// ISO 3166-1 alpha-2 codes of common storefronts. A code that only lacks its third letter is found as a similar
+    /// name.
     private static let twoLetters = [
         "CN": "CHN", "US": "USA", "GB": "GBR", "UK": "GBR", "DE": "DEU", "FR": "FRA", "JP": "JPN", "KR": "KOR",
         "HK": "HKG", "TW": "TWN", "SG": "SGP", "CA": "CAN", "AU": "AUS", "IN": "IND", "MO": "MAC",
@@ -39,18 +39,17 @@ enum Storefront {
 }
 
 extension EmulatorConfiguration {
-    /// The storefronts there are, by their codes (ISO 3166-1 alpha-3), in alphabetical order.
+    /// The storefronts' codes (ISO 3166-1 alpha-3), in alphabetical order.
     public static var storefronts: [String] { Storefront.codes }
 
-    /// The code that was probably meant by a text that is none; nil if nothing is near.
+    /// The code that an unknown text probably means; nil if no code is similar.
     public static func nearestStorefront(to text: String) -> String? { Storefront.nearest(to: text) }
 }
 
-/// What language a storefront speaks. Titles and descriptions follow it, not the device's language
-/// (facts/storekit-client A2).
+/// The language of a storefront. Titles and descriptions use it, not the device's language (facts/storekit-client).
 enum StorefrontLanguage {
-    /// BCP 47. Apple's list of the languages of each storefront is long; this is each one's first, of those that
-    /// products are localized into, and English elsewhere (ours).
+    /// BCP 47. Apple lists several languages for each storefront. This is the first one among those that products are
+    /// localized into, or English (our choice).
     static func locale(of storefront: String) -> String { locales[storefront] ?? "en-US" }
 
     private static let text = """
@@ -69,7 +68,7 @@ enum StorefrontLanguage {
         return locales
     }()
 
-    /// The localization that comes nearest to a locale: the same one, another of its language, English, the first.
+    /// The localization nearest to a locale: the same locale, its language, English, the first.
     static func nearest(
         to locale: String, among texts: [StoreProduct.Localization]
     ) -> StoreProduct.Localization? {
@@ -81,7 +80,7 @@ enum StorefrontLanguage {
             ?? texts.first
     }
 
-    /// The language without its region; the two ways to write Chinese are two.
+    /// The language without its region. Simplified and traditional Chinese count as two languages.
     private static func language(_ locale: String) -> String {
         let parts = locale.lowercased().split { $0 == "-" || $0 == "_" }
         guard let first = parts.first else { return "" }
@@ -91,13 +90,13 @@ enum StorefrontLanguage {
     }
 }
 
-/// The App Store's storefronts with the currency that their customers pay in and the number that Apple knows them by.
+/// The App Store's storefronts with their currencies and Apple's numbers.
 ///
-/// Codes and currencies as App Store Connect lists its territories (2026: Croatia and Bulgaria pay in euros). The
-/// numbers are those in common use; USA is measured (facts/limits §1). Where none is certain there is a dash, and
-/// `storefrontId` stays out of what is signed.
+/// Codes and currencies are those of App Store Connect's list of territories (2026: Croatia and Bulgaria use euros).
+/// The numbers are those in common use; USA is measured (facts/limits §1). A dash stands for an uncertain number, and
+/// `storefrontId` is then omitted from signed payloads.
 enum StorefrontTable {
-    /// Code, currency, number; in the order of the codes. Kosovo has Apple's own code, XKS.
+    /// Code, currency and number, sorted by code. Kosovo has Apple's own code, XKS.
     static let text = """
         AFG USD -, AGO USD 143564, AIA USD 143538, ALB USD -, ARE AED 143481,
         ARG USD 143505, ARM USD 143524, ATG USD 143540, AUS AUD 143460, AUT EUR 143445,

@@ -2,10 +2,10 @@ import TillBilling
 import TillJSON
 import TillThreads
 
-/// Disturbs what comes in and what goes out, as the dials say: the same requests in the same order at an endpoint meet
-/// the same faults, whatever happens at the others.
+/// Injects faults into incoming requests and outgoing notifications at the configured fault rates. The same requests in
+/// the same order at an endpoint meet the same faults, whatever happens at other endpoints.
 ///
-/// Only dials and seed outlive a restart: counting each request durably would cost a commit each.
+/// Only fault rates and seed outlive a restart: a durable count of requests would cost one commit each.
 final class Chaos: Sendable {
     struct Report: Sendable {
         var settings: FaultSettings?
@@ -15,9 +15,9 @@ final class Chaos: Sendable {
 
     private struct State {
         var report = Report()
-        /// Purchases that said who buys.
+        /// The number of purchases that had an `appAccountToken`.
         var purchases: Int64 = 0
-        /// The place of the request that waits for its endpoint's next one.
+        /// The place of the request that waits for the next one at its endpoint.
         var held: [DisturbedEndpoint: UInt64] = [:]
         var late: LateNotification?
         var isStopping = false
@@ -26,11 +26,11 @@ final class Chaos: Sendable {
     let clock: StoreClock
     let room: WaitingRoom
     private let state: Locked<State>
-    /// What wakes `runLateDeliveries`, while there is one.
+    /// Wakes `runLateDeliveries` while it is running.
     let bell = Locked<AsyncStream<Void>.Continuation?>(nil)
 
-    /// - Parameter pause: comes back after so many milliseconds, or at once when the calling task is cancelled. Nil:
-    ///   nothing is delayed, and no request is held for the next.
+    /// - Parameter pause: returns after the given number of milliseconds, or at once when the calling task is
+    ///   cancelled. Nil: requests are neither delayed nor held for the next one.
     init(_ settings: FaultSettings?, clock: StoreClock, pause: (@Sendable (Int64) async -> Void)?) {
         self.clock = clock
         room = WaitingRoom(pause: pause)
@@ -43,7 +43,7 @@ final class Chaos: Sendable {
 
     var report: Report { state.withLock { $0.report } }
 
-    /// Begins again with these; nil ends all disturbance. Whoever is held up goes on.
+    /// Restarts the counts with these settings; nil ends fault injection. Delayed requests continue.
     func begin(_ settings: FaultSettings?) {
         state.withLock { state in
             state.report = Report(settings: settings)
@@ -53,15 +53,15 @@ final class Chaos: Sendable {
         room.letAllGo()
     }
 
-    /// The store is going down: nothing more is disturbed, and nobody is held up any longer.
+    /// Stops fault injection for shutdown and lets delayed requests continue.
     func stop() {
         state.withLock { $0.isStopping = true }
         room.letAllGo()
     }
 
-    // MARK: Chance
+    // MARK: Random faults
 
-    /// What is meant for one request.
+    /// The faults drawn for one request.
     struct Fate: Sendable {
         let endpoint: DisturbedEndpoint
         let dials: Dials
@@ -69,7 +69,7 @@ final class Chaos: Sendable {
 
         func strikes(_ dial: Dial) -> Bool {
             switch dial {
-            // One throw decides both, so that `drop` is the probability of either.
+            // One random number decides both, so that the sum of both rates is the probability of either.
             case .dropBefore: dice.roll("drop") < dials.chance(of: .dropBefore)
             case .dropAfter:
                 !strikes(.dropBefore)
@@ -79,7 +79,7 @@ final class Chaos: Sendable {
         }
     }
 
-    /// What is meant for the next request of an endpoint; nil while nothing is disturbed.
+    /// The faults for the next request of an endpoint; nil while fault injection is off.
     func draw(_ endpoint: DisturbedEndpoint) -> Fate? {
         state.withLock { state in
             guard let settings = state.report.settings, !state.isStopping else { return nil }
@@ -92,7 +92,7 @@ final class Chaos: Sendable {
         }
     }
 
-    /// Counts that a dial struck.
+    /// Counts a fault that was injected.
     func count(_ dial: Dial, at endpoint: DisturbedEndpoint) {
         state.withLock { $0.report.struck[endpoint, default: [:]][dial, default: 0] += 1 }
     }
@@ -101,10 +101,10 @@ final class Chaos: Sendable {
         state.withLock { $0.isStopping ? 0 : $0.report.settings?.dials(of: endpoint).skew ?? 0 }
     }
 
-    // MARK: What the app said
+    // MARK: Purchases
 
-    /// The purchase as it reaches the store: it may have lost who buys on the way (U1). Counted apart from requests,
-    /// because an app in this process buys without one.
+    /// The purchase as the store receives it: the fault `lostApplicationUsername` removes its `appAccountToken`.
+    /// Purchases have a count of their own, because an app in this process buys without a request.
     func arrived(_ purchase: PurchaseRequest) -> PurchaseRequest {
         guard purchase.appAccountToken != nil else { return purchase }
         let isLost = state.withLock { state in
@@ -125,13 +125,13 @@ final class Chaos: Sendable {
 
     // MARK: Order
 
-    /// The request that waits for this one, if any; nobody else waits for it then.
+    /// The request that waits for this one, if any; it is no longer held for a later one.
     func takeHeld(at endpoint: DisturbedEndpoint) -> UInt64? {
         state.withLock { $0.held.removeValue(forKey: endpoint) }
     }
 
-    /// A place to wait in for the next request of an endpoint. One waits at each at most: two that wait for each other
-    /// would wait for ever.
+    /// A place in which a request waits for the next one at its endpoint; nil if another request waits there. Two
+    /// waiting requests would wait for each other for ever.
     func placeToHold(at endpoint: DisturbedEndpoint) -> UInt64? {
         let place = room.takePlace()
         let isMine = state.withLock { state in
@@ -147,7 +147,7 @@ final class Chaos: Sendable {
         state.withLock { if $0.held[endpoint] == place { $0.held[endpoint] = nil } }
     }
 
-    /// Keeps a notification back for the next one to overtake; false if another is kept already.
+    /// Holds a notification back so that the next one overtakes it; false if another is held back already.
     func keep(_ notification: LateNotification) -> Bool {
         state.withLock { state in
             guard state.late == nil, !state.isStopping else { return false }
@@ -156,8 +156,8 @@ final class Chaos: Sendable {
         }
     }
 
-    /// The notification that is kept back, to be delivered now.
-    /// - Parameter orAge: leaves one alone that has not been seen by this before.
+    /// Takes the held notification for delivery now.
+    /// - Parameter orAge: if true, a notification is only marked the first time and taken the second time.
     func takeLate(orAge: Bool = false) -> LateNotification? {
         state.withLock { state in
             if orAge, state.late?.isOld == false {
@@ -170,15 +170,15 @@ final class Chaos: Sendable {
     }
 }
 
-/// What chance says about one request. A pure function of the seed, the endpoint and which of its requests it is, so
-/// that neither other endpoints nor other dials, nor who asks when, change what strikes.
+/// The random numbers for one request: a pure function of the seed, the endpoint and the request's number there. Other
+/// endpoints, other fault rates and timing do not change which faults occur.
 struct Dice {
     private let state: UInt64
 
     /// - Parameters:
     ///   - start: how often the store was opened before with this seed.
-    ///   - stream: what the requests are counted in, an endpoint's name as a rule.
-    ///   - number: which of them, from 1.
+    ///   - stream: the name of the count, usually an endpoint's.
+    ///   - number: the request's number in that count, from 1.
     init(seed: Int64, start: Int64, stream: String, number: Int64) {
         var state = UInt64(bitPattern: seed)
         for word in [UInt64(bitPattern: start), Self.word(stream), UInt64(bitPattern: number)] {
@@ -187,7 +187,7 @@ struct Dice {
         self.state = state
     }
 
-    /// A number from 0 up to, and without, 1.
+    /// A number in 0..<1.
     func roll(_ name: String) -> Double {
         Double(Self.mixed(state ^ Self.word(name)) >> 11) / Double(UInt64(1) << 53)
     }
@@ -202,7 +202,7 @@ struct Dice {
         values.isEmpty ? nil : values[Int(number(name, in: 0...Int64(values.count - 1)))]
     }
 
-    /// One step of SplitMix64 (Steele, Lea and Flood, 2014): neighbouring numbers come out unlike each other.
+    /// One step of SplitMix64 (Steele, Lea and Flood, 2014), which makes neighbouring inputs yield unrelated outputs.
     private static func mixed(_ value: UInt64) -> UInt64 {
         var mixed = value &+ 0x9E37_79B9_7F4A_7C15
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -210,24 +210,24 @@ struct Dice {
         return mixed ^ (mixed >> 31)
     }
 
-    /// FNV-1a: the same in every process, which Swift's own hashes are not.
+    /// FNV-1a: the same in every process, unlike Swift's own hashes.
     private static func word(_ text: String) -> UInt64 {
         text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
     }
 }
 
-/// The clock of the machine at Apple's that answers, where it is not the store's: what is signed on the way of a
-/// request carries its time. It goes with the task, because signing happens in every room.
+/// The clock of the answering machine at Apple, where it differs from the store's: payloads signed for a request carry
+/// its time. It is task-local, because signing happens in many modules.
 struct SkewedClock: Sendable {
     @TaskLocal static var current: SkewedClock?
 
-    /// Milliseconds that it is off now.
+    /// Returns the clock's current error in milliseconds.
     let skew: @Sendable () -> Int64
 
-    /// When it is by this clock.
+    /// The time that this clock shows.
     func time(_ instant: Instant) -> Instant { instant.adding(milliseconds: skew()) }
 
-    /// A payload about to be signed, with the dates of its signing as this clock has them.
+    /// A payload about to be signed, with its signing dates moved to this clock.
     func dated(_ payload: [String: JSONValue]) -> [String: JSONValue] {
         let skew = skew()
         guard skew != 0 else { return payload }

@@ -2,21 +2,22 @@ import TillBilling
 import TillHTTP
 import TillSQL
 
-/// How an endpoint is disturbed. What is nil or missing is as the dials underneath say, and in the end off.
+/// The fault rates of an endpoint. A nil or missing value falls back to the defaults, and finally to no fault.
 public struct Dials: Sendable, Hashable, Codable {
-    /// Nobody is held up for longer than this, whatever the dials say; milliseconds.
+    /// The longest delay of a request in milliseconds, whatever the settings are.
     public static let longestWait: Int64 = 120_000
-    /// Milliseconds that a clock may be off at most, either way: a year.
+    /// The largest clock error in milliseconds, in either direction: a year.
     public static let longestSkew: Int64 = 366 * 86_400_000
 
     /// Probabilities, 0 to 1.
     public var chances: [Dial: Double] = [:]
-    /// Milliseconds that a delay takes at least, and at most.
+    /// The shortest and the longest delay in milliseconds.
     public var delayFrom: Int64?
     public var delayTo: Int64?
-    /// Milliseconds after which a request that waits for the next one goes on without it.
+    /// The milliseconds after which a request that waits for the next one continues without it.
     public var reorderWithin: Int64?
-    /// Milliseconds by which signed dates, and the time in Retry-After, are off. Nothing happens sooner or later by it.
+    /// The milliseconds by which signed dates, and the time in Retry-After, are wrong. Nothing happens sooner or later
+    /// because of it.
     public var clockSkew: Int64?
 
     public init() {}
@@ -25,7 +26,7 @@ public struct Dials: Sendable, Hashable, Codable {
 
     func chance(of dial: Dial) -> Double { chances[dial] ?? 0 }
 
-    /// From 100 ms to a second, unless told.
+    /// 100 ms to one second by default.
     var delay: ClosedRange<Int64> {
         let from = Self.wait(delayFrom ?? min(100, delayTo ?? 100))
         return from...max(from, Self.wait(delayTo ?? max(1_000, from)))
@@ -37,7 +38,7 @@ public struct Dials: Sendable, Hashable, Codable {
 
     private static func wait(_ milliseconds: Int64) -> Int64 { min(max(milliseconds, 0), longestWait) }
 
-    /// These, and what they leave open from `others`.
+    /// These settings, with missing values taken from `others`.
     func over(_ others: Dials) -> Dials {
         var dials = self
         dials.chances.merge(others.chances) { own, _ in own }
@@ -49,34 +50,34 @@ public struct Dials: Sendable, Hashable, Codable {
     }
 }
 
-/// What can go wrong on purpose, each with a probability of its own. The names are those of the control API.
+/// The kinds of faults, each with its own probability. The names are those of the control API.
 public enum Dial: String, Sendable, Hashable, Codable, CaseIterable, CodingKeyRepresentable {
-    /// Nothing happens, and nobody answers.
+    /// The request is dropped before it takes effect, with no answer.
     case dropBefore
-    /// It happens, and nobody answers.
+    /// The request takes effect, and the answer is dropped.
     case dropAfter
-    /// It takes its time.
+    /// The request is delayed.
     case delay
-    /// It happens twice: what is answered is the second time's answer, as to a client whose first was lost.
+    /// The request takes effect twice. The second answer is returned, as to a client that lost the first.
     case duplicate
-    /// What came first is done after what came next.
+    /// The next request is processed before this one.
     case reorder
-    /// The service is in trouble, and nothing happens.
+    /// The service fails, and the request has no effect.
     case error5xx
-    /// A page for people comes back in its place, and nothing happens.
+    /// An HTML page is returned instead, and the request has no effect.
     case html
-    /// Too many requests, says the service, and nothing happens.
+    /// The service answers "too many requests", and the request has no effect.
     case rateLimit
     /// verifyReceipt only: a status that asks for another attempt (facts/verify-receipt §3).
     case internalStatus
-    /// Purchases only: what the app said of who buys is lost before anything is signed (U1).
+    /// Purchases only: the app's `appAccountToken` is lost before anything is signed.
     case lostApplicationUsername
-    /// Notifications only: the signature is broken.
+    /// Notifications only: the signature is invalid.
     case forgery
 }
 
 extension Dial {
-    /// What it does, for who turns it.
+    /// A description for the page.
     var note: Text {
         switch self {
         case .dropBefore: Text(en: "nothing happens, no answer", zh: "什么也不发生，没有应答")
@@ -109,8 +110,8 @@ extension DisturbedEndpoint {
     }
 }
 
-/// What has dials of its own: Apple's endpoints, the devices' way to the store, and the way out to the developer's
-/// server. The names of Apple's are those that the server API's client has for them (`ServerAPI.Endpoint`).
+/// The endpoints with fault rates of their own: Apple's endpoints, purchases on devices, and notifications to the
+/// developer's server. Apple's endpoints have the names of `ServerAPI.Endpoint`.
 public enum DisturbedEndpoint: String, Sendable, Hashable, Codable, CaseIterable, CodingKeyRepresentable {
     case verifyReceipt
     case transactionInfo
@@ -128,16 +129,16 @@ public enum DisturbedEndpoint: String, Sendable, Hashable, Codable, CaseIterable
     case appAccountToken
     case appTransactionInfo
     case finish
-    /// Buying, as a device does it.
+    /// A purchase on a device.
     case purchases
-    /// Notifications to the developer's server: the one direction that leads out.
+    /// Notifications to the developer's server: the only outgoing endpoint.
     case notifications
 
-    /// The endpoint a request is for; nil for everything that is never disturbed.
+    /// The endpoint of a request; nil if no fault applies to it.
     init?(_ request: HTTPRequest) {
         let method = request.method == .head ? .get : request.method
         var parts = request.path.split(separator: "/", omittingEmptySubsequences: false)
-        // The router overlooks a slash at the end.
+        // The router ignores a trailing slash.
         if parts.count > 2, parts.last?.isEmpty == true { parts.removeLast() }
         for route in Self.routes where route.method == method && Self.match(route.segments, parts) {
             self = route.endpoint
@@ -158,7 +159,7 @@ public enum DisturbedEndpoint: String, Sendable, Hashable, Codable, CaseIterable
         let segments: [Substring]
         let endpoint: DisturbedEndpoint
 
-        /// - Parameter pattern: as the router has it, with parameters in braces.
+        /// - Parameter pattern: the router's pattern, with parameters in braces.
         init(_ method: HTTPMethod, _ pattern: String, _ endpoint: DisturbedEndpoint) {
             self.method = method
             segments = pattern.split(separator: "/", omittingEmptySubsequences: false)
@@ -168,8 +169,8 @@ public enum DisturbedEndpoint: String, Sendable, Hashable, Codable, CaseIterable
         var words: Int { segments.count { !$0.hasPrefix("{") } }
     }
 
-    /// An old version of an endpoint has the dials of the new one. Of two that match, the one with more words of its
-    /// own comes first: ids could stand in their place.
+    /// An old version of an endpoint shares the fault rates of the new one. Patterns with more fixed segments come
+    /// first, because a parameter of another pattern matches a fixed segment too.
     private static let routes: [Route] = {
         let api = ServerAPIRoute.allCases.compactMap { route in
             DisturbedEndpoint(rawValue: route.quota.rawValue).map { Route(route.method, route.pattern, $0) }
@@ -182,15 +183,16 @@ public enum DisturbedEndpoint: String, Sendable, Hashable, Codable, CaseIterable
     }()
 }
 
-/// What goes wrong on purpose: dials for every endpoint, and a seed that decides whom they strike.
+/// The injected faults: fault rates for every endpoint, and the seed of the random numbers.
 public struct FaultSettings: Sendable, Hashable, Codable {
-    /// The same seed strikes the same requests. Up to 2^53 - 1, so that every reader of JSON keeps it whole.
+    /// The same seed injects faults into the same requests. At most 2^53 - 1, so that every JSON reader keeps it
+    /// exactly.
     public var seed: Int64
-    /// For every endpoint that has none of its own.
+    /// For every endpoint without fault rates of its own.
     public var defaults: Dials
     public var endpoints: [DisturbedEndpoint: Dials]
-    /// How often the store was opened with these: another start, other faults, or a request that brings a process down
-    /// would meet the same one for ever.
+    /// How often the store was opened with these settings. Each start draws other faults; otherwise a request that
+    /// crashes a process would meet the same fault for ever.
     var start: Int64 = 0
 
     public static let largestSeed: Int64 = (1 << 53) - 1
@@ -205,19 +207,19 @@ public struct FaultSettings: Sendable, Hashable, Codable {
 }
 
 extension Store {
-    /// What goes wrong on purpose from now on; nil: nothing. Counting begins again, and a restart begins with these.
+    /// Sets the injected faults; nil turns them off. Counting starts again, and the settings outlive a restart.
     public func setFaults(_ settings: FaultSettings?) async throws {
         let text = try settings.map { try StoredDocument.text($0) }
         try await change { turn in try SettingTable.set(.faults, to: text, turn.session) }
         chaos.begin(settings)
     }
 
-    /// What goes wrong on purpose, if anything does.
+    /// The injected faults, if there are any.
     public var faults: FaultSettings? { chaos.report.settings }
 }
 
 extension FaultSettings {
-    /// What was set before the store was opened this time, if anything was.
+    /// The settings stored before this start, if any.
     static func reopened(_ session: any Connection) throws -> FaultSettings? {
         guard let text = try SettingTable.value(.faults, session) else { return nil }
         var settings = try StoredDocument.read(FaultSettings.self, from: text)

@@ -2,10 +2,10 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// Between who asks and who answers.
+/// Faults between a caller and the emulator.
 extension Chaos {
-    /// Answers a request by `answer`, unless it is disturbed. What no dial names is never disturbed: the control API,
-    /// without which nobody could turn the dials back.
+    /// Answers a request with `answer`, or with a fault. Requests without a fault endpoint are never affected: the
+    /// control API must stay usable to turn faults off.
     func respond(
         to request: HTTPRequest, by answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
     ) async -> HTTPResponse {
@@ -18,7 +18,8 @@ extension Chaos {
         }
     }
 
-    /// Lets the next request go first, if so the dials say. A request for which another one waits never waits itself.
+    /// Lets the next request go first if the fault `reorder` occurs. A request that another one waits for never waits
+    /// itself.
     private func inTurn(_ fate: Fate, _ proceed: @Sendable () async -> HTTPResponse) async -> HTTPResponse {
         if let waiting = takeHeld(at: fate.endpoint) {
             defer { room.letGo(waiting) }
@@ -51,14 +52,14 @@ extension Chaos {
         return .hangUp
     }
 
-    /// Takes its time, if so the dials say.
+    /// Delays the request if the fault `delay` occurs.
     func delay(_ fate: Fate) async {
         guard room.canWait, fate.strikes(.delay) else { return }
         count(.delay, at: fate.endpoint)
         await room.wait(fate.dice.number("milliseconds", in: fate.dials.delay))
     }
 
-    /// What comes back in place of the answer, if anything. One fault decides it.
+    /// The fault that replaces the answer, if any. The first kind that occurs is used.
     func brokenAnswer(_ fate: Fate, _ request: HTTPRequest) -> HTTPResponse? {
         let now = clock.now.adding(milliseconds: fate.dials.skew)
         let broken = BrokenAnswer(endpoint: fate.endpoint, request: request, dice: fate.dice, now: now)
@@ -71,15 +72,15 @@ extension Chaos {
     }
 }
 
-/// What comes back in place of an answer, in the manner of the endpoint that was asked.
+/// Answers of a failing service, in the form of the requested endpoint.
 struct BrokenAnswer {
     let endpoint: DisturbedEndpoint
     let request: HTTPRequest
     let dice: Dice
-    /// By the clock of the machine that answers.
+    /// The time by the answering machine's clock.
     let now: Instant
 
-    /// What that dial answers; nil for one that answers nothing by itself, or nothing here.
+    /// The answer of a fault; nil for a fault that has no answer of its own, or none at this endpoint.
     func response(for dial: Dial) -> HTTPResponse? {
         switch dial {
         case .rateLimit: rateLimited
@@ -113,7 +114,7 @@ struct BrokenAnswer {
     private var serverError: HTTPResponse {
         switch endpoint {
         case .verifyReceipt, .notifications:
-            // Without a body: in front of Apple's own words stands whatever balances its load.
+            // Without a body: a load balancer in front of Apple's service answers.
             return HTTPResponse(status: dice.choice("error", of: [500, 503]) ?? 500)
         case .purchases:
             return trouble(
@@ -131,7 +132,8 @@ struct BrokenAnswer {
         }
     }
 
-    /// Always one that asks for another attempt: with `is-retryable` 0 it would be a verdict (facts/verify-receipt §3).
+    /// Always a status that asks for another attempt: with `is-retryable` 0 it would be a final verdict
+    /// (facts/verify-receipt §3).
     private var internalStatus: HTTPResponse {
         let statuses: [Int64] = [21005, 21009, dice.number("internal", in: 21100...21199)]
         let status = dice.choice("status", of: statuses) ?? 21005
@@ -140,8 +142,8 @@ struct BrokenAnswer {
 
     // MARK: Pages
 
-    /// A portal's page, or that of a proxy which finds nobody behind it (U7). A notification is only ever answered with
-    /// the latter: any 200 tells Apple that it arrived, and it would be lost for good.
+    /// The page of a captive portal, or of a proxy without a working backend. For a notification only the latter: any
+    /// 200 tells Apple that it arrived, and Apple would not send it again.
     private var page: HTTPResponse {
         let statuses = endpoint == .notifications ? [502] : [200, 502]
         let status = dice.choice("page", of: statuses) ?? 502
@@ -156,7 +158,7 @@ struct BrokenAnswer {
         return response
     }
 
-    // MARK: Forms
+    // MARK: Error formats
 
     /// Apple's (facts/server-api §6).
     private func refusal(_ status: Int, _ code: Int64, _ message: String) -> HTTPResponse {

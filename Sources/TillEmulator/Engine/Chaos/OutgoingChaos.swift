@@ -1,16 +1,16 @@
 import TillHTTP
 import TillJSON
 
-/// A notification that is still on its way while its sender has given up on it.
+/// A notification that its sender considers timed out and that will still be delivered.
 struct LateNotification: Sendable {
     let url: String
     let request: HTTPRequest
     var isOld = false
 }
 
-/// Between the store and the developer's server.
+/// Faults between the store and the developer's server.
 extension Chaos {
-    /// `send`, disturbed.
+    /// Wraps `send` with fault injection.
     func disturbing(_ send: @escaping HTTPSend) -> HTTPSend {
         { url, request async throws(HTTPFault) -> HTTPResponse in
             let late = self.takeLate()
@@ -42,14 +42,14 @@ extension Chaos {
             request = forged
         }
         if fate.strikes(.reorder), holdsBack, keep(LateNotification(url: url, request: request)) {
-            // The sender posts one at a time: the next goes out only once it has given up on this one, and this one
-            // arrives all the same.
+            // The sender posts one at a time, so the next goes out only after this attempt has failed; this one is
+            // delivered later.
             count(.reorder, at: fate.endpoint)
             throw HTTPFault(.timedOut, "overtaken by the next one")
         }
         if fate.strikes(.duplicate) {
             count(.duplicate, at: fate.endpoint)
-            // Whatever comes of the first time, the second is the one that is told of.
+            // Only the second delivery's result is reported.
             _ = try? await send(url, request)
         }
         let response = try await send(url, request)
@@ -58,13 +58,12 @@ extension Chaos {
         throw HTTPFault(.connectionLost, "the answer was dropped on the way back")
     }
 
-    // MARK: Late ones
+    // MARK: Late deliveries
 
-    /// Delivers what nothing came to overtake.
+    /// Delivers the held notification if no later one has overtaken it.
     func deliverLate(by send: HTTPSend) async { await deliver(takeLate(), by: send) }
 
-    /// Delivers, each time it is woken, what was kept back already when it was woken before; until its task is
-    /// cancelled.
+    /// Delivers a held notification at the second wake after it was held, until its task is cancelled.
     func runLateDeliveries(by send: HTTPSend) async {
         let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         bell.withLock { $0 = continuation }
@@ -75,13 +74,13 @@ extension Chaos {
 
     private func deliver(_ late: LateNotification?, by send: HTTPSend) async {
         guard let late else { return }
-        // Nobody waits for the answer any more.
+        // No sender waits for this answer.
         _ = try? await send(late.url, late.request)
     }
 
     // MARK: Forgery
 
-    /// The same notification with another signature; nil if it is none.
+    /// The same notification with another signature; nil if the request is no notification.
     private static func forged(_ request: HTTPRequest) -> HTTPRequest? {
         guard case .object(var members)? = try? JSONValue(decoding: request.body),
             let token = members["signedPayload"]?.string, let dot = token.lastIndex(of: ".")

@@ -1,11 +1,11 @@
 import TillThreads
 
-/// Where requests are held up: each until its time is over or somebody lets it go.
+/// Holds requests until their time is over or they are released.
 ///
-/// Nobody waits here without an effect to wait by, and whoever is let go before it has begun to wait does not wait.
+/// Without a `pause` effect no request waits. A request released before it starts to wait does not wait.
 final class WaitingRoom: Sendable {
     private enum Place {
-        /// Has a place and has not sat down yet.
+        /// The place is taken, and its request has not started to wait.
         case coming
         case waiting(CheckedContinuation<Void, Never>)
     }
@@ -18,12 +18,13 @@ final class WaitingRoom: Sendable {
     private let state = Locked(State())
     private let pause: (@Sendable (Int64) async -> Void)?
 
-    /// - Parameter pause: comes back after so many milliseconds, or at once when the calling task is cancelled.
+    /// - Parameter pause: returns after the given number of milliseconds, or at once when the calling task is
+    ///   cancelled.
     init(pause: (@Sendable (Int64) async -> Void)?) { self.pause = pause }
 
     var canWait: Bool { pause != nil }
 
-    /// A place to wait in. Whoever takes one waits in it.
+    /// Takes a place; the caller then waits in it.
     func takePlace() -> UInt64 {
         state.withLock { state in
             state.last += 1
@@ -32,7 +33,7 @@ final class WaitingRoom: Sendable {
         }
     }
 
-    /// Waits so many milliseconds, unless let go earlier or cancelled.
+    /// Waits the given number of milliseconds, unless released earlier or cancelled.
     func wait(_ milliseconds: Int64, in place: UInt64) async {
         if let pause, milliseconds > 0 {
             await withTaskGroup(of: Void.self) { group in
@@ -45,7 +46,7 @@ final class WaitingRoom: Sendable {
         letGo(place)
     }
 
-    /// The same, where nobody is to let go but `letAllGo`.
+    /// The same, where only `letAllGo` releases the request early.
     func wait(_ milliseconds: Int64) async { await wait(milliseconds, in: takePlace()) }
 
     func letGo(_ place: UInt64) { wake(state.withLock { $0.places.removeValue(forKey: place) }) }

@@ -3,34 +3,35 @@ import TillCrypto
 import TillSQL
 
 extension StoreSchema {
-    /// Few are waiting among very many that were paid, which have an index of their own.
+    /// Unpaid transactions are few among many paid ones, which have an index of their own.
     static let deviceNews: StaticString = """
         CREATE INDEX transactions_unpaid_changed ON transactions (account, bundle_id, modification)
             WHERE state <> 'purchased';
         """
 }
 
-/// What a phone hears while an app runs on it (facts/storekit-client A8, B2 `updates`): what became of its account's
-/// transactions in that app, wherever it happened, and all that StoreKit tells an app of by itself.
+/// The changes that a device reads while an app runs on it (facts/storekit-client: `updates`): its account's
+/// transactions in that app, wherever they changed, and StoreKit's other updates for an app.
 ///
-/// It is asked every second by every app that runs. What it costs depends on what is new, not on what there is.
+/// Every running app reads it every second. The cost depends on the number of changes, not on the number of
+/// transactions.
 struct DeviceNews: Sendable {
-    /// More changes than this come with the next question.
+    /// The most changes in one answer; further ones come with the next request.
     static let limit = 100
 
     var device: StoreDevice
     var account: StoreAccount
-    /// What has changed up to here is known to who has read this: the `after` of the next question.
+    /// The answer covers all changes up to this position: the `after` of the next request.
     var position: Int64
     var changed: [StoreTransaction]
     var hasMore: Bool
     var intents: [PurchaseIntent]
     var messages: [StoreMessage]
-    /// Another text whenever anything about the account's subscriptions in the app is different.
+    /// A text that differs whenever anything about the account's subscriptions in the app has changed.
     var subscriptionVersion: String
 
-    /// - Parameter after: the position of the last news; nil at launch, which begins at the newest. So does one that
-    ///   this store never gave: the phone comes from another.
+    /// - Parameter after: the position of the previous answer. Nil, as at launch, starts at the newest change. So does
+    ///   a position that this store has not reached: the device comes from another store.
     static func read(
         device id: UniqueID, bundleID: String, after: Int64?, _ session: any Connection
     ) throws -> Result<DeviceNews, StoreRefusal> {
@@ -38,7 +39,8 @@ struct DeviceNews: Sendable {
         guard let account = try AccountTable.find(device.account, session) else {
             return .failure(.unknownAccount(device.account))
         }
-        // The counter holds the next one. This reads one state of the store, so nothing up to here can still come.
+        // The counter holds the next number. One snapshot is read here, so no change up to this position can still
+        // appear.
         var position = try Counter.modification.value(session) - 1
         var changed: [StoreTransaction] = []
         var hasMore = false
@@ -60,8 +62,7 @@ struct DeviceNews: Sendable {
                 subscriptionVersion: version(subscriptions.map(\.text))))
     }
 
-    /// The account's transactions in an app whose last change came after a position, paid or not, in the order of
-    /// change.
+    /// The account's transactions in an app that changed after a position, paid or not, in the order of change.
     static func changed(
         account: String, bundleID: String, after: Int64, limit: Int, _ session: any Connection
     ) throws -> [StoreTransaction] {

@@ -2,7 +2,7 @@ import TillBilling
 import TillSQL
 
 extension StoreSchema {
-    /// Products that somebody tapped in the App Store.
+    /// Products that customers tapped in the App Store.
     static let purchaseIntents: StaticString = """
         CREATE TABLE purchase_intents (
             number INTEGER PRIMARY KEY,
@@ -19,26 +19,26 @@ extension StoreSchema {
         """
 }
 
-/// A promoted purchase: somebody tapped a product in the App Store, and the app is to go on with it
-/// (facts/storekit-client A1 `shouldAddStorePayment`, B5 `PurchaseIntent`).
+/// A promoted purchase: a customer tapped a product in the App Store, and the app is to continue with it
+/// (facts/storekit-client: `shouldAddStorePayment`, `PurchaseIntent`).
 public struct PurchaseIntent: Sendable, Hashable {
     public var id: UniqueID
     public var account: String
     public var bundleID: String
     public var productID: ProductID
-    /// The offer that was tapped, by its identifier.
+    /// The identifier of the tapped offer.
     public var offer: String?
-    /// Where it was tapped; nil: the first device of the account that comes gets it.
+    /// The device on which it was tapped; nil: the first device of the account that asks gets it.
     public var device: UniqueID?
-    /// The device whose app has it; nil while it waits.
+    /// The device whose app took it; nil while it waits.
     public var takenBy: UniqueID?
 }
 
-/// What was tapped in the App Store.
+/// Taps in the App Store.
 enum PurchaseIntentTable {
     static let columns: Columns = "id, account, bundle_id, product_id, offer, device"
 
-    /// More than this nobody taps before an app comes.
+    /// The most intents that may wait for one app.
     static let limit = 100
 
     static func insert(_ intent: PurchaseIntent, _ session: any Connection) throws {
@@ -59,7 +59,7 @@ enum PurchaseIntentTable {
             """, [.text(id.description)], read) ?? nil
     }
 
-    /// What no app has taken, in the order of the taps: on this device, or on no particular one.
+    /// The intents that no app has taken, for this device or for any device, in the order of the taps.
     static func waiting(
         account: String, bundleID: String, device: UniqueID, _ session: any Connection
     ) throws -> [PurchaseIntent] {
@@ -98,9 +98,9 @@ enum PurchaseIntentTable {
 }
 
 extension Store {
-    /// Somebody taps a product in the App Store.
+    /// A customer taps a product in the App Store.
     ///
-    /// - Parameter offer: of the product's promotional or win-back offers, by its identifier.
+    /// - Parameter offer: the identifier of one of the product's promotional or win-back offers.
     func tap(
         _ productID: String, offer: String?, account name: String, bundleID: String, device: UniqueID?
     ) async throws -> Result<PurchaseIntent, StoreRefusal> {
@@ -136,7 +136,8 @@ extension Store {
         }
     }
 
-    /// The app on this device goes on with what was tapped. Who took it first has it, however often it is asked.
+    /// The app on this device continues with a tapped product. The first device to take an intent keeps it; further
+    /// calls change nothing.
     func take(_ id: UniqueID, on device: UniqueID) async throws -> Result<PurchaseIntent, StoreRefusal> {
         try await change { turn in
             guard let device = try DeviceTable.find(device, turn.session) else {

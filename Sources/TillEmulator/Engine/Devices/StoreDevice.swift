@@ -18,19 +18,18 @@ public struct StoreDevice: Sendable, Hashable {
     public var account: String
     public var name: String
     public var platform: Platform
-    /// `AppStore.deviceVerificationID`: what the device proves with that a signed transaction was made for it
-    /// (facts/jws §2).
+    /// `AppStore.deviceVerificationID`: proves that a signed transaction was made for this device (facts/jws §2).
     public var verificationID: UniqueID
 }
 
-/// Which devices there are, and who is signed in on them.
+/// The devices and the accounts signed in on them.
 enum DeviceTable {
     static let columns: Columns = "id, account, name, platform, verification_id"
 
-    /// Many more than Apple lets one account have; enough for any test.
+    /// Far above Apple's own limit for one account, and enough for any test.
     static let limit: Int64 = 100
 
-    /// Writes the device as it is now, new or not. What it verifies itself with never changes.
+    /// Inserts or updates the device. Its `verificationID` never changes.
     static func save(_ device: StoreDevice, _ session: any Connection) throws {
         try session.execute(
             """
@@ -74,14 +73,14 @@ enum DeviceTable {
     }
 }
 
-/// What a transaction that was asked for on a device carries besides, so that the device can tell that it was signed
-/// for it and not copied from another (facts/jws §2, §4).
+/// The device-specific part of a transaction requested on a device: it proves that the transaction was signed for this
+/// device and not copied from another (facts/jws §2, §4).
 struct DeviceProof: Sendable, Hashable {
     let nonce: UniqueID
-    /// SHA-384 over the nonce's text and the device's own, both in lower case.
+    /// SHA-384 over the nonce's text and the device's verification id, both in lower case.
     let digest: [UInt8]
 
-    /// - Parameter nonce: a new one each time.
+    /// - Parameter nonce: a new one for each payload.
     init(_ device: StoreDevice, nonce: UniqueID) {
         self.nonce = nonce
         digest = Digest.sha384.hash(Array((nonce.description + device.verificationID.description).utf8))
@@ -96,12 +95,12 @@ struct DeviceProof: Sendable, Hashable {
 }
 
 extension Issuer {
-    /// The transaction as it is signed for one device.
+    /// The transaction signed for one device.
     func signedTransaction(_ transaction: StoreTransaction, for proof: DeviceProof, at now: Instant) throws -> String {
         try sign(SignedContent.transaction(transaction, signed: now), for: proof)
     }
 
-    /// The renewal info as it is signed for one device, whose newest period is `current`.
+    /// The renewal info signed for one device; `current` is the subscription's newest period.
     func signedRenewal(
         _ subscription: StoreSubscription, current: StoreTransaction, for proof: DeviceProof, at now: Instant
     ) throws -> String {

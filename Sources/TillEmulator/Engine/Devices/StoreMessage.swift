@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// What the App Store has to tell the customer, and shows when the app lets it (facts/storekit-client B5 `Message`).
+/// A message from the App Store to the customer, shown when the app allows it (facts/storekit-client: `Message`).
 public struct StoreMessage: Sendable, Hashable {
     /// `Message.Reason`.
     public enum Reason: String, Sendable, Hashable, CaseIterable {
@@ -11,7 +11,7 @@ public struct StoreMessage: Sendable, Hashable {
         case winBackOffer
     }
 
-    /// Letters, digits and hyphens. A message with a cause is named after it: another cause is another message.
+    /// Letters, digits and hyphens. A message with a cause has an id made from it, so another cause is another message.
     public var id: String
     public var reason: Reason
     /// The subscription it is about.
@@ -25,7 +25,7 @@ public struct StoreMessage: Sendable, Hashable {
 }
 
 extension StoreMessage {
-    /// What there is to tell about a subscription as it is. Only who pays is told.
+    /// The messages about a subscription in its current state. Only the paying customer receives them.
     static func all(about subscription: StoreSubscription) -> [StoreMessage] {
         guard subscription.sharedFrom == nil else { return [] }
         let period = String(subscription.expires.milliseconds)
@@ -56,7 +56,7 @@ extension StoreMessage {
 }
 
 extension Store {
-    /// A message without a cause in the store, for an app to be tried with.
+    /// Creates a message without a cause in the store, so that an app can be tested with it.
     func tell(
         _ reason: StoreMessage.Reason, account name: String, bundleID: String
     ) async throws -> Result<StoreMessage, StoreRefusal> {
@@ -71,7 +71,7 @@ extension Store {
         }
     }
 
-    /// The device has shown a message: it is gone, for all devices of the account. Showing it twice changes nothing.
+    /// The device has shown a message, which removes it for all devices of the account. Repeated calls change nothing.
     func shown(_ id: String, on device: UniqueID) async throws -> Result<Void, StoreRefusal> {
         try await change { turn in
             guard let device = try DeviceTable.find(device, turn.session) else {
@@ -82,7 +82,7 @@ extension Store {
                 let subscription = try SubscriptionTable.find(original, turn.session),
                 subscription.account == device.account
             else { return .failure(.unknownMessage(id)) }
-            // Its cause may be gone while it was on the screen; then there is nothing to remember.
+            // If the cause ended while the message was on the screen, there is nothing to remember.
             if StoreMessage.all(about: subscription).contains(where: { $0.id == id }) {
                 try MessageTable.remember(id, account: device.account, turn.session)
             }
@@ -92,7 +92,7 @@ extension Store {
 }
 
 extension StoreSchema {
-    /// Messages that somebody made, and which of those with a cause were shown.
+    /// Messages created by `tell`, and the shown ones of those with a cause.
     static let storeMessages: StaticString = """
         CREATE TABLE messages (
             number INTEGER PRIMARY KEY,
@@ -112,12 +112,12 @@ extension StoreSchema {
         """
 }
 
-/// What the App Store wants to show.
+/// The messages that the App Store has for customers.
 enum MessageTable {
-    /// So many may wait that were made.
+    /// The most created messages that may wait.
     static let limit = 100
 
-    /// What was not shown yet: what was made, then what the account's subscriptions give cause for.
+    /// The messages not shown yet: created ones first, then those caused by the account's subscriptions.
     static func waiting(
         account: String, bundleID: String, _ subscriptions: [StoreSubscription], _ session: any Connection
     ) throws -> [StoreMessage] {
@@ -147,7 +147,7 @@ enum MessageTable {
             [.text(message.id), .text(account), .text(bundleID), .text(message.reason.rawValue)])
     }
 
-    /// - Returns: whether it was one that somebody made for this account, shown before or not.
+    /// - Returns: whether the message was created for this account, shown before or not.
     static func show(_ id: String, account: String, _ session: any Connection) throws -> Bool {
         try session.execute("UPDATE messages SET shown = 1 WHERE id = ? AND account = ?", [.text(id), .text(account)])
             > 0

@@ -2,22 +2,22 @@ import TillBilling
 import TillCrypto
 import TillSQL
 
-/// Signs what Apple would sign, under a root of its own that says so in its name.
+/// Signs Apple's payloads with a root certificate of its own, whose name says so.
 ///
-/// One root, P-384 like Apple Root CA – G3, stands above both chains, so that `GET /emulator/root.cer` is all a
-/// configuration has to trust. It is an EC root because signed transactions are Apple's living format and their chain
-/// then has exactly Apple's key types and signature algorithms; the receipt's RSA intermediate under it differs from
-/// Apple's only in who signed it, and a verifier that takes any X.509 chain does not mind.
+/// One root, P-384 like Apple Root CA – G3, stands above both chains, so a configuration has to trust only `GET
+/// /emulator/root.cer`. It is an EC root because signed transactions are Apple's current format, and their chain then
+/// has exactly Apple's key types and signature algorithms. The receipt's RSA intermediate below it differs from Apple's
+/// only in its issuer, which a verifier of X.509 chains accepts.
 public struct Issuer: Sendable {
-    /// The names of the identities, as the store keeps them.
+    /// The names under which the store keeps the identities.
     enum Name: String, CaseIterable {
         case root
         case intermediate
         case signer
         case receiptIntermediate
         case receiptSigner
-        /// Signs the receipts of single transactions, as the iTunes Store did before iOS 7. Its certificate travels
-        /// alone, so the root itself issued it.
+        /// Signs the receipts of single transactions, as the iTunes Store did before iOS 7. The receipt contains only
+        /// its certificate, so the root itself issued it.
         case purchaseSigner
     }
 
@@ -30,9 +30,9 @@ public struct Issuer: Sendable {
     private let signer: SigningIdentity
     private let receiptSigner: SigningIdentity
     let purchaseSigner: SigningIdentity
-    /// The same for every signed payload, so it is written once: base64url and the dot after it.
+    /// The encoded header with the dot after it, in base64url: it is the same for every payload.
     private let header: [UInt8]
-    /// The clock that dates what is signed, if it is not that of the endpoint a request came in by.
+    /// The clock that dates payloads; nil: that of the requested endpoint.
     var clock: SkewedClock?
 
     init(identities: [Name: SigningIdentity]) throws(IssuingFault) {
@@ -48,12 +48,12 @@ public struct Issuer: Sendable {
         header = Array(Base64.encode(Array(text.utf8), .url).utf8) + [UInt8(ascii: ".")]
     }
 
-    /// A new authority whose certificates were good from a year before `now` on, and stay so for longer than a store's
-    /// clock can be advanced: Apple changes its signers every two years, and a test that jumps over ten would else meet
-    /// nothing but expired ones.
+    /// A new authority. Its certificates are valid from a year before `now` until longer than a store's clock can be
+    /// advanced: Apple changes its signers every two years, and a test that advances by ten years would find only
+    /// expired ones.
     ///
-    /// - Parameter keys: PEM private keys by name, for runs that must repeat; missing ones are generated.
-    /// - Parameter serials: 16 random bytes each time it is called.
+    /// - Parameter keys: PEM private keys by name, for reproducible runs; missing ones are generated.
+    /// - Parameter serials: returns 16 random bytes on each call.
     public static func found(
         at now: Instant, keys: [String: String] = [:], commonName: String = "Till Emulator Root CA",
         serials: () -> [UInt8]
@@ -106,20 +106,21 @@ public struct Issuer: Sendable {
     /// DER of the root certificate: all that a configuration needs to trust this issuer.
     public var rootCertificate: [UInt8] { signer.chain.last ?? [] }
 
-    /// JWS compact serialization of a JSON payload, as Apple's: ES256 and an `x5c` of three (facts/jws §1).
+    /// JWS compact serialization of a JSON payload in Apple's form: ES256 and an `x5c` of three certificates (facts/jws
+    /// §1).
     public func sign(payload: [UInt8]) throws(IssuingFault) -> String {
         let message = header + Array(Base64.encode(payload, .url).utf8)
         let signature = try signer.key.signES256(message)
         return String(decoding: message, as: UTF8.self) + "." + Base64.encode(signature, .url)
     }
 
-    /// An app receipt around `payload`: DER of CMS SignedData (facts/pkcs7-receipt §2).
+    /// An app receipt with this `payload`: DER of CMS SignedData (facts/pkcs7-receipt §2).
     public func receipt(payload: [UInt8]) throws(IssuingFault) -> [UInt8] {
         try SignedMessageWriter.sign(payload, by: receiptSigner)
     }
 
-    /// What a forger makes of a genuine signed payload: the same content, signed by an authority of another root with
-    /// the same names and markers. Nil if `token` is no compact serialization.
+    /// A forged copy of a signed payload: the same content, signed by an authority of another root with the same names
+    /// and markers. Nil if `token` is no compact serialization.
     public static func forged(
         _ token: String, at now: Instant, serials: () -> [UInt8]
     ) throws(IssuingFault) -> String? {
@@ -128,7 +129,7 @@ public struct Issuer: Sendable {
         return try found(at: now, serials: serials).sign(payload: payload)
     }
 
-    /// The same for an app receipt. Nil if `receipt` is none.
+    /// The same for an app receipt. Nil if `receipt` is invalid.
     public static func forged(
         receipt: [UInt8], at now: Instant, serials: () -> [UInt8]
     ) throws(IssuingFault) -> [UInt8]? {
@@ -137,12 +138,12 @@ public struct Issuer: Sendable {
     }
 }
 
-/// The issuer's keys and certificates, and the key that API callers sign with, kept in the store's own database: one
-/// file is the whole state, and only its owner can read it.
+/// The issuer's keys and certificates, and the key of API callers, in the store's own database: one file holds the
+/// whole state, and only its owner can read it.
 enum IdentityTable {
     static let columns: Columns = "name, private_key, certificate"
 
-    /// The issuer as it was stored; nil in a new database.
+    /// The stored issuer; nil in a new database.
     static func issuer(_ session: any Connection) throws -> Issuer? {
         var stored: [Issuer.Name: (key: PrivateKey, certificate: [UInt8])] = [:]
         let rows = try session.query("SELECT \(columns) FROM identities", []) { row in
@@ -189,7 +190,7 @@ enum IdentityTable {
 }
 
 extension Issuer.Name {
-    /// Whose certificates stand above this one's, beginning with its own.
+    /// The names of this certificate's chain, starting with its own.
     fileprivate var chain: [Issuer.Name] {
         switch self {
         case .root: [.root]

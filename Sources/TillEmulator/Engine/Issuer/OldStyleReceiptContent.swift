@@ -3,7 +3,7 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// The signed part of `SKPaymentTransaction.transactionReceipt`: one purchase, every value of it text
+/// The signed part of `SKPaymentTransaction.transactionReceipt`: one purchase, with every value as text
 /// (facts/verify-receipt §9).
 struct OldStyleReceiptContent {
     /// In the order of the text.
@@ -49,7 +49,7 @@ struct OldStyleReceiptContent {
 
     var purchaseInfo: [UInt8] { Self.text(lines) }
 
-    /// `/verifyReceipt` tells the same with underscores.
+    /// `/verifyReceipt` returns the same keys with underscores.
     var members: [String: JSONValue] { Self.members(lines.map { ($0.key, $0.value) }) }
 
     static func members(_ lines: [(String, String)]) -> [String: JSONValue] {
@@ -58,8 +58,8 @@ struct OldStyleReceiptContent {
             uniquingKeysWith: { _, last in last })
     }
 
-    /// NeXTSTEP property-list text as Apple lays it out. Nothing in it needs an escape: ids and bundle ids that do are
-    /// none, and a quotation mark in one is left out, so that no value can begin a line of its own.
+    /// NeXTSTEP property-list text in Apple's layout. Nothing needs an escape: valid ids and bundle ids contain no
+    /// special characters, and quotation marks are removed, so no value can start a line of its own.
     static func text(_ lines: [(key: String, value: String)]) -> [UInt8] {
         let rows = lines.map { "\t\"\($0.key)\" = \"\($0.value.filter { $0 != "\"" })\";\n" }
         return Array(("{\n" + rows.joined() + "}").utf8)
@@ -71,9 +71,9 @@ struct OldStyleReceiptContent {
 }
 
 extension Issuer {
-    /// An old-style receipt around `purchaseInfo`. Its signature is Apple's version 2: RSA of 1024 bits with SHA-1
-    /// over the version and the purchase, the one form that is measured (facts/verify-receipt §9). Version 3 is
-    /// longer, and nobody has said what it hashes.
+    /// An old-style receipt with this `purchaseInfo`. Its signature is Apple's version 2: RSA of 1024 bits with SHA-1
+    /// over the version and the purchase, the only measured form (facts/verify-receipt §9). Version 3 is longer, and
+    /// its hashed content is not documented.
     public func transactionReceipt(purchaseInfo: [UInt8], environment: Environment) throws(IssuingFault) -> [UInt8] {
         let version: UInt8 = 2
         let signature = try purchaseSigner.key.signSHA1([version] + purchaseInfo)
@@ -83,7 +83,7 @@ extension Issuer {
             ("signature", Base64.encode([version] + signature + length + certificate)),
             ("purchase-info", Base64.encode(purchaseInfo)),
         ]
-        // Production says nothing of its environment.
+        // Production receipts do not name the environment.
         if environment == .sandbox { lines.append(("environment", environment.rawValue)) }
         lines.append(("pod", environment == .sandbox ? "100" : "17"))
         lines.append(("signing-status", "0"))

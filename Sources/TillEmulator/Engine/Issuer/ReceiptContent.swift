@@ -3,45 +3,45 @@ import TillBilling
 import TillCrypto
 import TillSQL
 
-/// The content of an app receipt: a SET of attributes, each with a type, a version and a value
-/// (facts/pkcs7-receipt §3).
+/// The content of an app receipt: a SET of attributes, each with a type, a version and a value (facts/pkcs7-receipt
+/// §3).
 struct ReceiptContent {
     var app: EmulatedApp
     var environment: Environment
     var purchases: [ListedPurchase]
     var created: Instant
-    /// Nil if the account never got the app.
+    /// Nil if the account never downloaded the app.
     var download: AppDownload?
-    /// `identifierForVendor` of the device the receipt is for, 16 bytes; or any other bytes.
+    /// `identifierForVendor` of the receipt's device, 16 bytes; or any other bytes.
     var device: [UInt8]
-    /// 200 random bytes: the opaque value and the attributes nobody knows the meaning of.
+    /// 200 random bytes: for the opaque value and the attributes of unknown meaning.
     var noise: [UInt8]
 
-    /// Apple's own words for volume purchases, too (facts/verify-receipt §5, `receipt_type`).
+    /// Apple's receipt types, those of volume purchases included (facts/verify-receipt §5, `receipt_type`).
     private var type: String {
         let buyer = app.volumePurchaseExpires == nil ? "Production" : "ProductionVPP"
         return environment == .production ? buyer : buyer + "Sandbox"
     }
 
-    /// Attribute 7, whose meaning nobody outside Apple knows. Here it begins with the download's number, by which
-    /// `/verifyReceipt` finds whose receipt it is, though there be no purchase in it.
+    /// Attribute 7, whose meaning Apple does not publish. Here it starts with the download's number, by which
+    /// `/verifyReceipt` finds the receipt's account, even without a purchase.
     private var opaque7: [UInt8] {
         withUnsafeBytes(of: (download?.appTransaction ?? 0).bigEndian) { Array($0) } + noise.dropFirst(86).prefix(52)
     }
 
-    /// The number that `opaque7` begins with; nil if there is none.
+    /// The number at the start of `opaque7`; nil if there is none.
     static func appTransaction(of payload: ReceiptPayload) -> Int64? {
         guard let bytes = payload.opaque7?.prefix(8), bytes.count == 8 else { return nil }
         let number = Int64(bitPattern: bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
         return number > 0 ? number : nil
     }
 
-    /// DER. Attributes stand in the order of their encodings, as in Apple's own receipts.
+    /// DER. Attributes are sorted by their encodings, as in Apple's receipts.
     func encoded() -> [UInt8] {
         let inProduction = environment == .production
         let bundle = DERWriter.utf8String(app.bundleID)
         let opaque = Array(noise.prefix(16))
-        // The hash covers the whole inner DER of the bundle id, not just its text (facts/pkcs7-receipt §4.2).
+        // The hash covers the whole inner DER of the bundle id, not only its text (facts/pkcs7-receipt §4.2).
         let hash = Digest.sha1.hash(device + opaque + bundle)
         func number(_ production: Int64) -> [UInt8] { DERWriter.integer(inProduction ? production : 0) }
         var attributes = ReceiptAttributes<ReceiptPayload.Attribute>()
@@ -68,14 +68,14 @@ struct ReceiptContent {
         attributes.add(.originalApplicationVersion, DERWriter.utf8String(version))
         attributes.add(.text20, DERWriter.utf8String(""))
         attributes.add(.number25, DERWriter.integer(3))
-        // Its absence means never.
+        // Absence means no expiry.
         if let expires = app.volumePurchaseExpires { attributes.add(.expirationDate, date(expires)) }
         let alike = Self.alike
         for listed in purchases { attributes.add(.purchases, purchase(listed, alike)) }
         return attributes.encoded()
     }
 
-    /// What every purchase has the same: the attributes of unknown meaning.
+    /// The attributes of unknown meaning, equal for all purchases.
     private static var alike: ReceiptAttributes<ReceiptPurchase.Attribute> {
         var attributes = ReceiptAttributes<ReceiptPurchase.Attribute>()
         attributes.add(.text1709, DERWriter.utf8String(""))
@@ -109,13 +109,13 @@ struct ReceiptContent {
         return attributes.encoded()
     }
 
-    /// An empty text is how a receipt says "no date".
+    /// In a receipt an empty text means "no date".
     private func date(_ instant: Instant?) -> [UInt8] {
         DERWriter.ia5String(instant.map(AppleTime.receipt) ?? "")
     }
 }
 
-/// What the store knows of one app. Numbers are Apple's in production and 0 in sandbox.
+/// The store's data about one app. Numbers are Apple's in production and 0 in sandbox.
 public struct EmulatedApp: Sendable, Hashable {
     public var bundleID: String
     public var appleID: Int64
@@ -125,7 +125,7 @@ public struct EmulatedApp: Sendable, Hashable {
     var developerID: Int64 = 125_402_914
     var downloadID: Int64 = 74_011_462_945_433
     var versionID: Int64 = 863_855_306
-    /// Of an app bought in volume: when its receipts expire. Nil: bought as usual, and for ever.
+    /// For an app bought in volume: the expiry of its receipts. Nil: bought normally, without expiry.
     public var volumePurchaseExpires: Instant?
 
     public init(
@@ -137,15 +137,14 @@ public struct EmulatedApp: Sendable, Hashable {
         self.originalVersion = originalVersion
     }
 
-    /// When every sandbox account got every app: 2013-08-01T07:00:00Z (facts/verify-receipt §5).
+    /// The purchase date of every app for every sandbox account: 2013-08-01T07:00:00Z (facts/verify-receipt §5).
     static let sandboxFirstPurchase = Instant(seconds: 1_375_340_400)
 }
 
-/// A SET of receipt attributes as DER (facts/pkcs7-receipt §3), named as their reader names them. A heavy buyer's
-/// receipt has half a million of them, so what is the same in every purchase is written once, and nothing is compared
-/// byte by byte that need not be.
+/// A SET of receipt attributes as DER (facts/pkcs7-receipt §3), with the reader's names. A heavy buyer's receipt has
+/// half a million attributes, so equal ones are encoded once and byte comparisons are avoided.
 struct ReceiptAttributes<Name: RawRepresentable<Int64>> {
-    /// One attribute, written.
+    /// One encoded attribute.
     private struct Element {
         let type: Int64
         let bytes: [UInt8]
@@ -165,8 +164,8 @@ struct ReceiptAttributes<Name: RawRepresentable<Int64>> {
 
     mutating func add(number: Int64, _ value: [UInt8]) { elements.append(Element(number, value)) }
 
-    /// In DER's order, which is that of the encodings: they begin with their length, then comes the type, in as many
-    /// bytes as the other types of the set (X.690 §11.6).
+    /// In DER's order, that of the encodings: they start with their length, then the type, which has as many bytes as
+    /// the other types of the set (X.690 §11.6).
     func encoded() -> [UInt8] {
         let sorted = elements.sorted { left, right in
             if left.bytes.count != right.bytes.count { return left.bytes.count < right.bytes.count }
@@ -180,11 +179,11 @@ struct ReceiptAttributes<Name: RawRepresentable<Int64>> {
     }
 }
 
-/// One transaction in the words of receipts, which have fewer of them than signed transactions
-/// (facts/verify-receipt §6, pkcs7-receipt §3.2).
+/// One transaction in receipt form, which has fewer members than signed transactions (facts/verify-receipt §6,
+/// pkcs7-receipt §3.2).
 struct ListedPurchase: Sendable {
     let transaction: StoreTransaction
-    /// When it was taken back, or ended by an upgrade.
+    /// The date of its refund, or of the upgrade that ended it.
     let cancelled: Instant?
 
     /// - Parameter transactions: all of one account, oldest first.
@@ -201,7 +200,7 @@ struct ListedPurchase: Sendable {
         return listed.reversed()
     }
 
-    /// - Parameter succeeded: when the customer next bought in the same subscription.
+    /// - Parameter succeeded: the date of the customer's next purchase in the same subscription.
     private init(_ transaction: StoreTransaction, succeeded: Instant?) {
         self.transaction = transaction
         if transaction.kind == .consumable {
@@ -210,12 +209,12 @@ struct ListedPurchase: Sendable {
         } else if let revocation = transaction.revocation {
             cancelled = revocation.date
         } else {
-            // A receipt has no other word for an upgrade (facts/business-rules §8.2).
+            // Receipts express an upgrade as a cancellation (facts/business-rules §8.2).
             cancelled = transaction.isUpgraded ? succeeded ?? transaction.subscription?.expires : nil
         }
     }
 
-    /// 1: an issue with the app; 0: anything else, upgrades too. Nil while the purchase stands.
+    /// 1: an issue with the app; 0: any other reason, upgrades included. Nil while the purchase is valid.
     var cancellationReason: Int64? { cancelled.map { _ in transaction.revocation?.reason ?? 0 } }
 
     var isTrial: Bool { transaction.offer?.discount == .freeTrial }
@@ -232,7 +231,7 @@ extension StoreTransaction.Offer {
     func identifier(of kind: ProductOffer.Kind) -> String? { self.kind == kind ? identifier : nil }
 }
 
-/// Makes receipts of what the store knows now.
+/// Creates receipts of the store's current state.
 struct ReceiptPrinter: Sendable {
     let store: Store
     let issuer: Issuer
@@ -241,7 +240,7 @@ struct ReceiptPrinter: Sendable {
 
     /// The app receipt of an account, DER.
     ///
-    /// - Parameter device: 16 bytes of identifierForVendor, which the receipt's hash binds it to; nil: some device.
+    /// - Parameter device: 16 bytes of identifierForVendor, to which the receipt's hash binds it; nil: random bytes.
     func appReceipt(account: String, bundleID: String, device: [UInt8]?) async throws -> [UInt8] {
         let (transactions, download) = try await store.ask { session in
             (

@@ -2,8 +2,7 @@ import TillAppStore
 import TillBilling
 import TillJSON
 
-/// What goes into Apple's signed payloads, before it is signed (facts/jws §4, §5, §7). A member without a value is
-/// left out, never null.
+/// The content of Apple's signed payloads (facts/jws §4, §5, §7). A member without a value is omitted, never null.
 enum SignedContent {
     /// JWSTransactionDecodedPayload.
     static func transaction(_ transaction: StoreTransaction, signed now: Instant) -> TransactionPayload {
@@ -63,7 +62,7 @@ enum SignedContent {
         payload.environment = current.environment.rawValue
         payload.signedDate = now
         payload.expirationIntent = subscription.expirationIntent.map { ExpirationIntent(rawValue: Int($0)) }
-        // True while Apple tries to charge, in grace too; false once it has given up.
+        // True while Apple retries billing, in a grace period too; false once it has stopped.
         if subscription.isFailing || subscription.expirationIntent == SubscriptionEnd.billingError.intent {
             payload.isInBillingRetryPeriod = subscription.isFailing
         }
@@ -84,8 +83,8 @@ enum SignedContent {
         return payload
     }
 
-    /// How the next period is paid, and what follows a commitment. Apple's pages name the members and no more: that
-    /// `autoRenewStatus` speaks of the next month, which is owed, and the commitment's of its end is our reading.
+    /// The billing plan of the next period and of the time after a commitment. Apple's pages name the members only. Our
+    /// reading: `autoRenewStatus` concerns the next month, which is owed, and the commitment's status concerns its end.
     private static func addPlan(
         of subscription: StoreSubscription, _ current: StoreTransaction, to payload: inout RenewalInfoPayload
     ) {
@@ -98,7 +97,7 @@ enum SignedContent {
         next.autoRenewStatus = subscription.renews ? .on : .off
         next.renewalBillingPlanType = type(subscription.monthlyBilling)
         next.renewalDate = commitment.expires
-        // Of the whole, as `commitmentPrice` is; what is paid up front is the whole at once.
+        // The price of a whole commitment, like `commitmentPrice`; a plan paid up front is charged as a whole.
         if subscription.renews, let price = subscription.priceAfterCommitment {
             next.renewalPriceMilliunits = price.milliunits * (subscription.monthlyBilling ? Commitment.periods : 1)
         }
@@ -136,18 +135,18 @@ extension Issuer {
         return try sign(payload: Array(JSONValue.object(dated).encoded().utf8))
     }
 
-    /// The transaction as Apple would sign it now: each signing has a newer `signedDate` (facts/jws §4).
+    /// The transaction signed now: each signing has a newer `signedDate` (facts/jws §4).
     public func signedTransaction(_ transaction: StoreTransaction, at now: Instant) throws -> String {
         try sign(SignedContent.transaction(transaction, signed: now))
     }
 }
 
-/// What Apple says of a customer's download of an app: the AppTransaction payload (facts/jws §6).
+/// A customer's download of an app: the AppTransaction payload (facts/jws §6).
 public struct AppTransactionContent: Sendable {
     public var download: AppDownload
     public var app: EmulatedApp
     public var environment: Environment
-    /// For the device that asks, if one does.
+    /// For the requesting device, if there is one.
     var proof: DeviceProof?
 
     public init(download: AppDownload, app: EmulatedApp, environment: Environment) {
@@ -164,7 +163,7 @@ public struct AppTransactionContent: Sendable {
         payload.applicationVersion = app.version
         payload.originalApplicationVersion = isProduction ? download.originalVersion ?? app.originalVersion : "1.0"
         payload.receiptCreationDate = now
-        // Every sandbox account got every app at one moment, in version 1.0, as its receipts say.
+        // In sandbox every account bought every app at the same moment, in version 1.0, as its receipts say.
         payload.originalPurchaseDate = isProduction ? download.downloaded : EmulatedApp.sandboxFirstPurchase
         payload.preorderDate = download.preordered
         payload.appTransactionID = String(download.appTransaction)

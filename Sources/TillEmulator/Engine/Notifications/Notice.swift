@@ -3,34 +3,34 @@ import TillBilling
 import TillJSON
 import TillSQL
 
-/// What a notification is to say, before it is written down (facts/jws §7): exactly one of `data`, `summary`,
+/// The content of a notification before it is stored (facts/jws §7): exactly one of `data`, `summary`,
 /// `externalPurchaseToken` and `appData`.
 struct Notice {
-    /// What is wrong with a notification on purpose, for tests of who receives it (facts/notifications §6).
+    /// A deliberate error in a notification, to test its receiver (facts/notifications §6).
     enum Flaw: String, Sendable, Hashable, CaseIterable {
-        /// Nothing that was signed is what the signature is of.
+        /// The signature is well-formed and belongs to another text.
         case badSignature
-        /// It names an app that is somebody else's.
+        /// The notification names another developer's app.
         case wrongBundle
-        /// It names the other environment.
+        /// The notification names the other environment.
         case wrongEnvironment
-        /// It has members that nobody has heard of.
+        /// The notification has unknown members.
         case unknownField
     }
 
     var type: NotificationType
     var subtype: NotificationSubtype?
     var bundleID: String
-    /// Both go into `data`, signed when it is sent.
+    /// Transaction and subscription go into `data` and are signed when the notification is sent.
     var transaction: StoreTransaction?
     var subscription: StoreSubscription?
-    /// Only of CONSUMPTION_REQUEST.
+    /// For CONSUMPTION_REQUEST only.
     var consumptionRequestReason: ConsumptionRequestReason?
-    /// The members of `summary` that are not the app's own: RENEWAL_EXTENSION, SUMMARY.
+    /// For RENEWAL_EXTENSION, SUMMARY: the members of `summary` except the app's own.
     var summary: NotificationPayload.Summary?
-    /// The download of `appData`: RESCIND_CONSENT.
+    /// For RESCIND_CONSENT: the download in `appData`.
     var download: AppDownload?
-    /// EXTERNAL_PURCHASE_TOKEN.
+    /// For EXTERNAL_PURCHASE_TOKEN.
     var externalPurchase: NotificationPayload.ExternalPurchaseToken?
     var flaws: Set<Flaw> = []
 
@@ -50,8 +50,8 @@ struct Notice {
         bundleID = transaction.bundleID
     }
 
-    /// The state of this moment, which every attempt to deliver it shows (facts/server-api §4.3). `SignedNotification`
-    /// makes the payload of it.
+    /// The state at this moment, which every delivery attempt shows (facts/server-api §4.3). `SignedNotification` turns
+    /// it into the payload.
     func content(at now: Instant) -> JSONValue {
         var content: [String: JSONValue] = [:]
         content["transaction"] = transaction.map { SignedContent.transaction($0, signed: now).json }
@@ -69,7 +69,7 @@ struct Notice {
 }
 
 extension AppDownload {
-    /// As a notification keeps it until it is signed.
+    /// The stored form of a download until the notification is signed.
     fileprivate var noted: JSONValue {
         var members: [String: JSONValue] = [
             "account": .string(account), "bundleId": .string(bundleID), "appTransaction": .int(appTransaction),
@@ -80,7 +80,7 @@ extension AppDownload {
         return .object(members)
     }
 
-    /// Nil for what was noted otherwise.
+    /// Nil for JSON of another form.
     init?(noted: JSONValue) {
         guard let account = noted["account"]?.string, let bundleID = noted["bundleId"]?.string,
             case .int(let number)? = noted["appTransaction"], case .int(let downloaded)? = noted["downloaded"]
@@ -94,24 +94,24 @@ extension AppDownload {
     }
 }
 
-/// A notification that a person wants sent, whether or not anything happened: for tests of who receives it.
+/// A notification sent on request, without the event that would cause it, to test its receiver.
 struct StagedNotification: Sendable {
     var type: NotificationType
     var subtype: NotificationSubtype?
     var bundleID: String
-    /// What it tells of, with its subscription.
+    /// The transaction that it is about; its subscription is added.
     var transaction: Int64?
-    /// Whose download RESCIND_CONSENT is about.
+    /// The account whose download RESCIND_CONSENT is about.
     var account = Emulator.defaultAccount
     var consumptionRequestReason: ConsumptionRequestReason?
-    /// What a summary is about.
+    /// The product that a summary is about.
     var productID: String?
-    /// Of EXTERNAL_PURCHASE_TOKEN; nil: a new one.
+    /// For EXTERNAL_PURCHASE_TOKEN; nil creates a new id.
     var externalPurchaseID: String?
     var tokenCreated: Instant?
     var flaws: Set<Notice.Flaw> = []
 
-    /// What it says, in the object that Apple has for its type (facts/jws §7).
+    /// The notification's content, in the object that Apple defines for its type (facts/jws §7).
     func notice(_ turn: Turn) throws -> Result<Notice, StoreRefusal> {
         var notice = Notice(type, bundleID: bundleID)
         if let transaction {
@@ -126,7 +126,7 @@ struct StagedNotification: Sendable {
         notice.flaws = flaws
         switch (type, subtype) {
         case (.externalPurchaseToken, _):
-            // The only place where such a token tells its environment.
+            // The prefix is the only place where such a token shows its environment.
             let isSandbox = (turn.configuration.environment == .sandbox) != flaws.contains(.wrongEnvironment)
             let prefix = isSandbox ? "SANDBOX_" : ""
             var token = NotificationPayload.ExternalPurchaseToken()
@@ -152,7 +152,7 @@ struct StagedNotification: Sendable {
 }
 
 extension Store {
-    /// Notes a staged notification.
+    /// Records a staged notification.
     /// - Returns: its id.
     func stage(_ staged: StagedNotification) async throws -> Result<UniqueID, StoreRefusal> {
         try await change { turn in

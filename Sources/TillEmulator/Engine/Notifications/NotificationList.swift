@@ -1,17 +1,17 @@
 import TillBilling
 import TillSQL
 
-/// Which notifications a person wants to see.
+/// A filter for the list of notifications.
 enum NotificationFilter: String, Sendable, CaseIterable {
-    /// To be sent, for the first time or again.
+    /// Waiting to be sent, for the first time or again.
     case pending
-    /// Tried in vain, and not tried again.
+    /// Failed, with no further attempt.
     case failed
     case all
 }
 
 extension NotificationTable {
-    /// The newest first, beginning before number `before`.
+    /// Newest first, starting below number `before`.
     static func list(
         _ filter: NotificationFilter, before: Int64, limit: Int, _ session: any Connection
     ) throws -> [StoredNotification] {
@@ -42,7 +42,7 @@ extension NotificationTable {
 }
 
 extension Store {
-    /// The newest first, beginning before number `before`.
+    /// Newest first, starting below number `before`.
     func notifications(
         _ filter: NotificationFilter = .all, before: Int64 = .max, limit: Int
     ) async throws -> [StoredNotification] {
@@ -59,7 +59,7 @@ extension Store {
         }
     }
 
-    /// Sends a notification once more, whatever became of it: the same id and the same content.
+    /// Sends a notification once more, whatever its result was, with the same id and content.
     func resendNotification(_ uuid: UniqueID) async throws -> Result<StoredNotification, StoreRefusal> {
         try await change { turn in
             guard let found = try NotificationTable.find(uuid, turn.session) else {
@@ -91,19 +91,19 @@ extension StoreRefusal {
         "没有可以发送的地址：请先用 PUT /emulator/notifications 设置。")
 }
 
-/// Notifications that were sent, or tried at least, page by page: oldest first (facts/server-api §4.3).
+/// Pages of notifications that were attempted at least once, oldest first (facts/server-api §4.3).
 enum NotificationHistory {
     struct Question: Sendable {
         var bundleID: String
-        /// First sent then or later.
+        /// Created then or later.
         var start: Instant
-        /// First sent before.
+        /// Created before.
         var end: Instant
         var type: String?
         var subtype: String?
-        /// Only of this customer.
+        /// Only those of this customer.
         var account: String?
-        /// Only those whose last attempt failed, whether there will be another or not.
+        /// Only those whose last attempt failed, whether or not a retry follows.
         var onlyFailures: Bool
     }
 
@@ -112,7 +112,7 @@ enum NotificationHistory {
         var attempts: [SendAttempt]
     }
 
-    /// - Parameter place: creation and number of the last one before; nil at the beginning.
+    /// - Parameter place: creation and number of the previous page's last entry; nil for the first page.
     static func page(
         of question: Question, after place: (created: Instant, number: Int64)?, limit: Int, _ session: any Connection
     ) throws -> [Entry] {

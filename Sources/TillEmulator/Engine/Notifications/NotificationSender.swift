@@ -5,10 +5,10 @@ import TillJSON
 import TillSQL
 import TillThreads
 
-/// Posts notifications V2 to the developer's server: in order, one at a time, again after a failure.
+/// Posts notifications V2 to the developer's server: in order, one at a time, with retries.
 ///
-/// A notification is stored in the same commit as what it tells of, so a restart loses none. One at a time, because
-/// then a server sees first attempts in the order of the events, and a run that is repeated looks the same.
+/// A notification is stored in the same commit as its event, so a restart loses none. Sending one at a time delivers
+/// first attempts in the order of the events and makes a repeated run identical.
 struct NotificationSender: Sendable {
     let database: any Database
     let payload: SignedNotification
@@ -17,10 +17,10 @@ struct NotificationSender: Sendable {
     let send: HTTPSend
 
     private struct Work {
-        /// Somebody sends, or holds the sending.
+        /// A sender is running, or a clock advance holds the sending.
         var isUnderWay = false
         var isAsked = false
-        /// A journey of the clock that wants the sending to itself.
+        /// The clock advance that waits to take over the sending.
         var heir: CheckedContinuation<Void, Never>?
     }
 
@@ -28,12 +28,12 @@ struct NotificationSender: Sendable {
         /// Nothing more is due.
         case done
         case more
-        /// The sender is stopping, or somebody else wants to send.
+        /// The sender is stopping, or a clock advance wants to send.
         case halted
     }
 
     private let work = Locked(Work())
-    /// What wakes `run`, while there is one.
+    /// Wakes `run` while it is running.
     private let bell = Locked<AsyncStream<Void>.Continuation?>(nil)
 
     init(
@@ -47,15 +47,15 @@ struct NotificationSender: Sendable {
         payload = SignedNotification(issuer: issuer, configuration: configuration)
     }
 
-    /// The whole payload, signed, with its nested tokens (facts/jws §7).
+    /// The whole signed payload with its nested tokens (facts/jws §7).
     func signedPayload(_ notification: StoredNotification) throws -> String { try payload.text(notification) }
 
     // MARK: Waking
 
-    /// Tells `run` to look for what is due.
+    /// Makes `run` check for due notifications.
     func wake() { _ = bell.withLock { $0?.yield() } }
 
-    /// A ring each time it is woken, and one to begin with. Many at once are one.
+    /// One element to start with and one for each wake; wakes that are not consumed yet count as one.
     func rings() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         bell.withLock { $0 = continuation }
@@ -65,8 +65,8 @@ struct NotificationSender: Sendable {
 
     // MARK: Sending
 
-    /// Sends everything that is due now. If that is going on already, it is told to look once more; while a journey of
-    /// the clock is on, the journey sends.
+    /// Sends everything that is due now. A running sender is asked to check again instead; during a clock advance, the
+    /// advance sends.
     func sendDue() async {
         let isMine = work.withLock { work in
             defer { (work.isUnderWay, work.isAsked) = (true, work.isUnderWay) }
@@ -74,7 +74,7 @@ struct NotificationSender: Sendable {
         }
         guard isMine else { return }
         repeat {
-            // A database that fails keeps the notifications; the next wake tries again.
+            // If the database fails, the notifications stay stored and the next wake tries again.
             while let progress = try? await sendBatch(), progress == .more {}
         } while mustLookAgain()
     }
@@ -82,7 +82,7 @@ struct NotificationSender: Sendable {
     private func mustLookAgain() -> Bool {
         let (isAsked, heir) = work.withLock { work in
             defer { (work.isAsked, work.heir) = (false, nil) }
-            // With an heir it stays under way: it is the heir's.
+            // Sending stays marked as under way while it passes to the clock advance.
             let goesOn = work.isAsked && work.heir == nil
             work.isUnderWay = goesOn || work.heir != nil
             return (goesOn, work.heir)
@@ -91,8 +91,8 @@ struct NotificationSender: Sendable {
         return isAsked
     }
 
-    /// Has the sending to itself from the return on, until `release`: waits for the attempt under way. The clock lets
-    /// one journey do this at a time.
+    /// Takes over the sending until `release`, after the attempt under way has ended. The clock allows one advance at a
+    /// time, so one caller holds it at most.
     func hold() async {
         await withCheckedContinuation { continuation in
             let isFree = work.withLock { work in
@@ -107,7 +107,7 @@ struct NotificationSender: Sendable {
         }
     }
 
-    /// Sends everything that is due now, for who holds the sending.
+    /// Sends everything that is due now; the caller holds the sending.
     /// - Returns: false if the sender is stopping.
     func sendHeld() async throws -> Bool {
         while true {
@@ -124,7 +124,7 @@ struct NotificationSender: Sendable {
         wake()
     }
 
-    /// Whether the next attempt is still wanted of this sender.
+    /// Whether this sender may start the next attempt.
     private var goesOn: Bool {
         !Task.isCancelled && !clock.isEnding && work.withLock { $0.heir == nil }
     }
@@ -142,7 +142,7 @@ struct NotificationSender: Sendable {
         for notification in due {
             guard goesOn else { return .halted }
             let began = clock.now
-            // One that can't be signed must not keep the others waiting for ever.
+            // A notification that can't be signed must not block the others for ever.
             let text = try? notification.signedPayload ?? signedPayload(notification)
             let result = if let text { await post(text, to: url) } else { SendAttemptResult?.some(.other) }
             guard let result else { return .halted }
@@ -173,21 +173,21 @@ struct NotificationSender: Sendable {
     }
 }
 
-/// What no history shows any more is forgotten, so that a store that runs for years stays small.
+/// Deletes notifications that no history lists any more, so that a store that runs for years stays small.
 extension NotificationTable {
     private static let day: Int64 = 86_400
-    /// Notification history reaches back so far (facts/server-api §4.3).
+    /// Seconds that the notification history reaches back (facts/server-api §4.3).
     static let lifetime = 180 * day
-    /// A test notification's status is told for six months: the longest six there are.
+    /// A test notification's status is available for six months; 184 days is the longest six months.
     static let testLifetime = 184 * day
 
-    /// Whether there is anything to sweep.
+    /// Whether anything can be deleted.
     static func hasOutlived(at now: Instant, _ session: any Connection) throws -> Bool {
         try !outlived(at: now, limit: 1, session).isEmpty
     }
 
-    /// Deletes the oldest of what is older than a history may be, so many at most.
-    /// - Returns: how many.
+    /// Deletes the oldest notifications beyond the history's reach, `limit` at most.
+    /// - Returns: how many were deleted.
     static func sweep(at now: Instant, limit: Int, _ session: any Connection) throws -> Int {
         let old = try outlived(at: now, limit: limit, session)
         for entry in old {
@@ -216,18 +216,18 @@ extension NotificationTable {
 }
 
 extension Store {
-    /// Where notifications go from now on; nil turns them off. What was noted before goes there too.
+    /// Sets the URL that notifications are sent to, already recorded ones included; nil turns them off.
     public func setNotificationURL(_ url: String?) async throws {
         try await change { turn in try SettingTable.set(.notificationURL, to: url, turn.session) }
     }
 
-    /// A notification of type TEST.
-    /// - Returns: its id; nil if there is no URL to send it to.
+    /// Sends a notification of type TEST.
+    /// - Returns: its id; nil if no URL is configured.
     public func sendTestNotification(bundleID: String) async throws -> UniqueID? {
         try await change { turn in try turn.note(Notice(.test, bundleID: bundleID)) }
     }
 
-    /// A notification of type TEST that was tried at least once, with its attempts.
+    /// A notification of type TEST that was attempted at least once, with its attempts.
     func testNotification(
         _ uuid: UniqueID
     ) async throws -> (notification: StoredNotification, attempts: [SendAttempt])? {

@@ -3,7 +3,7 @@ import TillHTTP
 import TillSQL
 
 extension StoreSchema {
-    /// How the last attempt ended, and the orders in which notifications are looked for.
+    /// The result of the last attempt, and indexes for the queries on notifications.
     static let notificationResults: StaticString =
         """
         ALTER TABLE notifications ADD COLUMN result TEXT;
@@ -20,24 +20,24 @@ struct StoredNotification: Sendable {
     var type: String
     var subtype: String?
     var bundleID: String
-    /// The original transaction of what it tells of.
+    /// The original transaction of the notification's subject.
     var original: Int64?
     var created: Instant
-    /// JSON: the members of the payload, its signed parts still unsigned.
+    /// JSON: the members of the payload, with their signed parts unsigned.
     var content: String
-    /// What was sent at the first attempt; a retry sends the same text (facts/notifications §6).
+    /// The payload of the first attempt; a retry sends the same text (facts/notifications §6).
     var signedPayload: String?
     var attempts: Int64
-    /// When the next attempt is due; nil: there will be none.
+    /// When the next attempt is due; nil: there is none.
     var due: Instant?
-    /// How the last attempt ended: a raw value of `SendAttemptResult`.
+    /// The result of the last attempt: a raw value of `SendAttemptResult`.
     var result: String?
 }
 
-/// Notifications sent and to be sent, in order.
+/// Sent and waiting notifications, in order.
 enum NotificationTable {
     static let columns: Columns = "uuid, type, subtype, bundle_id, original, created_at, content, due_at"
-    /// What the database numbers, and what attempts add.
+    /// The row number, and the columns that attempts fill in.
     static let outcome: Columns = "number, signed_payload, attempts, result"
     static let attemptColumns: Columns = "attempted_at, result"
 
@@ -57,7 +57,7 @@ enum NotificationTable {
         if due != nil { try Counter.pendingNotifications.add(1, session) }
     }
 
-    /// What may be sent now, first things first.
+    /// The notifications that are due, the earliest first.
     static func due(at now: Instant, limit: Int, _ session: any Connection) throws -> [StoredNotification] {
         try session.query(
             """
@@ -74,7 +74,7 @@ enum NotificationTable {
             """, [.text(uuid.description)], read) ?? nil
     }
 
-    /// Writes down how an attempt ended. `next` nil: there will be no other.
+    /// Records an attempt. `next` is nil if there is no further attempt.
     static func record(
         _ notification: StoredNotification, _ attempt: SendAttempt, next: Instant?, keeping payload: String?,
         _ session: any Connection
@@ -97,7 +97,7 @@ enum NotificationTable {
         if next == nil { try Counter.pendingNotifications.add(-1, session) }
     }
 
-    /// Puts one among those that wait, if it doesn't wait already.
+    /// Schedules the next attempt, and counts the notification as pending if it was not.
     static func setDue(_ notification: StoredNotification, at due: Instant, _ session: any Connection) throws {
         try session.execute(
             "UPDATE notifications SET due_at = ? WHERE number = ?",
@@ -112,7 +112,7 @@ enum NotificationTable {
         ) { SendAttempt(at: Instant(milliseconds: $0.integer("attempted_at")), result: $0.text("result")) }
     }
 
-    /// When the first of those that wait is due.
+    /// When the first pending notification is due.
     static func nextDue(_ session: any Connection) throws -> Instant? {
         let found = try session.first(
             "SELECT min(due_at) AS due_at FROM notifications WHERE due_at IS NOT NULL", []
@@ -126,7 +126,7 @@ enum NotificationTable {
         try session.first("SELECT count(*) AS count FROM notifications", []) { $0.integer("count") } ?? 0
     }
 
-    /// How many were tried in vain and won't be tried again.
+    /// The number of notifications that failed with no further attempt.
     static func failed(_ session: any Connection) throws -> Int64 {
         try session.first(
             "SELECT count(*) AS count FROM notifications WHERE due_at IS NULL AND result <> 'SUCCESS'", []
@@ -144,12 +144,12 @@ enum NotificationTable {
     }
 }
 
-/// How an attempt to deliver a notification ended, in Apple's words (facts/server-api §4.3).
+/// The result of a delivery attempt, in Apple's terms (facts/server-api §4.3).
 enum SendAttemptResult: String, Sendable, Hashable, CaseIterable {
     case success = "SUCCESS"
     case timedOut = "TIMED_OUT"
     case tlsIssue = "TLS_ISSUE"
-    /// Never here: redirects are not followed, so there is no loop to run into.
+    /// Never occurs: redirects are not followed, so no loop is possible.
     case circularRedirect = "CIRCULAR_REDIRECT"
     case noResponse = "NO_RESPONSE"
     case socketIssue = "SOCKET_ISSUE"
@@ -168,7 +168,7 @@ enum SendAttemptResult: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Nil if no attempt came to an end: the sender itself is stopping.
+    /// Nil if the attempt has no result because the sender itself is stopping.
     init?(_ fault: HTTPFault) {
         switch fault.kind {
         case .stopped: return nil
@@ -182,7 +182,7 @@ enum SendAttemptResult: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Which character sets Apple reads is not published; these are the ones in use.
+    /// Apple does not publish which character sets it reads; these are in common use.
     private static let charsets: Set<String> = [
         "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252", "utf-16", "utf-16le", "utf-16be",
         "gbk", "gb2312", "gb18030", "big5", "shift_jis", "euc-jp", "iso-2022-jp", "euc-kr",

@@ -2,7 +2,7 @@ import TillAppStore
 import TillBilling
 import TillJSON
 
-/// Makes the whole payload of a notification from what was noted of it (facts/jws §7), signed, with its nested tokens.
+/// Creates the signed payload of a stored notification, with its nested tokens (facts/jws §7).
 struct SignedNotification: Sendable {
     let issuer: Issuer
     let configuration: EmulatorConfiguration
@@ -15,7 +15,7 @@ struct SignedNotification: Sendable {
         payload.subtype = notification.subtype.map { NotificationSubtype(rawValue: $0) }
         payload.notificationUUID = notification.uuid.description
         payload.version = "2.0"
-        // Of the first attempt, in retries too (facts/notifications §6).
+        // Retries keep the date of the first attempt (facts/notifications §6).
         payload.signedDate = notification.created
         try addSubject(of: notification, content, flaws, to: &payload)
         var members = payload.json.object ?? [:]
@@ -26,7 +26,7 @@ struct SignedNotification: Sendable {
         return try sign(members, flaws)
     }
 
-    /// The one of the four objects that this notification has.
+    /// Adds the one of the four objects that this notification has.
     private func addSubject(
         of notification: StoredNotification, _ content: JSONValue, _ flaws: Set<Notice.Flaw>,
         to payload: inout NotificationPayload
@@ -42,7 +42,7 @@ struct SignedNotification: Sendable {
             (summary.environment, summary.bundleID, summary.appAppleID) = (environment.rawValue, bundleID, appID)
             payload.summary = summary
         } else if let noted = content["externalPurchaseToken"] {
-            // It has no environment: the id begins with SANDBOX there.
+            // This object has no environment; its id starts with SANDBOX in the sandbox.
             var token = try NotificationPayload.ExternalPurchaseToken(decoding: noted.encoded().utf8)
             (token.bundleID, token.appAppleID) = (bundleID, appID)
             payload.externalPurchaseToken = token
@@ -75,7 +75,7 @@ struct SignedNotification: Sendable {
     private func sign(_ members: [String: JSONValue], _ flaws: Set<Notice.Flaw>) throws -> String {
         let token = try issuer.sign(members)
         guard flaws.contains(.badSignature), let end = token.lastIndex(of: ".") else { return token }
-        // A well-made signature of the same key, of another text.
+        // A well-formed signature by the same key over another text.
         let other = try issuer.sign([:])
         return String(token[...end]) + (other.split(separator: ".").last ?? "")
     }

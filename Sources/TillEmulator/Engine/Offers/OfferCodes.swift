@@ -1,22 +1,22 @@
 import TillBilling
 import TillSQL
 
-/// Makes offer codes, and takes them (facts/business-rules §9).
+/// Creates and redeems offer codes (facts/business-rules §9).
 enum CodeCounter {
-    /// Redemptions of one app's codes in a quarter (facts/limits §2).
+    /// The most redemptions of one app's codes in a quarter (facts/limits §2).
     static let quarterlyLimit: Int64 = 1_000_000
-    /// Codes made at once. Ours.
+    /// The most codes created at once (our choice).
     static let batchLimit: Int64 = 10_000
 
-    /// What somebody wants codes of.
+    /// The kind of codes to create.
     enum Wish: Sendable, Hashable {
-        /// So many codes, each for one customer.
+        /// A number of codes, each for one customer.
         case oneTime(count: Int64)
-        /// One text that so many customers may redeem.
+        /// One text that up to `limit` customers may redeem.
         case custom(String, limit: Int64)
     }
 
-    /// - Returns: the codes; a refusal for an offer that the product lacks, or a text that is taken.
+    /// - Returns: the codes; or a refusal if the product has no such offer, or the text is in use.
     static func make(
         _ wish: Wish, offer identifier: String, productID: ProductID, bundleID: String, expires: Instant?, _ turn: Turn
     ) throws -> Result<[String], StoreRefusal> {
@@ -47,7 +47,7 @@ enum CodeCounter {
         return .success(codes)
     }
 
-    /// The code and what it gives on this product, if it may still be redeemed.
+    /// The code and its offer on this product, if it may still be redeemed.
     static func find(
         _ text: String, for product: StoreProduct, account: String?, _ turn: Turn
     ) throws -> Result<(code: OfferCode, offer: ProductOffer), StoreRefusal> {
@@ -76,13 +76,13 @@ enum CodeCounter {
             bundleID: code.batch.bundleID, quarter: quarter(of: turn.now), turn.session)
     }
 
-    /// Eighteen letters and digits, none of which looks like another.
+    /// Eighteen letters and digits without similar ones.
     private static func text(of random: [UInt8]) -> String {
         let letters = Array("ABCDEFGHJKLMNPQRSTUVWXYZ23456789".utf8)
         return String(decoding: random.map { letters[Int($0) % letters.count] }, as: UTF8.self)
     }
 
-    /// Quarters of the calendar in UTC, counted from the year 0.
+    /// Calendar quarters in UTC, counted from the year 0.
     static func quarter(of now: Instant) -> Int64 {
         let date = CivilDate(daysSinceEpoch: Int((now.seconds - (now.seconds % 86_400 + 86_400) % 86_400) / 86_400))
         return Int64(date.year) * 4 + Int64((date.month - 1) / 3)
@@ -90,7 +90,7 @@ enum CodeCounter {
 }
 
 extension Store {
-    /// Codes for an offer of a product.
+    /// Creates codes for an offer of a product.
     func makeOfferCodes(
         _ wish: CodeCounter.Wish, offer: String, productID: ProductID, bundleID: String, expires: Instant?
     ) async throws -> Result<[String], StoreRefusal> {
@@ -153,9 +153,9 @@ extension StoreSchema {
         """
 }
 
-/// One code that stands for an offer.
+/// One offer code.
 public struct OfferCode: Sendable, Hashable {
-    /// Codes that were made together.
+    /// Codes created together.
     public struct Batch: Sendable, Hashable {
         public var bundleID: String
         public var productID: ProductID
@@ -163,18 +163,18 @@ public struct OfferCode: Sendable, Hashable {
         public var offer: String
         /// One text for many customers; otherwise each code is for one.
         public var isCustom: Bool
-        /// From then on nobody redeems it; nil: never.
+        /// The moment from which it can't be redeemed; nil: never.
         public var expires: Instant?
     }
 
-    /// In capital letters.
+    /// In upper case.
     public var text: String
     public var batch: Batch
     public var remaining: Int64
     public var redeemed: Int64
 }
 
-/// Every offer code that was made, and how often each was redeemed.
+/// Every offer code and the number of its redemptions.
 enum OfferCodeTable {
     static func insert(_ batch: OfferCode.Batch, _ session: any Connection) throws -> Int64 {
         try session.insert(
@@ -187,14 +187,14 @@ enum OfferCodeTable {
             ])
     }
 
-    /// - Returns: false if there is a code of this text.
+    /// - Returns: false if a code with this text exists.
     static func insert(_ code: String, batch: Int64, limit: Int64, _ session: any Connection) throws -> Bool {
         try session.execute(
             "INSERT INTO offer_codes (code, batch, remaining) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
             [.text(code), .integer(batch), .integer(limit)]) == 1
     }
 
-    /// Capital and small letters are the same.
+    /// Not case-sensitive.
     static func find(_ code: String, _ session: any Connection) throws -> OfferCode? {
         try session.first(
             """

@@ -3,12 +3,12 @@ import TillCrypto
 import TillJSON
 import TillSQL
 
-/// Checks what a customer brings to get a lower price (facts/business-rules §9). Who is eligible for what kind of offer
-/// is the subscription's business; here it is only whether the paper is genuine.
+/// Verifies offer signatures and offer codes (facts/business-rules §9). A customer's eligibility is checked with the
+/// subscription; here only authenticity is.
 enum OfferDesk {
-    /// The developer's signature over a promotional offer: genuine, for this purchase, not 24 hours old, not used
-    /// before. Uses it up, whatever becomes of the purchase.
-    /// - Returns: why not; nil if it is good.
+    /// Verifies the developer's signature of a promotional offer: authentic, for this purchase, less than 24 hours old
+    /// and not used before. The signature is used up, whatever the purchase's outcome.
+    /// - Returns: the refusal; nil if the signature is valid.
     static func check(
         _ signature: OfferSignature, offer identifier: String, of request: PurchaseRequest, _ turn: Turn
     ) throws -> StoreRefusal? {
@@ -21,7 +21,7 @@ enum OfferDesk {
         return try paper.check(signature, offer: identifier)
     }
 
-    /// The code and the offer behind it, if it is one of this app and may still be redeemed. Nothing is used up.
+    /// The code and its offer, if the code belongs to this app and may still be redeemed. Nothing is used up.
     static func find(
         _ text: String, of purchase: Purchase, _ turn: Turn
     ) throws -> Result<(code: OfferCode, offer: ProductOffer), StoreRefusal> {
@@ -32,8 +32,8 @@ enum OfferDesk {
         return found
     }
 
-    /// What the developer's signed word says about the introductory offer: true or false; a refusal if it is not
-    /// genuine.
+    /// The introductory eligibility in the developer's signed token: true or false; or a refusal if the token is not
+    /// authentic.
     static func introductoryEligibility(
         _ token: String, of request: PurchaseRequest, _ turn: Turn
     ) throws -> Result<Bool, StoreRefusal> {
@@ -41,7 +41,7 @@ enum OfferDesk {
         return try paper.introductoryEligibility(token)
     }
 
-    /// What a one-time purchase may be bought with: a code for a lower price, and nothing else.
+    /// The offer of a one-time purchase: an offer code with a lower price, and no other kind.
     static func offer(
         _ offer: PurchaseRequest.Offer, of purchase: Purchase, _ turn: Turn
     ) throws -> Result<ProductOffer, StoreRefusal> {
@@ -57,7 +57,7 @@ enum OfferDesk {
         case .success(let value): found = value
         case .failure(let refusal): return .failure(refusal)
         }
-        // Asked before the code is gone: a customer who can't use it here keeps it.
+        // Checked before the code is used up, so a customer who can't use it here keeps it.
         guard let price = found.offer.prices[purchase.storefront] else {
             return .failure(.notForSale(product: product.id.text, storefront: purchase.storefront))
         }
@@ -68,7 +68,7 @@ enum OfferDesk {
         return .success(found.offer)
     }
 
-    /// A code redeemed outside the app, in the App Store: nobody gives an `appAccountToken` there.
+    /// Redeems a code outside the app, in the App Store, where no `appAccountToken` exists.
     static func redeemOutside(
         _ code: String, account: String, bundleID: String, _ turn: Turn
     ) throws -> Result<PurchaseResult, StoreRefusal> {
@@ -83,8 +83,7 @@ enum OfferDesk {
     }
 }
 
-/// The key that the developer signs offers with: the store's own In-App Purchase key, which `GET /emulator/api-key`
-/// gives away.
+/// The key with which the developer signs offers: the store's own In-App Purchase Key from `GET /emulator/api-key`.
 struct DeveloperKey {
     let issuerID: String
     let keyID: String
@@ -101,17 +100,17 @@ struct DeveloperKey {
     }
 }
 
-/// What the developer signed for one attempt to buy, in either of its forms (facts/business-rules §9).
+/// The developer's signature for one purchase attempt, in either form (facts/business-rules §9).
 struct OfferPaper {
     let request: PurchaseRequest
     let developer: DeveloperKey
     let turn: Turn
 
-    /// Signatures are good for a day (facts/limits §4).
+    /// Seconds. Signatures are valid for a day (facts/limits §4).
     private static let lifetime: Int64 = 24 * 3_600
-    /// A developer's clock may run so many seconds ahead. Ours: Apple names no figure.
+    /// Seconds that a developer's clock may run ahead (our choice; Apple documents none).
     private static let skew: Int64 = 300
-    /// Longer tokens are nobody's offer.
+    /// Larger tokens, in bytes, are refused.
     private static let tokenLimit = 16 << 10
 
     func check(_ signature: OfferSignature, offer identifier: String) throws -> StoreRefusal? {
@@ -149,7 +148,7 @@ struct OfferPaper {
         return .success(isAllowed)
     }
 
-    /// What a token claims that the developer's key signed for this app; nil if it did not.
+    /// The claims of a token that the developer's key signed for this app; nil for any other token.
     private func claims(of text: String, for audience: String) -> JSONValue? {
         guard text.utf8.count <= Self.tokenLimit, let token = CompactToken(text), let bytes = token.header,
             let header = try? JSONValue(decoding: bytes), header["alg"]?.string == "ES256",
@@ -160,7 +159,7 @@ struct OfferPaper {
         return claims
     }
 
-    /// Whether the signed id is one of the customer's: any transaction in this app, or the `appTransactionId`.
+    /// Whether the signed id belongs to the customer: any transaction in this app, or the `appTransactionId`.
     private func isOfCustomer(_ id: JSONValue) throws -> Bool {
         guard let text = id.string, let number = Int64(text) else { return false }
         if let transaction = try TransactionTable.find(number, turn.session) {
@@ -171,7 +170,7 @@ struct OfferPaper {
         return download?.account == request.account && download?.bundleID == request.bundleID
     }
 
-    /// One attempt to buy has one nonce. Only a genuine signature uses one up: anybody can write down a nonce.
+    /// One purchase attempt has one nonce. Only an authentic signature uses it up, because any caller can send a nonce.
     private func use(_ nonce: UniqueID, signed: Instant) throws -> StoreRefusal? {
         guard turn.now < signed.adding(seconds: Self.lifetime), signed <= turn.now.adding(seconds: Self.skew) else {
             return .signatureExpired
@@ -182,9 +181,9 @@ struct OfferPaper {
     }
 }
 
-/// The nonces of offers that were used, as long as their signatures could come again.
+/// Used nonces, kept as long as their signatures are valid.
 enum OfferNonceTable {
-    /// - Returns: false if it was used before.
+    /// - Returns: false if the nonce was used before.
     static func use(
         _ nonce: UniqueID, at now: Instant, forgetting old: Instant, _ session: any Connection
     ) throws -> Bool {
@@ -196,7 +195,7 @@ enum OfferNonceTable {
     }
 }
 
-/// Each names the SKError that StoreKit makes of it (facts/storekit-client A7).
+/// Each refusal names the corresponding SKError of StoreKit (facts/storekit-client).
 extension StoreRefusal {
     /// SKError 11, `invalidOfferIdentifier`.
     static func unknownOffer(_ identifier: String, product: String) -> StoreRefusal {

@@ -1,38 +1,38 @@
 import TillBilling
 import TillSQL
 
-/// Purchases that wait: for a parent (Ask to Buy), or for the customer to do something first (interrupted).
+/// Waiting purchases: for a parent's approval (Ask to Buy), or for an action by the customer (interrupted).
 ///
-/// What waits is kept under the number that the paid transaction will have. Nothing that Apple signs, no receipt and no
-/// history shows it before, so all that the outside ever sees is one paid transaction: to StoreKit, whose failed
-/// transactions have no id, it is the new one that comes after the failure (facts/storekit-client A8, SCENARIOS T3).
+/// A waiting purchase already has the number of its later paid transaction. No signed payload, receipt or history
+/// contains it until it is paid, so outside callers see one paid transaction. To StoreKit, whose failed transactions
+/// have no id, it is the new transaction after the failure (facts/storekit-client).
 enum ApprovalDesk {
-    /// Ask to Buy requests expire after a day (facts/limits §4).
+    /// Seconds. Ask to Buy requests expire after a day (facts/limits §4).
     static let lifetime: Int64 = 24 * 3_600
 
-    /// The request of the same account for the same product that still waits for a parent: a second one is merged
-    /// into it, with the first one's quantity and token (facts/storekit-client A8).
+    /// The same account's waiting Ask to Buy request for the same product. A second request is merged into it and keeps
+    /// the first one's quantity and token (facts/storekit-client).
     static func request(like purchase: Purchase, _ turn: Turn) throws -> StoreTransaction? {
         try WaitingTable.deferred(
             account: purchase.account.name, bundleID: purchase.request.bundleID, productID: purchase.product.id,
             turn.session)
     }
 
-    /// A purchase begins to wait. An interrupted one has no end to that.
+    /// Starts the waiting time of an Ask to Buy request. An interrupted purchase waits without a limit.
     static func open(_ transaction: StoreTransaction, _ turn: Turn) throws {
         guard transaction.state == .deferred else { return }
         try Agenda.set(
             .approval, transaction.number, at: transaction.purchased.adding(seconds: lifetime), turn.session)
     }
 
-    /// Approves or declines a request to buy, or completes an interrupted purchase. The charge is now.
+    /// Approves or declines an Ask to Buy request, or completes an interrupted purchase. The customer is charged now.
     static func settle(_ number: Int64, approved: Bool, _ turn: Turn) throws -> Result<StoreTransaction, StoreRefusal> {
         let id = String(number)
         guard var transaction = try TransactionTable.find(number, turn.session) else {
             return .failure(.unknownTransaction(id))
         }
         guard transaction.state == .deferred || transaction.state == .interrupted else {
-            // Declined by itself, or it would have been by now.
+            // The request expired, or would have expired by now.
             let isOld = turn.now >= transaction.purchased.adding(seconds: lifetime)
             return .failure(transaction.state == .declined && isOld ? .approvalExpired(id) : .notWaiting(id))
         }
@@ -43,7 +43,7 @@ enum ApprovalDesk {
         return .success(transaction)
     }
 
-    /// Nobody answered in time.
+    /// Declines a request that was not answered in time.
     static func expire(_ number: Int64, _ turn: Turn) throws {
         guard let transaction = try TransactionTable.find(number, turn.session), transaction.state == .deferred else {
             return
@@ -58,12 +58,12 @@ enum ApprovalDesk {
         return try TransactionTable.update(transaction, turn.session)
     }
 
-    /// Why it can't be charged now; it goes on waiting, but for what the customer has by now.
+    /// Why the purchase can't be charged now; it keeps waiting. Checked against the customer's current purchases.
     private static func refusal(of transaction: StoreTransaction, _ turn: Turn) throws -> StoreRefusal? {
         guard let account = try AccountTable.find(transaction.account, turn.session) else { return nil }
         if account.isDeleted { return .accountDeleted(account.name) }
         if !account.paymentMethodWorks { return .paymentFailed(account.name) }
-        // Asked for while it was on the shelf; it may come back there.
+        // The product was on sale at the time of the request, and may be again later.
         let product = try ProductTable.priced(
             transaction.productID, storefront: transaction.storefront, turn.session)
         guard let product, product.isSold(in: turn.configuration.environment), product.isOnSale,
@@ -83,7 +83,7 @@ enum ApprovalDesk {
     }
 
     private static func complete(_ transaction: StoreTransaction, _ turn: Turn) throws -> StoreTransaction {
-        // The first period begins when it is paid.
+        // The first period starts at the payment.
         guard transaction.kind != .autoRenewable else { return try SubscriptionLife.complete(transaction, turn) }
         var transaction = transaction
         transaction.purchased = turn.now
@@ -111,15 +111,15 @@ extension StoreRefusal {
 }
 
 extension StoreSchema {
-    /// Few are ever waiting, among very many that were paid.
+    /// Waiting transactions are few among many paid ones.
     static let waitingPurchases: StaticString = """
         CREATE INDEX transactions_unpaid ON transactions (account, state, number) WHERE state <> 'purchased';
         """
 }
 
-/// Purchases by how far their payment has come.
+/// Transactions by payment state.
 enum WaitingTable {
-    /// The account's request for this product that waits for a parent.
+    /// The account's Ask to Buy request for this product that still waits.
     static func deferred(
         account: String, bundleID: String, productID: ProductID, _ session: any Connection
     ) throws -> StoreTransaction? {
@@ -134,7 +134,7 @@ enum WaitingTable {
         return try TransactionTable.find(number, session)
     }
 
-    /// The account's transactions in one state that is not paid, oldest first, beginning after number `after`.
+    /// The account's transactions in one unpaid state, oldest first, starting after number `after`.
     static func all(
         _ state: StoreTransaction.State, account: String, bundleID: String?, after: Int64, limit: Int,
         _ session: any Connection
@@ -153,7 +153,7 @@ enum WaitingTable {
         ) { $0.integer("number") }.compactMap { try TransactionTable.find($0, session) }
     }
 
-    /// The account's paid transactions, the same way.
+    /// The account's paid transactions, in the same form.
     static func paid(
         account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Connection
     ) throws -> [StoreTransaction] {

@@ -1,9 +1,9 @@
 import TillBilling
 import TillSQL
 
-/// Turns a confirmed request into a transaction.
+/// Turns a confirmed purchase request into a transaction.
 enum PaymentSheet {
-    /// One way for every kind of product: what stands in the way, then who decides, then the charge.
+    /// Every kind of product takes the same steps: check for refusals, determine the outcome, then charge.
     static func pay(_ request: PurchaseRequest, _ turn: Turn) throws -> Result<PurchaseResult, StoreRefusal> {
         let account = try AccountTable.account(
             request.account, openingIn: turn.configuration.storefront, turn.session)
@@ -36,7 +36,7 @@ enum PaymentSheet {
         return result
     }
 
-    /// Why this account may not buy at all.
+    /// Why this account may not buy anything.
     private static func refusal(
         of request: PurchaseRequest, by account: StoreAccount, _ turn: Turn
     ) throws -> StoreRefusal? {
@@ -50,15 +50,16 @@ enum PaymentSheet {
         return nil
     }
 
-    /// What ends before anybody is charged: given up, failed, or had already. Nil if it goes on.
+    /// The result of a purchase that ends before a charge: cancelled, failed, or already owned. Nil if it continues.
     private static func end(_ purchase: Purchase, _ turn: Turn) throws -> Result<PurchaseResult, StoreRefusal>? {
         let outcome = purchase.outcome
         let isGivenUp = outcome == .cancelled || outcome == .failed
         if !isGivenUp, let owned = try OneTimeSale.takeAgain(purchase, turn) { return .success(.ownedAlready(owned)) }
-        // A parent pays another day; what was interrupted may be about the card.
+        // An Ask to Buy purchase is charged later, and an interrupted one may wait for a new card.
         let isCharged = outcome == .purchased && !purchase.account.asksToBuy
         guard isGivenUp || isCharged && !purchase.account.paymentMethodWorks else { return nil }
-        // The device checks a signature before it shows the sheet, and it is for one attempt, even one that fails.
+        // The device checks a signature before it shows the payment sheet. A signature is valid for one attempt, even a
+        // failed one.
         if case .promotional(let identifier, let signature) = purchase.request.offer,
             let refusal = try OfferDesk.check(signature, offer: identifier, of: purchase.request, turn)
         {
@@ -68,18 +69,18 @@ enum PaymentSheet {
     }
 }
 
-/// A request that may be charged: everything that it names is there.
+/// A validated request: its account, product and price exist.
 struct Purchase {
     var request: PurchaseRequest
     var product: StoreProduct
     var account: StoreAccount
     var storefront: String
-    /// Of one, without any offer.
+    /// The price of one unit without an offer.
     var price: Money
-    /// How it ends, unless something stands in the way.
+    /// How the purchase ends, unless a refusal or a failed payment prevents it.
     var outcome: PurchaseRequest.Outcome
 
-    /// The transaction of this purchase, paid at the turn's moment. Not stored yet; its own original.
+    /// The transaction of this purchase, paid at this moment. It is not stored yet and is its own original.
     func transaction(price: Money? = nil, _ turn: Turn) throws -> StoreTransaction {
         let number = try Counter.transaction.take(turn.session)
         let download = try DownloadTable.download(
@@ -94,24 +95,24 @@ struct Purchase {
     }
 }
 
-/// What a customer is about to confirm, and what comes of it.
+/// A customer's purchase request, and the outcome that a test chooses for it.
 public struct PurchaseRequest: Sendable, Hashable {
-    /// What the customer, or the bank, does. A test chooses it; Apple's customers decide themselves.
+    /// The action of the customer or the bank, chosen by a test.
     public enum Outcome: String, Sendable, Hashable, CaseIterable {
         case purchased
         case cancelled
         case failed
         /// Ask to Buy: a parent decides later.
         case deferred
-        /// Fails now because the customer has something to do first, and is paid once that is done.
+        /// Fails now because the customer has to do something first, and is paid after that.
         case interrupted
     }
 
-    /// The offer the customer buys with. Introductory offers need none of it: who may have one gets it.
+    /// The offer of the purchase. Introductory offers are not listed: eligible customers get them automatically.
     public enum Offer: Sendable, Hashable {
-        /// With the developer's signature over it (facts/business-rules §9).
+        /// With the developer's signature (facts/business-rules §9).
         case promotional(identifier: String, signature: OfferSignature)
-        /// By a code that was redeemed (OFFER CODES: facts/business-rules §9).
+        /// With a redeemed offer code (facts/business-rules §9).
         case code(String)
         case winBack(identifier: String)
     }
@@ -120,17 +121,17 @@ public struct PurchaseRequest: Sendable, Hashable {
     public var productID: ProductID
     public var quantity: Int64 = 1
     public var appAccountToken: UniqueID?
-    /// ISO 3166-1 alpha-3; nil: the account's own.
+    /// ISO 3166-1 alpha-3; nil: the account's storefront.
     public var storefront: String?
     public var account = Emulator.defaultAccount
-    /// Nil: what the account's owner does at payment sheets (`StoreAccount.paymentSheet`).
+    /// Nil: the account's default (`StoreAccount.paymentSheet`).
     public var outcome: Outcome?
     public var offer: Offer?
-    /// A year paid by the month (API 1.21).
+    /// A year paid monthly (API 1.21).
     public var monthlyBilling = false
-    /// JWS of the developer that grants or withholds the introductory offer (facts/business-rules §9).
+    /// The developer's JWS that grants or denies the introductory offer (facts/business-rules §9).
     public var introductoryEligibility: String?
-    /// The device the customer holds, `identifierForVendor`; nil: one that asks for no proof of its own.
+    /// The customer's device, `identifierForVendor`; nil: no device-specific proof is requested.
     public var device: UniqueID?
 
     public init(bundleID: String, productID: ProductID) {
@@ -146,20 +147,21 @@ public enum OfferSignature: Sendable, Hashable {
     case jws(String)
 }
 
-/// What the payment sheet ends with.
+/// The result of the payment sheet.
 public enum PurchaseResult: Sendable, Hashable {
     case purchased(StoreTransaction)
-    /// A non-consumable the account has already: nothing is charged, the transaction of then is in the queue again.
+    /// A non-consumable that the account already owns: nothing is charged, and the earlier transaction is in the queue
+    /// again.
     case ownedAlready(StoreTransaction)
-    /// Deferred or interrupted: see its state. Nothing is paid yet.
+    /// Deferred or interrupted, according to its state. Nothing is paid yet.
     case waiting(StoreTransaction)
-    /// A change of plan that takes effect at the next renewal: nothing is charged now.
+    /// A change of plan at the next renewal: nothing is charged now.
     case scheduled(StoreSubscription)
     case cancelled
     case failed
 }
 
-/// Sells what is paid once: consumables, non-consumables, non-renewing subscriptions.
+/// Sells one-time purchases: consumables, non-consumables and non-renewing subscriptions.
 enum OneTimeSale {
     static func sell(_ purchase: Purchase, _ turn: Turn) throws -> Result<PurchaseResult, StoreRefusal> {
         var offer: ProductOffer?
@@ -184,14 +186,14 @@ enum OneTimeSale {
         return .success(.purchased(transaction))
     }
 
-    /// Something was paid: the developer hears of it, and the family gets it too.
+    /// Notifies the developer of a paid purchase and shares it with the family.
     static func tell(of transaction: StoreTransaction, _ turn: Turn) throws {
         try turn.note(.oneTimeCharge, about: transaction)
         try FamilySharing.share(transaction, nil, turn)
     }
 
-    /// A non-consumable that the account has already, its own or the family's, comes again free of charge, as the same
-    /// transaction, in the queue once more (facts/business-rules §1).
+    /// A non-consumable that the account already owns, bought or shared, is returned free of charge: the same
+    /// transaction is in the queue again (facts/business-rules §1).
     static func takeAgain(_ purchase: Purchase, _ turn: Turn) throws -> StoreTransaction? {
         guard purchase.product.kind == .nonConsumable,
             var owned = try SharedPurchaseTable.owned(

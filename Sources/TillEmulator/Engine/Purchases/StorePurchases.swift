@@ -7,12 +7,12 @@ extension Store {
         return try await change { try PaymentSheet.pay(request, $0) }
     }
 
-    /// Approves or declines what waits for a parent, or lets an interrupted purchase go through.
+    /// Approves or declines an Ask to Buy request, or completes an interrupted purchase.
     public func settle(_ number: Int64, approved: Bool) async throws -> Result<StoreTransaction, StoreRefusal> {
         try await change { try ApprovalDesk.settle(number, approved: approved, $0) }
     }
 
-    /// Takes a transaction out of its account's queue. Finishing twice changes nothing.
+    /// Removes a transaction from its account's queue. A second call changes nothing.
     public func finish(_ number: Int64) async throws -> Result<StoreTransaction, StoreRefusal> {
         try await change { turn in
             guard var transaction = try TransactionTable.find(number, turn.session) else {
@@ -29,7 +29,7 @@ extension Store {
         try await ask { session in try TransactionTable.find(number, session) }
     }
 
-    /// The account's transactions in one app, or in all, oldest first, beginning after number `after`.
+    /// The account's transactions in one app, or in all apps, oldest first, starting after number `after`.
     public func transactions(
         account: String, bundleID: String? = nil, unfinishedOnly: Bool, after: Int64 = 0, limit: Int
     ) async throws -> [StoreTransaction] {
@@ -42,8 +42,8 @@ extension Store {
         }
     }
 
-    /// The account's transactions whose payment has come this far, in one app or in all, oldest first, beginning after
-    /// number `after`.
+    /// The account's transactions in one payment state, in one app or in all apps, oldest first, starting after number
+    /// `after`.
     public func transactions(
         in state: StoreTransaction.State, account: String, bundleID: String? = nil, after: Int64 = 0, limit: Int
     ) async throws -> [StoreTransaction] {
@@ -54,28 +54,28 @@ extension Store {
         }
     }
 
-    /// More purchases than this don't go into one receipt: 20,000 are about 8 MiB (facts/limits §3).
+    /// The most purchases in one receipt: 20,000 are about 8 MiB (facts/limits §3).
     static let receiptLimit = 20_000
 }
 
-/// One purchase that comes back to its customer (`SKPaymentTransactionState.restored`).
+/// A restored purchase (`SKPaymentTransactionState.restored`).
 public struct RestoredPurchase: Sendable, Hashable {
-    /// Of this restore: new each time, in Apple's form (facts/verify-receipt §6).
+    /// The number of this restoration: new each time, in Apple's form (facts/verify-receipt §6).
     public var number: Int64
-    /// What was bought.
+    /// The restored purchase itself.
     public var original: StoreTransaction
 }
 
-/// What `restoreCompletedTransactions` gives: non-consumables and auto-renewable subscriptions, a family's copies too
-/// (facts/storekit-client A5, SCENARIOS P10).
+/// The result of `restoreCompletedTransactions`: non-consumables and auto-renewable subscriptions, a family's copies
+/// included (facts/storekit-client).
 ///
-/// The store keeps nothing of it but that the ids are spent. A restore changes no receipt, no history and no
-/// entitlement, and what the app must look at is the original; so each answer stands by itself.
+/// The store records only that the ids are used. A restore changes no receipt, history or entitlement, and apps read
+/// the original, so each answer is independent.
 enum Restore {
-    /// More than this don't come back at once.
+    /// The most purchases restored at once.
     static let limit = 1_000
 
-    /// The newest finished purchase of each chain that was not refunded. What is not finished is in the queue anyway.
+    /// The newest finished purchase of each chain that was not refunded. Unfinished ones are in the queue anyway.
     static func restore(account: String, bundleID: String, _ turn: Turn) throws -> [RestoredPurchase] {
         let numbers = try turn.session.query(
             """
@@ -93,7 +93,7 @@ enum Restore {
 }
 
 extension Store {
-    /// - Parameter device: where the customer asks; the account must be signed in there.
+    /// - Parameter device: the device of the request; the account must be signed in on it.
     public func restore(
         account: String, bundleID: String, device: UniqueID? = nil
     ) async throws -> Result<[RestoredPurchase], StoreRefusal> {

@@ -1,13 +1,13 @@
 import TillBilling
 
-/// One transaction as the store keeps it. What the outside sees of it is signed anew each time it is asked for.
+/// One transaction as the store records it. Its proofs are signed anew for each request.
 public struct StoreTransaction: Sendable, Hashable {
-    /// How far the payment has come. Only a purchased transaction is ever signed.
+    /// The payment state. Only a purchased transaction is ever signed.
     public enum State: String, Sendable, Hashable, CaseIterable {
         case purchased
-        /// Ask to Buy: waits for `approve` or `decline`, for 24 hours (facts/limits §4).
+        /// Ask to Buy: waits up to 24 hours for `approve` or `decline` (facts/limits §4).
         case deferred
-        /// The payment failed because the customer had to do something first; `approve` completes it.
+        /// The payment failed because the customer has to do something first; `approve` completes it.
         case interrupted
         case declined
     }
@@ -18,7 +18,8 @@ public struct StoreTransaction: Sendable, Hashable {
         public var reason: Int64
         /// `REFUND_FULL`, `REFUND_PRORATED` or `FAMILY_REVOKE`.
         public var type: String
-        /// Thousandths of a percent: 100000 is all of it. Nil where no money came back: a family's sharing that ended.
+        /// Thousandths of a percent: 100000 is the full price. Nil if no money was refunded, as at the end of Family
+        /// Sharing.
         public var percentage: Int64?
     }
 
@@ -28,7 +29,7 @@ public struct StoreTransaction: Sendable, Hashable {
         public var lineItem: Int64
     }
 
-    /// The offer a price came from (facts/jws §4, `offerType` and the three beside it).
+    /// The offer that determined the price (facts/jws §4, `offerType` and the three members with it).
     public struct Offer: Sendable, Hashable, Codable {
         public var kind: ProductOffer.Kind
         public var identifier: String?
@@ -37,17 +38,17 @@ public struct StoreTransaction: Sendable, Hashable {
         public var period: String?
     }
 
-    /// A year that is paid by the month (facts/jws §4, `billingPlanType`, `commitmentInfo`).
+    /// A year paid monthly (facts/jws §4, `billingPlanType`, `commitmentInfo`).
     public struct Commitment: Sendable, Hashable, Codable {
         /// Counts from 1.
         public var billingPeriod: Int64
         public var billingPeriods: Int64
         public var expires: Instant
-        /// Of the whole commitment.
+        /// The price of the whole commitment.
         public var price: Money
     }
 
-    /// Of the whole purchase: the price of one times the quantity, after an offer's discount.
+    /// The price of the whole purchase: unit price times quantity, after an offer's discount.
     public var price: Money
     public var number: Int64
     public var original: Int64
@@ -69,14 +70,14 @@ public struct StoreTransaction: Sendable, Hashable {
     public var subscription: Subscription?
     public var revocation: Revocation?
     public var offer: Offer?
-    /// The subscription went on with a higher product before this period ended.
+    /// The customer upgraded before this period ended.
     public var isUpgraded = false
     public var commitment: Commitment?
-    /// Of a product that may be paid by the month as well: whether this was billed up front.
+    /// For a product with a monthly plan: whether this purchase was billed up front.
     public var isBilledUpFront = false
-    /// The purchaser's transaction, if a family shares it; nil for who paid.
+    /// The purchaser's transaction, if a family shares it; nil for a paid purchase.
     public var sharedFrom: Int64?
-    /// Where it stands in the order of changes; the table gives it (facts/server-api §4.1).
+    /// The position in the order of changes, assigned by the table (facts/server-api §4.1).
     public var modification: Int64 = 0
 
     public var id: TransactionID { TransactionID(String(number)) }
@@ -85,16 +86,16 @@ public struct StoreTransaction: Sendable, Hashable {
 }
 
 extension Money {
-    /// Apple's thousandths of the currency's unit (facts/jws §1).
+    /// Apple's thousandths of the currency unit (facts/jws §1).
     var milliunits: Int64 {
         let factor: Int64 = currency.minorDigits == 0 ? 1_000 : currency.minorDigits == 2 ? 10 : 1
         return amount * factor
     }
 }
 
-/// What Apple's mail calls the order id: how a customer names a purchase to the developer's support
-/// (facts/server-api §3, note on 4). Apple does not document its form; ours is the letter M, the transaction's number
-/// in an alphabet without look-alikes, and a letter that finds slips of the pen.
+/// The order id in Apple's mail, by which a customer names a purchase to the developer's support (facts/server-api §3,
+/// note on 4). Apple does not document its form. Ours is the letter M, the transaction's number in an alphabet without
+/// similar letters, and a check letter against typing errors.
 public struct OrderNumber: Sendable, Hashable, CustomStringConvertible {
     /// The transaction that the order paid for.
     public let transaction: Int64
@@ -102,7 +103,7 @@ public struct OrderNumber: Sendable, Hashable, CustomStringConvertible {
     /// - Parameter transaction: not negative.
     public init(transaction: Int64) { self.transaction = transaction }
 
-    /// Nil for what is no order id: another alphabet, a wrong check letter. Lower case is read too.
+    /// Nil for an invalid order id: other letters or a wrong check letter. Lower case is accepted.
     public init?(_ text: some StringProtocol) {
         let letters = Array(text.uppercased().utf8)
         guard letters.first == UInt8(ascii: "M"), (Self.shortest + 2...16).contains(letters.count) else { return nil }
@@ -120,7 +121,7 @@ public struct OrderNumber: Sendable, Hashable, CustomStringConvertible {
             number = sum
         }
         transaction = number
-        // One number has one text: zeros before it make another.
+        // Each number has one text: leading zeros are refused.
         guard description == String(decoding: letters, as: UTF8.self) else { return nil }
     }
 
@@ -137,7 +138,8 @@ public struct OrderNumber: Sendable, Hashable, CustomStringConvertible {
         return "M" + String(decoding: values.map { Self.alphabet[$0] }, as: UTF8.self)
     }
 
-    /// No I, no O, no 0, 1 and 9: 31 characters, a prime number, so that a wrong or a swapped one never goes unseen.
+    /// Without I, O, 0, 1 and 9: 31 characters, a prime number, so that the check letter detects every wrong letter and
+    /// every swap.
     private static let alphabet = Array("ABCDEFGHJKLMNPQRSTUVWXYZ2345678".utf8)
     private static let base: Int64 = 31
     private static let shortest = 10
@@ -148,7 +150,7 @@ public struct OrderNumber: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension StoreTransaction {
-    /// Nil for what was not paid, or not by this account.
+    /// Nil for a transaction that was not paid, or not by this account.
     public var orderNumber: OrderNumber? {
         state == .purchased && sharedFrom == nil && number >= 0 ? OrderNumber(transaction: number) : nil
     }

@@ -3,20 +3,20 @@ import TillBilling
 import TillJSON
 import TillSQL
 
-/// A customer's paid transactions page by page (facts/server-api §4.1). Pages go on after a place in the order, never
-/// after a count, so the last of a million is as quick as the first.
+/// A customer's paid transactions in pages (facts/server-api §4.1). A page starts after a position in the order, not
+/// after a count, so late pages of a million transactions are as fast as the first.
 enum TransactionHistory {
     struct Question: Sendable {
         var account: String
         var bundleID: String
         var filter: HistoryFilter
-        /// Only the old version leaves them out.
+        /// True for the old version of the endpoint only.
         var omitsFinishedConsumables: Bool
     }
 
     /// The next transactions by their last change.
     ///
-    /// - Parameter place: the `modification` of the last one before; nil at the beginning.
+    /// - Parameter place: the `modification` of the previous page's last one; nil for the first page.
     static func page(
         of question: Question, after place: Int64?, limit: Int, _ session: any Connection
     ) throws -> [StoreTransaction] {
@@ -66,10 +66,10 @@ enum TransactionHistory {
 
     // MARK: Refunds
 
-    /// The next refunds by their dates. What a family took back is no refund: no money came back.
+    /// The next refunds by date. The end of Family Sharing is no refund, because no money was returned.
     ///
-    /// - Parameter place: date and `modification` of the last one before; nil at the beginning. Several may be refunded
-    ///   at one moment, and somebody may have asked between them.
+    /// - Parameter place: date and `modification` of the previous page's last one; nil for the first page. Several
+    ///   refunds may share a date, and a page may end between them.
     static func refunds(
         account: String, bundleID: String, after place: (date: Instant, modification: Int64)?, limit: Int,
         _ session: any Connection
@@ -89,7 +89,7 @@ enum TransactionHistory {
         return try numbers.compactMap { try TransactionTable.find($0, session) }
     }
 
-    /// The newest refunds, oldest of them first.
+    /// The newest refunds, in order from old to new.
     static func newestRefunds(
         account: String, bundleID: String, limit: Int, _ session: any Connection
     ) throws -> [StoreTransaction] {
@@ -105,7 +105,7 @@ enum TransactionHistory {
 }
 
 extension ProductType {
-    /// Histories name the kinds otherwise than proofs do.
+    /// Histories use other names for the types than proofs do.
     init(_ kind: HistoryFilter.Kind) {
         switch kind {
         case .autoRenewable: self = .autoRenewable

@@ -2,36 +2,36 @@ import TillBilling
 import TillSQL
 
 extension StoreSchema {
-    /// Finished consumables leave an app's history; those that were refunded come back into it.
+    /// Finished consumables leave an app's history; refunded ones are listed in it again.
     static let transactionSets: StaticString = """
         CREATE INDEX transactions_revoked_consumables ON transactions (account, bundle_id, number)
             WHERE state = 'purchased' AND kind = 'Consumable' AND finished = 1 AND revoked_at IS NOT NULL;
         """
 }
 
-/// The sequences of transactions that StoreKit has for an app (facts/storekit-client B2), of what one account paid for
-/// in it. What waits for somebody is in none of them.
+/// StoreKit's sequences of transactions for an app (facts/storekit-client), from one account's paid transactions in it.
+/// Waiting purchases are in none of them.
 public enum TransactionSet: String, Sendable, Hashable, CaseIterable {
     /// The queue.
     case unfinished
-    /// All but finished consumables that were not refunded.
+    /// Everything except finished consumables that were not refunded.
     case all
     /// What the customer may use now.
     case currentEntitlements
-    /// The newest of each product, of those in `all`.
+    /// The newest transaction of each product in `all`.
     case latest
 }
 
-/// Which transactions of an account an app asks for, page by page: oldest first.
+/// An app's query for transactions of an account, in pages, oldest first.
 struct TransactionSetQuestion: Sendable {
     var set: TransactionSet
     var account: String
     var bundleID: String
-    /// Nil: of every product.
+    /// Nil: every product.
     var productID: String?
-    /// `SKIncludeConsumableInAppPurchaseHistory`: finished consumables too, in `all` and in `latest`.
+    /// `SKIncludeConsumableInAppPurchaseHistory`: `all` and `latest` include finished consumables too.
     var includesConsumables = false
-    /// The number of the last one before.
+    /// The number of the previous page's last transaction.
     var after: Int64 = 0
     var limit = 20
 
@@ -55,7 +55,7 @@ struct TransactionSetQuestion: Sendable {
         return try numbers(Self.lasting, session) + numbers(Self.revokedConsumables, session)
     }
 
-    /// Who has a product twice, by an own purchase and by the family's, has two entitlements: StoreKit's
+    /// A customer who has a product twice, bought and shared, has two entitlements; StoreKit's
     /// `currentEntitlements(for:)` is a sequence for that reason.
     private func entitlements(_ session: any Connection) throws -> [Int64] {
         let values: [SQLValue] = [.text(account), .text(bundleID), .optional(productID), .optional(productID)]
@@ -117,7 +117,7 @@ struct TransactionSetQuestion: Sendable {
         ORDER BY number LIMIT ?
         """
 
-    /// Of one-time purchases that last: the newest of each product, the own one and the family's.
+    /// Lasting one-time purchases: the newest of each product, bought and shared ones separately.
     private static let bought: SQL = """
         SELECT max(number) AS number FROM transactions INDEXED BY transactions_of_product WHERE account = ? \
         AND bundle_id = ? AND state = 'purchased' AND kind <> 'Consumable' \

@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// Every transaction the store has ever seen.
+/// Every transaction of the store.
 enum TransactionTable {
     static let columns: Columns = """
         number, original, state, finished, environment, account, bundle_id, product_id, kind, quantity, price, \
@@ -10,7 +10,7 @@ enum TransactionTable {
         is_upgraded, offer, commitment, shared_from, modification
         """
 
-    /// - Returns: the transaction with its place in the order of changes.
+    /// - Returns: the transaction with its position in the order of changes.
     @discardableResult
     static func insert(_ transaction: StoreTransaction, _ session: any Connection) throws -> StoreTransaction {
         var transaction = transaction
@@ -39,9 +39,9 @@ enum TransactionTable {
         return transaction
     }
 
-    /// Stores what may change in a transaction's life, and moves it to the end of the order of changes. Finishing is
-    /// no change that a history shows: `finish` does that.
-    /// - Returns: the transaction with its new place.
+    /// Stores the variable columns of a transaction and moves it to the end of the order of changes. Finishing alone is
+    /// not a change in a history: `setFinished` stores it without a new position.
+    /// - Returns: the transaction with its new position.
     @discardableResult
     static func update(_ transaction: StoreTransaction, _ session: any Connection) throws -> StoreTransaction {
         var transaction = transaction
@@ -66,7 +66,7 @@ enum TransactionTable {
         return transaction
     }
 
-    /// Puts a transaction into its account's queue, or takes it out.
+    /// Adds a transaction to its account's queue, or removes it.
     static func setFinished(_ number: Int64, _ isFinished: Bool, _ session: any Connection) throws {
         try session.execute(
             "UPDATE transactions SET finished = ? WHERE number = ?", [.flag(isFinished), .integer(number)])
@@ -78,7 +78,7 @@ enum TransactionTable {
         ).first ?? nil
     }
 
-    /// Oldest first, beginning after the transaction `after`; of one app, or of all.
+    /// Oldest first, starting after the transaction `after`; of one app, or of all apps.
     static func ofAccount(
         _ account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Connection
     ) throws -> [StoreTransaction] {
@@ -93,7 +93,7 @@ enum TransactionTable {
         ).compactMap { $0 }
     }
 
-    /// StoreKit's queue: paid and not finished. It belongs to the account and outlives the app (SCENARIOS O7).
+    /// StoreKit's queue: paid and unfinished transactions. It belongs to the account and outlives the app.
     static func unfinished(
         account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Connection
     ) throws -> [StoreTransaction] {
@@ -110,7 +110,7 @@ enum TransactionTable {
         ).compactMap { $0 }
     }
 
-    /// What an app receipt lists: a consumable only until it is finished, the other kinds for ever
+    /// The purchases that an app receipt lists: a consumable until it is finished, other types for ever
     /// (facts/business-rules §1). The newest `limit` of them, oldest first.
     static func inReceipt(
         account: String, bundleID: String, limit: Int, _ session: any Connection
@@ -137,7 +137,7 @@ enum TransactionTable {
         ).first ?? nil
     }
 
-    /// Nil for a row this version can't read.
+    /// Nil for a row that this version can't read.
     static func read(_ row: any Row) throws -> StoreTransaction? {
         guard let state = StoreTransaction.State(rawValue: row.text("state")),
             let environment = Environment(rawValue: row.text("environment")),

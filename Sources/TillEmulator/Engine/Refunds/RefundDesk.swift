@@ -2,21 +2,21 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// How much of the money goes back.
+/// The share of the price that is refunded.
 public enum RefundShare: Sendable, Hashable {
     /// Thousandths of a percent, 1 to 100000.
     case percentage(Int64)
-    /// Of a subscription's period, what is not used yet.
+    /// The unused part of a subscription's period.
     case unusedTime
 
     public static let full = RefundShare.percentage(100_000)
 }
 
-/// Money that goes back.
+/// Refunds, their reversal and the end of Family Sharing.
 enum RefundDesk {
-    /// Apple gives the customer the money back, all or a part of it.
+    /// Apple refunds all or part of the price.
     ///
-    /// - Parameter percentage: thousandths of a percent; 100000 is all of it.
+    /// - Parameter percentage: thousandths of a percent; 100000 is the full price.
     static func refund(
         _ number: Int64, reason: Int64, percentage: Int64, _ turn: Turn
     ) throws -> Result<StoreTransaction, StoreRefusal> {
@@ -39,8 +39,8 @@ enum RefundDesk {
         }
     }
 
-    /// Apple takes its refund back after a dispute: the revocation is gone as if it had never been, the renewal date
-    /// is the old one (facts/notifications §4). The family's access begins anew.
+    /// Apple reverses its refund after a dispute: the revocation is removed and the original renewal date applies again
+    /// (facts/notifications §4). The family's access starts anew.
     static func reverse(_ number: Int64, _ turn: Turn) throws -> Result<StoreTransaction, StoreRefusal> {
         let id = String(number)
         guard var transaction = try TransactionTable.find(number, turn.session) else {
@@ -57,8 +57,8 @@ enum RefundDesk {
         return .success(transaction)
     }
 
-    /// Family access ends: a member's copy goes, or the purchaser shares this purchase no more and all copies go.
-    /// - Returns: the member's copy, or the purchaser's transaction, which itself stays as it is.
+    /// Ends Family Sharing: of a member's copy, or, for the purchaser's transaction, of all copies.
+    /// - Returns: the member's copy, or the purchaser's transaction, which itself is unchanged.
     static func revoke(_ number: Int64, _ turn: Turn) throws -> Result<StoreTransaction, StoreRefusal> {
         let id = String(number)
         guard let transaction = try TransactionTable.find(number, turn.session) else {
@@ -66,11 +66,11 @@ enum RefundDesk {
         }
         if transaction.sharedFrom != nil {
             guard transaction.revocation == nil else { return .failure(.alreadyRevoked(id)) }
-            // For this member for good: neither the next renewal nor anything else gives it back.
+            // Permanent for this member: no later renewal restores it.
             try SharedPurchaseTable.turnOff(transaction.original, turn.session)
             return .success(try FamilySharing.end(transaction, turn))
         }
-        // Of a subscription the current period is meant, whichever transaction names it.
+        // For a subscription the current period is used, whichever of its transactions is named.
         let current = try SubscriptionTable.find(transaction.original, turn.session)?.current ?? number
         let copies = try SharedPurchaseTable.copies(of: current, turn.session).filter { $0.revocation == nil }
         guard !copies.isEmpty else { return .failure(.notShared(id)) }
@@ -79,7 +79,8 @@ enum RefundDesk {
         return .success(transaction)
     }
 
-    /// Thousandths of a percent of a subscription's period that lie ahead; nil if none do, or if it is no subscription.
+    /// The unused part of a subscription's period in thousandths of a percent; nil if none is left, or without a
+    /// subscription.
     static func unused(of transaction: StoreTransaction, at now: Instant) -> Int64? {
         guard let expires = transaction.subscription?.expires, now < expires else { return nil }
         let start = min(transaction.purchased, now)
@@ -90,9 +91,9 @@ enum RefundDesk {
         return max(1, min(100_000, whole.dividingFullWidth(product).quotient))
     }
 
-    // MARK: Deeds
+    // MARK: Steps
 
-    /// The transaction, if there is money to give back for it.
+    /// The transaction, if it can be refunded.
     static func refundable(_ number: Int64, _ turn: Turn) throws -> Result<StoreTransaction, StoreRefusal> {
         let id = String(number)
         guard let transaction = try TransactionTable.find(number, turn.session) else {
@@ -103,7 +104,7 @@ enum RefundDesk {
         return transaction.revocation == nil ? .success(transaction) : .failure(.alreadyRefunded(id))
     }
 
-    /// Gives the money back: REFUND, then REVOKE for each member of a family that lived on it.
+    /// Refunds the transaction: REFUND, then REVOKE for each family member with a copy.
     static func refund(
         _ transaction: StoreTransaction, reason: Int64, percentage: Int64, _ turn: Turn
     ) throws -> (transaction: StoreTransaction, subscription: StoreSubscription?) {
@@ -121,7 +122,7 @@ enum RefundDesk {
 }
 
 extension Store {
-    /// - Parameter percentage: thousandths of a percent; 100000 is all of it.
+    /// - Parameter percentage: thousandths of a percent; 100000 is the full price.
     public func refund(
         _ number: Int64, reason: Int64 = 0, percentage: Int64 = 100_000
     ) async throws -> Result<StoreTransaction, StoreRefusal> {
@@ -144,9 +145,9 @@ extension Store {
     }
 }
 
-/// From the customer's request to the App Store's decision, with the developer's answer between them.
+/// From the customer's refund request to the App Store's decision, with the developer's answer in between.
 extension RefundDesk {
-    /// The customer asks Apple for the money: CONSUMPTION_REQUEST, and twelve hours for the developer to answer.
+    /// The customer requests a refund: CONSUMPTION_REQUEST, and twelve hours for the developer's answer.
     static func ask(
         _ number: Int64, _ reason: ConsumptionRequestReason, _ decision: RefundRequest.Decision, _ turn: Turn
     ) throws -> Result<RefundRequest, StoreRefusal> {
@@ -167,7 +168,7 @@ extension RefundDesk {
         return .success(request)
     }
 
-    /// What the developer says about a purchase whose refund the customer asked for; the newest answer counts.
+    /// Records the developer's consumption information for a refund request; the newest answer counts.
     static func takeConsumption(
         _ number: Int64, _ answer: ConsumptionAnswer, _ turn: Turn
     ) throws -> ConsumptionOutcome {
@@ -180,11 +181,11 @@ extension RefundDesk {
         return .taken
     }
 
-    /// Twelve hours have passed since the customer asked (facts/server-api §5).
+    /// Decides the request, twelve hours after it was made (facts/server-api §5).
     static func decide(_ number: Int64, _ turn: Turn) throws {
         guard var request = try RefundRequestTable.find(number, turn.session), request.outcome == nil else { return }
         guard case .success(let transaction) = try refundable(number, turn) else {
-            // Refunded meanwhile.
+            // Refunded in the meantime.
             request.outcome = .refunded
             return try RefundRequestTable.save(request, turn.session)
         }
@@ -195,20 +196,20 @@ extension RefundDesk {
         guard percentage > 0 else { return try turn.note(.refundDeclined, about: transaction, before) }
         let isTheApp = request.reason == .fulfillmentIssue || request.reason == .unsatisfiedWithPurchase
         let (refunded, after) = try refund(transaction, reason: isTheApp ? 1 : 0, percentage: percentage, turn)
-        // The App Store switches the renewal off after a request (facts/notifications §4).
+        // The App Store turns the renewal off after a refund request (facts/notifications §4).
         if let before, let after, before.renews, !after.renews {
             try turn.note(.didChangeRenewalStatus, .autoRenewDisabled, about: refunded, after)
         }
     }
 
-    /// Thousandths of a percent that go back; 0: the request is declined.
+    /// The refund in thousandths of a percent; 0: the request is declined.
     private static func percentage(
         _ request: RefundRequest, of transaction: StoreTransaction, at now: Instant
     ) -> Int64 {
         let wants = request.preference ?? ConsumptionAnswer.Preference.none
         if request.decision == .decline || request.decision == .developer && wants == .decline { return 0 }
         guard wants == .grantProrated else { return 100_000 }
-        // Of a subscription the App Store counts the time itself: the developer must not name a percentage.
+        // For a subscription the App Store determines the unused time itself; the developer must not send a percentage.
         let part =
             transaction.subscription == nil
             ? 100_000 - min(100_000, max(0, request.consumed ?? 0)) : unused(of: transaction, at: now) ?? 0
@@ -222,7 +223,7 @@ extension RefundDesk {
 }
 
 extension Store {
-    /// The customer asks for a refund.
+    /// The customer requests a refund.
     public func askForRefund(
         _ number: Int64, reason: ConsumptionRequestReason, decision: RefundRequest.Decision = .developer
     ) async throws -> Result<RefundRequest, StoreRefusal> {

@@ -17,11 +17,11 @@ extension StoreSchema {
         """
 }
 
-/// A customer's wish to have the money back, which the App Store decides twelve hours later (facts/business-rules §10).
+/// A customer's refund request, which the App Store decides after twelve hours (facts/business-rules §10).
 public struct RefundRequest: Sendable, Hashable {
-    /// How the App Store will decide. A test chooses it.
+    /// The App Store's decision, chosen by a test.
     public enum Decision: String, Sendable, Hashable, CaseIterable {
-        /// As the developer prefers; if the developer says nothing, for the customer.
+        /// The developer's preference; without one, the customer gets the refund.
         case developer
         case refund
         case decline
@@ -32,27 +32,27 @@ public struct RefundRequest: Sendable, Hashable {
         case declined
     }
 
-    /// Answers are taken for so long, in seconds (facts/limits §4).
+    /// How long the developer may answer, in seconds (facts/limits §4).
     public static let window: Int64 = 12 * 3_600
 
-    /// The transaction: one request of each at a time.
+    /// The transaction: it has one request at a time.
     public var number: Int64
     public var reason: ConsumptionRequestReason
     public var decision: Decision
     public var asked: Instant
-    /// Nil while it is open.
+    /// Nil while the request is open.
     public var outcome: Outcome?
-    /// What the developer answered; nil if nothing.
+    /// The developer's preference; nil without an answer.
     var preference: ConsumptionAnswer.Preference?
-    /// Thousandths of a percent that the customer used up, as the developer says.
+    /// The consumed part in thousandths of a percent, according to the developer.
     var consumed: Int64?
-    /// The answer as it came.
+    /// The developer's answer as received.
     public var answer: String?
 
     public var decided: Instant { asked.adding(seconds: Self.window) }
 }
 
-/// The requests, the newest of each transaction.
+/// The newest refund request of each transaction.
 enum RefundRequestTable {
     static let columns: Columns = "number, reason, decision, asked_at, outcome, preference, consumed, answer"
 
@@ -89,8 +89,8 @@ enum RefundRequestTable {
     }
 }
 
-/// What the developer said about a purchase whose refund was asked for (facts/server-api §5), checked and in one form
-/// for both versions of the endpoint.
+/// The developer's consumption information for a refund request (facts/server-api §5), validated and in one form for
+/// both versions of the endpoint.
 struct ConsumptionAnswer: Sendable, Hashable {
     enum Preference: String, Sendable, Hashable {
         case none
@@ -100,18 +100,18 @@ struct ConsumptionAnswer: Sendable, Hashable {
     }
 
     var preference: Preference
-    /// Thousandths of a percent that the customer used up; nil if it was not said.
+    /// The consumed part in thousandths of a percent; nil if the developer gave none.
     var consumed: Int64?
     var wasDelivered: Bool
-    /// The body as it came.
+    /// The body as received.
     var text: String
 }
 
-/// What becomes of an answer to CONSUMPTION_REQUEST.
+/// The result of an answer to CONSUMPTION_REQUEST.
 enum ConsumptionOutcome: Sendable, Hashable {
     case taken
-    /// Nobody asked about this transaction.
+    /// There is no refund request for this transaction.
     case notRequested
-    /// Twelve hours have passed: the App Store has decided.
+    /// Twelve hours have passed, and the App Store has decided.
     case tooLate
 }

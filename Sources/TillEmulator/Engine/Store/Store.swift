@@ -2,8 +2,8 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// The emulated store's shelves, accounts and till. Everything that changes its state is a turn: one commit, together
-/// with the notifications that tell of it. What each room can do to the store is an extension in that room.
+/// The emulated store: products, accounts, purchases and the clock. Every change is one commit together with the
+/// notifications about it. Each topic adds its operations in an extension.
 public struct Store: Sendable {
     let database: any Database
     let configuration: EmulatorConfiguration
@@ -15,15 +15,15 @@ public struct Store: Sendable {
     /// The store's time; see `StoreClock`.
     public var now: Instant { clock.now }
 
-    // MARK: Changing and asking
+    // MARK: Writing and reading
 
-    /// Changes the store. Whatever was due before happens first, so nobody acts on a store that is behind its time.
+    /// Changes the store. Everything already due happens first, so a caller never acts on an outdated state.
     func change<Value: Sendable>(_ body: @escaping @Sendable (Turn) throws -> Value) async throws -> Value {
         try await catchUp()
         let (clock, configuration, entropy) = (clock, configuration, entropy)
         let value = try await database.write { session in
             let now = clock.now
-            // What fell due since is rare, and cheap to do here.
+            // Few entries fall due after `catchUp`, so this write performs them itself.
             while let entry = try Agenda.next(by: now, session) {
                 try Self.perform(entry, session, configuration, entropy)
             }
@@ -39,13 +39,13 @@ public struct Store: Sendable {
         return try await database.read(body)
     }
 
-    /// Lets everything happen that is due: each at its own moment, in order.
+    /// Performs everything that is due, each entry at its own moment, in order.
     func catchUp() async throws {
         let clock = clock
         while try await database.read({ try Agenda.next(by: clock.now, $0) }) != nil {
             let (configuration, entropy) = (configuration, entropy)
             try await database.write { session in
-                // So many in one commit: what was missed while the store was off may be a year of a thousand customers.
+                // A bound per commit: a store that was off for long may catch up on a year of a thousand customers.
                 for _ in 0..<256 {
                     guard let entry = try Agenda.next(by: clock.now, session) else { return }
                     try Self.perform(entry, session, configuration, entropy)
@@ -55,7 +55,7 @@ public struct Store: Sendable {
         }
     }
 
-    /// Takes an entry off the agenda and does what it stands for, at its own moment. Whoever does it may set the next.
+    /// Removes an entry from the schedule and performs it at its own moment. Performing it may schedule the next one.
     static func perform(
         _ entry: Agenda.Entry, _ session: any Connection, _ configuration: EmulatorConfiguration,
         _ entropy: @escaping @Sendable (Int) -> [UInt8]
@@ -72,19 +72,18 @@ public struct Store: Sendable {
     }
 }
 
-/// One write of the store: its session and its moment, and the notifications that tell of it. All of a turn is one
-/// commit.
+/// One store change: its connection, its moment and its notifications, all in one commit.
 struct Turn {
     let session: any Connection
-    /// The moment all of it happens at: now, or when the agenda said that it would.
+    /// The moment of everything in this change: now, or the scheduled time.
     let now: Instant
     let configuration: EmulatorConfiguration
-    /// So many random bytes.
+    /// Returns the requested number of random bytes.
     let entropy: @Sendable (Int) -> [UInt8]
 
     func uniqueID() -> UniqueID { UniqueID(random: entropy(16)) }
 
-    /// Writes down a notification to the developer's server. Without a URL there is none.
+    /// Records a notification to the developer's server, if a URL is configured.
     /// - Returns: its id; nil if no URL is configured.
     @discardableResult
     func note(_ notice: Notice) throws -> UniqueID? {
@@ -98,7 +97,7 @@ struct Turn {
         return notification.uuid
     }
 
-    /// A notification about a transaction, with its subscription if it has one.
+    /// Records a notification about a transaction, with its subscription if it has one.
     func note(
         _ type: NotificationType, _ subtype: NotificationSubtype? = nil, about transaction: StoreTransaction,
         _ subscription: StoreSubscription? = nil
@@ -107,8 +106,8 @@ struct Turn {
     }
 }
 
-/// Why the store does not do what it was asked. Codes are stable; the sentences are for people. Each room adds its own
-/// as an extension.
+/// Why the store refuses a request. Codes are stable; the sentences are for people. Each topic adds its own refusals in
+/// an extension.
 public struct StoreRefusal: Error, Sendable, Hashable {
     public let code: String
     /// The HTTP status the control API answers with.

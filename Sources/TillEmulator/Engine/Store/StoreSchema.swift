@@ -1,5 +1,5 @@
-/// The emulated store's own tables. The database's version is how many of these scripts it has been through; one that
-/// has been released is never edited, a change is a new one at the end.
+/// The emulated store's tables. The database's version is the number of these scripts that were applied. A released
+/// script is never edited; a change is a new script at the end.
 public enum StoreSchema {
     public static let migrations: [StaticString] = [
         """

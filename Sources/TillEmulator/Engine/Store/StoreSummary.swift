@@ -6,7 +6,7 @@ struct StoreSummary: Sendable {
     var products: Int
     var accounts: Int64
     var tallies: [TransactionTally]
-    /// By state.
+    /// The number of subscriptions in each state.
     var subscriptions: [String: Int64]
     var notificationURL: String?
     var notifications: Int64
@@ -16,7 +16,7 @@ struct StoreSummary: Sendable {
     var nextAttempt: Instant?
 }
 
-/// How many transactions are alike.
+/// The number of transactions with the same state, kind and flags.
 struct TransactionTally: Sendable, Hashable {
     var state: String
     var kind: String
@@ -26,7 +26,7 @@ struct TransactionTally: Sendable, Hashable {
 }
 
 extension StoreSchema {
-    /// Transactions are counted as they change: a store of a million is asked for its state every second.
+    /// Triggers keep these counts, because a store of a million transactions reports its state every second.
     static let storeTallies: StaticString =
         """
         CREATE TABLE transaction_tallies (

@@ -1,22 +1,22 @@
 import TillBilling
 import TillSQL
 
-/// What the emulator was told once and keeps: texts by name.
+/// The store's settings: texts by name.
 enum SettingTable {
     enum Name: String {
         case notificationURL
         case apiIssuerID
         case apiKeyID
         case environment
-        /// Milliseconds that the store's clock is ahead of the one it is given.
+        /// Milliseconds that the store's clock is ahead of the clock it is given.
         case clockAhead
-        /// The moment in milliseconds where the store's clock was stopped.
+        /// The moment in milliseconds at which the store's clock was stopped.
         case clockStopped
         /// How fast subscriptions run.
         case renewalPace
-        /// The billing grace period in days and its scope, or `none`; absent as long as the configuration's holds.
+        /// The billing grace period in days and its scope, or `none`; absent while the configuration's applies.
         case billingGracePeriod
-        /// What goes wrong on purpose: JSON of `FaultSettings`.
+        /// The fault settings: JSON of `FaultSettings`.
         case faults
     }
 
@@ -24,7 +24,7 @@ enum SettingTable {
         try session.first("SELECT value FROM settings WHERE name = ?", [.text(name.rawValue)]) { $0.text("value") }
     }
 
-    /// Nil forgets it.
+    /// Nil deletes the setting.
     static func set(_ name: Name, to value: String?, _ session: any Connection) throws {
         guard let value else {
             try session.execute("DELETE FROM settings WHERE name = ?", [.text(name.rawValue)])
@@ -38,19 +38,19 @@ enum SettingTable {
     }
 }
 
-/// Numbers that go up by one and are never given twice, in the sandbox's form (facts/limits §1).
+/// Numbers that increase by one and are never given twice, in the sandbox's form (facts/limits §1).
 enum Counter: String, CaseIterable {
     case transaction
     case lineItem
     case appTransaction
     case product
-    /// Goes up with every change of any transaction: the order in which histories are read (facts/server-api §4.1).
+    /// Increases with every change of any transaction: the order in which histories are read (facts/server-api §4.1).
     case modification
-    /// Not a number to give out: how many notifications wait to be sent, kept so that nobody has to count them.
+    /// The number of notifications that wait to be sent; kept here so that no query has to count them.
     case pendingNotifications
 
-    /// Every store begins somewhere else, so that a store without a data directory does not give out yesterday's
-    /// transaction ids again to a server that remembers them.
+    /// Every store starts at a random offset. Otherwise a store without a data directory would reuse transaction ids
+    /// that a server still remembers.
     static func begin(environment: Environment, entropy: (Int) -> [UInt8], _ session: any Connection) throws {
         for counter in allCases {
             let random = entropy(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -72,7 +72,7 @@ enum Counter: String, CaseIterable {
 
     func take(_ session: any Connection) throws -> Int64 { try add(1, session) - 1 }
 
-    /// The value after the addition.
+    /// Returns the value after the addition.
     @discardableResult
     func add(_ difference: Int64, _ session: any Connection) throws -> Int64 {
         let changed = try session.first(
@@ -94,7 +94,7 @@ enum Counter: String, CaseIterable {
     import Foundation
 #endif
 
-/// A value that lies in one column as JSON: written and read whole, never searched for by what is in it.
+/// A value stored as JSON in one column: written and read whole, never searched by its content.
 enum StoredDocument {
     static func text(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
@@ -102,7 +102,7 @@ enum StoredDocument {
         return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 
-    /// - Throws: `DatabaseError`, corrupt, for a text this version can't read.
+    /// - Throws: `DatabaseError` with kind `corrupt` for a text that this version can't read.
     static func read<Value: Decodable>(_ type: Value.Type, from text: String) throws -> Value {
         do {
             return try JSONDecoder().decode(type, from: Data(text.utf8))

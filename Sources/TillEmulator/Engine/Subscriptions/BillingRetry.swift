@@ -2,20 +2,20 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// What Apple does about a renewal that could not be charged: grace, where the developer opted in, and attempts for
-/// 60 days (facts/business-rules §8.3).
+/// Handles a renewal that could not be charged: a grace period, if the developer opted in, and retries for 60 days
+/// (facts/business-rules §8.3).
 enum BillingRetry {
-    /// On which days after the end of the period it is tried again. Apple does not say; it begins often and becomes
-    /// rare (ours).
+    /// The days of the retries after the end of the period: frequent at first, then rarer (our choice; Apple publishes
+    /// none).
     static let days: [Int64] = [1, 2, 3, 5, 7, 10, 14, 18, 23, 28, 34, 40, 46, 52, 58]
 
-    /// The first attempt after `now`; nil: none is left. In a faster pace the 60 days are as much shorter.
+    /// The first retry after `now`; nil: none is left. A faster pace scales the 60 days down.
     static func nextAttempt(after now: Instant, expired: Instant, until end: Instant) -> Instant? {
         let length = end.milliseconds - expired.milliseconds
         return days.lazy.map { expired.adding(milliseconds: length / 60 * $0) }.first { $0 > now && $0 < end }
     }
 
-    /// The period has ended and the next one is not paid.
+    /// Starts billing retry: the period has ended and the next one is not paid.
     static func begin(_ known: StoreSubscription, _ turn: Turn) throws {
         var subscription = known
         let pace = try RenewalPace.current(turn.session)
@@ -35,18 +35,18 @@ enum BillingRetry {
         try SubscriptionLife.keep(subscription, turn)
         let subtype: NotificationSubtype? = subscription.state == .gracePeriod ? .gracePeriod : nil
         try turn.note(.didFailToRenew, subtype, about: current, subscription)
-        // Where the service stops, the family's does.
+        // If the service stops, shared access stops too.
         if !subscription.isServing { try FamilySharing.revoke(current, turn) }
     }
 
-    /// Time for an attempt, or the end of the grace, or of all attempts.
+    /// Performs the next step: a retry, the end of the grace period, or the end of all retries.
     static func reachDate(_ known: StoreSubscription, _ turn: Turn) throws {
         var subscription = known
         if let attempt = known.nextCharge, attempt <= turn.now {
             subscription = try recover(known, turn)
         } else if known.state == .gracePeriod, let end = known.graceExpires, end <= turn.now {
             subscription.state = .billingRetry
-            // The date stays in the renewal info: it says until when there was service.
+            // The renewal info keeps this date: it is the end of the service.
             try SubscriptionLife.keep(subscription, turn)
             let current = try SubscriptionLife.current(of: subscription, turn)
             try turn.note(.gracePeriodExpired, about: current, subscription)
@@ -59,7 +59,7 @@ enum BillingRetry {
     }
 
     /// Tries to charge now.
-    /// - Returns: the subscription as it is then, active if the charge went through.
+    /// - Returns: the updated subscription; active if the charge succeeded.
     static func recover(_ known: StoreSubscription, _ turn: Turn) throws -> StoreSubscription {
         switch try Renewal.decide(known, turn) {
         case .charged(let price): return try Renewal.charge(known, price, turn)
@@ -76,7 +76,7 @@ enum BillingRetry {
         }
     }
 
-    /// Charges for this subscription fail from now on, until `repair`.
+    /// Makes charges for this subscription fail, until `repair`.
     static func breakBilling(_ original: Int64, _ turn: Turn) throws -> Result<StoreSubscription, StoreRefusal> {
         switch try SubscriptionLife.changeable(original, turn) {
         case .failure(let refusal): return .failure(refusal)
@@ -88,7 +88,7 @@ enum BillingRetry {
         }
     }
 
-    /// The customer sees to it that charges go through, and what has failed is charged at once.
+    /// Makes charges succeed again, and charges an overdue period at once.
     static func repair(_ original: Int64, _ turn: Turn) throws -> Result<StoreSubscription, StoreRefusal> {
         switch try SubscriptionLife.changeable(original, turn) {
         case .failure(let refusal): return .failure(refusal)
@@ -112,10 +112,10 @@ enum BillingRetry {
     }
 }
 
-/// Service goes on for a while after a renewal could not be charged: what a developer opts in to for an app
-/// (facts/business-rules §8.3). What a subscriber gets is fixed at the moment of the billing error.
+/// The grace period that a developer opts in to for an app: service continues for a while after a failed renewal
+/// (facts/business-rules §8.3). Its terms are fixed for a subscriber at the moment of the billing error.
 public struct BillingGracePeriod: Sendable, Hashable {
-    /// Days; weekly subscriptions have less.
+    /// Days; weekly subscriptions have fewer.
     public enum Length: Int64, Sendable, Hashable, CaseIterable {
         case three = 3
         case sixteen = 16
@@ -124,7 +124,7 @@ public struct BillingGracePeriod: Sendable, Hashable {
 
     public enum Scope: String, Sendable, Hashable, CaseIterable {
         case allRenewals = "ALL_RENEWALS"
-        /// Not from a free trial into the first paid period.
+        /// Excludes the renewal from a free trial into the first paid period.
         case paidToPaidOnly = "PAID_TO_PAID_ONLY"
     }
 
@@ -136,7 +136,7 @@ public struct BillingGracePeriod: Sendable, Hashable {
         self.scope = scope
     }
 
-    /// 3, 16 or 28; of weekly subscriptions 3 or 6.
+    /// 3, 16 or 28; for weekly subscriptions 3 or 6.
     func days(weekly: Bool) -> Int64 { weekly ? min(6, length.rawValue) : length.rawValue }
 
     func covers(renewalAfterPaying price: Int64) -> Bool { scope == .allRenewals || price > 0 }
@@ -145,7 +145,7 @@ public struct BillingGracePeriod: Sendable, Hashable {
 // MARK: The store's setting
 
 extension BillingGracePeriod {
-    /// What billing errors from now on are met with: what the store was told last, or else what is configured.
+    /// The grace period of later billing errors: the store's setting, or by default the configuration's.
     static func current(
         _ configuration: EmulatorConfiguration, _ session: any Connection
     ) throws -> BillingGracePeriod? {
@@ -171,12 +171,12 @@ extension BillingGracePeriod {
 }
 
 extension Store {
-    /// What subscribers have when a renewal can't be charged; nil: the service stops.
+    /// The grace period after a failed renewal; nil: the service stops.
     public func billingGracePeriod() async throws -> BillingGracePeriod? {
         try await ask { [configuration] in try BillingGracePeriod.current(configuration, $0) }
     }
 
-    /// Billing errors from now on are met with this, after a restart, too. Who has a grace period keeps it.
+    /// Sets the grace period of later billing errors, which outlives a restart. A running grace period is unchanged.
     public func setBillingGracePeriod(_ period: BillingGracePeriod?) async throws {
         try await change { try BillingGracePeriod.set(period, $0.session) }
     }

@@ -1,10 +1,10 @@
 import TillAppStore
 import TillBilling
 
-/// What a subscriber says about the periods to come, while one runs.
+/// A subscriber's choices for later periods, made while one is running.
 enum PlanChoice {
-    /// Buys the product that runs already: takes back a cancellation or a change of plan, redeems an offer for the
-    /// next period, pays what could not be charged. Otherwise there is nothing to buy.
+    /// Buys the current product again: undoes a cancellation or a scheduled change of plan, redeems an offer for the
+    /// next period, or pays an overdue period. Otherwise it refuses, because there is nothing to buy.
     static func stay(
         _ known: StoreSubscription, _ purchase: Purchase, _ turn: Turn
     ) throws -> Result<PurchaseResult, StoreRefusal> {
@@ -37,7 +37,8 @@ enum PlanChoice {
         try SubscriptionLife.keep(subscription, turn)
         if goesBack || pays {
             let current = try SubscriptionLife.current(of: subscription, turn)
-            // Another way to pay waits for the renewal as a lower plan does; back to what runs has no subtype.
+            // Another payment plan waits for the renewal, as a downgrade does; a return to the current plan has no
+            // subtype.
             let isBack = purchase.request.monthlyBilling == (known.commitment != nil)
             try turn.note(.didChangeRenewalPref, isBack ? nil : .downgrade, about: current, subscription)
         }
@@ -45,7 +46,7 @@ enum PlanChoice {
         return .success(.scheduled(subscription))
     }
 
-    /// What comes at the next renewal that nobody owes.
+    /// Sets the next renewal, which follows the owed months of a commitment.
     private static func renew(_ subscription: inout StoreSubscription, as purchase: Purchase) {
         subscription.renewalProductID = purchase.product.id
         subscription.renewalPrice = purchase.price
@@ -54,14 +55,14 @@ enum PlanChoice {
         subscription.renews = true
     }
 
-    /// Pays what could not be charged, with an offer if the customer has one.
+    /// Pays an overdue period, with an offer if the request has one.
     private static func payOwed(
         _ known: StoreSubscription, _ purchase: Purchase, _ turn: Turn
     ) throws -> Result<PurchaseResult, StoreRefusal> {
         guard purchase.account.paymentMethodWorks else { return .success(.failed) }
         var paying = stayPaying(known, purchase)
         if known.billingFails {
-            // The attempt uses up a signature, and leaves a code as it is.
+            // A failed attempt uses up a signature and keeps a code.
             if case .promotional(let identifier, let signature) = purchase.request.offer,
                 let refusal = try OfferDesk.check(signature, offer: identifier, of: purchase.request, turn)
             {
@@ -75,7 +76,7 @@ enum PlanChoice {
             case .success(let offer): paying.runningOffer = offer
             }
         }
-        // An attempt that fails leaves everything as it was, a change of plan that waits too.
+        // A failed attempt changes nothing, and keeps a scheduled change of plan.
         if case .failed = try Renewal.decide(paying, turn) { return .success(.failed) }
         if paying.renewalProductID != known.renewalProductID {
             try SubscriptionLife.keep(paying, turn)
@@ -86,7 +87,7 @@ enum PlanChoice {
         return .success(.purchased(try SubscriptionLife.current(of: recovered, turn)))
     }
 
-    /// The subscription as it is charged for the product that runs, at that product's price, whatever was to come next.
+    /// The subscription as it is charged for the current product at its list price, without the scheduled change.
     private static func stayPaying(_ known: StoreSubscription, _ purchase: Purchase) -> StoreSubscription {
         var paying = known
         guard known.renewalProductID != known.productID else { return paying }
@@ -97,7 +98,7 @@ enum PlanChoice {
         return paying
     }
 
-    /// Another product from the next renewal on.
+    /// Schedules another product from the next renewal on.
     static func schedule(
         _ known: StoreSubscription, _ purchase: Purchase, _ turn: Turn
     ) throws -> Result<PurchaseResult, StoreRefusal> {
@@ -110,7 +111,7 @@ enum PlanChoice {
         var subscription = known
         switch try SubscriptionOffer.choose(purchase, known: known, turn) {
         case .failure(let refusal): return .failure(refusal)
-        // What was still to come of an offer for the old product goes with it.
+        // The rest of an offer on the old product ends with it.
         case .success(let offer): subscription.runningOffer = offer
         }
         let redeems = subscription.runningOffer.map { $0.offer.kind != .introductory } ?? false
@@ -125,9 +126,8 @@ enum PlanChoice {
         return .success(.scheduled(subscription))
     }
 
-    /// The customer turns renewal off: the service goes on to the end of the period. Where a charge has failed there
-    /// is nothing left to go on, and it ends at once (facts/business-rules §8.3), unless it is of a commitment: its
-    /// months are owed to the end.
+    /// Turns renewal off; the service continues to the end of the period. After a failed charge it ends at once
+    /// (facts/business-rules §8.3), except in a commitment, whose months are owed to the end.
     static func cancel(_ original: Int64, _ turn: Turn) throws -> Result<StoreSubscription, StoreRefusal> {
         let known: StoreSubscription
         switch try SubscriptionLife.changeable(original, turn) {
@@ -143,7 +143,7 @@ enum PlanChoice {
         return .success(try SubscriptionTable.find(original, turn.session) ?? subscription)
     }
 
-    /// Renewal is off from now on.
+    /// Turns renewal off.
     static func stop(_ known: StoreSubscription, _ turn: Turn) throws -> StoreSubscription {
         var subscription = known
         subscription.renews = false
@@ -153,7 +153,7 @@ enum PlanChoice {
         return subscription
     }
 
-    /// The customer turns renewal on again before the period has ended.
+    /// Turns renewal on again before the period has ended.
     static func resume(_ original: Int64, _ turn: Turn) throws -> Result<StoreSubscription, StoreRefusal> {
         let known: StoreSubscription
         switch try SubscriptionLife.changeable(original, turn) {
@@ -178,14 +178,14 @@ enum PlanChoice {
     }
 }
 
-/// What it means to subscribe to one product of a group while another one runs (facts/business-rules §8.2).
+/// The effect of subscribing to another product of a group while one is running (facts/business-rules §8.2).
 ///
-/// Of what is left of the old period Apple gives a part of the price back, which no API shows: the old transaction gets
-/// `isUpgraded` (receipts: a cancellation date), and there is neither a REFUND notification nor a `revocationDate`.
+/// Apple refunds part of the price for the rest of the old period, which no API shows: the old transaction gets
+/// `isUpgraded` (in receipts, a cancellation date), with neither a REFUND notification nor a `revocationDate`.
 enum PlanChange: Sendable, Hashable {
-    /// A higher level of service, or the same level at the same length: at once, with a period that starts now.
+    /// A higher level of service, or the same level with the same period: immediately, with a period that starts now.
     case now
-    /// A lower level, or the same level at another length: when the period that runs has ended.
+    /// A lower level, or the same level with another period: at the end of the current period.
     case atRenewal
 
     init(from old: SubscriptionTerms, to new: SubscriptionTerms) {

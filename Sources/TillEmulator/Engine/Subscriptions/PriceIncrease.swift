@@ -2,25 +2,26 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// Higher prices for who subscribes already (facts/business-rules §8.4).
+/// Price increases for existing subscribers (facts/business-rules §8.4).
 enum PriceIncrease {
-    /// What the developer wants.
+    /// The increase that the developer requests.
     struct Wish: Sendable, Hashable {
         var price: Money
-        /// Nil: by the rule of `needsConsent`.
+        /// Nil: determined by the function `needsConsent`.
         var needsConsent: Bool?
         /// Nil: from the next renewal on.
         var effective: Instant?
     }
 
-    /// About five dollars, in minor units; fifty for a year. Apple names dollars only, the others are our rounding.
+    /// About five dollars in minor units; ten times as much for a year. Apple gives the amount in dollars only; the
+    /// other currencies are our rounding.
     private static let smallStep: [String: Int64] = [
         "USD": 500, "EUR": 500, "GBP": 500, "CAD": 700, "AUD": 700, "CNY": 3_500, "HKD": 4_000, "JPY": 750,
     ]
 
-    /// Whether the customer has to agree: to more than one increase within a year, to more than half of the price, to
-    /// more than about five dollars (fifty where a period is a year). A currency without a known step goes by the half
-    /// alone.
+    /// Whether the customer must consent: for a second increase within a year, for more than half of the price, or for
+    /// more than about five dollars (fifty for a period of a year). For a currency without a known amount only the
+    /// first two apply.
     static func needsConsent(from old: Money, to new: Money, period: SubscriptionPeriod?, last: Instant?, now: Instant)
         -> Bool
     {
@@ -63,7 +64,7 @@ enum PriceIncrease {
         return .success(subscription)
     }
 
-    /// The customer's answer. A no turns renewal off, as a cancellation does.
+    /// Records the customer's answer. A refusal turns renewal off, as a cancellation does.
     static func answer(
         _ original: Int64, accepts: Bool, _ turn: Turn
     ) throws -> Result<StoreSubscription, StoreRefusal> {
@@ -93,25 +94,25 @@ extension StoreSchema {
         """
 }
 
-/// A higher price of a product in one storefront, and how far its subscribers have been told of it. The price on the
-/// shelf and the first batch are one commit; the agenda goes on with the others, after a crash too.
+/// A product's price increase in one storefront, and its progress through the subscribers. The new list price and the
+/// first batch are one commit; the schedule continues with the others, also after a crash.
 public struct ProductPriceIncrease: Sendable, Hashable, Codable {
     public var productID: ProductID
     public var bundleID: String
     public var storefront: String
     public var price: Money
-    /// Nil: by Apple's thresholds, of each subscriber (facts/business-rules §8.4).
+    /// Nil: by Apple's thresholds, for each subscriber (facts/business-rules §8.4).
     public var needsConsent: Bool?
-    /// Renewals from then on cost it; nil: the next one.
+    /// The increase applies to renewals from then on; nil: from the next one on.
     public var effective: Instant?
-    /// How many subscribers were told so far.
+    /// The number of subscribers informed so far.
     public internal(set) var told: Int64 = 0
-    /// Whether that is all of them.
+    /// Whether all subscribers were processed.
     public internal(set) var isComplete = false
-    /// The last subscription that was looked at.
+    /// The last processed subscription.
     var after: Int64 = 0
 
-    /// So many are looked at in one commit, and a second passes before the next.
+    /// Subscriptions per commit. The next commit follows a second later.
     static let batch = 256
     private static let pause: Int64 = 1
 
@@ -127,7 +128,7 @@ public struct ProductPriceIncrease: Sendable, Hashable, Codable {
         self.effective = effective
     }
 
-    /// - Returns: the increase as far as it has come.
+    /// - Returns: the increase with its progress.
     func begin(_ turn: Turn) throws -> Result<ProductPriceIncrease, StoreRefusal> {
         guard var product = try ProductTable.find(productID, turn.session) else {
             return .failure(try ProductTable.unknown(productID.text, turn.session))
@@ -145,7 +146,7 @@ public struct ProductPriceIncrease: Sendable, Hashable, Codable {
         return .success(try proceed(number, turn))
     }
 
-    /// Goes on with an increase where it stopped.
+    /// Continues an increase where it stopped.
     static func proceed(_ number: Int64, _ turn: Turn) throws {
         let stored = try turn.session.first(
             "SELECT content FROM price_increases WHERE number = ?", [.integer(number)]
@@ -160,7 +161,7 @@ public struct ProductPriceIncrease: Sendable, Hashable, Codable {
         let product = try ProductTable.find(productID, turn.session)
         for subscription in page where subscription.renewalProductID == productID && subscription.isGoingOn {
             let current = try SubscriptionLife.current(of: subscription, turn)
-            // Who pays by the month is told of the price of a month.
+            // Subscribers with a monthly plan are informed of the monthly price.
             guard current.storefront == storefront,
                 let price = subscription.monthlyBilling
                     ? product?.chargePrice(in: storefront, byTheMonth: true) : price
@@ -181,8 +182,8 @@ public struct ProductPriceIncrease: Sendable, Hashable, Codable {
 }
 
 extension Store {
-    /// Raises the price of a product in one storefront, for those who subscribe now and for those who will. Those who
-    /// pay as much already are not told.
+    /// Raises the price of a product in one storefront, for existing and new subscribers. Subscribers who already pay
+    /// this price are not informed.
     public func raisePrice(
         of productID: ProductID, bundleID: String, storefront: String, to price: Money, needsConsent: Bool? = nil,
         effective: Instant? = nil

@@ -4,25 +4,25 @@ import TillSQL
 
 /// The charge for a subscription's next period.
 enum Renewal {
-    /// What becomes of an attempt.
+    /// The result of a charge.
     enum Outcome: Sendable, Hashable {
         case charged(Money)
         case failed
         case over(SubscriptionEnd)
     }
 
-    /// What an attempt finds.
+    /// The conditions of a charge.
     struct Circumstances: Sendable, Hashable {
-        /// The price on the shelf in the subscriber's storefront; nil: not for sale there any more.
+        /// The list price in the subscriber's storefront; nil: the product is no longer for sale there.
         var listPrice: Money?
         var paymentWorks: Bool
         var isAccountDeleted = false
-        /// How often it may renew; nil: for ever.
+        /// The most renewals; nil: no limit.
         var renewalLimit: Int64?
     }
 
-    /// What a renewal costs before any offer: what the subscriber has paid so far, less if the price on the shelf has
-    /// become lower, more only by an increase that was told (facts/business-rules §8.4).
+    /// The price of a renewal before any offer: the subscriber's price so far, lower after a cut of the list price, and
+    /// higher only after an announced increase (facts/business-rules §8.4).
     static func price(of subscription: StoreSubscription, listPrice: Money) -> Money {
         if let increase = subscription.duePriceIncrease, increase.isAccepted { return increase.price }
         guard let own = subscription.renewalPrice, own.currency == listPrice.currency else { return listPrice }
@@ -54,8 +54,8 @@ enum Renewal {
                 renewalLimit: try RenewalPace.current(turn.session).renewalLimit))
     }
 
-    /// Tries to charge an active subscription. What does not go through in the last day of a period is tried again
-    /// when it ends; only then is it a failure.
+    /// Tries to charge an active subscription. A charge that fails in the last day of a period is retried at its end,
+    /// and only then counts as a failure.
     static func attempt(_ subscription: StoreSubscription, _ turn: Turn) throws {
         let outcome = try decide(subscription, turn)
         if case .charged(let price) = outcome {
@@ -71,8 +71,8 @@ enum Renewal {
         }
     }
 
-    /// The next period is paid. It begins where the last one ends, also if it is paid in grace; what is paid later
-    /// begins when it is paid (facts/business-rules §8.3).
+    /// Charges the next period. It starts at the end of the last one, in a grace period too; after the grace period it
+    /// starts at the payment (facts/business-rules §8.3).
     static func charge(_ known: StoreSubscription, _ price: Money, _ turn: Turn) throws -> StoreSubscription {
         var subscription = known
         let recovers = known.isFailing
@@ -82,7 +82,7 @@ enum Renewal {
         let product = try ProductTable.find(known.nextProductID, turn.session)
         let period = period(of: known, product)
         var start = known.state == .billingRetry ? turn.now : known.expires
-        // A grace as long as the period it stands for must not sell what is over.
+        // If the new period would already be over, as after a grace period of the same length, it starts now.
         if pace.end(of: period, from: start, billingDay: known.billingDay) <= turn.now { start = turn.now }
         if start != known.expires { subscription.billingDay = start.dayOfMonth }
         let expires = pace.end(of: period, from: start, billingDay: subscription.billingDay)
@@ -126,14 +126,14 @@ enum Renewal {
         return subscription
     }
 
-    /// How long the next period is: a month of a commitment, what an offer says, or the product's own.
+    /// The length of the next period: a month of a commitment, an offer's period, or the product's own.
     private static func period(of known: StoreSubscription, _ product: StoreProduct?) -> OfferPeriod {
         if known.owedMonth != nil { return Commitment.period }
         if let offer = known.runningOffer { return offer.period ?? OfferPeriod(product) }
         return known.monthlyBilling ? Commitment.period : OfferPeriod(product)
     }
 
-    /// What a charge leaves behind: no failure, one charge of the offer less, an increase that has come about.
+    /// Updates the subscription after a charge: no failure, one offer charge less, and a completed price increase.
     static func settle(
         _ subscription: inout StoreSubscription, _ known: StoreSubscription, listPrice: Money?, at now: Instant
     ) {
@@ -141,7 +141,7 @@ enum Renewal {
         subscription.graceExpires = nil
         subscription.retryUntil = nil
         subscription.expirationIntent = nil
-        // What is to come after a commitment waits for its end.
+        // Choices for the time after a commitment wait for its end.
         guard known.owedMonth == nil else { return }
         if let listPrice {
             subscription.renewalPrice = price(of: known, listPrice: listPrice)
@@ -158,7 +158,7 @@ enum Renewal {
 }
 
 extension StoreProduct {
-    /// What one charge of it costs before any offer; nil: not for sale there.
+    /// The price of one charge before any offer; nil: not for sale there.
     func chargePrice(in storefront: String, byTheMonth: Bool) -> Money? {
         guard let price = prices[storefront] else { return nil }
         return subscription?.price(ofYear: price, storefront: storefront, byTheMonth: byTheMonth) ?? price
@@ -166,7 +166,7 @@ extension StoreProduct {
 }
 
 extension OfferPeriod {
-    /// The product's own.
+    /// The product's own period.
     fileprivate init(_ product: StoreProduct?) {
         self = product?.subscription.map { OfferPeriod($0.period) } ?? OfferPeriod(1, .month)
     }
@@ -174,8 +174,8 @@ extension OfferPeriod {
 
 /// A subscription's transactions.
 extension TransactionTable {
-    /// The paid periods of a subscription that end after `moment` and that nothing cut short, oldest first: two at
-    /// most, since a renewal is charged in the last day.
+    /// The paid periods of a subscription that end after `moment` and were not cut short, oldest first: at most two,
+    /// because a renewal is charged in the last day.
     static func running(
         original: Int64, at moment: Instant, isShared: Bool = false, _ session: any Connection
     ) throws -> [Int64] {
@@ -199,7 +199,7 @@ extension TransactionTable {
         ) { _ in true } ?? false
     }
 
-    /// A transaction that waited becomes one of a subscription that has come about meanwhile, at the price of now.
+    /// Attaches a transaction that waited to a subscription that started in the meantime, at the current price.
     static func join(_ transaction: StoreTransaction, _ session: any Connection) throws {
         try session.execute(
             "UPDATE transactions SET original = ?, price = ?, offer = ? WHERE number = ?",
@@ -210,20 +210,20 @@ extension TransactionTable {
     }
 }
 
-/// A year that is paid by the month: the customer commits to twelve payments (API 1.21, facts/jws §4, §5). Apple's
-/// published pages name its members and no rules; those here are ours:
+/// A year paid monthly: the customer commits to twelve payments (API 1.21, facts/jws §4, §5). Apple's pages name the
+/// members and no rules; these rules are ours:
 ///
-/// - Whatever the customer wants takes effect when the twelve months are over: cancelling, a lower plan, another way to
-///   pay, a higher price. An upgrade takes effect at once, as any does, and takes the rest of the commitment with it.
-/// - The months that are owed renew all the same, also when the product was taken off sale meanwhile. One that can't be
-///   charged is tried again like any renewal; if that ends without payment, the subscription and the commitment end.
-/// - A refund of the current month ends the subscription, as any refund of a current period does.
-/// - There are no offers by the month.
+/// - A customer's choice takes effect after the twelve months: cancelling, a downgrade, another payment plan, a higher
+///   price. An upgrade takes effect at once and ends the commitment.
+/// - Owed months renew even if the product is no longer on sale. A month that can't be charged is retried like any
+///   renewal; if all retries fail, the subscription and the commitment end.
+/// - A refund of the current month ends the subscription, like any refund of a current period.
+/// - Monthly plans have no offers.
 enum Commitment {
     static let periods: Int64 = 12
     static let period = OfferPeriod(1, .month)
 
-    /// Of a commitment that begins at `start`: its first month.
+    /// The first month of a commitment that begins at `start`.
     static func begin(
         monthly price: Money, at start: Instant, billingDay: Int64, _ pace: RenewalPace
     ) -> StoreTransaction.Commitment {
@@ -233,7 +233,7 @@ enum Commitment {
             price: Money(amount: price.amount * periods, currency: price.currency))
     }
 
-    /// The month after this one. It ends as much later as a month was paid late.
+    /// The next month. If a month was paid late, the commitment ends later by the same time.
     static func next(
         after month: StoreTransaction.Commitment, at start: Instant, billingDay: Int64, _ pace: RenewalPace
     ) -> StoreTransaction.Commitment {
@@ -244,7 +244,7 @@ enum Commitment {
         return next
     }
 
-    /// Month by month, because a faster pace may have one length for all periods.
+    /// Adds month by month, because a faster pace may have one length for all periods.
     private static func end(
         ofMonths count: Int64, from start: Instant, billingDay: Int64, _ pace: RenewalPace
     ) -> Instant {
@@ -253,29 +253,29 @@ enum Commitment {
 }
 
 extension StoreTransaction.Commitment {
-    /// What each of its months costs.
+    /// The price of each month.
     var monthlyPrice: Money { Money(amount: price.amount / max(1, billingPeriods), currency: price.currency) }
 
-    /// Milliseconds: a month became longer, and with it the whole.
+    /// Moves the end by some milliseconds, after a month was extended.
     mutating func move(by more: Int64) { expires = expires.adding(milliseconds: more) }
 }
 
 extension StoreSubscription {
-    /// What the next month of the commitment costs, which follows whatever the customer wants; nil: none does.
+    /// The price of the commitment's next month, which renews whatever the customer chose; nil: no month is owed.
     var owedMonth: Money? {
         guard isGoingOn, let commitment, commitment.billingPeriod < commitment.billingPeriods else { return nil }
         return commitment.monthlyPrice
     }
 
-    /// Whether another period follows the newest: by the customer's will, or because it is owed.
+    /// Whether another period follows the current one, by the customer's choice or because it is owed.
     var renewsNext: Bool { renews || owedMonth != nil }
 
-    /// What the next period is of.
+    /// The product of the next period.
     var nextProductID: ProductID { owedMonth == nil ? renewalProductID : productID }
 }
 
 extension StoreTransaction {
-    /// The column of the billing plan: what Apple calls a year that is paid at once, or the document of a commitment.
+    /// The column of the billing plan: Apple's name for a year paid up front, or the JSON of a commitment.
     func billingPlan() throws -> String? {
         if let commitment { return try StoredDocument.text(commitment) }
         return isBilledUpFront ? BillingPlanType.billedUpFront.rawValue : nil

@@ -3,27 +3,27 @@ import TillBilling
 import TillJSON
 import TillSQL
 
-/// A renewal date that was moved.
+/// An extended renewal date.
 struct RenewalDateExtension: Sendable, Hashable {
     enum Refusal: Error, Sendable, Hashable {
-        /// No such subscription.
+        /// The subscription does not exist.
         case unknown
         /// Not active, never paid, or in a free offer.
         case ineligible
-        /// Twice in 365 days already.
+        /// Extended twice in 365 days already.
         case tooMany
         case familyShared
     }
 
     var effective: Instant
-    /// `webOrderLineItemId` of the period that became longer.
+    /// `webOrderLineItemId` of the extended period.
     var lineItem: Int64
 }
 
 extension SubscriptionLife {
-    /// Moves the renewal date (facts/server-api §4.4), with the notification RENEWAL_EXTENDED.
+    /// Extends the renewal date (facts/server-api §4.4), with the notification RENEWAL_EXTENDED.
     ///
-    /// - Parameter days: 1 to 90; in a faster pace they are as much shorter.
+    /// - Parameter days: 1 to 90; a faster pace scales them down.
     static func extend(
         _ original: Int64, days: Int64, _ turn: Turn
     ) throws -> Result<RenewalDateExtension, RenewalDateExtension.Refusal> {
@@ -63,7 +63,7 @@ extension SubscriptionLife {
         extensions.filter { $0 > now.adding(seconds: -365 * 86_400) }
     }
 
-    /// The members of a family have what the one who pays has.
+    /// Extends the shared subscriptions of the family's members too.
     private static func extendShares(of original: Int64, to expires: Instant, _ turn: Turn) throws {
         for var share in try SubscriptionTable.shares(of: original, turn.session) where share.state == .active {
             var copy = try current(of: share, turn)
@@ -75,7 +75,7 @@ extension SubscriptionLife {
     }
 }
 
-/// More days for every active subscriber of a product (facts/server-api §3, numbers 8 and 9).
+/// Extensions for every active subscriber of a product (facts/server-api §3, numbers 8 and 9).
 enum MassExtension {
     struct Request: Sendable, Hashable {
         var id: UniqueID
@@ -83,7 +83,7 @@ enum MassExtension {
         var productID: ProductID
         var days: Int64
         var reason: Int64
-        /// Nil: all of them.
+        /// Nil: all storefronts.
         var storefronts: [String]?
     }
 
@@ -93,12 +93,12 @@ enum MassExtension {
         var failed: Int64
     }
 
-    /// So many subscriptions are looked at in one go, and a minute passes before the next: Apple may take hours or
+    /// Subscriptions per batch. The next batch follows a minute later, because Apple's extensions may take hours or
     /// days (facts/server-api §4.4).
     static let batch = 100
     private static let pause: Int64 = 60
 
-    /// Takes a request, which the agenda then works through. The same id again changes nothing.
+    /// Accepts a request, which the schedule then works through. A repeated id changes nothing.
     static func begin(_ request: Request, _ turn: Turn) throws {
         guard let number = try MassExtensionTable.insert(request, at: turn.now, turn.session) else { return }
         try Agenda.set(.massExtension, number, at: turn.now.adding(seconds: 1), turn.session)
@@ -111,7 +111,7 @@ enum MassExtension {
         try MassExtensionTable.status(id, productID: productID, bundleID: bundleID, session)
     }
 
-    /// Goes on with a request where it stopped.
+    /// Continues a request where it stopped.
     static func proceed(_ number: Int64, _ turn: Turn) throws {
         guard var progress = try MassExtensionTable.progress(number, turn.session) else { return }
         let request = progress.request
@@ -137,7 +137,7 @@ enum MassExtension {
         try Agenda.set(.massExtension, number, at: turn.now.adding(seconds: pause), turn.session)
     }
 
-    /// RENEWAL_EXTENSION, SUMMARY (facts/jws §7).
+    /// The notification RENEWAL_EXTENSION, SUMMARY (facts/jws §7).
     private static func summary(of progress: MassExtensionTable.Progress, _ turn: Turn) -> Notice {
         let request = progress.request
         var notice = Notice(.renewalExtension, bundleID: request.bundleID)
@@ -172,20 +172,20 @@ extension StoreSchema {
         """
 }
 
-/// Requests for mass extensions, and how far each has come.
+/// Mass extension requests and their progress.
 enum MassExtensionTable {
     static let columns: Columns = "id, bundle_id, product_id, days, reason, storefronts"
 
     struct Progress: Sendable {
         var number: Int64
         var request: MassExtension.Request
-        /// The last subscription that was looked at.
+        /// The last processed subscription.
         var after: Int64
         var succeeded: Int64
         var failed: Int64
     }
 
-    /// - Returns: the request's number; nil if there is one of this id.
+    /// - Returns: the request's number; nil if a request with this id exists.
     static func insert(_ request: MassExtension.Request, at now: Instant, _ session: any Connection) throws -> Int64? {
         try session.first(
             """
@@ -216,7 +216,7 @@ enum MassExtensionTable {
         }
     }
 
-    /// Nil for one that is complete.
+    /// Nil for a completed request.
     static func progress(_ number: Int64, _ session: any Connection) throws -> Progress? {
         let found = try session.first(
             """

@@ -1,18 +1,18 @@
 import TillBilling
 import TillSQL
 
-/// One customer's subscription in one group, over its whole life: through renewals, changes of plan, lapses and
-/// returns it keeps its original transaction (facts/business-rules §8.2).
+/// One customer's subscription in one group over its whole life. It keeps its original transaction through renewals,
+/// changes of plan, lapses and resubscriptions (facts/business-rules §8.2).
 public struct StoreSubscription: Sendable, Hashable, Codable {
-    /// `status` of Apple's answers is made from this (facts/server-api §4.2).
+    /// Apple's `status` derives from this state (facts/server-api §4.2).
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         case active
-        /// Billing failed; the service goes on until `graceExpires`.
+        /// Billing failed; the service continues until `graceExpires`.
         case gracePeriod
-        /// Billing failed; the service stopped, and Apple tries again until `retryUntil`.
+        /// Billing failed; the service stopped, and Apple retries until `retryUntil`.
         case billingRetry
         case expired
-        /// Refunded, or taken back from a member of a family.
+        /// Refunded, or revoked from a family member.
         case revoked
 
         /// 1 active, 2 expired, 3 billing retry, 4 billing grace period, 5 revoked.
@@ -27,24 +27,24 @@ public struct StoreSubscription: Sendable, Hashable, Codable {
         }
     }
 
-    /// An increase of the price that the next renewals cost (facts/business-rules §8.4).
+    /// A price increase for later renewals (facts/business-rules §8.4).
     public struct PriceIncrease: Sendable, Hashable, Codable {
         public var price: Money
-        /// Renewals from then on cost it.
+        /// The increase applies to renewals from then on.
         public var effective: Instant
         public var needsConsent: Bool
-        /// Whether the customer agreed, or was told of one that needs no consent.
+        /// Whether the customer consented, or was informed of an increase that needs no consent.
         public var isAccepted: Bool
     }
 
-    /// An offer that still has charges to come.
+    /// An offer with charges left.
     public struct RunningOffer: Sendable, Hashable, Codable {
         public var offer: StoreTransaction.Offer
-        /// What each of these charges costs.
+        /// The price of each charge.
         public var price: Money
-        /// How long one of these charges lasts; nil: the subscription's own period.
+        /// The length of one charge's period; nil: the subscription's own.
         public var period: OfferPeriod?
-        /// How many charges are left.
+        /// The number of charges left.
         public var charges: Int64
     }
 
@@ -58,53 +58,53 @@ public struct StoreSubscription: Sendable, Hashable, Codable {
     public var productID: ProductID
     /// The newest transaction.
     public var current: Int64
-    /// End of the newest period that was paid: `renewalDate`.
+    /// The end of the newest paid period: `renewalDate`.
     public var expires: Instant
-    /// The day of the month that renewals keep (facts/business-rules §8.1), 1 to 31.
+    /// The day of the month of renewals, 1 to 31 (facts/business-rules §8.1).
     public var billingDay: Int64
-    /// What the customer wants. The months of a commitment follow all the same: `renewsNext`.
+    /// The customer's choice. The months of a commitment renew in any case: `renewsNext`.
     public var renews: Bool
-    /// What renews next; another one than `productID` after a downgrade.
+    /// The product of the next renewal; after a downgrade it differs from `productID`.
     public var renewalProductID: ProductID
-    /// What the next renewal costs before any offer; nil: the product is not for sale there any more.
+    /// The price of the next renewal before any offer; nil: the product is no longer for sale there.
     public var renewalPrice: Money?
     public var runningOffer: RunningOffer?
     public var priceIncrease: PriceIncrease?
     public var graceExpires: Instant?
     public var retryUntil: Instant?
-    /// 1 cancelled, 2 billing error, 3 no consent to a price increase, 4 product unavailable, 5 other; while expired
-    /// or failing.
+    /// 1 cancelled, 2 billing error, 3 no consent to a price increase, 4 product unavailable, 5 other. Set while the
+    /// subscription is expired or failing.
     public var expirationIntent: Int64?
-    /// Start of the service without gaps of more than 60 days (facts/jws §5, `recentSubscriptionStartDate`).
+    /// The start of the service without gaps of more than 60 days (facts/jws §5, `recentSubscriptionStartDate`).
     public var recentStart: Instant
-    /// Ids of win-back offers, best first; while expired.
+    /// Ids of win-back offers, best first; set while expired.
     public var eligibleWinBacks: [String]
     /// The token of the next renewal.
     public var appAccountToken: UniqueID?
-    /// How often it has renewed by itself; the sandbox stops after twelve.
+    /// The number of automatic renewals; the sandbox stops after twelve.
     public var renewals: Int64
-    /// When its renewal date was extended, at most twice in 365 days (facts/server-api §4.4).
+    /// The dates of extensions, at most two in 365 days (facts/server-api §4.4).
     public var extensions: [Instant]
-    /// Charges for this subscription fail whatever the account's payment method does.
+    /// Whether charges for this subscription fail, even if the account's payment method works.
     public var billingFails: Bool
-    /// The purchaser's subscription, if a family shares it; nil for who pays.
+    /// The purchaser's subscription, if a family shares it; nil for a paid subscription.
     public var sharedFrom: Int64?
-    /// Whether what renews next is a year paid by the month; inside a commitment, whether another one follows it.
+    /// Whether the next renewal is a year paid monthly; within a commitment, whether another commitment follows it.
     public var monthlyBilling: Bool
-    /// The price on the shelf when `renewalPrice` was settled: only what is cheaper than this is a price cut.
+    /// The list price when `renewalPrice` was set. Only a lower list price than this is a price cut.
     public var shelfPrice: Money?
-    /// When Apple tries to charge next; nil while nothing is to be charged before the period ends.
+    /// The time of Apple's next charge; nil if nothing is charged before the period ends.
     public var nextCharge: Instant?
-    /// When the customer had the group's introductory offer: there is one in a life (facts/business-rules §9).
+    /// When the customer used the group's introductory offer, which is available once (facts/business-rules §9).
     public var hadIntroductory: Instant?
-    /// When the price was last raised (facts/business-rules §8.4: more than once a year needs consent).
+    /// When the price was last raised (facts/business-rules §8.4: a second increase within a year needs consent).
     public var lastIncrease: Instant?
-    /// Of the newest period, if it is a month of a year.
+    /// The commitment of the newest period, if it is one month of a year.
     public var commitment: StoreTransaction.Commitment?
 }
 
 extension StoreSubscription {
-    /// When something happens to it by itself.
+    /// The time of the next scheduled change.
     var nextDate: Instant? {
         guard sharedFrom == nil else { return nil }
         switch state {
@@ -115,37 +115,37 @@ extension StoreSubscription {
         }
     }
 
-    /// What the customer paid for or is about to pay for has not come to its end.
+    /// Whether the subscription is active, or failing and still retried.
     var isGoingOn: Bool { state == .active || isFailing }
 
-    /// The customer may use what it pays for.
+    /// Whether the customer may use the service.
     var isServing: Bool { state == .active || state == .gracePeriod }
 
-    /// A charge failed, and Apple tries again.
+    /// A charge failed, and Apple retries.
     var isFailing: Bool { state == .gracePeriod || state == .billingRetry }
 
-    /// What the next renewal costs, after any offer and any increase the customer agreed to.
+    /// The price of the next renewal, with offers and accepted increases.
     var nextPrice: Money? {
         if let month = owedMonth { return month }
         return priceAfterCommitment
     }
 
-    /// The same where no month is owed; otherwise what the first charge after the commitment costs.
+    /// The same without owed months: the price of the first charge after a commitment.
     var priceAfterCommitment: Money? {
         if let offer = runningOffer { return offer.price }
         if let increase = duePriceIncrease, increase.isAccepted { return increase.price }
         return renewalPrice
     }
 
-    /// An increase that the renewal at the end of the period would cost. A commitment's months keep their price.
+    /// The increase that applies to the renewal at the end of the period. A commitment's months keep their price.
     var duePriceIncrease: PriceIncrease? {
         owedMonth == nil ? priceIncrease.flatMap { $0.effective <= expires ? $0 : nil } : nil
     }
 }
 
-/// Every subscription the store has ever seen, by its original transaction.
+/// Every subscription of the store, by original transaction.
 enum SubscriptionTable {
-    /// Writes the subscription as it is now, new or not.
+    /// Inserts or updates the subscription.
     static func save(_ subscription: StoreSubscription, _ session: any Connection) throws {
         try session.execute(
             """
@@ -165,7 +165,7 @@ enum SubscriptionTable {
         try session.first("SELECT content FROM subscriptions WHERE original = ?", [.integer(original)], read)
     }
 
-    /// What this account pays for in the group; not what a family shares with it.
+    /// The account's own subscription in the group; shared ones are excluded.
     static func own(
         account: String, bundleID: String, groupID: String, _ session: any Connection
     ) throws -> StoreSubscription? {
@@ -176,7 +176,7 @@ enum SubscriptionTable {
             """, [.text(account), .text(bundleID), .text(groupID)], read)
     }
 
-    /// All of an account's, shared ones too, in the order of their groups.
+    /// All of an account's subscriptions, shared ones included, ordered by group.
     static func ofAccount(_ account: String, bundleID: String, _ session: any Connection) throws -> [StoreSubscription]
     {
         try session.query(
@@ -187,7 +187,7 @@ enum SubscriptionTable {
         SELECT content FROM subscriptions WHERE account = ? AND bundle_id = ? ORDER BY group_id, original
         """
 
-    /// The same as they lie in the store: what differs there differs.
+    /// The same with their stored texts, which differ whenever a subscription does.
     static func documents(
         account: String, bundleID: String, _ session: any Connection
     ) throws -> [(text: String, subscription: StoreSubscription)] {
@@ -196,13 +196,13 @@ enum SubscriptionTable {
         ) { ($0.text("content"), try read($0)) }
     }
 
-    /// What members of a family have from this subscription.
+    /// The family members' shares of this subscription.
     static func shares(of original: Int64, _ session: any Connection) throws -> [StoreSubscription] {
         try session.query(
             "SELECT content FROM subscriptions WHERE shared_from = ? ORDER BY original", [.integer(original)], read)
     }
 
-    /// The paid ones of a product, beginning after the original transaction `after`.
+    /// The paid subscriptions of a product, starting after the original transaction `after`.
     static func ofProduct(
         _ productID: ProductID, bundleID: String, after: Int64, limit: Int, _ session: any Connection
     ) throws -> [StoreSubscription] {
@@ -213,14 +213,15 @@ enum SubscriptionTable {
             """, [.text(productID.text), .text(bundleID), .integer(after), .integer(Int64(limit))], read)
     }
 
-    /// Every subscription, for pages and checkers, beginning after the original transaction `after`.
+    /// Every subscription, for pages and checks, starting after the original transaction `after`.
     static func all(after: Int64, limit: Int, _ session: any Connection) throws -> [StoreSubscription] {
         try session.query(
             "SELECT content FROM subscriptions WHERE original > ? ORDER BY original LIMIT ?",
             [.integer(after), .integer(Int64(limit))], read)
     }
 
-    /// Of one account or of all, in one app or in all, beginning after the original transaction `after`.
+    /// The subscriptions of one account or of all, in one app or in all, starting after the original transaction
+    /// `after`.
     static func page(
         account: String?, bundleID: String?, after: Int64, limit: Int, _ session: any Connection
     ) throws -> [StoreSubscription] {
@@ -241,21 +242,21 @@ enum SubscriptionTable {
     }
 }
 
-/// What one account has in one subscription group (`Product.SubscriptionInfo.status`, facts/storekit-client B4).
+/// An account's state in one subscription group (`Product.SubscriptionInfo.status`, facts/storekit-client).
 struct GroupStatus: Sendable {
     struct Entry: Sendable {
         var subscription: StoreSubscription
-        /// Of the newest period.
+        /// The transaction of the newest period.
         var current: StoreTransaction
     }
 
     var groupID: String
     var groupName: String
     var isEligibleForIntroductory: Bool
-    /// The own one first, then what families share.
+    /// The account's own subscription first, then shared ones.
     var entries: [Entry]
 
-    /// Every group on sale in the account's storefront or ever held in the app, in the order of their ids.
+    /// Every group that is on sale in the account's storefront or was ever subscribed in the app, ordered by id.
     static func all(
         account: StoreAccount, bundleID: String, _ configuration: EmulatorConfiguration, _ session: any Connection
     ) throws -> [GroupStatus] {
@@ -263,7 +264,7 @@ struct GroupStatus: Sendable {
         for product in try ProductTable.subscriptions(storefront: account.storefront, session)
         where product.isSold(in: configuration.environment) && product.isOnSale {
             guard let terms = product.subscription else { continue }
-            // The first product of a group that has a name names it.
+            // The first named product of a group determines the group's name.
             if let name = terms.groupName, names[terms.groupID] ?? terms.groupID == terms.groupID {
                 names[terms.groupID] = name
             } else if names[terms.groupID] == nil {

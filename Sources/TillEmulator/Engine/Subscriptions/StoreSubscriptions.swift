@@ -6,8 +6,7 @@ extension Store {
         try await ask { session in try SubscriptionTable.find(original, session) }
     }
 
-    /// Subscriptions in the order of their original transactions, beginning after `after`; nil: of any account, any
-    /// app.
+    /// Subscriptions ordered by original transaction, starting after `after`. Nil: every account, every app.
     public func subscriptions(
         account: String? = nil, bundleID: String? = nil, after: Int64 = 0, limit: Int
     ) async throws -> [StoreSubscription] {
@@ -16,7 +15,7 @@ extension Store {
         }
     }
 
-    // MARK: What the customer does
+    // MARK: Customer actions
 
     public func cancelSubscription(_ original: Int64) async throws -> Result<StoreSubscription, StoreRefusal> {
         try await change { try PlanChoice.cancel(original, $0) }
@@ -26,7 +25,7 @@ extension Store {
         try await change { try PlanChoice.resume(original, $0) }
     }
 
-    /// Upgrades, downgrades or crosses over to another product of the group, or back to the one that runs.
+    /// Upgrades, downgrades or crossgrades to another product of the group, or returns to the current one.
     public func changePlan(
         _ original: Int64, to productID: ProductID
     ) async throws -> Result<PurchaseResult, StoreRefusal> {
@@ -36,49 +35,49 @@ extension Store {
             case .failure(let refusal): return .failure(refusal)
             case .success(let found): subscription = found
             }
-            // Another group would be another subscription.
+            // A product of another group would start another subscription.
             let product = try ProductTable.find(productID, turn.session)
             if let product, product.subscription?.groupID != subscription.groupID {
                 return .failure(.otherGroup(product: productID.text, String(original)))
             }
             var request = PurchaseRequest(bundleID: subscription.bundleID, productID: productID)
             request.account = subscription.account
-            // Of settings, not of a payment sheet.
+            // The change is made in the subscription settings, without a payment sheet.
             request.outcome = .purchased
             request.storefront = try SubscriptionLife.current(of: subscription, turn).storefront
             request.appAccountToken = subscription.appAccountToken
-            // Who pays by the month goes on doing so where that is possible.
+            // A monthly plan is kept if the product has one.
             request.monthlyBilling = subscription.monthlyBilling && product?.subscription?.hasBothPlans == true
             return try PaymentSheet.pay(request, turn)
         }
     }
 
-    /// The answer to an increase of the price that needs consent.
+    /// Answers a price increase that needs consent.
     public func answerPriceIncrease(
         _ original: Int64, accepts: Bool
     ) async throws -> Result<StoreSubscription, StoreRefusal> {
         try await change { try PriceIncrease.answer(original, accepts: accepts, $0) }
     }
 
-    // MARK: What the bank does
+    // MARK: Billing
 
-    /// Charges for this subscription fail until `recover`.
+    /// Makes charges for this subscription fail, until `recover`.
     public func failBilling(_ original: Int64) async throws -> Result<StoreSubscription, StoreRefusal> {
         try await change { try BillingRetry.breakBilling(original, $0) }
     }
 
-    /// The payment method works again, and what could not be charged is charged at once.
+    /// Makes the payment method work again, and charges an overdue period at once.
     public func recover(_ original: Int64) async throws -> Result<StoreSubscription, StoreRefusal> {
         try await change { try BillingRetry.repair(original, $0) }
     }
 
-    // MARK: What the developer does
+    // MARK: Developer actions
 
-    /// Raises the price that one subscription renews at.
+    /// Raises the renewal price of one subscription.
     ///
     /// - Parameters:
     ///   - needsConsent: nil: by Apple's thresholds (facts/business-rules §8.4).
-    ///   - effective: renewals from then on cost it; nil: the next one.
+    ///   - effective: the increase applies to renewals from then on; nil: from the next one on.
     public func raisePrice(
         of original: Int64, to price: Money, needsConsent: Bool? = nil, effective: Instant? = nil
     ) async throws -> Result<StoreSubscription, StoreRefusal> {
@@ -86,7 +85,7 @@ extension Store {
         return try await change { try PriceIncrease.raise(original, wish, $0) }
     }
 
-    /// Moves a subscription's renewal date by 1 to 90 days (facts/server-api §4.4).
+    /// Extends a subscription's renewal date by 1 to 90 days (facts/server-api §4.4).
     public func extendSubscription(
         _ original: Int64, days: Int64
     ) async throws -> Result<StoreSubscription, StoreRefusal> {
@@ -99,7 +98,7 @@ extension Store {
     }
 }
 
-/// Why a subscription is not changed as somebody wants.
+/// Refusals of changes to a subscription.
 extension StoreRefusal {
     static func noMonthlyBilling(product: String) -> StoreRefusal {
         StoreRefusal(

@@ -2,10 +2,10 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// What happens to subscriptions, and when (facts/business-rules §8). One customer has one subscription in a group;
-/// it is known by its first transaction for ever, through renewals, changes of plan, lapses and returns.
+/// The events in a subscription's life (facts/business-rules §8). A customer has one subscription in a group,
+/// identified by its first transaction through renewals, changes of plan, lapses and resubscriptions.
 enum SubscriptionLife {
-    /// A first purchase in the group, a return, or a change of plan.
+    /// A first purchase in the group, a resubscription, or a change of plan.
     static func subscribe(_ purchase: Purchase, _ turn: Turn) throws -> Result<PurchaseResult, StoreRefusal> {
         guard purchase.product.isOnSale, let terms = purchase.product.subscription else {
             return .failure(.notForSale(product: purchase.product.id.text, storefront: purchase.storefront))
@@ -26,7 +26,7 @@ enum SubscriptionLife {
         if known.productID == purchase.product.id {
             return try PlanChoice.stay(known, purchase, turn)
         }
-        // Where the service has stopped there is no period to wait for.
+        // After the service has stopped there is no current period to wait for.
         if known.state == .billingRetry { return try SubscriptionSale.charge(purchase, known: known, turn) }
         let old = try ProductTable.find(known.productID, turn.session)?.subscription
         switch old.map({ PlanChange(from: $0, to: terms) }) ?? .now {
@@ -35,7 +35,7 @@ enum SubscriptionLife {
         }
     }
 
-    /// The date that the agenda had for a subscription is reached.
+    /// Performs the scheduled change of a subscription.
     static func reachDate(of original: Int64, _ turn: Turn) throws {
         guard let subscription = try SubscriptionTable.find(original, turn.session), subscription.sharedFrom == nil
         else { return }
@@ -48,13 +48,14 @@ enum SubscriptionLife {
         }
     }
 
-    // MARK: What all of it needs
+    // MARK: Shared steps
 
-    /// Writes the subscription as it is now, and when it has something to do next.
+    /// Stores the subscription and schedules its next change.
     static func keep(_ subscription: StoreSubscription, _ turn: Turn) throws {
         try SubscriptionTable.save(subscription, turn.session)
         try FamilySharing.mirror(subscription, turn)
-        // A date that has passed, such as of a renewal that was off, is made up for now: nothing happens in the past.
+        // A date in the past, such as that of a renewal that was off, is scheduled for now: nothing happens in the
+        // past.
         try Agenda.set(
             .subscription, subscription.original, at: subscription.nextDate.map { max($0, turn.now) }, turn.session)
     }
@@ -67,7 +68,7 @@ enum SubscriptionLife {
         return current
     }
 
-    /// A subscription that its payer can change.
+    /// A subscription that its paying customer can change.
     static func changeable(
         _ original: Int64, _ turn: Turn
     ) throws -> Result<StoreSubscription, StoreRefusal> {
@@ -78,7 +79,7 @@ enum SubscriptionLife {
         return .success(subscription)
     }
 
-    /// When the next period is charged, a while before this one ends.
+    /// The time of the charge for the next period, some time before this one ends.
     static func chargeDate(before expires: Instant, _ turn: Turn) throws -> Instant {
         let lead = try RenewalPace.current(turn.session).lead
         let random = turn.entropy(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -119,7 +120,7 @@ enum SubscriptionEnd: Sendable, Hashable {
 }
 
 extension SubscriptionLife {
-    /// The service is over, with the notification EXPIRED.
+    /// Ends the service, with the notification EXPIRED.
     static func end(_ subscription: StoreSubscription, _ reason: SubscriptionEnd, _ turn: Turn) throws {
         let wasServing = subscription.isServing
         var subscription = subscription
@@ -140,9 +141,9 @@ extension SubscriptionLife {
         try FamilySharing.fallBack(subscription.account, turn)
     }
 
-    /// A transaction was refunded, in full or in part. If it was the subscription's current one, the service ends; one
-    /// of an older period takes nothing but that period away (U6). What a family had of it is `RefundDesk`'s.
-    /// - Returns: the subscription as it is then; nil for a transaction of none.
+    /// Applies a full or partial refund of a transaction. A refund of the current period ends the service; a refund of
+    /// an older period removes only that period. `RefundDesk` handles the family's copies.
+    /// - Returns: the updated subscription; nil if the transaction belongs to none.
     static func revoked(_ transaction: StoreTransaction, _ turn: Turn) throws -> StoreSubscription? {
         guard transaction.subscription != nil,
             var subscription = try SubscriptionTable.find(transaction.original, turn.session)
@@ -161,9 +162,9 @@ extension SubscriptionLife {
         return subscription
     }
 
-    /// A refund was undone (REFUND_REVERSED): the period is the customer's again, until the day it was to end. Its
-    /// renewal stays off, as the refund left it.
-    /// - Returns: the subscription as it is then; nil for a transaction of none.
+    /// Applies a reversed refund (REFUND_REVERSED): the customer has the period again, until its original end. Renewal
+    /// stays off.
+    /// - Returns: the updated subscription; nil if the transaction belongs to none.
     static func reinstated(_ transaction: StoreTransaction, _ turn: Turn) throws -> StoreSubscription? {
         guard transaction.subscription != nil,
             var subscription = try SubscriptionTable.find(transaction.original, turn.session)

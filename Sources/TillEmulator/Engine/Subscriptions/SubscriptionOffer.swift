@@ -1,8 +1,8 @@
 import TillBilling
 
-/// Which offer a customer gets with a subscription, and what it costs (facts/business-rules §9).
+/// Selects the offer of a subscription purchase and its price (facts/business-rules §9).
 enum SubscriptionOffer {
-    /// An offer's charges from the first on. Nil if it has no price in this storefront.
+    /// The charges of an offer, starting with the first. Nil if it has no price in this storefront.
     static func terms(
         of offer: ProductOffer, storefront: String, listPrice: Money
     ) -> StoreSubscription.RunningOffer? {
@@ -18,19 +18,20 @@ enum SubscriptionOffer {
             price: price, period: periods, charges: charges)
     }
 
-    /// The offer that this purchase comes with, if any; what was handed in for it is used up.
+    /// The offer of this purchase, if any. Its signature or code is used up.
     ///
-    /// - Parameter known: what the customer has or had in the group.
+    /// - Parameter known: the customer's current or former subscription in the group.
     static func choose(
         _ purchase: Purchase, known: StoreSubscription?, _ turn: Turn
     ) throws -> Result<StoreSubscription.RunningOffer?, StoreRefusal> {
         let offer: ProductOffer
         switch purchase.request.offer {
-        // A commitment begins at its own price.
+        // A commitment starts without an offer.
         case nil where purchase.request.monthlyBilling: return .success(nil)
         case nil: return try introductory(purchase, known: known, turn)
         case .promotional(let identifier, let signature):
-            // First the signature, which any attempt uses up: who is eligible is nobody's business without a good one.
+            // The signature is verified first and used up by any attempt; without a valid signature the caller learns
+            // nothing about eligibility.
             if let refusal = try OfferDesk.check(signature, offer: identifier, of: purchase.request, turn) {
                 return .failure(refusal)
             }
@@ -53,7 +54,7 @@ enum SubscriptionOffer {
         return .success(terms)
     }
 
-    /// Asked in this order, so that a customer who can't use a code keeps it: is it one, for whom, at what price.
+    /// Checks existence, eligibility and price in this order, so a customer who can't use a code keeps it.
     private static func redeem(
         _ text: String, _ purchase: Purchase, known: StoreSubscription?, _ turn: Turn
     ) throws -> Result<StoreSubscription.RunningOffer?, StoreRefusal> {
@@ -70,7 +71,7 @@ enum SubscriptionOffer {
         return .success(terms)
     }
 
-    /// A refunded subscriber has had the service and has it no more: expired (ours).
+    /// A refunded subscriber counts as expired (our choice).
     private static func customer(_ known: StoreSubscription?) -> ProductOffer.Customer {
         guard let known else { return .new }
         return known.isGoingOn ? .existing : .expired
@@ -81,13 +82,12 @@ enum SubscriptionOffer {
         product.offers(kind).first { $0.identifier == identifier }
     }
 
-    /// Whether the group's introductory offer is for this customer: once in a life, and not for who subscribes now.
+    /// Whether this customer may have the group's introductory offer: once, and not while subscribed.
     static func isNew(_ known: StoreSubscription?) -> Bool {
         known.map { $0.hadIntroductory == nil && !$0.isGoingOn } ?? true
     }
 
-    /// Once in a group and a customer's life, and not for who subscribes now; the developer's signed word outranks
-    /// both.
+    /// Once per group and customer, and not while subscribed; the developer's signed token overrides both.
     private static func introductory(
         _ purchase: Purchase, known: StoreSubscription?, _ turn: Turn
     ) throws -> Result<StoreSubscription.RunningOffer?, StoreRefusal> {
@@ -99,11 +99,11 @@ enum SubscriptionOffer {
             }
         }
         guard isEligible, let offer = purchase.product.offers(.introductory).first else { return .success(nil) }
-        // Without a price in this storefront there is no such offer here.
+        // Without a price in this storefront the offer is not available here.
         return .success(terms(of: offer, storefront: purchase.storefront, listPrice: purchase.price))
     }
 
-    /// What may bring a former subscriber back, best first: the cheapest, and of those the longest.
+    /// The win-back offers for a former subscriber, best first: the cheapest, and of equal prices the longest.
     static func winBacks(of product: StoreProduct?, storefront: String) -> [String] {
         guard let product, product.isOnSale, let price = product.prices[storefront] else { return [] }
         let offers = product.offers(.winBack).compactMap { offer in
@@ -117,7 +117,7 @@ enum SubscriptionOffer {
 }
 
 extension StoreProduct {
-    /// Whether subscribers can renew it: the sandbox sells what review has not seen yet, but nobody sells what was
-    /// taken off (facts/business-rules §3).
+    /// Whether it can renew. The sandbox also sells products before review; a product removed from sale is never sold
+    /// (facts/business-rules §3).
     var isOnSale: Bool { state != .developerRemovedFromSale && state != .removedFromSale }
 }

@@ -2,9 +2,9 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// A period of a subscription that a customer pays for at the payment sheet: it begins at once.
+/// A subscription period that is paid at the payment sheet and starts at once.
 enum SubscriptionSale {
-    /// - Parameter known: what the customer has or had in the group.
+    /// - Parameter known: the customer's current or former subscription in the group.
     static func charge(
         _ purchase: Purchase, known: StoreSubscription?, _ turn: Turn
     ) throws -> Result<PurchaseResult, StoreRefusal> {
@@ -48,8 +48,8 @@ enum SubscriptionSale {
                 try begin(transaction, known: known, offer: offer, period: period, listPrice: purchase.price, turn)))
     }
 
-    /// A purchase that waited for a parent or for the customer is paid now, and its period starts now. Meanwhile the
-    /// customer may have come by a subscription in the group: then it goes on as that one.
+    /// Completes a purchase that waited for approval or for the customer: it is paid now, and its period starts now. If
+    /// the customer subscribed in the group in the meantime, that subscription continues with it.
     static func complete(_ transaction: StoreTransaction, _ turn: Turn) throws -> StoreTransaction {
         guard let waiting = transaction.subscription else { return transaction }
         let known = try SubscriptionTable.own(
@@ -63,7 +63,7 @@ enum SubscriptionSale {
         let period = byTheMonth ? Commitment.period : offer?.period ?? ownPeriod ?? Commitment.period
         let pace = try RenewalPace.current(turn.session)
         var transaction = transaction
-        // Whoever had the introductory offer meanwhile pays the price on the shelf.
+        // A customer who used the introductory offer in the meantime pays the list price.
         if transaction.offer != nil, offer == nil {
             transaction.offer = nil
             transaction.price = listPrice
@@ -86,8 +86,8 @@ enum SubscriptionSale {
         return try begin(transaction, known: known, offer: offer, period: period, listPrice: listPrice, turn)
     }
 
-    /// The offer that a waiting purchase was asked with, unless it is an introductory one and the customer has
-    /// subscribed or had one since: there is one in a life.
+    /// The offer of the waiting purchase. An introductory offer is dropped if the customer has subscribed or used one
+    /// since the request, because it is available once.
     private static func offer(
         of transaction: StoreTransaction, _ product: StoreProduct?, known: StoreSubscription?, listPrice: Money
     ) -> StoreSubscription.RunningOffer? {
@@ -101,8 +101,8 @@ enum SubscriptionSale {
         return SubscriptionOffer.terms(of: chosen, storefront: transaction.storefront, listPrice: listPrice)
     }
 
-    /// Why a purchase that waited can't be paid any more; nil if it can. The customer may have subscribed meanwhile:
-    /// nobody pays twice for one plan, and a lower one would cut a higher one short.
+    /// Why a waiting purchase can't be paid any more; nil if it can. After a subscription in the meantime it must not
+    /// charge twice for one plan, nor let a lower plan cut a higher one short.
     static func refusal(of transaction: StoreTransaction, _ turn: Turn) throws -> StoreRefusal? {
         guard let waiting = transaction.subscription,
             let known = try SubscriptionTable.own(
@@ -117,7 +117,7 @@ enum SubscriptionSale {
             ? .subscribedMeanwhile(product: known.productID.text) : nil
     }
 
-    /// The subscription of what was just paid for, and what tells of it.
+    /// Starts the subscription of a paid transaction and records its notification.
     private static func begin(
         _ transaction: StoreTransaction, known: StoreSubscription?, offer: StoreSubscription.RunningOffer?,
         period: OfferPeriod, listPrice: Money, _ turn: Turn
@@ -158,13 +158,13 @@ enum SubscriptionSale {
         known: StoreSubscription?, offer: StoreSubscription.RunningOffer?
     ) -> (NotificationType, NotificationSubtype) {
         guard let known else { return (.subscribed, .initialBuy) }
-        // Who redeems an offer without a subscription that runs subscribes; only subscribers redeem
+        // A customer without a running subscription subscribes with an offer; OFFER_REDEEMED is for active subscribers
         // (facts/notifications §4).
         guard known.isServing else { return (.subscribed, .resubscribe) }
         return (offer == nil || offer?.offer.kind == .introductory ? .didChangeRenewalPref : .offerRedeemed, .upgrade)
     }
 
-    /// The periods that the new one cuts short: the newest, and the one before it if the newest was charged early.
+    /// Ends the periods that the new one replaces: the newest, and the one before it if the newest was charged early.
     private static func cutShort(_ known: StoreSubscription, by new: Int64, _ turn: Turn) throws {
         let running = try TransactionTable.running(original: known.original, at: turn.now, turn.session)
         for number in running where number != new {
@@ -176,9 +176,9 @@ enum SubscriptionSale {
 }
 
 extension SubscriptionLife {
-    /// Completes a purchase of a subscription that waited: charges now and starts the period. `ApprovalDesk` decides
-    /// whether it may.
-    /// - Returns: the transaction as it is stored then.
+    /// Completes a subscription purchase that waited: charges now and starts the period. `ApprovalDesk` checks whether
+    /// it may.
+    /// - Returns: the stored transaction.
     static func complete(_ transaction: StoreTransaction, _ turn: Turn) throws -> StoreTransaction {
         try SubscriptionSale.complete(transaction, turn)
     }

@@ -1,33 +1,33 @@
 import TillBilling
 import TillSQL
 
-/// What will happen by itself, and when.
+/// The schedule of future store changes.
 enum Agenda {
     static let columns: Columns = "kind, subject, due_at"
 
-    /// What is due. Each subject has one date of each kind at most.
+    /// What is scheduled. Each subject has at most one date of each kind.
     enum Kind: String, CaseIterable {
-        /// A subscription has something to do: renew, try again, end its grace, expire, raise its price.
+        /// A subscription renews, retries billing, ends its grace period, expires or raises its price.
         case subscription
-        /// Apple decides about a request for a refund.
+        /// Apple decides about a refund request.
         case refund
-        /// Nobody approved a purchase in time (Ask to Buy).
+        /// The approval time of an Ask to Buy purchase ends.
         case approval
-        /// A mass extension goes on.
+        /// A mass extension continues.
         case massExtension
-        /// Subscribers of a product are told of a higher price.
+        /// Subscribers of a product are informed of a higher price.
         case priceIncrease
     }
 
     struct Entry: Sendable {
         var kind: Kind
-        /// The original transaction, the refund request, the transaction, the mass extension, the increase: a number of
-        /// that kind.
+        /// The number of the original transaction, refund request, transaction, mass extension or price increase,
+        /// depending on the kind.
         var subject: Int64
         var due: Instant
     }
 
-    /// Sets the date, in place of the one there was; nil takes it off.
+    /// Sets the date, replacing an earlier one; nil removes it.
     static func set(_ kind: Kind, _ subject: Int64, at due: Instant?, _ session: any Connection) throws {
         guard let due else {
             try session.execute(
@@ -41,7 +41,7 @@ enum Agenda {
             """, [.text(kind.rawValue), .integer(subject), .integer(due.milliseconds)])
     }
 
-    /// The first entry that is due by `end`. What is due at one moment comes in the order of its subjects.
+    /// The first entry that is due by `end`. Entries of the same moment are ordered by subject.
     static func next(by end: Instant, _ session: any Connection) throws -> Entry? {
         let found = try session.first(
             """
@@ -50,7 +50,7 @@ enum Agenda {
         return found ?? nil
     }
 
-    /// The first entries of all, in the order in which they will happen.
+    /// The first entries of the whole schedule, in order.
     static func upcoming(limit: Int, _ session: any Connection) throws -> [Entry] {
         try session.query(
             "SELECT \(columns) FROM agenda ORDER BY due_at, subject, kind LIMIT ?", [.integer(Int64(limit))],
@@ -64,7 +64,7 @@ enum Agenda {
         ) { Instant(milliseconds: $0.integer("due_at")) }
     }
 
-    /// Nil for a kind that this version doesn't know.
+    /// Nil for a kind that this version does not know.
     private static func read(_ row: any Row) -> Entry? {
         Kind(rawValue: row.text("kind")).map {
             Entry(kind: $0, subject: row.integer("subject"), due: Instant(milliseconds: row.integer("due_at")))
@@ -72,23 +72,23 @@ enum Agenda {
     }
 }
 
-/// Time travel. The clock stands at each moment at which something happens: what the agenda holds for it is done, and
-/// what is to be sent then is sent and waited for, before the clock goes on to the next.
+/// Clock advances. The clock stands at each moment with a scheduled change: the change is performed, and notifications
+/// due then are sent and awaited, before the clock moves to the next moment.
 extension Store {
-    /// Advances the clock. Returns when all that happens on the way has happened.
+    /// Advances the clock. Returns after everything due on the way has happened.
     ///
-    /// While it is on its way, whoever asks the store finds it at the moment where the clock stands; a second call is
-    /// refused. A server that takes a notification must not wait for this call before it answers: the call waits for
-    /// the answer.
+    /// During the advance, other callers see the store at the moment where the clock stands; a second advance is
+    /// refused. A server must answer a notification without waiting for this call, because the call waits for that
+    /// answer.
     ///
-    /// - Returns: the moment where the clock goes on from; or a refusal, `journey_cut_short` among them: where the task
-    ///   was cancelled or the emulator was stopped, the clock goes on from the last moment reached.
-    /// - Throws: `DatabaseError`. The clock goes on from the last moment reached, and nothing is lost.
+    /// - Returns: the moment from which the clock continues; or a refusal, such as `journey_cut_short`: if the task was
+    ///   cancelled or the emulator stopped, the clock continues from the last moment reached.
+    /// - Throws: `DatabaseError`. The clock continues from the last moment reached, and nothing is lost.
     public func advance(by span: Span) async throws -> Result<Instant, StoreRefusal> {
         try await travel { $0.adding(milliseconds: span.milliseconds) }
     }
 
-    /// The same, to a moment; an earlier one than now is refused.
+    /// The same, to a moment; a moment in the past is refused.
     public func advance(to moment: Instant) async throws -> Result<Instant, StoreRefusal> {
         try await travel { _ in moment }
     }
@@ -112,8 +112,8 @@ extension Store {
         return .success(clock.now)
     }
 
-    /// Goes on to the next moment at which something is to be sent, or as far as one commit may go.
-    /// - Returns: whether the clock stands at the target, and nothing else is due by then.
+    /// Moves on to the next moment with a notification to send, or as far as one commit may go.
+    /// - Returns: whether the clock stands at the target, with nothing else due by then.
     private func proceed(toward target: Instant) async throws -> Bool {
         let (clock, configuration, entropy) = (clock, configuration, entropy)
         return try await database.write { session in
@@ -130,28 +130,28 @@ extension Store {
                 }
                 try Self.perform(entry, session, configuration, entropy)
             }
-            // In the same commit as what is signed at this moment: a crash does not put the clock back before it.
+            // In the same commit as everything signed at this moment: a crash cannot move the clock back before it.
             try clock.kept.store(session)
             return isThere
         }
     }
 }
 
-/// What the store does by itself while time passes.
+/// The store's own activity as time passes.
 extension Store {
-    /// Lets happen what falls due and sends what is to be sent, each time it is woken, until its task is cancelled. One
-    /// `run` at a time.
+    /// Performs due changes and sends due notifications after each wake, until its task is cancelled. One `run` at a
+    /// time.
     func run() async {
         for await _ in notifications.rings() {
-            // What a database that fails could not do now, the next ring tries again: never at once.
+            // A failing database is retried at the next wake, never at once.
             try? await catchUp()
             await notifications.sendDue()
             _ = try? await sweep()
         }
     }
 
-    /// Forgets some of the notifications that no history shows any more.
-    /// - Returns: whether there may be others.
+    /// Deletes some of the notifications that no history lists any more.
+    /// - Returns: whether more may be left.
     func sweep() async throws -> Bool {
         let now = clock.now
         guard try await database.read({ try NotificationTable.hasOutlived(at: now, $0) }) else { return false }

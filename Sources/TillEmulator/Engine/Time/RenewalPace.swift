@@ -5,15 +5,15 @@ import TillSQL
 public enum RenewalPace: String, Sendable, Hashable, Codable, CaseIterable {
     /// A month is a month.
     case real
-    /// The sandbox's own: a month in so long.
+    /// The sandbox's paces: the length of a month.
     case monthInThreeMinutes
     case monthInFiveMinutes
     case monthInFifteenMinutes
     case monthInThirtyMinutes
     case monthInOneHour
-    /// Xcode's.
+    /// Xcode's pace.
     case monthInThirtySeconds
-    /// Xcode's too: every period is so long, whatever it is called.
+    /// Xcode's paces for a fixed period: every period has this length, whatever its name.
     case everyFifteenMinutes
     case everyFiveMinutes
     case everyMinute
@@ -25,7 +25,7 @@ public enum RenewalPace: String, Sendable, Hashable, Codable, CaseIterable {
 // MARK: The store's setting
 
 extension RenewalPace {
-    /// The pace that periods run at from now on. What has begun ends when it was said to end.
+    /// The pace of new periods. A period that has begun keeps its end.
     static func current(_ session: any Connection) throws -> RenewalPace {
         try SettingTable.value(.renewalPace, session).flatMap(RenewalPace.init) ?? .real
     }
@@ -34,7 +34,7 @@ extension RenewalPace {
         try SettingTable.set(.renewalPace, to: pace.rawValue, session)
     }
 
-    /// The configured pace holds until somebody sets another, which outlives a restart.
+    /// Uses the configured pace until another one is set, which outlives a restart.
     static func begin(_ configured: RenewalPace, _ session: any Connection) throws {
         if try SettingTable.value(.renewalPace, session) == nil { try set(configured, session) }
     }
@@ -45,9 +45,9 @@ extension RenewalPace {
 extension RenewalPace {
     private enum Scale {
         case calendar
-        /// Seconds.
+        /// In seconds.
         case month(Int64, week: Int64)
-        /// Seconds.
+        /// In seconds.
         case every(Int64)
     }
 
@@ -69,7 +69,7 @@ extension RenewalPace {
         }
     }
 
-    /// When the period that begins at `start` ends. Days of an offer are sevenths of the pace's week.
+    /// The end of the period that starts at `start`. A day of an offer is a seventh of the pace's week.
     func end(of period: OfferPeriod, from start: Instant, billingDay: Int64) -> Instant {
         switch scale {
         case .calendar: return period.end(from: start, billingDay: billingDay)
@@ -86,7 +86,7 @@ extension RenewalPace {
         }
     }
 
-    /// What stands for a day, in milliseconds: an extension moves the renewal date by so many of them.
+    /// The length that stands for a day, in milliseconds: an extension moves the renewal date by multiples of it.
     var day: Int64 {
         switch scale {
         case .calendar: 86_400_000
@@ -95,9 +95,9 @@ extension RenewalPace {
         }
     }
 
-    /// How long Apple tries to charge after a period has ended: 60 days, or two months of a faster pace. Service that
-    /// was interrupted for no longer counts as uninterrupted (facts/jws §5, `recentSubscriptionStartDate`).
-    /// Milliseconds.
+    /// How long Apple retries billing after a period has ended, in milliseconds: 60 days, or two months of a faster
+    /// pace. After a longer interruption the service no longer counts as uninterrupted (facts/jws §5,
+    /// `recentSubscriptionStartDate`).
     var retry: Int64 {
         switch scale {
         case .calendar: 60 * 86_400_000
@@ -106,8 +106,8 @@ extension RenewalPace {
         }
     }
 
-    /// Milliseconds. A faster pace has one length of grace, whatever was configured; where the table of
-    /// facts/business-rules §8.5 has none, half a period.
+    /// The grace period in milliseconds. A faster pace has one fixed length, whatever is configured; without a value in
+    /// the table of facts/business-rules §8.5 it is half a period.
     func grace(_ configured: BillingGracePeriod, weekly: Bool) -> Int64 {
         switch self {
         case .real: configured.days(weekly: weekly) * 86_400_000
@@ -126,40 +126,40 @@ extension RenewalPace {
         }
     }
 
-    /// How long before the end of a period the next one is charged, in milliseconds: in the last 24 hours
-    /// (facts/business-rules §8.3), and a few minutes before at the latest; a faster pace has as small a part of it.
+    /// How long before the end of a period the next one is charged, in milliseconds: within the last 24 hours
+    /// (facts/business-rules §8.3), and at least a few minutes before. A faster pace scales both.
     var lead: ClosedRange<Int64> {
         let longest = day
         return longest / 288...longest
     }
 
-    /// The sandbox renews so often and stops (facts/business-rules §8.5); nil: for ever.
+    /// The number of renewals after which the sandbox stops (facts/business-rules §8.5); nil: no limit.
     var renewalLimit: Int64? { self == .real ? nil : 12 }
 }
 
 /// A length of time as a person writes it: `30d`, `90s`, `12h`, `1d12h`.
 public struct Span: Sendable, Hashable {
-    /// Never negative, and a hundred years at most.
+    /// From zero to a hundred years.
     public let milliseconds: Int64
 
-    /// A hundred years: what a journey of the clock may take.
+    /// A hundred years: the longest clock advance.
     public static let longest = Span(unchecked: 36_525 * 86_400_000)
 
     private init(unchecked milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    /// Nil for less than nothing, and for more than ``longest``.
+    /// Nil for a negative length, and for one above ``longest``.
     public init?(milliseconds: Int64) {
         guard (0...Self.longest.milliseconds).contains(milliseconds) else { return nil }
         self.milliseconds = milliseconds
     }
 
-    /// Largest first. A month is none of them: it has no length of its own.
+    /// Largest first. A month is not included, because its length varies.
     private static let units: [(name: String, milliseconds: Int64)] = [
         ("w", 7 * 86_400_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1),
     ]
 
-    /// Whole numbers, each with its unit (`w`, `d`, `h`, `m`, `s`, `ms`), the largest unit first and each once. Nil for
-    /// anything else, and for more than ``longest``.
+    /// Whole numbers, each with its unit (`w`, `d`, `h`, `m`, `s`, `ms`), the largest unit first and each at most once.
+    /// Nil for anything else, and for a length above ``longest``.
     public init?(_ text: String) {
         guard (2...40).contains(text.utf8.count) else { return nil }
         var rest = text.utf8[...]

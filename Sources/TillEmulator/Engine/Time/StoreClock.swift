@@ -2,26 +2,26 @@ import TillBilling
 import TillSQL
 import TillThreads
 
-/// The store's time: the clock it was given, moved ahead by what somebody advanced it; or standing still, because
-/// somebody stopped it or because the store works through what happens on the way to a later moment.
+/// The store's time: the given clock plus all advances. It stands still while it is stopped, and at each moment of a
+/// clock advance.
 final class StoreClock: Sendable {
-    /// What a restart has to know.
+    /// The state that outlives a restart.
     struct Kept: Sendable, Hashable {
-        /// Milliseconds that the clock is ahead of the one it is given; behind it, if it was stopped for a while.
+        /// Milliseconds ahead of the given clock; negative after the clock was stopped for a while.
         var ahead: Int64 = 0
-        /// Where it stands, if somebody stopped it.
+        /// The moment at which the clock is stopped, if it is.
         var stopped: Instant?
     }
 
     private struct Reading {
         var ahead: Int64
         var standing: Instant?
-        /// It stands after a journey too.
+        /// It stays stopped after a clock advance too.
         var isStopped: Bool
         var isMoving = false
-        /// No journey goes on or begins any more.
+        /// The running advance ends, and no other may begin.
         var isEnding = false
-        /// Nothing is ever signed before what was signed already.
+        /// The latest time that was read. Later reads, and so signed dates, never go back before it.
         var latest = Instant(milliseconds: .min)
 
         mutating func tell(_ given: Instant) -> Instant {
@@ -30,7 +30,7 @@ final class StoreClock: Sendable {
         }
     }
 
-    /// 9999-12-31T23:59:59.999Z: what RFC 3339 can write.
+    /// 9999-12-31T23:59:59.999Z: the latest time in RFC 3339.
     static let end = Instant(milliseconds: 253_402_300_799_999)
 
     private let given: @Sendable () -> Instant
@@ -60,7 +60,7 @@ final class StoreClock: Sendable {
 
     // MARK: Stopping
 
-    /// Stands still from now on, until it is advanced.
+    /// Stops the clock. It then moves only by advances, until `goOn`.
     func stop() -> Result<Void, StoreRefusal> {
         let given = given()
         return reading.withLock { reading in
@@ -71,7 +71,7 @@ final class StoreClock: Sendable {
         }
     }
 
-    /// Goes on from where it stands.
+    /// Lets the clock run from where it stands.
     func goOn() -> Result<Void, StoreRefusal> {
         let given = given()
         return reading.withLock { reading in
@@ -83,10 +83,10 @@ final class StoreClock: Sendable {
         }
     }
 
-    // MARK: Journeys
+    // MARK: Advances
 
-    /// Stands still and begins a journey, the only one until `arrive`.
-    /// - Returns: where it leads.
+    /// Stops the clock and begins an advance, the only one until `arrive`.
+    /// - Returns: the target.
     func depart(to target: (_ start: Instant) -> Instant) -> Result<Instant, StoreRefusal> {
         let given = given()
         return reading.withLock { reading in
@@ -103,12 +103,12 @@ final class StoreClock: Sendable {
         }
     }
 
-    /// Stands at a moment of the journey; never at an earlier one than before.
+    /// Sets the clock to a moment of the advance; never to an earlier one than before.
     func stand(at moment: Instant) {
         reading.withLock { $0.standing = max($0.latest, moment) }
     }
 
-    /// Ends the journey where it stands, and goes on from there unless it was stopped.
+    /// Ends the advance where the clock stands. The clock runs from there unless it was stopped.
     func arrive() {
         let given = given()
         reading.withLock { reading in
@@ -120,7 +120,7 @@ final class StoreClock: Sendable {
         }
     }
 
-    /// Cuts a journey short, and lets no other begin: the emulator is stopping.
+    /// Ends the running advance and prevents further ones, because the emulator is stopping.
     func end() { reading.withLock { $0.isEnding = true } }
 
     private static func milliseconds(from start: Instant, to end: Instant) -> Int64 {
@@ -142,26 +142,26 @@ extension StoreClock.Kept {
     }
 }
 
-/// The store's clock as a person sees it.
+/// The state of the store's clock, for display.
 public struct ClockState: Sendable, Hashable {
-    /// What happens next by itself.
+    /// The next scheduled change or delivery.
     public struct Event: Sendable, Hashable {
-        /// `subscription`, `refund`, `approval`, `massExtension`, `priceIncrease`, or `notification`: an attempt to
-        /// deliver one.
+        /// `subscription`, `refund`, `approval`, `massExtension`, `priceIncrease`, or `notification` for a delivery
+        /// attempt.
         public var kind: String
-        /// The number of the transaction or request that it is about, or the notification's id.
+        /// The number of the transaction or request, or the notification's id.
         public var subject: String
         public var date: Instant
     }
 
     public var now: Instant
-    /// Milliseconds ahead of the clock that the emulator was given; negative: behind it.
+    /// Milliseconds ahead of the emulator's given clock; negative: behind it.
     public var ahead: Int64
     public var isStopped: Bool
-    /// Whether a journey is on.
+    /// Whether a clock advance is running.
     public var isMoving: Bool
     public var pace: RenewalPace
-    /// In the order in which it will happen, a few at most.
+    /// The next few events, in order.
     public var upcoming: [Event]
 
     init(_ clock: StoreClock, _ session: any Connection) throws {
@@ -183,7 +183,7 @@ public struct ClockState: Sendable, Hashable {
                 Event(kind: "notification", subject: notification.uuid.description, date: $0)
             }
         }
-        // At one moment, what happens comes before what is told of it.
+        // At the same moment, changes come before the notifications about them.
         upcoming = Array(
             (events + sent).enumerated().sorted {
                 ($0.element.date, $0.offset) < ($1.element.date, $1.offset)
@@ -197,8 +197,8 @@ extension Store {
         return try await ask { try ClockState(clock, $0) }
     }
 
-    /// Stops the clock where it is, until it is advanced; or lets it go on from there. While it is being advanced it is
-    /// neither stopped nor let go.
+    /// Stops the clock, which then moves only by advances, or lets it run again from where it stands. Refused during an
+    /// advance.
     public func setClockStopped(_ isStopped: Bool) async throws -> Result<Void, StoreRefusal> {
         let clock = clock
         return try await change { turn in
@@ -229,7 +229,7 @@ extension StoreRefusal {
         "too_far_ahead", status: 422,
         "The clock goes on by a hundred years at most, and never past the year 9999.", "时钟一次最多推进一百年，且不超过 9999 年。")
 
-    /// The caller gave up, or the emulator is stopping.
+    /// The caller's task was cancelled, or the emulator is stopping.
     static func journeyCutShort(at now: Instant) -> StoreRefusal {
         StoreRefusal(
             "journey_cut_short", status: 503,

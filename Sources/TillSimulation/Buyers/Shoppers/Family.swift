@@ -1,24 +1,24 @@
 import TillAppStore
 import TillBilling
 
-/// Several customers of the app who pay with one Apple Account, and so share its one subscription of each group.
+/// Several customers of the app who pay with one Apple Account and so share its one subscription of each group.
 final class Family: @unchecked Sendable {
     let account: String
-    /// Orders that stand open, for who else of the family pays one.
+    /// Open orders, which another member may pay.
     private var orders: [(id: String, product: String, user: String)] = []
 
     init(account: String) { self.account = account }
 
     func note(order id: String, for product: String, of user: String) { orders.append((id, product, user)) }
 
-    /// An order of another of the family: a present.
+    /// An open order of another member, to be paid as a present.
     func order(for product: String, notOf user: String) -> (id: String, user: String)? {
         guard let index = orders.lastIndex(where: { $0.product == product && $0.user != user }) else { return nil }
         let found = orders.remove(at: index)
         return (found.id, found.user)
     }
 
-    /// Whether a purchase only changes what the subscription that runs becomes at its renewal.
+    /// Whether a purchase would only change the running subscription's next renewal.
     func wouldWait(for product: String, _ apple: AppleHost) async -> Bool {
         guard let level = SimulatedShop.level(of: product) else { return false }
         let page = await apple.act(.get, "/emulator/subscriptions", query: [("account", account)])

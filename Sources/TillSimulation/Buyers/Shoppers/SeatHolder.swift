@@ -2,8 +2,8 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// Has a seat of what somebody else bought: Apple signs a copy that says so, and the app brings it. What a seat is
-/// worth is not decided yet, so no user has it.
+/// A user with a seat of another customer's purchase: Apple signs a copy that says so, and the app submits it. The
+/// server does not grant seats yet, so no user may get it.
 final class SeatHolder: @unchecked Sendable {
     private let parts: WorldParts
     private let apple: AppleHost

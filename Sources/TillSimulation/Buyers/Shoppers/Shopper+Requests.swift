@@ -2,10 +2,10 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-// What the app of a shopper asks our server and the store.
+// The requests of a shopper's app to the server and the store.
 
 extension Shopper {
-    /// - Returns: the id of the order that stands open now; nil without an answer.
+    /// - Returns: the id of the open order; nil without an answer.
     func openOrder(_ product: String, id: String?, nonce: String?) async -> String? {
         var body: [String: JSONValue] = ["productId": .string(product), "deviceId": .string(device)]
         body["id"] = id.map { .string($0) }
@@ -34,7 +34,7 @@ extension Shopper {
         payments = left
     }
 
-    /// - Returns: whether it was granted, and is off the queue.
+    /// - Returns: whether it was granted and finished.
     private func post(_ payment: inout Payment) async -> Bool {
         let isFirst = !payment.isPosted
         payment.isPosted = true
@@ -87,7 +87,8 @@ extension Shopper {
         return await ask("/postPay/ios", .object(body), isSigned: false)
     }
 
-    /// In a world where nothing else goes wrong, what carries the customer's own order is theirs at once.
+    /// In a world with thieves as the only disturbance, a payment with the customer's own order must be granted at
+    /// once.
     private func judge(_ status: Int, _ answer: [String: JSONValue], _ payment: Payment) {
         guard habit.naming == .order || habit.naming == .provenOrder, habit.proof == .signed else { return }
         let outcome = StolenKnowledge.text(answer["outcome"])
@@ -99,7 +100,7 @@ extension Shopper {
         }
     }
 
-    /// Its bill lies about.
+    /// Thieves may read its bill.
     private func noteGranted(_ payment: Payment) async {
         shop.stolen.note(granted: payment.transaction)
         guard random.chance(0.5),
@@ -136,9 +137,9 @@ extension Shopper {
         }
     }
 
-    /// Everything that Apple signed for this customer.
+    /// Restores everything that Apple signed for this customer.
     func restore() async {
-        // A phone shows the newest period of a subscription too, which the app need not have seen.
+        // A phone also shows the newest period of a subscription, which the app may not know.
         var signed = proofs
         for case .object(let sale) in await sales([("account", account), ("limit", "100")]) {
             guard let id = StolenKnowledge.text(sale["transactionId"]) else { continue }

@@ -2,10 +2,10 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// An honest customer of an app that has not our client kit: it opens orders in its own way or not at all, and posts
-/// what Apple gave it until it hears that it is done. The phone lies about now and then, and thieves read it.
+/// An honest customer of an app without the client kit: it creates orders in its own way or not at all, and posts
+/// Apple's proof until the server has answered that it is done. Thieves sometimes read its phone.
 final class Shopper: @unchecked Sendable {
-    /// A payment that the app has not heard the end of.
+    /// A payment that is not done yet.
     struct Payment: Sendable {
         let transaction: String
         let product: String
@@ -23,9 +23,9 @@ final class Shopper: @unchecked Sendable {
     let account: String
     let shop: ShopperLines
     let guest: String
-    /// Who shares the Apple Account; nil for an account of one's own.
+    /// The family that shares the Apple Account; nil for an account of one's own.
     let family: Family?
-    /// Stands in payments instead of an order id.
+    /// The token in payments in place of an order id.
     let accountToken: String
     var random: SeededRandom
     var payments: [Payment] = []
@@ -56,12 +56,12 @@ final class Shopper: @unchecked Sendable {
 
     var clockwork: Clockwork { shop.parts.clockwork }
 
-    /// Who uses the app now.
+    /// The app's current user.
     var user: String { habit.isGuest && !isMerged ? guest : name }
 
     // MARK: Living
 
-    /// Buys until all wishes were begun, or the storm is over.
+    /// Buys until all purchases were started, or the fault phase is over.
     func live() async {
         _ = await shop.apple.act(.put, "/emulator/accounts/\(account)", [:])
         if case .accountToken(let registration) = habit.naming {
@@ -79,19 +79,19 @@ final class Shopper: @unchecked Sendable {
             if family != nil { await collect() }
             await deliver()
             if habit.isGuest, !isMerged, random.chance(0.5) { await merge() }
-            // Long enough that subscriptions renew between one change and the next.
+            // Long enough for subscriptions to renew between two changes.
             await clockwork.pause(random.between(600_000, 3_600_000 * (family == nil ? 6 : 96)))
         }
         if case .accountToken(.later) = habit.naming { await register() }
     }
 
-    /// Another of the family pays now.
+    /// Buys once more, as one member of the family.
     func takeTurn() async {
         begun += 1
         await buy()
     }
 
-    /// Once more everything that is left to do.
+    /// Completes all remaining work once more.
     func settle() async {
         if case .accountToken(let registration) = habit.naming, registration != .never { await register() }
         if habit.isGuest, !isMerged { await merge() }
@@ -100,7 +100,7 @@ final class Shopper: @unchecked Sendable {
         if shop.restores { await restore() }
     }
 
-    /// What it has bought in total, with the newest proofs, for who restores.
+    /// All purchases with their newest proofs, for restores.
     private(set) var proofs: [String: String] = [:]
 
     private func buy() async {
@@ -116,7 +116,7 @@ final class Shopper: @unchecked Sendable {
                     (SimulatedShop.points60, 15), (SimulatedShop.basic, 5),
                 ])
         if let family {
-            // What Apple only plans for the renewal is told by an order of its own, or by nothing at all.
+            // A change that Apple schedules for the renewal needs an order; without one the server can't attribute it.
             let isPlanned = await family.wouldWait(for: product, shop.apple)
             if isPlanned, habit.naming != .order, habit.naming != .provenOrder { return }
             if !isPlanned, random.chance(0.12), let present = family.order(for: product, notOf: name) {
@@ -133,20 +133,20 @@ final class Shopper: @unchecked Sendable {
             let secret = OrderIDNonce(bytes: random.bytes(16))
             guard let secret else { return }
             let id = OrderIDCommitment(user: UserID(user), nonce: secret).id.description
-            // The app pays whether the server was told or not: it will be.
+            // The app pays whether or not the server has received the order, which it will receive.
             _ = await openOrder(product, id: id, nonce: secret.text)
             (order, nonce) = (id, secret.text)
         case .accountToken, .absentToken, .nothing: break
         }
         if let order, let family, habit.naming == .order {
             family.note(order: order, for: product, of: name)
-            // It may stay open for another of the family to pay.
+            // The order may stay open for another member to pay.
             if random.chance(0.15) { return }
         }
         await pay(product, order, nonce, for: user)
     }
 
-    /// - Parameter owner: whose it is then.
+    /// - Parameter owner: the owner of the purchase.
     private func pay(_ product: String, _ order: String?, _ nonce: String?, for owner: String) async {
         var token: String?
         switch habit.naming {
@@ -167,7 +167,7 @@ final class Shopper: @unchecked Sendable {
         shop.truth.note(sale: id, of: owner)
         let receipt = StolenKnowledge.text(answer["receipt"])
         proofs[id] = signed
-        // What lasts and is owned already comes again.
+        // A lasting product that is owned already is returned again.
         guard !payments.contains(where: { $0.transaction == id }) else { return }
         payments.append(
             Payment(
@@ -178,7 +178,7 @@ final class Shopper: @unchecked Sendable {
         if family == nil, random.chance(shop.exposure) { expose(id, product, signed, receipt, token) }
     }
 
-    /// What Apple sold without the app, an upgrade in the settings, is in the queue of the phone.
+    /// Adds sales without the app, such as an upgrade in the settings, from the phone's queue.
     private func collect() async {
         let queue = await sales([("account", account), ("unfinished", "true"), ("limit", "100")])
         for case .object(let sale) in queue {
@@ -192,7 +192,7 @@ final class Shopper: @unchecked Sendable {
         }
     }
 
-    /// Everybody of a family sees what is in the queue of their Apple Account; the one whose it is brings it.
+    /// All members of a family see their Apple Account's queue; only a transaction's owner submits it.
     private func isMine(_ id: String) async -> Bool {
         guard family != nil else { return true }
         let sold = (try? await shop.apple.transactions(around: id)) ?? []
@@ -206,7 +206,7 @@ final class Shopper: @unchecked Sendable {
         return found
     }
 
-    /// Somebody reads the phone before the app has told the server.
+    /// A thief reads the phone before the app has submitted the purchase.
     private func expose(_ id: String, _ product: String, _ signed: String, _ receipt: String?, _ token: String?) {
         var known = StolenKnowledge.Purchase(
             owner: user, product: product, transaction: id, signed: signed,

@@ -1,6 +1,6 @@
 import TillBilling
 
-/// What every customer without our client kit is connected to.
+/// The connections of every customer without the client kit.
 struct ShopperLines: @unchecked Sendable {
     let parts: WorldParts
     let apple: AppleHost
@@ -10,11 +10,11 @@ struct ShopperLines: @unchecked Sendable {
     let process: SimulatedProcess
     let toServer: Link
     let toStore: Link
-    /// How often a phone lies about.
+    /// The probability that a thief reads the phone after a purchase.
     let exposure: Double
-    /// What the server moves is moved back by who restores: under the policy `move`.
+    /// Customers restore what the server moved: under the policy `move`.
     let restores: Bool
-    /// Nothing goes wrong in this world but thieves: no customer may be told to come again.
+    /// Thieves are the only disturbance in this world: no customer may be asked to come again.
     let isCalm: Bool
     let complain: @Sendable (Violation.Kind, String, [String]) -> Void
 }

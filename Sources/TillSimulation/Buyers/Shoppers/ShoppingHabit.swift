@@ -1,20 +1,20 @@
 import TillBilling
 
-/// How the app of a customer without our client kit sells.
+/// How the app of a customer without the client kit sells.
 struct ShoppingHabit: Sendable {
-    /// What a payment carries to say whose it is.
+    /// The identification of the owner in a payment.
     enum Naming: Sendable, Hashable {
-        /// The id of an order that the server gave.
+        /// The id of an order that the server created.
         case order
         /// The id of an order that the app chose, with the nonce that proves it.
         case provenOrder
-        /// The customer's account UUID, which the app's backend registers at the server at some time.
+        /// The customer's account UUID, which the app's backend registers at the server.
         case accountToken(Registration)
-        /// Nothing at Apple; the order's id is sent beside the proof.
+        /// Nothing at Apple; the order's id is sent with the proof.
         case orderBeside
-        /// The nil or the max UUID, which mean nothing.
+        /// The nil or the max UUID, which identify no customer.
         case absentToken
-        /// Nothing.
+        /// No identification.
         case nothing
     }
 
@@ -24,16 +24,16 @@ struct ShoppingHabit: Sendable {
 
     enum Proof: Sendable, Hashable {
         case signed, receipt
-        /// A receipt, in the words of apps already shipped.
+        /// A receipt, in the format of apps already shipped.
         case postPay
     }
 
     var naming: Naming
     var proof: Proof
-    /// Begins as a guest and becomes part of an account.
+    /// Starts as a guest and signs in to an account later.
     var isGuest = false
 
-    /// Of customers who share an Apple Account: everybody brings what Apple signed.
+    /// For customers who share an Apple Account: each submits signed transactions.
     static func ofFamily(_ random: inout SeededRandom) -> ShoppingHabit {
         let naming = random.weighted([
             (Naming.order, 35), (.provenOrder, 10), (.accountToken(.before), 15), (.accountToken(.later), 10),
@@ -50,7 +50,7 @@ struct ShoppingHabit: Sendable {
             (.nothing, 12),
         ])
         var proof = Proof.signed
-        // Only an order id can say whose a receipt is.
+        // Only an order id can identify the owner of a receipt.
         if naming == .order || naming == .provenOrder {
             proof = random.weighted([
                 (Proof.signed, isKeyless ? 10 : 40), (.receipt, 30), (.postPay, 20),

@@ -1,8 +1,8 @@
 import TillAppStore
 import TillBilling
 
-/// Names another customer's device: where Apple signed no order id, an order that was opened on the device which brings
-/// a purchase counts.
+/// Names another customer's device: without an order id in Apple's signature, the server uses an order created on the
+/// device that submits the purchase.
 final class BorrowedDevice: Thief, @unchecked Sendable {
     private var laid: Set<String> = []
 
@@ -11,7 +11,7 @@ final class BorrowedDevice: Thief, @unchecked Sendable {
     override func live(pace: Int64, while goesOn: @escaping @Sendable () -> Bool) async {
         await clockwork.pause(random.between(1_000, 60_000))
         while goesOn() {
-            // A trap on every device, for everything that is sold, before its owner buys.
+            // Creates orders for every device and product before the device's owner buys.
             for device in stolen.devices where laid.insert(device.id).inserted {
                 for product in Self.products { await lay(product, device.id) }
             }

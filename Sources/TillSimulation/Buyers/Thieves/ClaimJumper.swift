@@ -1,8 +1,8 @@
 import TillAppStore
 import TillBilling
 
-/// Claims what has no owner yet: by numbers that Apple gave for other customers' orders or might have given, and as a
-/// member of a family that has it already.
+/// Claims unclaimed purchases with Apple's order numbers of other customers, stolen or guessed, and restores other
+/// customers' signed transactions without a token.
 final class ClaimJumper: Thief, @unchecked Sendable {
     private var claims = 0
 
@@ -29,7 +29,7 @@ final class ClaimJumper: Thief, @unchecked Sendable {
         }
     }
 
-    /// What Apple signed without a token, and another customer has.
+    /// Restores another customer's granted transaction that Apple signed without a token.
     private func restoreOthers() async -> Bool {
         guard !means.moves, let prey = pick(stolen.purchases.filter { $0.hasNoToken && $0.isGranted }),
             let signed = prey.signed

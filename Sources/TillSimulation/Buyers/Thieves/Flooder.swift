@@ -3,8 +3,8 @@ import TillCrypto
 import TillEmulator
 import TillJSON
 
-/// Keeps the server busy with what is worth nothing: orders and keys without end, forged notifications, long bodies
-/// and wrong credentials.
+/// Keeps the server busy with worthless requests: endless orders and keys, forged notifications, long bodies and wrong
+/// credentials.
 final class Flooder: Thief, @unchecked Sendable {
     private let pirate: Issuer?
     private var sent = 0
@@ -49,7 +49,7 @@ final class Flooder: Thief, @unchecked Sendable {
             "a forged notification", "/v1/notifications/apple", ["signedPayload": .string(signed)], bearer: "")
     }
 
-    /// Bounded: a simulated world has one core.
+    /// Bounded, because a simulated world has one core.
     private func postLongBody() async {
         let path = random.pick(["/verifyReceipt", "/postPay/ios", "/v1/transactions", "/v1/notifications/apple"])
         let filler = String(repeating: "+", count: 4_096 << random.below(4))

@@ -1,12 +1,12 @@
 import TillAppStore
 import TillBilling
 
-/// Calls somebody a guest of theirs who has an account, with a token that was good for seconds; and uses tokens of
-/// guests who have an account by now.
+/// Claims that a customer with an account is the thief's guest, with a token valid for seconds; and uses tokens of
+/// guests who have merged into an account.
 final class GuestMerger: Thief, @unchecked Sendable {
     private let victims: [String]
 
-    /// - Parameter victims: who has an account at the app.
+    /// - Parameter victims: customers with an account at the app.
     init(of victims: [String], _ means: Means) {
         self.victims = victims
         super.init(.guestMerger, means)
@@ -23,7 +23,7 @@ final class GuestMerger: Thief, @unchecked Sendable {
         confess("merged \(victim)", about: ["user \(victim)"])
     }
 
-    /// Good for the rest of its hour.
+    /// The guest's token is valid for the rest of its hour.
     private func use(_ guest: String) async {
         let token = SimulatedShop.token(of: guest, at: clockwork.now, isGuest: true)
         switch random.below(3) {
@@ -42,7 +42,7 @@ final class GuestMerger: Thief, @unchecked Sendable {
                 confess("opened an order as \(guest), who has an account", about: ["user \(guest)"])
             }
         default:
-            // The account is not the guest.
+            // The account is another user than the guest.
             let account = means.truth.account(of: guest) ?? guest
             let (status, answer) = await attempt(
                 "reads \(account)'s wallet as \(guest)", .get, "/v1/users/\(account)/wallet", as: guest,

@@ -1,8 +1,8 @@
 import TillAppStore
 import TillBilling
 
-/// Restores another customer's subscriptions and what lasts, again and again. Where the shop lets it move, its owner
-/// has to get it back.
+/// Restores another customer's subscriptions and lasting products repeatedly. Where the shop's policy moves them, the
+/// owner must get them back.
 final class HostileRestorer: Thief, @unchecked Sendable {
     init(_ means: Means) { super.init(.hostileRestorer, means) }
 

@@ -1,8 +1,8 @@
 import TillBilling
 import TillJSON
 
-/// A receipt hides whose order it was paid for. This thief has older orders of their own for everything, and posts
-/// what others paid beside them; and pays once for two accounts of their own.
+/// A receipt does not contain its order's id. This thief has earlier orders for every product and posts others'
+/// receipts with them; and uses one payment for two accounts of their own.
 final class ReceiptThief: Thief, @unchecked Sendable {
     private var posted: Set<String> = []
 
@@ -10,14 +10,15 @@ final class ReceiptThief: Thief, @unchecked Sendable {
         super.init(.receiptThief, users: ["receipt-thief", "sock-1", "sock-2"], means)
     }
 
-    /// Who brings the receipt, and whom Apple's token names.
+    /// The user who submits the receipt, and the user of Apple's token.
     private var socks: (String, String) { (users[1], users[2]) }
 
-    /// A receipt of which this thief hears before its owner's server does is posted at once.
+    /// Posts a new receipt at once, before its owner's request reaches the server.
     override func live(pace: Int64, while goesOn: @escaping @Sendable () -> Bool) async {
         await stockUp()
         while goesOn() {
-            // What Apple signed for nobody in particular is a paper for its bearer.
+            // A proof without a token is granted to any customer who submits it with an earlier order, so it is no
+            // theft.
             let fresh = stolen.purchases.filter {
                 $0.receipt != nil && !$0.hasNoToken && means.truth.isFromApp($0.transaction)
                     && !posted.contains($0.transaction)
@@ -60,13 +61,13 @@ final class ReceiptThief: Thief, @unchecked Sendable {
         }
     }
 
-    /// The first points that came of it are spent before anybody looks. Who paid may spend as much.
+    /// Spends the first points at once, before the grant can be corrected. The payer may spend as much.
     private func spend(as name: String) async {
         means.thefts.record(kind, "\(name) spends at once")
         _ = await means.backend.sell(to: name, for: random.between(10, 60), group: users)
     }
 
-    /// Whatever came for whole payments: what stays unspent would hide that something was spent twice.
+    /// Spends everything granted for whole payments: unspent points would hide a double grant.
     private func spendAll(as name: String) async {
         for _ in 0..<3 {
             means.thefts.record(kind, "\(name) spends at once")
@@ -74,7 +75,7 @@ final class ReceiptThief: Thief, @unchecked Sendable {
         }
     }
 
-    /// One payment of the second account, whose receipt the first one brings; both spend what came.
+    /// Uses one payment of the second account, whose receipt the first one submits; both spend the points.
     private func sellTwice() async {
         let (bearer, buyer) = socks
         guard let own = await openOwnOrder(SimulatedShop.points60, as: bearer),

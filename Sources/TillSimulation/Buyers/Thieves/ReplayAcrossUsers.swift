@@ -1,14 +1,13 @@
 import TillBilling
 import TillJSON
 
-/// Brings another customer's proofs, under a token and order ids of the thief's own, to every address that takes
-/// proofs.
+/// Submits another customer's proofs, with the thief's own token and order ids, to every endpoint that accepts proofs.
 final class ReplayAcrossUsers: Thief, @unchecked Sendable {
     init(_ means: Means) { super.init(.replayAcrossUsers, means) }
 
     override func act() async {
         await stockUp()
-        // What Apple signed without a token belongs to who brings it with an older order.
+        // A proof without a token belongs to a customer who submits it with an earlier order.
         let proofs = stolen.purchases.filter { !$0.hasNoToken }
         guard let prey = pick(proofs) else { return await guess() }
         switch random.below(5) {
@@ -32,7 +31,7 @@ final class ReplayAcrossUsers: Thief, @unchecked Sendable {
         }
     }
 
-    /// A receipt beside an order that is for something else, or is not the thief's.
+    /// A receipt with an order for another product, or of another user.
     private func post(_ prey: StolenKnowledge.Purchase) async {
         guard let receipt = prey.receipt, let order = pick(stolen.orders) else { return await guess() }
         let plan = String(prey.product.dropFirst(SimulatedShop.bundleID.utf8.count + 1))
@@ -45,7 +44,7 @@ final class ReplayAcrossUsers: Thief, @unchecked Sendable {
             ], bearer: "")
     }
 
-    /// Somebody else's order beside nothing.
+    /// Another user's order, without a proof.
     private func guess() async {
         guard let order = pick(stolen.orders) else { return }
         let (status, answer) = await attempt("reads \(order.user)'s order", .get, "/v1/orders/\(order.id)")

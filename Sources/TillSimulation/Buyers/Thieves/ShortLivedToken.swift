@@ -2,12 +2,12 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// Has another customer's token for seconds: whatever is asked in those must leave nothing that lasts, and afterwards
-/// nothing is answered.
+/// Has another customer's token for seconds: requests during its validity must have no lasting effect, and later
+/// requests must be refused.
 final class ShortLivedToken: Thief, @unchecked Sendable {
     private let victims: [String]
 
-    /// - Parameter victims: who has an account at the app.
+    /// - Parameter victims: customers with an account at the app.
     init(of victims: [String], _ means: Means) {
         self.victims = victims
         super.init(.shortLivedToken, means)
@@ -18,14 +18,14 @@ final class ShortLivedToken: Thief, @unchecked Sendable {
         let seconds = random.between(2, 30)
         let token = steal(tokenOf: victim, goodFor: seconds)
         await use(token, of: victim)
-        // A server's clock may be wrong by hours, and then it tells no seconds.
+        // Waits for hours, because a server's clock may be wrong by hours and then can't judge seconds.
         await clockwork.pause(seconds * 1_000 + random.between(3 * 3_600_000, 5 * 3_600_000))
         await useLate(token, of: victim)
     }
 
     private func use(_ token: String, of victim: String) async {
         let own = SimulatedShop.token(of: user, at: clockwork.now)
-        // The victim becomes part of the thief's account, the thief of the victim's.
+        // Tries to merge the victim into the thief's account, and the thief into the victim's.
         let (status, answer) = await attempt(
             "merges \(victim)", "/v1/users/\(user)/guests",
             ["guestId": .string(victim), "guestToken": .string(token)])

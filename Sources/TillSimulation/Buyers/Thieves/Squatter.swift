@@ -1,8 +1,8 @@
 import TillBilling
 import TillJSON
 
-/// Opens orders under ids that stand in strangers' payments, or will: an order and a payment that share a UUID find
-/// each other.
+/// Creates orders with ids that occur, or will occur, in strangers' payments: an order and a payment with the same UUID
+/// are matched.
 final class Squatter: Thief, @unchecked Sendable {
     init(_ means: Means) { super.init(.squatter, means) }
 
@@ -10,7 +10,7 @@ final class Squatter: Thief, @unchecked Sendable {
         UniqueID(high: 0, low: 0).description, UniqueID(high: .max, low: .max).description,
     ]
 
-    /// Before anybody pays.
+    /// Starts before any payment.
     override func live(pace: Int64, while goesOn: @escaping @Sendable () -> Bool) async {
         for token in Self.absent {
             means.thefts.record(kind, "\(user): an order under \(token), by way of the backend")
@@ -22,7 +22,7 @@ final class Squatter: Thief, @unchecked Sendable {
     override func act() async {
         var targets = stolen.accountTokens + stolen.quarantined
         targets += Self.absent.map { ($0, random.pick(Self.products)) }
-        // Those that the server keeps come again.
+        // Ids of quarantined purchases are tried again.
         let target =
             random.chance(0.4) && !stolen.quarantined.isEmpty ? random.pick(stolen.quarantined) : random.pick(targets)
         let product = random.chance(0.6) ? target.product : random.pick(Self.products)
@@ -38,7 +38,7 @@ final class Squatter: Thief, @unchecked Sendable {
         }
     }
 
-    /// Somebody else's order id, with the secret that proves it for them.
+    /// Another user's order id, with the nonce that proves it for them.
     private func useOverheard(_ product: String) async {
         guard let heard = pick(stolen.orders) else { return await commit(product) }
         var body: [String: JSONValue] = ["id": .string(heard.id), "productId": .string(product)]
@@ -50,14 +50,14 @@ final class Squatter: Thief, @unchecked Sendable {
         }
     }
 
-    /// What everybody may.
+    /// An ordinary order, open to every user.
     private func commit(_ product: String) async {
         means.thefts.record(kind, "\(user): an order of mine")
         await openOwnOrder(product)
     }
 
-    /// A backend that forwards what its app says, under its secret key. It should not. Still no payment that was there
-    /// before finds the order, a registered token opens none, and what means nothing finds nothing.
+    /// Uses a backend that forwards its app's requests under the secret key, against the rules. Even so, no earlier
+    /// payment matches the order, no order is created under a registered token, and absent UUIDs match nothing.
     private func ask(theBackendFor target: (token: String, product: String), _ product: String) async {
         let isRegistered = means.backend.registered.contains(target.token)
         let isKept = stolen.quarantined.contains { $0.token == target.token }
@@ -68,7 +68,7 @@ final class Squatter: Thief, @unchecked Sendable {
         confess("opened an order under an account token", about: ["order \(target.token)"])
     }
 
-    /// A proof under a stranger's token, with a nonce of the thief's beside it.
+    /// A proof with a stranger's token, together with the thief's nonce.
     private func bringNonce(_ target: (token: String, product: String)) async {
         guard let found = pick(stolen.purchases.filter { $0.signed != nil && !$0.hasNoToken }),
             let signed = found.signed, let nonce = OrderIDNonce(bytes: random.bytes(16))

@@ -2,10 +2,9 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// What the thieves of a world know of others: what they overhear on the way to the server, and what they read on a
-/// phone that lies about.
+/// The thieves' knowledge about others: requests observed on the way to the server, and data read from phones.
 final class StolenKnowledge: @unchecked Sendable {
-    /// A purchase of somebody else.
+    /// Another customer's purchase.
     struct Purchase: Sendable {
         let owner: String
         let product: String
@@ -13,30 +12,30 @@ final class StolenKnowledge: @unchecked Sendable {
         var signed: String?
         var receipt: String?
         var device: String?
-        /// Apple signed no order id, so the proof is for who brings it with an older order id (U1).
+        /// Apple signed no order id, so any customer with an earlier order may submit the proof.
         var hasNoToken = false
-        /// Its owner has it already.
+        /// Granted to its owner already.
         var isGranted = false
     }
 
     private(set) var purchases: [Purchase] = []
-    /// Account UUIDs of strangers, with what they buy.
+    /// Account UUIDs of strangers, with their products.
     private(set) var accountTokens: [(token: String, product: String)] = []
-    /// UUIDs on purchases that the server keeps in quarantine.
+    /// UUIDs on quarantined purchases.
     private(set) var quarantined: [(token: String, product: String)] = []
-    /// Order ids on their way to the server, with their secrets where there were any.
+    /// Order ids observed on the way to the server, with their nonces if any.
     private(set) var orders: [(id: String, user: String, nonce: String?)] = []
     private(set) var devices: [(id: String, user: String)] = []
     /// Users of the app.
     private(set) var users: [String] = []
-    /// Apple's numbers of orders that are granted.
+    /// Apple's order numbers of granted purchases.
     private(set) var orderNumbers: [String] = []
-    /// Guests who became part of an account.
+    /// Guests who merged into an account.
     private(set) var mergedGuests: [String] = []
 
     private static let memory = 80
 
-    /// - Parameter users: who uses the app, as everybody knows.
+    /// - Parameter users: the app's users, who are publicly known.
     func meet(_ users: [String]) { self.users += users }
 
     func note(accountToken token: String, for product: String) { accountTokens.append((token, product)) }
@@ -44,7 +43,7 @@ final class StolenKnowledge: @unchecked Sendable {
     func note(orderNumber number: String) { orderNumbers.append(number) }
     func note(mergedGuest guest: String) { mergedGuests.append(guest) }
 
-    /// A phone lies about, with a purchase that its app may not have told the server yet.
+    /// A purchase read from a phone; its app may not have submitted it yet.
     func note(_ purchase: Purchase) {
         if let known = purchases.firstIndex(where: { $0.transaction == purchase.transaction }) {
             purchases[known] = purchase
@@ -54,7 +53,7 @@ final class StolenKnowledge: @unchecked Sendable {
         if purchases.count > Self.memory { purchases.removeFirst() }
     }
 
-    /// Its owner has it.
+    /// The purchase was granted to its owner.
     func note(granted transaction: String) {
         guard let known = purchases.firstIndex(where: { $0.transaction == transaction }) else { return }
         purchases[known].isGranted = true
@@ -65,7 +64,7 @@ final class StolenKnowledge: @unchecked Sendable {
         devices.append((device, user))
     }
 
-    // MARK: Overheard
+    // MARK: Observed requests
 
     func hear(_ request: HTTPRequest) {
         guard request.method == .post, let user = SimulatedShop.user(of: request) else { return }
@@ -101,12 +100,12 @@ final class StolenKnowledge: @unchecked Sendable {
             return
         }
         heard.device = Self.text(members["deviceId"])
-        // What is known of it already says more.
+        // An earlier entry has more details.
         guard !purchases.contains(where: { $0.transaction == heard.transaction }) else { return }
         note(heard)
     }
 
-    // MARK: Reading
+    // MARK: JSON
 
     static func members(_ body: [UInt8]) -> [String: JSONValue]? {
         guard case .object(let members)? = try? JSONValue(decoding: body) else { return nil }

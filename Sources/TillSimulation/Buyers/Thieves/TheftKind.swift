@@ -1,20 +1,20 @@
-/// What thieves of a simulated world try.
+/// The kinds of thieves in a simulated world.
 public enum TheftKind: String, Sendable, Hashable, CaseIterable {
-    /// Opens orders under ids that stand, or will stand, in a stranger's payment.
+    /// Creates orders with ids that occur, or will occur, in a stranger's payment.
     case squatter
-    /// Is a user whose id looks like another's, or compares like it.
+    /// A user whose id looks like another's, or compares as equal to it.
     case twin
-    /// Posts another customer's receipt beside an older order of their own, and sells one payment twice.
+    /// Posts another customer's receipt with an earlier order of their own, and uses one payment twice.
     case receiptThief = "receipt_thief"
     /// Names another customer's device.
     case borrowedDevice = "borrowed_device"
-    /// Calls another customer their guest, and uses what is left of guests.
+    /// Claims that another customer is their guest, and uses former guests' tokens.
     case guestMerger = "guest_merger"
     /// Has another customer's token for seconds.
     case shortLivedToken = "short_lived_token"
-    /// Brings another customer's proofs to every address that takes proofs.
+    /// Submits another customer's proofs to every endpoint that accepts proofs.
     case replayAcrossUsers = "replay_across_users"
-    /// Claims what is in quarantine, and what a family shares.
+    /// Claims unclaimed purchases, and restores another customer's transactions without a token.
     case claimJumper = "claim_jumper"
     /// Restores another customer's purchases.
     case hostileRestorer = "hostile_restorer"
@@ -22,14 +22,14 @@ public enum TheftKind: String, Sendable, Hashable, CaseIterable {
     case flooder
 }
 
-/// How often each kind of theft was tried, and what came of it.
+/// Counts the attempts of each kind.
 final class TheftLedger: @unchecked Sendable {
     private(set) var counts: [TheftKind: Int] = [:]
     private let note: (TheftKind, String) -> Void
 
     init(note: @escaping (TheftKind, String) -> Void) { self.note = note }
 
-    /// One request that is to steal something.
+    /// One request that is an attempt to steal.
     func record(_ kind: TheftKind, _ detail: String) {
         counts[kind, default: 0] += 1
         note(kind, detail)

@@ -2,10 +2,10 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// Somebody who wants what another customer paid. A user of the app like all others, over the same lines; what makes a
-/// thief is what they ask for.
+/// A user who wants another customer's purchases. Thieves are ordinary users with ordinary connections; only their
+/// requests differ.
 class Thief: @unchecked Sendable {
-    /// What a thief works with.
+    /// The parts of the world that a thief uses.
     struct Means: @unchecked Sendable {
         let parts: WorldParts
         let apple: AppleHost
@@ -15,18 +15,18 @@ class Thief: @unchecked Sendable {
         let thefts: TheftLedger
         let process: SimulatedProcess
         let line: Link
-        /// The shop's policy lets what is restored move.
+        /// The shop's policy moves restored purchases.
         let moves: Bool
-        /// Hears of what an answer gave away.
+        /// Reports stolen data.
         let complain: @Sendable (Violation.Kind, String, [String]) -> Void
     }
 
     let kind: TheftKind
-    /// All of their user ids.
+    /// All of the thief's user ids.
     let users: [String]
     let means: Means
     var random: SeededRandom
-    /// Orders of their own, with the products that they are for.
+    /// The thief's own orders, with their products.
     private(set) var orders: [(id: String, product: String, user: String)] = []
 
     init(_ kind: TheftKind, users: [String]? = nil, _ means: Means) {
@@ -40,9 +40,9 @@ class Thief: @unchecked Sendable {
     var stolen: StolenKnowledge { means.stolen }
     var clockwork: Clockwork { means.parts.clockwork }
 
-    /// Until the world calms down.
+    /// Acts until the end of the fault phase.
     ///
-    /// - Parameter pace: milliseconds between two attempts, at most.
+    /// - Parameter pace: the most milliseconds between two attempts.
     func live(pace: Int64, while goesOn: @escaping @Sendable () -> Bool) async {
         await clockwork.pause(random.between(10_000, pace / 4))
         while goesOn() {
@@ -51,14 +51,14 @@ class Thief: @unchecked Sendable {
         }
     }
 
-    /// Tries once.
+    /// Makes one attempt.
     func act() async {}
 
-    // MARK: What they are told
+    // MARK: Requests
 
     typealias Answer = (status: Int?, members: [String: JSONValue]?)
 
-    /// A request that is to steal something.
+    /// A request that is an attempt to steal.
     @discardableResult
     func attempt(
         _ detail: String, _ path: String, _ body: JSONValue, as name: String? = nil, bearer: String? = nil,
@@ -76,7 +76,7 @@ class Thief: @unchecked Sendable {
         return await send(method, path, body, as: name, bearer: bearer, headers: more)
     }
 
-    /// - Parameter bearer: the credential; nil: a good token of their own; empty: none.
+    /// - Parameter bearer: the credential; nil: a valid token of the thief's own; empty: none.
     func send(
         _ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil, as name: String? = nil,
         bearer: String? = nil, headers more: [(String, String)] = []
@@ -97,12 +97,12 @@ class Thief: @unchecked Sendable {
         return (response.status, StolenKnowledge.members(response.body))
     }
 
-    /// What was answered is another customer's.
+    /// Reports that an answer contained another customer's data.
     func confess(_ text: String, about: [String]) { means.complain(.stolen, "\(kind.rawValue) \(text)", about) }
 
-    // MARK: What they have of their own
+    // MARK: Own orders
 
-    /// An order in the way that is open to everybody.
+    /// Creates an order in the ordinary way.
     @discardableResult
     func openOwnOrder(_ product: String, as name: String? = nil, device: String? = nil) async -> String? {
         let owner = name ?? user
@@ -118,7 +118,7 @@ class Thief: @unchecked Sendable {
         return id
     }
 
-    /// An order of their own for a product; older than what is bought from now on.
+    /// An order of the thief's own for a product, earlier than any later purchase.
     func order(for product: String, as name: String? = nil) -> String? {
         orders.first { $0.product == product && $0.user == name ?? user }?.id
     }
@@ -127,7 +127,7 @@ class Thief: @unchecked Sendable {
         SimulatedShop.points60, SimulatedShop.points300, SimulatedShop.pro, SimulatedShop.silver, SimulatedShop.basic,
     ]
 
-    /// The same, and it is used up.
+    /// The same, and removes it.
     func take(orderFor product: String, as name: String? = nil) -> String? {
         guard let index = orders.firstIndex(where: { $0.product == product && $0.user == name ?? user }) else {
             return nil
@@ -135,14 +135,14 @@ class Thief: @unchecked Sendable {
         return orders.remove(at: index).id
     }
 
-    /// Orders for everything that is sold, before anybody buys it.
+    /// Creates an order for every product before others buy it.
     func stockUp(as name: String? = nil) async {
         for product in Self.products where order(for: product, as: name) == nil {
             await openOwnOrder(product, as: name)
         }
     }
 
-    /// A token of somebody else, read off a phone.
+    /// Another user's token, read from a phone.
     func steal(tokenOf victim: String, goodFor seconds: Int64) -> String {
         SimulatedShop.token(of: victim, at: clockwork.now, for: seconds)
     }

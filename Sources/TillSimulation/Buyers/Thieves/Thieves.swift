@@ -1,6 +1,6 @@
-/// Which thieves live in a world.
+/// The thieves in a world.
 enum Thieves {
-    /// Everybody in a world of thieves; elsewhere a few, or none.
+    /// In a world of thieves every kind; in other worlds a few kinds, or none.
     static func kinds(in plan: SimulationPlan) -> [TheftKind] {
         TheftKind.allCases.filter { kind in
             var random = SeededRandom(seed: plan.seed, stream: "thieves \(kind.rawValue)")
@@ -9,8 +9,8 @@ enum Thieves {
     }
 
     /// - Parameters:
-    ///   - accounts: users who are no guests.
-    ///   - lookalikes: of those, whose ids have twins.
+    ///   - accounts: users with an account.
+    ///   - lookalikes: those of them whose ids have lookalikes.
     static func gather(
         _ plan: SimulationPlan, _ means: Thief.Means, accounts: [String], lookalikes: [String], keys: StoreKeys
     ) -> [Thief] {

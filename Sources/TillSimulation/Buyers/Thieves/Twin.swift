@@ -1,20 +1,20 @@
 import TillBilling
 import TillJSON
 
-/// A user whose id looks like another's, or compares like it in some alphabet.
+/// A user whose id looks like another's, or compares as equal to it in some alphabet.
 final class Twin: Thief, @unchecked Sendable {
     private let victims: [String]
 
-    /// - Parameter victims: who has an account at the app.
+    /// - Parameter victims: customers with an account at the app.
     init(of victims: [String], _ means: Means) {
         self.victims = victims
         super.init(.twin, users: Self.twins(of: victims), means)
     }
 
-    /// All ids that this thief may be called by.
+    /// All ids that this thief may have.
     static func twins(of victims: [String]) -> [String] { victims.flatMap { twins(of: $0) } }
 
-    /// The same to the eye, or to a comparison that is not one of bytes.
+    /// Ids that look the same, or are equal in a comparison that is not bytewise.
     static func twins(of victim: String) -> [String] {
         var found: [String] = []
         func add(_ text: String) {
@@ -35,7 +35,7 @@ final class Twin: Thief, @unchecked Sendable {
     }
 
     override func act() async {
-        // Who compares like the victim first.
+        // Ids that compare as equal come first.
         let victim = random.pick(victims)
         let twins = Self.twins(of: victim)
         let equal = twins.filter { $0 == victim }
@@ -74,7 +74,7 @@ final class Twin: Thief, @unchecked Sendable {
         tell(status, answer?["data"] ?? answer?["balances"], "read \(path)", of: victim)
     }
 
-    /// The twin's own token proves the twin, and the id in the body is the victim's.
+    /// The twin's own token authenticates the twin, and the body contains the victim's id.
     private func merge(_ victim: String, as twin: String) async {
         let token = SimulatedShop.token(of: twin, at: clockwork.now, isGuest: true)
         let (status, answer) = await attempt(
@@ -83,7 +83,7 @@ final class Twin: Thief, @unchecked Sendable {
         tell(status, answer?["id"], "merged", of: victim)
     }
 
-    /// The backend takes what its own user has.
+    /// The backend sells to the twin; a sale means that the victim's points were spent.
     private func spend(of victim: String, as twin: String) async {
         means.thefts.record(kind, "\(twin) spends")
         if await means.backend.sell(to: twin, for: random.between(1, 60)) {

@@ -7,9 +7,9 @@ import TillJSON
 @testable import TillAppStore
 @testable import TillEmulator
 
-/// Asks a store's endpoints for everything that an auditor looks at.
+/// Reads everything that the auditor checks from a store's endpoints.
 struct AuditCollection {
-    /// An endpoint did not answer as it must.
+    /// An endpoint did not answer as expected.
     struct Unanswered: Error, CustomStringConvertible {
         let description: String
     }
@@ -19,7 +19,7 @@ struct AuditCollection {
     let ask: Ask
     let now: Instant
 
-    /// A walk that never ends is a fault too.
+    /// A paged list without an end is an error too.
     private static let pageLimit = 100_000
 
     private func json(
@@ -43,7 +43,7 @@ struct AuditCollection {
         return list
     }
 
-    /// A bearer token for an app, with the store's own throw-away key.
+    /// A bearer token for an app, signed with the store's own key.
     private func token(_ bundleID: String) async throws -> String {
         let key = try await json(.get, "/emulator/api-key")
         let secret = try InAppPurchaseKey(
@@ -94,7 +94,7 @@ struct AuditCollection {
         return customer
     }
 
-    /// The history of an app's notifications, as far as Apple lets one ask.
+    /// An app's notification history, as far back as Apple allows.
     func notificationHistory(bundleID: String, from start: Instant) async throws -> [AuditRecord.Notification] {
         let token = try await token(bundleID)
         let body: JSONValue = ["startDate": .int(start.milliseconds), "endDate": .int(now.milliseconds + 1)]
@@ -115,8 +115,8 @@ struct AuditCollection {
 
 extension AuditRecord {
     /// - Parameters:
-    ///   - notifications: signed payloads in the order in which the developer's server got them.
-    ///   - read: takes one apart.
+    ///   - notifications: signed payloads in the order in which the developer's server received them.
+    ///   - read: decodes one.
     static func collect(
         from emulator: Emulator, notifications: [String],
         customers: [(account: String, bundleID: String, anyTransactionID: String)],
@@ -132,7 +132,7 @@ extension AuditRecord {
         customers: [(account: String, bundleID: String, anyTransactionID: String)],
         reading read: (String) throws -> Notification = { try Notification(signedPayload: $0) }
     ) async throws -> AuditRecord {
-        // 180 days back at most (facts/server-api §4.3), and not to the millisecond.
+        // At most 180 days back (facts/server-api §4.3), with a margin.
         let begins = collection.now.adding(seconds: 60 - 180 * 86_400)
         var record = AuditRecord(now: collection.now.milliseconds, historyBegins: begins.milliseconds)
         record.notifications = try notifications.map(read)

@@ -1,6 +1,6 @@
 import TillJSON
 
-/// Lies, each planted in a good record, and the invariant that must find it.
+/// Contradictions, each planted in a consistent record, with the invariant that must find it.
 enum AuditCorruptions {
     typealias Lie = (finds: String, name: String, plant: @Sendable (inout AuditRecord) -> Void)
 
@@ -12,7 +12,7 @@ enum AuditCorruptions {
         record.customers.firstIndex { $0.account == account } ?? 0
     }
 
-    /// Changes a transaction in the history, and wherever the answers repeat it.
+    /// Changes a transaction in the history and in all other answers.
     private static func everywhere(
         _ id: String, _ record: inout AuditRecord, _ member: String, _ value: JSONValue?
     ) {

@@ -1,18 +1,18 @@
 import TillJSON
 
-/// Everything that the outside has been told by a store: notifications in the order they came, and the answers of its
-/// endpoints for some customers. Payloads are decoded, not verified: that is what other tests do.
+/// Everything that a store has sent outside: notifications in the order of arrival, and the answers of its endpoints
+/// for some customers. Payloads are decoded and not verified, because other tests verify them.
 struct AuditRecord {
-    /// Milliseconds: when the answers were collected.
+    /// The time of the answers, in milliseconds.
     var now: Int64
     var notifications: [Notification] = []
     var customers: [Customer] = []
-    /// Customers whose accounts were deleted, as they were answered for before: nobody sees their histories any more
+    /// Customers with deleted accounts, as recorded before the deletion: their histories are no longer available
     /// (facts/server-api §6, 4040001).
     var closed: [Customer] = []
     /// Get Notification History, all pages of all apps.
     var notificationHistory: [Notification] = []
-    /// What Get Notification History reaches back to, milliseconds.
+    /// The start of Get Notification History, in milliseconds.
     var historyBegins: Int64
 
     struct Notification: Equatable {
@@ -30,10 +30,10 @@ struct AuditRecord {
         /// `DID_RENEW/BILLING_RECOVERY`
         var word: String { subtype.map { "\(type)/\($0)" } ?? type }
 
-        /// - Parameter signedPayload: as the developer's server got it.
+        /// - Parameter signedPayload: as the developer's server received it.
         init(signedPayload: String) throws {
             let decoded = try TillEmulatorTests.payload(of: signedPayload)
-            // What is nested is compared by its content: no two signatures of one text are the same.
+            // Nested parts are compared by content, because signatures of the same text differ.
             let data = decoded["data"]?.setting("signedTransactionInfo", nil).setting("signedRenewalInfo", nil)
             let download = try decoded["appData"].map { app in
                 app.setting(
@@ -72,14 +72,14 @@ struct AuditRecord {
         /// Get Refund History, all pages.
         var refunds: [JSONValue] = []
         var statuses: [Status] = []
-        /// Get Transaction Info of everything in the history.
+        /// Get Transaction Info for each transaction of the history.
         var infos: [JSONValue] = []
         var appTransaction: JSONValue?
-        /// What `/verifyReceipt` says of the customer's receipt.
+        /// The answer of `/verifyReceipt` for the customer's receipt.
         var receipt: JSONValue = .null
     }
 
-    /// Each notification once, by the moment it tells of; what came twice must be the same.
+    /// Each notification once, by its date; repeated ones must be equal.
     var told: [Notification] {
         var seen: Set<String> = []
         let unique = notifications.filter { seen.insert($0.uuid).inserted }
@@ -87,7 +87,7 @@ struct AuditRecord {
             .map(\.element)
     }
 
-    /// What each subscription was told of, in order, by its original transaction.
+    /// The notifications of each subscription in order, by original transaction.
     var subscriptionLives: [(original: String, notifications: [Notification])] {
         let about = told.filter { $0.renewal != nil }
         return Dictionary(grouping: about) { $0.original ?? "?" }.sorted { $0.key < $1.key }

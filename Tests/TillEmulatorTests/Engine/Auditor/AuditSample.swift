@@ -1,7 +1,6 @@
 import TillJSON
 
-/// Five months of four customers in which nothing is wrong: trials, changes of plan, lapses, failures, refunds, a
-/// family.
+/// Five consistent months of four customers: trials, changes of plan, lapses, failures, refunds, a family.
 enum AuditSample {
     static let record: AuditRecord = {
         var script = AuditScript()
@@ -29,7 +28,7 @@ enum AuditSample {
         }
     }
 
-    /// A trial, an upgrade, a change of mind, an extension; she leaves, comes back, and is refunded for a while.
+    /// A trial, an upgrade, a cancelled cancellation, an extension; a lapse, a resubscription, and a reversed refund.
     private static let anna: [Event] = [
         (
             0,
@@ -119,7 +118,7 @@ enum AuditSample {
         ]
     }
 
-    /// His card fails twice: once in grace and past it, once without. Things that are bought once, and a refund.
+    /// Two billing failures: one in a grace period and past it, one without. One-time purchases, and a refund.
     private static let bert: [Event] = [
         (0, sale("200", "bert", "SUBSCRIBED/INITIAL_BUY")),
         (
@@ -167,7 +166,7 @@ enum AuditSample {
         ),
     ]
 
-    /// Bert's family.
+    /// A family member of Bert's.
     private static let carl: [Event] = [
         (
             7,
@@ -186,7 +185,7 @@ enum AuditSample {
         ),
     ]
 
-    /// Agrees to a higher price, and is in her grace period now.
+    /// Consents to a price increase, and is in a grace period now.
     private static let dora: [Event] = [
         (110, sale("400", "dora", "SUBSCRIBED/INITIAL_BUY")),
         (

@@ -1,6 +1,6 @@
 import TillJSON
 
-/// Writes a record by hand, event by event, so that the auditor has something to agree with.
+/// Writes a record by hand, event by event, as a consistent input for the auditor.
 struct AuditScript {
     static let day: Int64 = 86_400_000
     static let start: Int64 = 1_772_353_800_000
@@ -12,7 +12,7 @@ struct AuditScript {
     private var statuses: [String: Int64] = [:]
     private var now = start
 
-    /// The moment of what follows, in days from the start.
+    /// Sets the time of the next events, in days from the start.
     mutating func day(_ number: Int64) { now = Self.start + number * Self.day }
 
     struct Sale {
@@ -34,7 +34,7 @@ struct AuditScript {
         }
     }
 
-    /// A transaction, told of by `word`.
+    /// A transaction with its first notification, `word`.
     mutating func sell(_ sale: Sale, _ word: String) {
         let original = sale.original ?? sale.id
         let first = transactions.first { $0.payload.id == original }?.payload.purchased ?? now
@@ -63,7 +63,7 @@ struct AuditScript {
         tell(word, sale.id)
     }
 
-    /// Changes members of a transaction; nil takes one away.
+    /// Changes members of a transaction; nil removes a member.
     mutating func change(_ id: String, _ members: [String: JSONValue?]) {
         for index in transactions.indices where transactions[index].payload.id == id {
             for (name, value) in members {
@@ -94,7 +94,7 @@ struct AuditScript {
                 renewal: renewals[transaction.original]?.setting("signedDate", .int(now))))
     }
 
-    /// What the outside is told now.
+    /// The record at this time.
     func record() -> AuditRecord {
         var record = AuditRecord(
             now: now, notifications: notifications, notificationHistory: notifications, historyBegins: Self.start)
@@ -155,7 +155,7 @@ struct AuditScript {
 }
 
 extension JSONValue {
-    /// The object with one member changed, or taken away for nil.
+    /// The object with one member changed, or removed for nil.
     func setting(_ name: String, _ value: JSONValue?) -> JSONValue {
         var members = object ?? [:]
         members[name] = value

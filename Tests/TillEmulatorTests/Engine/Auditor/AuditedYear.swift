@@ -3,12 +3,12 @@ import TillThreads
 
 @testable import TillEmulator
 
-/// A year that an auditor looks on.
+/// A simulated year with an audit.
 struct AuditedYear {
     let year: Year
-    /// Customers as the outside saw them when their accounts were closed.
+    /// Customers as recorded when their accounts were deleted.
     private let closed: Locked<[(name: String, customer: AuditRecord.Customer)]>
-    /// Each notification is taken apart once, though every audit looks at all of them.
+    /// A cache: each notification is decoded once, although every audit reads all of them.
     private let known = Locked<[String: AuditRecord.Notification]>([:])
 
     init(subscribers: Int, seed: UInt64, isWild: Bool = false) async throws {

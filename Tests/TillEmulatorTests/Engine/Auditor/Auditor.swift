@@ -1,13 +1,13 @@
 import TillAppStore
 
-/// Looks for contradictions in what a store has told the outside. It knows nothing else of the store, and so believes
-/// what a developer's server would.
+/// Finds contradictions in what a store has sent outside. It has no other knowledge of the store, like a developer's
+/// server.
 struct Auditor {
     let record: AuditRecord
 
     init(record: AuditRecord) { self.record = record }
 
-    /// One invariant each: what it finds wrong, as sentences.
+    /// One invariant each, which returns its violations as sentences.
     static let checks: [(name: String, check: @Sendable (AuditRecord) -> [String])] = [
         ("duplicates", NotificationChecks.duplicates),
         ("envelope", NotificationChecks.envelope),
@@ -33,7 +33,7 @@ struct Auditor {
         ("pending renewals", ReceiptChecks.pendingRenewals),
     ]
 
-    /// Empty if everything agrees; else what does not, each sentence after its invariant's name.
+    /// Empty if everything is consistent; otherwise each sentence follows its invariant's name.
     func violations() -> [String] {
         Self.checks.flatMap { name, check in check(record).map { "\(name): \($0)" } }
     }

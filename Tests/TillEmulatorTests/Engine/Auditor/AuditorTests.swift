@@ -6,9 +6,9 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("The auditor, which finds what a store's answers contradict")
+@Suite("The auditor, which finds contradictions in a store's answers")
 struct AuditorTests {
-    @Test("A good record has no violation, and is not empty")
+    @Test("A consistent record has no violation, and is not empty")
     func good() {
         let record = AuditSample.record
         #expect(Auditor(record: record).violations() == [])
@@ -16,7 +16,7 @@ struct AuditorTests {
         #expect(Set(record.customers.flatMap(\.statuses).map(\.status)) == [1, 3, 4, 5])
     }
 
-    @Test("Every planted lie is found by the invariant it is against", arguments: AuditCorruptions.all.indices)
+    @Test("Every planted contradiction is found by its invariant", arguments: AuditCorruptions.all.indices)
     func lies(_ index: Int) {
         let lie = AuditCorruptions.all[index]
         var record = AuditSample.record
@@ -25,19 +25,19 @@ struct AuditorTests {
         #expect(found.contains { $0.hasPrefix(lie.finds + ":") }, "\(lie.finds), \(lie.name): \(found)")
     }
 
-    @Test("Every invariant has a lie of its own")
+    @Test("Every invariant has a planted contradiction of its own")
     func coverage() {
         #expect(Set(AuditCorruptions.all.map(\.finds)) == Set(Auditor.checks.map(\.name)))
     }
 
-    @Test("Notifications in another order of arrival, and some twice, change nothing")
+    @Test("Notifications in another order of arrival, some of them repeated, change nothing")
     func order() {
         var record = AuditSample.record
         record.notifications = record.notifications.reversed() + record.notifications.prefix(5)
         #expect(Auditor(record: record).violations() == [])
     }
 
-    @Test("Collected from endpoints, page by page, a record is the one they serve")
+    @Test("A record collected from the endpoints, page by page, equals the one they serve")
     func collected() async throws {
         let sample = AuditSample.record
         let service = AuditedService(record: sample)
@@ -56,7 +56,7 @@ struct AuditorTests {
         #expect(!Auditor(record: record).violations().isEmpty)
     }
 
-    @Test("An endpoint that does not answer is no silence")
+    @Test("An endpoint that fails is an error, not an empty answer")
     func unanswered() async throws {
         let collection = AuditCollection(
             ask: { _ in HTTPResponse(status: 500) }, now: Instant(milliseconds: AuditScript.start))
@@ -67,7 +67,8 @@ struct AuditorTests {
     }
 }
 
-/// Apple's endpoints over a record, two items a page. What it "signs" has no signature: an auditor looks at none.
+/// Apple's endpoints over a record, two items per page. The payloads have no signature, which the auditor does not
+/// check.
 struct AuditedService: Sendable {
     let record: AuditRecord
 

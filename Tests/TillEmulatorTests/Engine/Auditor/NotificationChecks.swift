@@ -1,6 +1,6 @@
 import TillJSON
 
-/// What a notification says by itself, and that each thing is told once.
+/// The content of single notifications, and the first notification of each event.
 enum NotificationChecks {
     /// facts/notifications §4; nil is no subtype.
     static let subtypesByType: [String: [String?]] = [
@@ -17,14 +17,14 @@ enum NotificationChecks {
         "METADATA_UPDATE": [nil], "MIGRATION": [nil], "PRICE_CHANGE": [nil],
     ]
 
-    /// A repeated notification is the same one to the letter (facts/notifications §3).
+    /// A repeated notification equals the first one exactly (facts/notifications §3).
     static func duplicates(_ record: AuditRecord) -> [String] {
         Dictionary(grouping: record.notifications, by: \.uuid).values.filter { copies in
             copies.contains { $0 != copies[0] }
         }.map { "notification \($0[0].uuid) came again with other content" }.sorted()
     }
 
-    /// The members every notification has, and the app and environment that its parts agree on (facts/jws §7).
+    /// The members of every notification, and the app and environment on which its parts agree (facts/jws §7).
     static func envelope(_ record: AuditRecord) -> [String] {
         record.told.flatMap { notification -> [String] in
             let name = "\(notification.word) \(notification.uuid)"
@@ -55,19 +55,19 @@ enum NotificationChecks {
             .map { "\($0.word) is no notification (\($0.uuid))" }
     }
 
-    /// Notifications that tell of a transaction first.
+    /// Notifications that announce a new transaction.
     private static let births: Set<String> = [
         "ONE_TIME_CHARGE", "SUBSCRIBED/INITIAL_BUY", "SUBSCRIBED/RESUBSCRIBE", "DID_RENEW",
         "DID_RENEW/BILLING_RECOVERY", "DID_CHANGE_RENEWAL_PREF/UPGRADE", "OFFER_REDEEMED/UPGRADE",
     ]
 
-    /// Every transaction has one notification that first told of it, and nothing was told of it before.
+    /// Every transaction is announced by exactly one notification, before any other notification about it.
     static func births(_ record: AuditRecord) -> [String] {
         var first: [String: String] = [:]
         var count: [String: Int] = [:]
         for notification in record.told {
             guard let id = notification.id else { continue }
-            // An offer that an active subscriber redeems begins at once, or with the next renewal.
+            // An offer redeemed by an active subscriber starts at once, or with the next renewal.
             let isBirth =
                 births.contains(notification.word) || (notification.word == "OFFER_REDEEMED" && first[id] == nil)
             if first[id] == nil { first[id] = notification.word + (isBirth ? "" : " too early") }
@@ -91,7 +91,7 @@ enum NotificationChecks {
         }
     }
 
-    /// Get Notification History tells what was received, as far as it reaches back.
+    /// Get Notification History lists what was received, as far back as it reaches.
     static func history(_ record: AuditRecord) -> [String] {
         let received = Dictionary(record.told.map { ($0.uuid, $0) }, uniquingKeysWith: { first, _ in first })
         let listed = Dictionary(record.notificationHistory.map { ($0.uuid, $0) }, uniquingKeysWith: { $1 })
@@ -111,14 +111,14 @@ enum NotificationChecks {
         return found
     }
 
-    /// Which notifications may show another renewal switch, or another product to renew, than the one before.
+    /// Notifications that may change the renewal status or the next product.
     private static let switches: Set<String> = [
         "DID_CHANGE_RENEWAL_STATUS", "DID_CHANGE_RENEWAL_PREF", "SUBSCRIBED", "OFFER_REDEEMED", "EXPIRED", "REFUND",
         "REVOKE", "REFUND_REVERSED",
     ]
 
-    /// The renewal switch and the next product change only with a notification of it, and stand in the statuses as they
-    /// were told last. What a family shares follows its purchaser without a word.
+    /// Renewal status and next product change only with a notification, and the statuses equal the last one. Shared
+    /// subscriptions follow the purchaser's without a notification.
     static func renewalSettings(_ record: AuditRecord) -> [String] {
         let statuses = Dictionary(
             record.customers.flatMap(\.statuses).map { ($0.original, $0) }, uniquingKeysWith: { first, _ in first })

@@ -1,6 +1,6 @@
 import TillAppStore
 
-/// Which notification may follow which about one subscription (facts/notifications §4).
+/// The permitted sequences of notifications about one subscription (facts/notifications §4).
 enum NotificationGrammar {
     /// The raw value is `status` of Apple's answers.
     enum State: Int64 {
@@ -12,8 +12,8 @@ enum NotificationGrammar {
         case revoked
     }
 
-    /// What may come in a state, and what the state is then. `said` takes the state that the notification itself says:
-    /// a refund may be of this period or of an older one.
+    /// The permitted notifications of a state, and the state after them. `said` uses the state in the notification
+    /// itself: a refund may concern this period or an older one.
     enum Next {
         case to(State)
         case stay
@@ -46,7 +46,7 @@ enum NotificationGrammar {
             running,
             [
                 "DID_RENEW/BILLING_RECOVERY": .to(.active), "GRACE_PERIOD_EXPIRED": .to(.retry),
-                // The service still runs, and goes on with another plan once it is paid.
+                // The service still runs, and continues with another plan after the payment.
                 "OFFER_REDEEMED/DOWNGRADE": .stay,
                 "EXPIRED": .to(.expired), "EXPIRED/VOLUNTARY": .to(.expired), "EXPIRED/BILLING_RETRY": .to(.expired),
                 "EXPIRED/PRODUCT_NOT_FOR_SALE": .to(.expired), "REFUND": .said([.grace, .revoked]),
@@ -70,8 +70,8 @@ enum NotificationGrammar {
         ],
     ]
 
-    /// What a family shares fails, and has its grace, without a word to the members: a charge is its purchaser's
-    /// affair, and `FamilySharing` tells nobody else. So the end of both comes to them out of the blue.
+    /// A shared subscription fails and has its grace period without a notification to the members: `FamilySharing`
+    /// notifies only about the purchaser's. So both end without an announcement.
     private static let membersOnly: [String: Next] = [
         "DID_RENEW/BILLING_RECOVERY": .stay, "EXPIRED/BILLING_RETRY": .to(.expired),
     ]

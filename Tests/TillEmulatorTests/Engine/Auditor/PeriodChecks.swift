@@ -1,8 +1,8 @@
 import TillJSON
 
-/// The periods of one subscription, one after the other (facts/business-rules §8).
+/// The consecutive periods of one subscription (facts/business-rules §8).
 enum PeriodChecks {
-    /// By when they were bought; at one moment, by number.
+    /// Ordered by purchase date, and at the same moment by number.
     static func ordered(_ transactions: [JSONValue]) -> [JSONValue] {
         transactions.sorted {
             ($0.purchased, Int64($0.id) ?? 0) < ($1.purchased, Int64($1.id) ?? 0)
@@ -22,7 +22,7 @@ enum PeriodChecks {
             let periods = ordered(all)
             var found = chain(original, periods)
             for (before, after) in zip(periods, periods.dropFirst()) {
-                // A family's copy is in grace as long as its purchaser's, and nobody is told of it.
+                // A shared copy has the same grace period as the purchaser's, without a notification.
                 let hadGrace = graces.contains(before.id) || before.isShared
                 found += pair(before, after, birth: births[after.id] ?? "nothing", hadGrace: hadGrace)
             }
@@ -49,7 +49,7 @@ enum PeriodChecks {
         return found
     }
 
-    /// The longest grace there is (facts/business-rules §8.3).
+    /// The longest grace period (facts/business-rules §8.3).
     private static let grace: Int64 = 28 * 86_400_000
 
     private static func pair(
@@ -80,7 +80,7 @@ enum PeriodChecks {
         } else if birth != "SUBSCRIBED/RESUBSCRIBE", !isUpgrade {
             found.append("\(name) was bought again, and came by \(birth)")
         } else if gap > 0, isUpgrade, !hadGrace || gap > grace {
-            // Of an ended period there is an upgrade only in its grace, in which the service still runs.
+            // An ended period can be upgraded only in its grace period, while the service still runs.
             found.append("\(name) is an upgrade of what had ended \(gap) ms before")
         }
         return found

@@ -1,6 +1,6 @@
 import TillJSON
 
-/// Receipts and `/verifyReceipt`, beside what is signed for the same customer. Receipts count whole seconds.
+/// Receipts and `/verifyReceipt` compared with the same customer's signed payloads. Receipts count whole seconds.
 enum ReceiptChecks {
     static func receipts(_ record: AuditRecord) -> [String] {
         record.customers.flatMap { customer -> [String] in
@@ -17,7 +17,7 @@ enum ReceiptChecks {
         }
     }
 
-    /// Finished consumables may be missing: nothing that is told outside says which are finished.
+    /// Finished consumables may be missing, because no answer says which are finished.
     private static func list(_ records: [JSONValue], _ name: String, _ customer: AuditRecord.Customer) -> [String] {
         let history = Dictionary(customer.history.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         let listed = records.map { $0["transaction_id"]?.string ?? "?" }
@@ -53,7 +53,7 @@ enum ReceiptChecks {
             "promotional_offer_id": signed["offerType"] == 2 ? text("offerIdentifier") : nil,
             "offer_code_ref_name": signed["offerType"] == 3 ? text("offerIdentifier") : nil,
         ]
-        // A consumable's refund is not told, and an upgrade has a date that is not signed.
+        // A consumable's refund is not listed, and an upgrade has a date that is not signed.
         if signed.isConsumable { expected["cancellation_date_ms"] = .some(nil) }
         if !signed.isConsumable, !signed.isUpgraded { expected["cancellation_date_ms"] = seconds(signed.revoked) }
         var found = expected.filter { record[$0.key]?.string != $0.value }.keys.sorted()
@@ -61,7 +61,7 @@ enum ReceiptChecks {
         return found
     }
 
-    /// `pending_renewal_info` says of each subscription what its renewal info says (facts/verify-receipt §7).
+    /// `pending_renewal_info` agrees with the renewal info of each subscription (facts/verify-receipt §7).
     static func pendingRenewals(_ record: AuditRecord) -> [String] {
         record.customers.flatMap { customer -> [String] in
             let pending = customer.receipt["pending_renewal_info"]?.array ?? []

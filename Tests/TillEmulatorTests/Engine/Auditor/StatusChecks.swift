@@ -1,8 +1,8 @@
 import TillAppStore
 
-/// Get All Subscription Statuses, beside the histories and the notifications.
+/// Get All Subscription Statuses compared with the histories and the notifications.
 enum StatusChecks {
-    /// One status of each subscription, about its newest period, as the last notification left it.
+    /// One status per subscription, about its newest period, equal to the last notification's.
     static func statuses(_ record: AuditRecord) -> [String] {
         let last = Dictionary(
             record.subscriptionLives.compactMap { original, all in all.last.map { (original, $0) } },
@@ -24,7 +24,7 @@ enum StatusChecks {
                     found.append("the status of \(status.original) shows \(status.transaction.id), not \(newest.id)")
                 }
                 guard let said = last[status.original]?.status else { continue }
-                // The grace of what a family shares is told to its purchaser only.
+                // The grace period of a shared subscription is announced only to the purchaser.
                 let isInGrace = status.transaction.isShared && said == 1 && status.status == 4
                 if said != status.status, !isInGrace {
                     found.append("\(status.original) has status \(status.status), and was told to have \(said)")
@@ -34,7 +34,7 @@ enum StatusChecks {
         }
     }
 
-    /// What a status says of now, the dates say too (facts/server-api §4.2).
+    /// The status agrees with the dates (facts/server-api §4.2).
     static func dates(_ record: AuditRecord) -> [String] {
         record.customers.flatMap(\.statuses).compactMap { status -> String? in
             let (name, renewal) = ("subscription \(status.original)", status.renewal)
@@ -58,7 +58,7 @@ enum StatusChecks {
         }
     }
 
-    /// A renewal info is about the transaction beside it (facts/jws §5).
+    /// A renewal info is about the transaction next to it (facts/jws §5).
     static func renewalInfos(_ record: AuditRecord) -> [String] {
         record.customers.flatMap(\.statuses).flatMap { status -> [String] in
             let (transaction, renewal) = (status.transaction, status.renewal)
@@ -75,7 +75,7 @@ enum StatusChecks {
             let recent = renewal["recentSubscriptionStartDate"]?.int ?? 0
             let first = transaction["originalPurchaseDate"]?.int ?? 0
             expect((first...max(first, transaction.purchased)).contains(recent), "recentSubscriptionStartDate")
-            // Introductory offers have no identifier, the others have one (facts/jws §4).
+            // Introductory offers have no identifier, all others have one (facts/jws §4).
             let offer = renewal["offerType"]?.int
             let hasIdentifier = renewal["offerIdentifier"] != nil
             expect(offer == nil || hasIdentifier == (offer != 1), "offerIdentifier")

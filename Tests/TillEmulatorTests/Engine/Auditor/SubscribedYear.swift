@@ -5,8 +5,8 @@ import TillHTTP
 @testable import TillEmulator
 
 extension EmulatedWorld {
-    /// Three subscriptions of one account, and a year: by the month without a fault, by the week, and one whose charge
-    /// failed once, was refunded once, and that was cancelled in the end.
+    /// A year with three subscriptions of one account: monthly without a failure, weekly, and one with a failed charge,
+    /// a refund and a final cancellation.
     func subscribeForAYear() async throws {
         try await emulator.store.setNotificationURL("http://127.0.0.1:9/hook")
         try await emulator.store.setBillingGracePeriod(BillingGracePeriod(.sixteen))

@@ -1,8 +1,8 @@
 import TillJSON
 
-/// What is told of one transaction in all places, and of one customer's transactions together.
+/// One transaction across all answers, and all transactions of one customer.
 enum TransactionChecks {
-    /// One telling of a transaction.
+    /// One occurrence of a transaction.
     private struct Sighting {
         var place: String
         var payload: JSONValue
@@ -28,13 +28,13 @@ enum TransactionChecks {
         }
     }
 
-    /// What time may change in a transaction; everything else it keeps for ever.
+    /// The members of a transaction that may change; all others are fixed.
     private static let mayChange: Set<String> = [
         "signedDate", "revocationDate", "revocationReason", "revocationType", "revocationPercentage", "isUpgraded",
         "expiresDate", "appAccountToken",
     ]
 
-    /// Nothing is told of a transaction otherwise in another place.
+    /// A transaction is the same in all answers.
     static func sameness(_ record: AuditRecord) -> [String] {
         var found: [String] = []
         for (id, all) in sightings(record) {
@@ -47,7 +47,7 @@ enum TransactionChecks {
                 }
             }
         }
-        // The answers were given at one time: there the rest agrees as well.
+        // These answers have one date, so the changing members agree as well.
         for customer in record.customers {
             let history = Dictionary(customer.history.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
             let answers = customer.infos + customer.refunds + customer.statuses.map(\.transaction)
@@ -67,7 +67,7 @@ enum TransactionChecks {
         return found
     }
 
-    /// What changes in a transaction changes one way, and a notification says why.
+    /// A transaction changes in one direction only, and a notification announces each change.
     static func changes(_ record: AuditRecord) -> [String] {
         let words = Dictionary(grouping: record.told) { $0.id ?? "" }.mapValues { Set($0.map(\.type)) }
         let extended = Set(record.told.filter { $0.type == "RENEWAL_EXTENDED" }.compactMap(\.original))
@@ -100,7 +100,7 @@ enum TransactionChecks {
         return found
     }
 
-    /// The refund history is what the history calls refunded, in the order of the dates (facts/server-api §3).
+    /// The refund history lists the refunded transactions of the history, by date (facts/server-api §3).
     static func refunds(_ record: AuditRecord) -> [String] {
         record.customers.flatMap { customer -> [String] in
             let revoked = customer.history.filter { $0.revoked != nil }
@@ -117,7 +117,7 @@ enum TransactionChecks {
         }
     }
 
-    /// A history lists each transaction once, all of its app, with the members that revocations come in.
+    /// A history lists each transaction of its app once, with the members of a revocation together.
     static func history(_ record: AuditRecord) -> [String] {
         var owners: [String: String] = [:]
         var found: [String] = []
@@ -144,7 +144,7 @@ enum TransactionChecks {
         return found
     }
 
-    /// Each customer has one download of the app, and nobody else has it (facts/limits §1).
+    /// Each customer has one download of the app, shared with no other customer (facts/limits §1).
     static func downloads(_ record: AuditRecord) -> [String] {
         var owners: [String: String] = [:]
         return record.customers.flatMap { customer -> [String] in
@@ -163,8 +163,7 @@ enum TransactionChecks {
         }
     }
 
-    /// Free trials are free, and every other offer is below the list price, which is what others pay for the same
-    /// without one.
+    /// Free trials are free, and every other offer is below the list price, which other customers pay without it.
     static func prices(_ record: AuditRecord) -> [String] {
         let all = record.customers.flatMap(\.history).filter { !$0.isShared }
         func place(_ transaction: JSONValue) -> String {
@@ -180,7 +179,7 @@ enum TransactionChecks {
             }
             if discount == "FREE_TRIAL" { return price == 0 ? nil : "transaction \(id) is a free trial, and costs" }
             guard let full = list[place(transaction)] else { return nil }
-            // One price at once, for as many periods as the offer has.
+            // One price for all periods of the offer.
             let periods = discount == "PAY_UP_FRONT" ? count(of: transaction["offerPeriod"]?.string) : 1
             let limit = full * transaction.quantity * periods
             return price < limit ? nil : "transaction \(id) costs \(price) with an offer, and \(limit) without"
@@ -192,7 +191,7 @@ enum TransactionChecks {
         period.flatMap { Int64($0.dropFirst().dropLast()) } ?? 1
     }
 
-    /// What a family shares has no token, and somebody else bought it before.
+    /// A shared copy has no token, and another customer bought it before.
     static func family(_ record: AuditRecord) -> [String] {
         let bought = record.customers.flatMap { customer in
             customer.history.filter { !$0.isShared }.map { (customer.account, $0) }
@@ -211,7 +210,8 @@ enum TransactionChecks {
         }
     }
 
-    /// One introductory offer in a group and customer, begun by buying, without a break (facts/business-rules §9).
+    /// One introductory offer per group and customer, started by a purchase, without interruption (facts/business-rules
+    /// §9).
     static func introductoryOffers(_ record: AuditRecord) -> [String] {
         record.customers.flatMap { customer -> [String] in
             let own = customer.history.filter { !$0.isShared && $0.expires != nil }

@@ -4,8 +4,8 @@ import TillBilling
 
 @testable import TillEmulator
 
-/// Each of these was a contradiction that the year of subscribers came upon.
-@Suite("What the year found")
+/// Each test is a contradiction that the year of subscribers found.
+@Suite("Contradictions found by the year of subscribers")
 struct YearFindingsTests {
     /// A family whose organizer `host` shares the premium plan with `guest`.
     private func family() async throws -> (world: SubscribedWorld, host: Int64, guest: StoreSubscription) {
@@ -25,7 +25,7 @@ struct YearFindingsTests {
         return (world, host, guest)
     }
 
-    @Test("A member who bought the service keeps the family's beside it, which goes on and never stands still")
+    @Test("A member who subscribes separately keeps the family's copy beside it, and the copy keeps renewing")
     func ownBesideShared() async throws {
         let (world, host, guest) = try await family()
         world.advance(days: 5)
@@ -41,7 +41,7 @@ struct YearFindingsTests {
         await world.remove()
     }
 
-    @Test("A renewal that was paid in grace is a recovery for the members, too")
+    @Test("A renewal paid in a grace period is a recovery for the members too")
     func sharedRecovery() async throws {
         let (world, host, guest) = try await family()
         _ = try await world.store.failBilling(host).get()
@@ -53,7 +53,7 @@ struct YearFindingsTests {
         await world.remove()
     }
 
-    @Test("Who buys the running product in grace while another one waits pays its price, and is told of the change")
+    @Test("Buying the current product in grace while another is scheduled charges its price and sends the change")
     func backInGrace() async throws {
         let world = try await SubscribedWorld { $0.billingGracePeriod = BillingGracePeriod(.sixteen) }
         let original = try await world.bought("premium.monthly").number

@@ -11,7 +11,7 @@ struct YearOfSubscribersTests {
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? standard
     }
 
-    /// What was told of the subscriptions and transactions that a text names.
+    /// The notifications about the subscriptions and transactions named in a text.
     private static func lives(in text: String, _ record: AuditRecord) -> String {
         let ids = Set(text.split { !$0.isNumber }.filter { $0.count >= 12 }.map(String.init)).sorted().prefix(6)
         return ids.map { id in
@@ -28,8 +28,7 @@ struct YearOfSubscribersTests {
         }.joined(separator: "\n")
     }
 
-    /// Every notification there is but those of purchases elsewhere and of the Advanced Commerce API
-    /// (facts/notifications §4).
+    /// All notifications except those of external purchases and of the Advanced Commerce API (facts/notifications §4).
     private static var words: Set<String> {
         let others: Set = ["EXTERNAL_PURCHASE_TOKEN", "METADATA_UPDATE", "MIGRATION", "PRICE_CHANGE"]
         return Set(
@@ -41,7 +40,7 @@ struct YearOfSubscribersTests {
     @Test("Histories, statuses, receipts and notifications of a year agree with each other")
     func year() async throws { try await audit(subscribers: 12) }
 
-    @Test("The same of a hundred subscribers, who live every story", .slow)
+    @Test("They also agree for a hundred subscribers, who cover every story", .slow)
     func yearOfMany() async throws { try await audit(subscribers: Self.number("TILL_YEAR_SUBSCRIBERS", 100)) }
 
     private func audit(subscribers: Int) async throws {
@@ -65,7 +64,7 @@ struct YearOfSubscribersTests {
 
         let post = try YearPost(attempts: year.world.attempts).check(reading: audited.read)
         #expect(post.violations == [])
-        // Nothing is lost but what was tried six times in vain, and that the history still had.
+        // The only lost notifications failed six times, and the history still had them.
         let uuids = { (texts: [String]) in try Set(texts.map { try AuditRecord.Notification(signedPayload: $0).uuid }) }
         #expect(try uuids(post.lost) == uuids(year.fetched))
         #expect(try await year.world.store.summary().pendingNotifications == 0)
@@ -73,7 +72,7 @@ struct YearOfSubscribersTests {
         let counts = Dictionary(grouping: told, by: \.word).mapValues(\.count)
         let renewals = histories.count { $0.isRenewal && !$0.isShared }
         let sizes = [histories.count, told.count, renewals, post.retried, post.lost.count, year.tallied.walks]
-        // Fewer subscribers don't live all of the stories.
+        // Fewer subscribers do not cover all stories.
         if subscribers >= 100 {
             #expect(Self.words.subtracting(counts.keys).sorted() == [], "never told")
             #expect(zip(sizes, Self.leastSizes).allSatisfy { $0 >= $1 }, "\(sizes)")
@@ -83,11 +82,11 @@ struct YearOfSubscribersTests {
         await year.world.remove()
     }
 
-    /// Of a hundred subscribers: transactions, notifications, renewals, notifications tried again, those tried in vain,
-    /// and what the dice did.
+    /// For a hundred subscribers: transactions, notifications, renewals, retried notifications, failed ones, and random
+    /// actions.
     private static let leastSizes = [1_200, 1_650, 850, 90, 10, 650]
 
-    /// Everything that a run of the year leaves behind.
+    /// All results of a year.
     private struct Traces: Equatable {
         var transactions: [StoreTransaction]
         var subscriptions: [StoreSubscription]
@@ -103,7 +102,7 @@ struct YearOfSubscribersTests {
         }
     }
 
-    @Test("The same seed makes the same year, also if the store is restarted in the middle of it")
+    @Test("The same seed makes the same year, even with a restart in the middle")
     func repeated() async throws {
         func traces(restart: Bool) async throws -> Traces {
             let year = try await AuditedYear(subscribers: 60, seed: 7).year

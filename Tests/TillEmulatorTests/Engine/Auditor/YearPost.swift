@@ -4,11 +4,11 @@ import TillBilling
 
 @testable import TillEmulator
 
-/// How the year's notifications came to the developer's server.
+/// The delivery of the year's notifications to the developer's server.
 struct YearPost {
     let attempts: [YearWorld.Attempt]
 
-    /// Milliseconds after the attempt before (facts/notifications §2).
+    /// Milliseconds after the previous attempt (facts/notifications §2).
     private static let pauses: [Int64] = [1, 12, 24, 48, 72].map { $0 * 3_600_000 }
 
     private static func isUp(_ moment: Instant) -> Bool {
@@ -17,16 +17,16 @@ struct YearPost {
         }
     }
 
-    /// Whether an attempt was made when it was due. While people are about, in the first minutes of a day, nothing is
-    /// sent before the clock goes on.
+    /// Whether an attempt was made when it was due. While customers act, in the first minutes of a day, sending waits
+    /// for the next clock advance.
     private static func follows(_ moment: Instant, _ due: Instant) -> Bool {
         let morning = (due.milliseconds - YearWorld.start.milliseconds) % 86_400_000
         let delay = moment.milliseconds - due.milliseconds
         return delay == 0 || morning < 1_200_000 && (0..<1_200_000).contains(delay)
     }
 
-    /// What is not as Apple's schedule and the server's outages have it.
-    /// - Returns: the sentences, and the texts that never arrived.
+    /// Compares the attempts with Apple's schedule and the server's outages.
+    /// - Returns: the deviations as sentences, and the texts that never arrived.
     func check(
         reading read: (String) throws -> AuditRecord.Notification
     ) throws -> (violations: [String], lost: [String], retried: Int) {

@@ -4,7 +4,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Products on their way through review (L1)")
+@Suite("The review of products (L1)")
 struct ProductReviewTests {
     private static let localization: JSONValue = [["locale": "zh-Hans", "displayName": "学点", "description": "学点"]]
 
@@ -45,7 +45,7 @@ struct ProductReviewTests {
         await world.remove()
     }
 
-    @Test("the first product goes with an app version and waits for it; later ones go alone")
+    @Test("the first product needs an app version and waits for it; later ones need none")
     func first() async throws {
         let world = try await world([Self.product("a"), Self.product("b")])
         #expect(await step(world, "a", "submit").code == "needs_app_version")
@@ -60,7 +60,7 @@ struct ProductReviewTests {
         await world.remove()
     }
 
-    @Test("rejected and sent back, a product can be submitted again; off sale, brought back unless Apple took it off")
+    @Test("a rejected or returned product can be submitted again; one off sale can return unless Apple removed it")
     func back() async throws {
         let world = try await world([Self.product("a"), ["id": "b", "tier": 1]])
         for (verdict, state) in [("reject", "REJECTED"), ("requestChanges", "DEVELOPER_ACTION_NEEDED")] {
@@ -77,7 +77,7 @@ struct ProductReviewTests {
         await world.remove()
     }
 
-    @Test("legal moves only: of 84 pairs of step and state, ten lead on")
+    @Test("only legal moves succeed: of 84 pairs of step and state, ten are legal")
     func legal() {
         var moves: [String] = []
         for state in ProductState.allCases {
@@ -117,7 +117,7 @@ struct ProductReviewTests {
         await world.remove()
     }
 
-    @Test("who gets it: testers from Ready to Submit on, customers once it is approved and priced")
+    @Test("testers get a product from Ready to Submit on, customers once it is approved and priced")
     func sold() {
         var product = StoreProduct(
             id: ProductID("a"), kind: .consumable, name: "a",
@@ -156,7 +156,7 @@ struct ProductFindingTests {
         findings.map { "\($0["code"]?.string ?? "") \($0["productId"]?.string ?? "")" }
     }
 
-    @Test("the sample catalogue has none")
+    @Test("the sample catalogue has no findings")
     func sample() async throws {
         let world = try await EmulatedWorld()
         #expect(await world.ask(.get, "/emulator/products/findings").json == ["data": []])
@@ -193,7 +193,7 @@ struct ProductFindingTests {
         }
     }
 
-    @Test("a first product that no app version goes with")
+    @Test("a first product without an app version is found")
     func first() async throws {
         let product: JSONValue = [
             "id": "a", "tier": 1, "state": "WAITING_FOR_REVIEW",
@@ -203,7 +203,7 @@ struct ProductFindingTests {
         #expect(try await findings([product.with(["withAppVersion": true])]).isEmpty)
     }
 
-    @Test("the app's own list: an unknown id, one twice, a wrong type")
+    @Test("the app's own list is compared: an unknown id, a duplicate, a wrong type")
     func compared() async throws {
         let found = try await findings(
             [["id": "points60", "tier": 1], ["id": "pro", "type": "Non-Consumable", "tier": 3]],

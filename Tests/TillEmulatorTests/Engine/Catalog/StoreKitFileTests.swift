@@ -37,7 +37,7 @@ struct StoreKitFileTests {
         ],
     ]
 
-    /// As Xcode 16 writes it; the other versions are changes of it.
+    /// As Xcode 16 writes it; the other versions are variations of it.
     private static func file(_ more: [String: JSONValue] = [:]) -> JSONValue {
         let plain: JSONValue = [
             "appPolicies": ["eula": "", "policies": [["locale": "en_US", "policyText": "", "policyURL": ""]]],
@@ -76,7 +76,7 @@ struct StoreKitFileTests {
         ["USA": Money(amount: cents, currency: Currency("USD"))]
     }
 
-    @Test("products of all four kinds, with what they have")
+    @Test("products of all four kinds are read with their details")
     func products() throws {
         let read = try read(Self.file())
         #expect(read.products.map(\.id.text) == ["coins", "pro", "course", "plus.monthly"])
@@ -91,7 +91,7 @@ struct StoreKitFileTests {
         #expect(plus.state == .approved)
     }
 
-    @Test("offers of all four kinds; two free weeks are one free offer of two weeks")
+    @Test("offers of all four kinds are read; two free weeks are one free offer of two weeks")
     func offers() throws {
         let plus = try #require(try read(Self.file()).products.last)
         #expect(
@@ -109,7 +109,7 @@ struct StoreKitFileTests {
             ])
     }
 
-    @Test("settings: storefront and time rate are taken over, and nothing is dropped in silence")
+    @Test("storefront and time rate are read from the settings, and every ignored member is listed")
     func settings() throws {
         let plain = try read(Self.file())
         #expect(plain.storefront == "USA" && plain.pace == .monthInThirtySeconds)
@@ -137,7 +137,7 @@ struct StoreKitFileTests {
     }
 
     @Test(
-        "version 1 without settings, version 5 with lists of offers and billing plans, and members nobody knows yet"
+        "version 1 without settings, version 5 with lists of offers and billing plans, and unknown members are read"
     )
     func versions() throws {
         let first = try read([
@@ -180,7 +180,7 @@ struct StoreKitFileTests {
         #expect(yen.products.first?.prices == ["JPN": Money(amount: 120, currency: Currency("JPY"))])
     }
 
-    @Test("what is wrong is refused by the member's path")
+    @Test("an error is refused by the member's path")
     func wrong() {
         func subscription(_ more: [String: JSONValue]) -> JSONValue {
             Self.file([
@@ -222,7 +222,7 @@ struct StoreKitFileTests {
         }
     }
 
-    @Test("PUT takes the file as it is, names what it left out, and the customer moves to its storefront")
+    @Test("PUT takes the file unchanged, names the ignored members, and moves the customer to its storefront")
     func put() async throws {
         let world = try await EmulatedWorld()
         let answer = await world.ask(.put, "/emulator/products", Self.file())
@@ -233,13 +233,13 @@ struct StoreKitFileTests {
         let bought = await world.ask(
             .post, "/emulator/purchases", ["bundleId": "com.example.learnpoints", "productId": "coins"])
         #expect(bought.json["price"] == ["amount": 99, "currency": "USD"], "\(bought.json.encoded())")
-        // What GET gives of it is Till's own form, and comes back unchanged.
+        // GET returns Till's own form, which PUT reads back unchanged.
         let given = try #require(await world.ask(.get, "/emulator/products").json["data"])
         #expect(await world.ask(.put, "/emulator/products", ["products": given]).json["data"] == given)
         await world.remove()
     }
 
-    @Test("a terminal never obeys the name of a member")
+    @Test("a member's name is made safe for terminals in messages")
     func hostileNames() {
         let fault = #expect(throws: ProductFile.Fault.self) {
             try self.read(["products": [["id": "a", "\u{1B}[2Jx": 1]]])

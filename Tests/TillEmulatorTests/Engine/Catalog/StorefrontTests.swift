@@ -5,7 +5,7 @@ import TillBilling
 
 @Suite("Storefronts")
 struct StorefrontTests {
-    @Test("there are 175, each once, with a currency, and numbers that no two share")
+    @Test("there are 175, each once, with a currency, and with unique numbers")
     func table() {
         let rows = StorefrontTable.rows
         #expect(rows.count == 175 && Set(rows.map(\.code)).count == 175)
@@ -14,11 +14,11 @@ struct StorefrontTests {
         let numbers = rows.compactMap(\.number)
         #expect(numbers.count == 128 && Set(numbers).count == 128)
         #expect(numbers.allSatisfy { $0.utf8.count == 6 && $0.hasPrefix("1434") || $0.hasPrefix("1435") })
-        // 44 or 45 currencies, says Apple (facts/business-rules §4.2); two have become euros since.
+        // Apple states 44 or 45 currencies (facts/business-rules §4.2); two have become euros since.
         #expect(Set(rows.map(\.currency)).count == 43)
     }
 
-    @Test("numbers and currencies that are known for certain")
+    @Test("the certain numbers and currencies are right")
     func certain() {
         #expect(Storefront.numbers["USA"] == "143441" && Storefront.numbers["CHN"] == "143465")
         #expect(Storefront.numbers["XKS"] == nil)
@@ -27,7 +27,7 @@ struct StorefrontTests {
         #expect(Storefront.currency(of: "ZZZ") == nil)
     }
 
-    @Test("minor digits: none for yen and won, two for most")
+    @Test("yen and won have no minor digits, most currencies have two")
     func digits() {
         for (currency, digits) in [("JPY", 0), ("KRW", 0), ("VND", 0), ("CLP", 0), ("CNY", 2), ("TWD", 2), ("IDR", 2)] {
             #expect(Currency(currency).minorDigits == digits, "\(currency)")
@@ -35,14 +35,14 @@ struct StorefrontTests {
     }
 
     @Test(
-        "what was probably meant",
+        "the probably intended code is suggested",
         arguments: [("chn", "CHN"), ("CN", "CHN"), ("uk", "GBR"), ("US", "USA"), ("FRAN", "FRA"), ("DEUU", "DEU")])
     func nearest(_ written: String, _ meant: String) {
         #expect(Storefront.nearest(to: written) == meant)
         #expect(EmulatorConfiguration.nearestStorefront(to: written) == meant)
     }
 
-    @Test("a price names a storefront that exists, and the refusal names the nearest")
+    @Test("a price needs an existing storefront, and the refusal names the nearest one")
     func prices() async throws {
         let world = try await EmulatedWorld()
         let answer = await world.ask(

@@ -9,7 +9,7 @@ import TillThreads
 @testable import TillAppStore
 @testable import TillEmulator
 
-/// An emulator in process whose dials a test turns, where waiting takes no time unless the test says so.
+/// An emulator in process with fault rates set by a test. Waiting takes no time unless the test says otherwise.
 final class DisturbedWorld: Sendable {
     let world: EmulatedWorld
     let emulator: Emulator
@@ -24,13 +24,13 @@ final class DisturbedWorld: Sendable {
         self.pauses = pauses
     }
 
-    /// Notifications in the order they arrived, whatever was answered.
+    /// Notifications in the order of arrival, whatever the answer was.
     var notifications: [String] { received.withLock { $0 } }
-    /// Milliseconds of every pause, in the order they began.
+    /// The milliseconds of every pause, in the order of their starts.
     var waited: [Int64] { pauses.withLock { $0 } }
 
     /// - Parameters:
-    ///   - pause: what waiting is; nil: nobody can wait.
+    ///   - pause: the waiting effect; nil: waiting is impossible.
     ///   - send: where notifications go; nil: into `notifications`.
     static func open(
         _ configuration: EmulatorConfiguration = EmulatorConfiguration(),
@@ -64,7 +64,7 @@ final class DisturbedWorld: Sendable {
         await world.remove()
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
     func ask(
         _ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil,
@@ -79,7 +79,7 @@ final class DisturbedWorld: Sendable {
         )
     }
 
-    /// Turns the dials, in place of what was.
+    /// Sets the fault rates, replacing all earlier ones.
     func turn(_ dials: JSONValue) async throws {
         let answer = await ask(.put, "/emulator/faults", dials)
         try #require(answer.status == 200, "\(answer.json.encoded())")
@@ -91,7 +91,7 @@ final class DisturbedWorld: Sendable {
 
     func total() async -> Int64 { await ask(.get, "/emulator/state").json["transactions"]?["total"]?.int ?? -1 }
 
-    /// What buying in the sample app is asked with.
+    /// The body of a purchase in the sample app.
     static func purchase(_ product: String = "points60", _ more: [String: JSONValue] = [:]) -> JSONValue {
         let body: [String: JSONValue] = [
             "bundleId": "com.example.learnpoints", "productId": .string("com.example.learnpoints.\(product)"),
@@ -106,7 +106,7 @@ final class DisturbedWorld: Sendable {
         await ask(.post, "/emulator/purchases", Self.purchase(product, more))
     }
 
-    /// Our own client of the server API, over a line on which no answer is an outage.
+    /// Our own client of the server API; a missing answer counts as an outage.
     func serverAPI(_ effects: AppleEffects? = nil) async throws -> ServerAPI {
         let key = await ask(.get, "/emulator/api-key").json
         let effects =
@@ -141,7 +141,7 @@ final class DisturbedWorld: Sendable {
         }
     }
 
-    /// A bearer token that the store takes.
+    /// A bearer token that the store accepts.
     func bearer() async throws -> [(name: String, value: String)] {
         let key = await ask(.get, "/emulator/api-key").json
         let tokens = BearerTokens(

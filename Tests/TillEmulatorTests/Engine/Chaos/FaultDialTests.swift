@@ -7,11 +7,11 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Each dial alone, on what comes in")
+@Suite("Each fault alone, on incoming requests")
 struct FaultDialTests {
     private static let token = "3f2c1a00-1111-4222-8333-444455556666"
 
-    @Test("dropBefore: nobody answers and nothing happened; dropAfter: nobody answers and it happened")
+    @Test("dropBefore: no answer and no effect; dropAfter: no answer, with effect")
     func drops() async throws {
         try await DisturbedWorld.open { world in
             try await world.turn(["dropBefore": 1])
@@ -36,7 +36,7 @@ struct FaultDialTests {
         }
     }
 
-    @Test("drop is the probability of either half: at 1 nobody is ever answered, and both halves occur")
+    @Test("drop is the sum of both probabilities: at 1 no request is answered, and both kinds occur")
     func bothHalves() async throws {
         try await DisturbedWorld.open { world in
             try await world.turn(["seed": 5, "drop": 1])
@@ -50,7 +50,7 @@ struct FaultDialTests {
         }
     }
 
-    @Test("duplicate: a purchase buys twice and tells of the second; what Apple does once is done once")
+    @Test("duplicate: a purchase is made twice and the second is returned; idempotent calls take effect once")
     func duplicates() async throws {
         try await DisturbedWorld.open { world in
             try await world.turn(["duplicate": 1])
@@ -61,7 +61,7 @@ struct FaultDialTests {
             #expect(list.count == 2)
             let ids = list.compactMap { $0["transactionId"]?.string }.compactMap { Int64($0) }
             #expect(bought.json["transactionId"]?.string == ids.max().map { String($0) })
-            // Once bought for good, it is the customer's: the second time gives the same transaction again.
+            // A non-consumable is owned after the first time: the second time returns the same transaction.
             let library = await world.buy("library")
             #expect(library.json["outcome"] == "purchased")
             #expect(await world.total() == 3)
@@ -74,7 +74,7 @@ struct FaultDialTests {
         }
     }
 
-    @Test("delay: a request takes the time that was asked for, and is answered as ever")
+    @Test("delay: a request takes the configured time, and is answered as usual")
     func delays() async throws {
         try await DisturbedWorld.open { world in
             try await world.turn(["delay": 1, "delayFrom": 300, "delayTo": 400])
@@ -88,7 +88,7 @@ struct FaultDialTests {
         }
     }
 
-    @Test("Without a way to wait nobody is held up, and the answer says so")
+    @Test("Without a pause effect no request is delayed, and the answer of the settings says so")
     func cannotWait() async throws {
         try await DisturbedWorld.open(pause: nil) { world in
             try await world.turn(["delay": 1, "reorder": 1])
@@ -100,7 +100,7 @@ struct FaultDialTests {
         }
     }
 
-    @Test("rateLimit: the server API names a time in Unix milliseconds, the others seconds; nothing happens")
+    @Test("rateLimit: the server API names a time in Unix milliseconds, the others seconds; requests have no effect")
     func rateLimits() async throws {
         try await DisturbedWorld.open { world in
             try await world.turn(["rateLimit": 1])
@@ -138,7 +138,7 @@ struct FaultDialTests {
         }
     }
 
-    @Test("html: a page with 200 or 502 in place of every answer")
+    @Test("html: a page with status 200 or 502 replaces every answer")
     func pages() async throws {
         try await DisturbedWorld.open { world in
             try await world.turn(["seed": 1, "html": 1])
@@ -159,7 +159,7 @@ struct FaultDialTests {
         }
     }
 
-    @Test("internalStatus: verifyReceipt asks for another attempt, and no other endpoint is touched")
+    @Test("internalStatus: verifyReceipt asks for another attempt, and other endpoints are unaffected")
     func internalStatuses() async throws {
         try await DisturbedWorld.open { world in
             try await world.turn(["seed": 1, "internalStatus": 1])
@@ -178,7 +178,7 @@ struct FaultDialTests {
         }
     }
 
-    @Test("lostApplicationUsername: nothing that is signed of the purchase says who buys (U1)")
+    @Test("lostApplicationUsername: no signed payload of the purchase has an appAccountToken (U1)")
     func lostUsername() async throws {
         try await DisturbedWorld.open { world in
             _ = await world.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
@@ -209,7 +209,7 @@ struct FaultDialTests {
         }
     }
 
-    @Test("clockSkew: signed dates and Retry-After are off by it, and nothing happens sooner or later")
+    @Test("clockSkew: signed dates and Retry-After are wrong by it, and nothing happens sooner or later")
     func skew() async throws {
         try await DisturbedWorld.open { world in
             _ = await world.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
@@ -226,7 +226,7 @@ struct FaultDialTests {
             #expect(receipt.creationDate.seconds == (now - 600_000) / 1_000)
             #expect(signed["purchaseDate"] == .int(now))
             let id = try #require(bought.json["transactionId"]?.string)
-            // The bearer token is good: only what is signed is off.
+            // The bearer token is valid: only signed dates are wrong.
             let asked = await world.ask(.get, "/inApps/v1/transactions/\(id)", headers: try await world.bearer())
             let info = try payload(of: asked.json["signedTransactionInfo"]?.string)
             #expect(info["signedDate"] == .int(now + 86_400_000))
@@ -244,7 +244,7 @@ struct FaultDialTests {
         }
     }
 
-    @Test("The control API is never disturbed, nor the root certificate, nor what nobody serves")
+    @Test("The control API, the root certificate and unserved paths never have faults")
     func undisturbed() async throws {
         try await DisturbedWorld.open { world in
             let all = Dictionary(uniqueKeysWithValues: Dial.allCases.map { ($0.rawValue, JSONValue.int(1)) })
@@ -261,7 +261,7 @@ struct FaultDialTests {
         }
     }
 
-    @Test("Every path of Apple's endpoints has its dials, by method, with a slash at its end or without")
+    @Test("Every path of Apple's endpoints has its fault rates, by method, with or without a trailing slash")
     func paths() {
         let expected: [(HTTPMethod, String, DisturbedEndpoint?)] = [
             (.post, "/verifyReceipt", .verifyReceipt), (.post, "/sandbox/verifyReceipt", .verifyReceipt),

@@ -6,9 +6,9 @@ import TillThreads
 
 @testable import TillEmulator
 
-@Suite("Seeds: what strikes whom")
+@Suite("Seeds determine the faults")
 struct FaultSeedTests {
-    /// What happened to each of so many requests, as one letter each.
+    /// The outcome of each request, as one letter each.
     private static func fates(
         _ world: DisturbedWorld, _ path: String = "/inApps/v2/history/1", count: Int = 60
     ) async -> String {
@@ -31,7 +31,7 @@ struct FaultSeedTests {
         .object(storm.merging(["seed": .int(seed)]) { _, new in new })
     }
 
-    @Test("The same seed gives the same sequence, in another store too; another seed another")
+    @Test("The same seed gives the same sequence, in another store too; another seed gives another")
     func repeats() async throws {
         let seen = Locked<[String]>([])
         for _ in 0..<2 {
@@ -49,7 +49,7 @@ struct FaultSeedTests {
         #expect(Set(fates[0]).count >= 4, "\(fates[0])")
     }
 
-    @Test("What strikes at an endpoint does not depend on what others do, nor on dials they have")
+    @Test("The faults of an endpoint are independent of other endpoints and of their fault rates")
     func independent() async throws {
         try await DisturbedWorld.open { world in
             try await world.turn(Self.storm(seed: 9))
@@ -72,7 +72,7 @@ struct FaultSeedTests {
         }
     }
 
-    @Test("Turning one dial changes nothing about whom the others strike")
+    @Test("Changing one fault rate does not change which requests the other faults affect")
     func dialsAreIndependent() {
         func dice(_ number: Int64) -> Dice { Dice(seed: 4, start: 0, stream: "history", number: number) }
         func struck(_ dials: Dials, _ dial: Dial) -> [Int64] {
@@ -80,12 +80,12 @@ struct FaultSeedTests {
         }
         let html = struck(Dials([.html: 0.3]), .html)
         #expect(html == struck(Dials([.html: 0.3, .rateLimit: 0.9]), .html))
-        // A higher probability strikes whom a lower one struck, and more.
+        // A higher probability affects the requests of a lower one, and more.
         #expect(Set(html).isStrictSubset(of: struck(Dials([.html: 0.6]), .html)))
         #expect(html != struck(Dials([.rateLimit: 0.3]), .rateLimit))
     }
 
-    @Test("Probabilities are met, for every dial, and neighbours are not alike", arguments: [0.1, 0.5, 0.9])
+    @Test("Every fault has its probability, and neighbouring requests are independent", arguments: [0.1, 0.5, 0.9])
     func probabilities(_ chance: Double) {
         let count = 20_000
         let bound = 4 * (Double(count) * chance * (1 - chance)).squareRoot()
@@ -104,7 +104,7 @@ struct FaultSeedTests {
         }
     }
 
-    @Test("Throws are even: sixteen boxes, chi-squared; numbers stay in their range, whatever it is")
+    @Test("Random numbers are uniform: sixteen boxes, chi-squared; integers stay in any given range")
     func even() {
         var boxes = [Int](repeating: 0, count: 16)
         for number in 1...16_000 {
@@ -120,7 +120,7 @@ struct FaultSeedTests {
         }
     }
 
-    @Test("A known seed strikes the same requests in every release: the dice are part of the format")
+    @Test("A known seed affects the same requests in every release: the random numbers are part of the format")
     func known() {
         let dice = (1...5).map { Dice(seed: 42, start: 0, stream: "history", number: $0) }
         #expect(dice.map { Int($0.roll("html") * 1_000_000) } == [300_724, 152_181, 693_407, 644_088, 796_543])

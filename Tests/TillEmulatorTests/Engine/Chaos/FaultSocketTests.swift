@@ -6,7 +6,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Each dial alone, over a socket", .serialized)
+@Suite("Each fault alone, over a socket", .serialized)
 struct FaultSocketTests {
     private static func open(_ body: (DisturbedWorld, String) async throws -> Void) async throws {
         try await DisturbedWorld.open(pause: { try? await Task.sleep(for: .milliseconds($0)) }) { world in
@@ -22,7 +22,7 @@ struct FaultSocketTests {
         }
     }
 
-    /// What curl says: the status, how it ended, and the type of what came.
+    /// curl's result: status, exit code and content type.
     private static func curl(_ url: String, body: JSONValue? = nil) throws -> String {
         var arguments = [
             "curl", "-s", "-o", "/dev/null", "--max-time", "20", "--noproxy", "*", "-w",
@@ -80,7 +80,7 @@ struct FaultSocketTests {
         return Int(output)
     }
 
-    @Test("Stopping does not wait for who is held up: they are answered at once")
+    @Test("Stopping does not wait for delayed requests: they are answered at once")
     func stops() async throws {
         try await DisturbedWorld.open(pause: { try? await Task.sleep(for: .milliseconds($0)) }) { world in
             let listener = try Listener(
@@ -101,7 +101,7 @@ struct FaultSocketTests {
         }
     }
 
-    @Test("A crowd over sockets under drops, delays and swaps: everybody hears something, or that nobody answers")
+    @Test("With drops, delays and reordering, every concurrent request gets an answer or a closed connection")
     func crowd() async throws {
         try await Self.open { world, base in
             let fetch = try Fetch()

@@ -6,14 +6,14 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Our own clients in a storm")
+@Suite("Our own clients under all faults")
 struct FaultStormTests {
     private static let storm: JSONValue = [
         "seed": 20, "drop": 0.2, "delay": 0.2, "duplicate": 0.2, "reorder": 0.2, "error5xx": 0.2, "html": 0.2,
         "rateLimit": 0.2, "internalStatus": 0.2, "clockSkew": 5_000,
     ]
 
-    @Test("The server API's client learns everything, and what it tells is done, whatever strikes on the way (U7)")
+    @Test("The server API's client reads everything, and reported successes are real, under all faults (U7)")
     func serverAPI() async throws {
         try await DisturbedWorld.open { world in
             var ids: [TransactionID] = []
@@ -39,7 +39,7 @@ struct FaultStormTests {
             for id in ids {
                 #expect(await world.ask(.get, "/emulator/transactions/\(id.text)").json["finished"] == true)
             }
-            // What is final is told as it is, once it gets through.
+            // A final refusal is reported as it is, once it gets through.
             let unknown = await #expect(throws: ServerAPIFault.self) {
                 try await api.retrying(policy) { api throws(ServerAPIFault) in
                     try await api.transactionInfo(TransactionID("1"), in: .sandbox)
@@ -55,7 +55,7 @@ struct FaultStormTests {
         }
     }
 
-    @Test("verifyReceipt's client gets its verdict on its own schedule, for a good receipt and for a bad one (P2)")
+    @Test("verifyReceipt's client gets its verdict on its own schedule, for a valid receipt and an invalid one (P2)")
     func verifyReceipt() async throws {
         try await DisturbedWorld.open { world in
             let id = try #require(await world.buy().json["transactionId"]?.string)

@@ -6,9 +6,9 @@ import TillThreads
 
 @testable import TillEmulator
 
-@Suite("Requests that are held up")
+@Suite("Delayed and held requests")
 struct FaultWaitTests {
-    /// Real time, as the executable gives it.
+    /// Real time, as in the executable.
     @Sendable private static func sleep(_ milliseconds: Int64) async {
         try? await Task.sleep(for: .milliseconds(milliseconds))
     }
@@ -19,7 +19,7 @@ struct FaultWaitTests {
         return Int64((ContinuousClock.now - start) / .milliseconds(1))
     }
 
-    @Test("reorder: the request that came first is done after the next one, and both are answered")
+    @Test("reorder: the first request is processed after the next one, and both are answered")
     func reorders() async throws {
         try await DisturbedWorld.open(pause: Self.sleep) { world in
             try await world.turn(["reorder": 1, "reorderWithin": 60_000])
@@ -32,7 +32,7 @@ struct FaultWaitTests {
                             #expect(bought.status == 200)
                             ended.withLock { $0.append(number) }
                         }
-                        // The second comes when the first is held.
+                        // The second is sent once the first is held.
                         while number == 1, await world.struck("purchases", "reorder") == 0 { await Self.sleep(1) }
                     }
                 }
@@ -47,7 +47,7 @@ struct FaultWaitTests {
         }
     }
 
-    @Test("reorder: what nobody comes after goes on when its time is over")
+    @Test("reorder: a held request without a later one continues when its time is over")
     func bounded() async throws {
         try await DisturbedWorld.open(pause: Self.sleep) { world in
             try await world.turn(["reorder": 1, "reorderWithin": 30])
@@ -57,7 +57,7 @@ struct FaultWaitTests {
         }
     }
 
-    @Test("A hundred at once under every dial all come back", arguments: [0.3, 1])
+    @Test("A hundred concurrent requests under every fault are all answered", arguments: [0.3, 1])
     func crowd(_ chance: Double) async throws {
         try await DisturbedWorld.open(pause: Self.sleep) { world in
             try await world.turn([
@@ -88,7 +88,7 @@ struct FaultWaitTests {
     }
 
     @Test(
-        "Held requests go on at once when faults end, dials are turned, or they are cancelled",
+        "Held requests continue at once when faults end, fault rates change, or they are cancelled",
         arguments: Release.allCases)
     func released(_ release: Release) async throws {
         try await DisturbedWorld.open(pause: Self.sleep) { world in
@@ -116,7 +116,7 @@ struct FaultWaitTests {
         }
     }
 
-    @Test("Who is let go before he sits down does not wait, and each place is for one")
+    @Test("A request released before it starts to wait does not wait, and each place holds one request")
     func places() async {
         let room = WaitingRoom(pause: Self.sleep)
         let place = room.takePlace()

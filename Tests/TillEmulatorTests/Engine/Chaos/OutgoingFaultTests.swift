@@ -7,9 +7,9 @@ import TillThreads
 
 @testable import TillEmulator
 
-@Suite("Each dial alone, on notifications")
+@Suite("Each fault alone, on notifications")
 struct OutgoingFaultTests {
-    /// A world with a server behind a URL, and dials on what goes there.
+    /// A world with a server behind a URL, and fault rates for notifications.
     private static func open(
         _ dials: JSONValue, retries: [Int64] = [], _ body: (DisturbedWorld) async throws -> Void
     ) async throws {
@@ -26,7 +26,7 @@ struct OutgoingFaultTests {
         try notifications.map { try payload(of: $0)["notificationUUID"]?.string ?? "" }
     }
 
-    /// How the attempts ended, in the order they were made.
+    /// The results of the attempts, in order.
     private static func results(_ world: DisturbedWorld) async throws -> [String] {
         try await world.emulator.store.ask { session in
             try session.query("SELECT result FROM send_attempts ORDER BY notification, attempt", []) {
@@ -36,7 +36,7 @@ struct OutgoingFaultTests {
     }
 
     @Test(
-        "A dial decides whether the notification arrives, and what the store makes of it",
+        "Each fault determines whether the notification arrives, and which result the store records",
         arguments: [
             ("dropBefore", 0, "TIMED_OUT"), ("dropAfter", 1, "PREMATURE_CLOSE"), ("duplicate", 2, "SUCCESS"),
             ("error5xx", 0, "UNSUCCESSFUL_HTTP_RESPONSE_CODE"), ("html", 0, "UNSUCCESSFUL_HTTP_RESPONSE_CODE"),
@@ -57,7 +57,7 @@ struct OutgoingFaultTests {
         }
     }
 
-    @Test("Over a socket it is the same, and a server that hangs up is told of as such")
+    @Test("Over a socket the results are the same, and a closed connection is recorded as such")
     func socket() async throws {
         let received = Locked(0)
         let hangsUp = Locked(false)
@@ -92,7 +92,7 @@ struct OutgoingFaultTests {
         await listener.stop(grace: 1)
     }
 
-    @Test("A forged notification is refused for its signature, and for nothing else")
+    @Test("A forged notification is refused only for its signature")
     func forged() async throws {
         try await Self.open(["forgery": 1]) { world in
             _ = await world.buy()
@@ -114,7 +114,7 @@ struct OutgoingFaultTests {
         }
     }
 
-    @Test("reorder: each changes places with the next; the overtaken one timed out and arrives all the same")
+    @Test("reorder: each notification changes places with the next; the overtaken one times out and still arrives")
     func reordered() async throws {
         try await Self.open(["reorder": 1]) { world in
             for _ in 0..<5 { _ = await world.buy() }
@@ -124,14 +124,14 @@ struct OutgoingFaultTests {
             }
             let arrived = try Self.uuids(world.notifications)
             #expect(inOrder.count == 5)
-            // The last has nobody behind it and comes when everything else is sent.
+            // The last has no later one and arrives after all others are sent.
             #expect(arrived == [1, 0, 3, 2, 4].map { inOrder[$0] })
             #expect(
                 try await Self.results(world) == ["TIMED_OUT", "SUCCESS", "TIMED_OUT", "SUCCESS", "TIMED_OUT"])
         }
     }
 
-    @Test("Under run, a notification that nothing overtakes arrives after two wakes at the latest")
+    @Test("Under run, a held notification that is not overtaken arrives after two wakes at the latest")
     func lateUnderRun() async throws {
         try await Self.open(["reorder": 1]) { world in
             let running = Task { await world.emulator.run() }
@@ -146,7 +146,7 @@ struct OutgoingFaultTests {
         }
     }
 
-    @Test("Through a storm with retries every notification arrives, each under one UUID, none invented")
+    @Test("Under all faults with retries every notification arrives, under its own UUID, and none is invented")
     func storm() async throws {
         let retries = [Int64](repeating: 1_000, count: 30)
         try await Self.open(["drop": 0.3, "duplicate": 0.3, "reorder": 0.3, "delay": 0.3], retries: retries) { world in
@@ -164,7 +164,7 @@ struct OutgoingFaultTests {
             #expect(noted.count == 40)
             #expect(Set(arrived) == Set(noted))
             #expect(arrived.count > 40, "some came more than once")
-            // Each time the same text: an attempt tells of the moment, not of the attempt.
+            // Always the same text: it describes the event's moment, not the attempt.
             #expect(Set(world.notifications).count == 40)
             for dial in ["dropBefore", "dropAfter", "duplicate", "reorder", "delay"] {
                 #expect(await world.struck("notifications", dial) > 0, "\(dial)")

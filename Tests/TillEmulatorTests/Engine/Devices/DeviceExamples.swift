@@ -5,7 +5,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-/// A call for each of the routes that a phone asks.
+/// One call for each of the device routes.
 enum DeviceExamples {
     private static let phone = ["id": "3f2c91ab-0000-4000-8000-000000000008"]
     private static let point: JSONValue = "com.example.learnpoints.points60"
@@ -29,7 +29,7 @@ enum DeviceExamples {
             path: phone.merging(["messageId": "message"]) { $1 }),
     ]
 
-    /// An account with a phone, something of each kind on it, and something it is to hear of.
+    /// An account with a device, with an item of each kind and with waiting changes.
     static func subjects(_ world: EmulatedWorld) async throws -> [String: String] {
         await world.put(account: "dad", [:])
         _ = await world.ask(.put, "/emulator/accounts/dad/devices", ["id": .string(phone["id"] ?? "")])

@@ -6,9 +6,9 @@ import TillSQLite
 
 @testable import TillEmulator
 
-@Suite("What news cost", .slow)
+@Suite("The cost of reading changes", .slow)
 struct DeviceNewsCostTests {
-    /// Counts the questions that go to a database, and the rows that come back.
+    /// Counts the statements sent to a database, and the returned rows.
     private final class CountingConnection: Connection {
         let session: any Connection
         var questions = 0
@@ -45,7 +45,7 @@ struct DeviceNewsCostTests {
         }
     }
 
-    /// - Returns: questions and rows of the news after the next purchase.
+    /// - Returns: the statements and rows for the changes after the next purchase.
     private func cost(transactions: Int) async throws -> [Int] {
         let world = try await EmulatedWorld()
         let phone = try await world.phone(1, of: "ann")
@@ -80,14 +80,14 @@ struct DeviceNewsCostTests {
         return cost
     }
 
-    @Test("News of an account with 50,000 transactions take as many questions and rows as of one with 50")
+    @Test("Reading changes takes as many statements and rows with 50,000 transactions as with 50")
     func rows() async throws {
         let few = try await cost(transactions: 50)
         #expect(few.count == 2 && (few.last ?? 99) < 10)
         #expect(try await cost(transactions: 50_000) == few)
     }
 
-    /// The queries of every question, with the words before them that ask for the plan.
+    /// Every query, preceded by the words that request its plan.
     private static let plans: [(asked: SQL, meant: SQL, index: String)] = [
         (
             """
@@ -128,7 +128,7 @@ struct DeviceNewsCostTests {
         ),
     ]
 
-    @Test("Every question behind the news is a search in an index: nothing is scanned, nothing that grows is sorted")
+    @Test("Every query for changes is a search in an index, without scans and without sorts of growing sets")
     func plans() async throws {
         let world = try await EmulatedWorld()
         for (asked, meant, index) in Self.plans {

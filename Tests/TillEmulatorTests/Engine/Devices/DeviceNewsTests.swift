@@ -6,13 +6,13 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("What a phone hears while an app runs")
+@Suite("Changes that a device reads while an app runs")
 struct DeviceNewsTests {
-    /// Something that happens to ann's purchases, and what her phone hears of it.
+    /// A change of ann's purchases, and the entries that her device reads.
     struct Event: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var heard: [String]
-        /// Buys and does what is not heard of yet; the phone listens from then on.
+        /// The preparation, before the device starts to read.
         var before: @Sendable (EmulatedWorld) async throws -> String
         var happens: @Sendable (EmulatedWorld, _ id: String) async throws -> Void
 
@@ -131,7 +131,7 @@ struct DeviceNewsTests {
         ) { await $0.post($1, "refund") },
     ]
 
-    @Test("Each change of a transaction is heard of once, as it is then", arguments: purchases + subscriptions)
+    @Test("Each change of a transaction is reported once, in its current state", arguments: purchases + subscriptions)
     func events(_ event: Event) async throws {
         let world = try await EmulatedWorld.withDesk()
         let phone = try await world.phone(1, of: "ann")
@@ -147,7 +147,7 @@ struct DeviceNewsTests {
         await world.remove()
     }
 
-    @Test("What is said of it: who, where and from where on; transactions are signed for the phone that asks")
+    @Test("The answer names account, storefront and position; transactions are signed for the requesting device")
     func shape() async throws {
         let world = try await EmulatedWorld.withDesk()
         let phone = try await world.phone(1, of: "ann")
@@ -176,7 +176,7 @@ struct DeviceNewsTests {
         await world.remove()
     }
 
-    @Test("Positions never go back: over pages, other accounts, an empty answer, a restart; every change comes once")
+    @Test("Positions never go back over pages, other accounts, empty answers or a restart; every change comes once")
     func positions() async throws {
         let world = try await EmulatedWorld.withDesk()
         let phone = try await world.phone(1, of: "ann")
@@ -214,7 +214,7 @@ struct DeviceNewsTests {
         await later.remove()
     }
 
-    @Test("Two phones of one account both hear of it; a phone that changes hands hears of its new owner's only")
+    @Test("Two devices of an account both read its changes; a device that changes accounts reads only the new one's")
     func phones() async throws {
         let world = try await EmulatedWorld.withDesk()
         let (first, second) = (try await world.phone(1, of: "ann"), try await world.phone(2, of: "ann"))
@@ -235,7 +235,7 @@ struct DeviceNewsTests {
         await world.remove()
     }
 
-    @Test("A phone that nobody is signed in on is told so, by every route; what is no UUID or number is no question")
+    @Test("Every route refuses a device without an account, and values that are no UUID or number")
     func strangers() async throws {
         let world = try await EmulatedWorld()
         let nobody = "3f2c1a00-9999-4222-8333-444455556666"

@@ -5,7 +5,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Subscriptions as a phone sees them")
+@Suite("Subscriptions on a device")
 struct DeviceSubscriptionTests {
     private func group(_ phone: Phone, _ id: String = "21000001") async throws -> JSONValue {
         let data = try #require(try await phone.ask("/subscription-statuses")["data"]?.array)
@@ -16,7 +16,7 @@ struct DeviceSubscriptionTests {
         try await group(phone, id)["statuses"]?.array?.compactMap { $0["status"]?.int } ?? []
     }
 
-    @Test("Groups on sale are there before anything was bought; a status goes through its life, signed for the phone")
+    @Test("Groups on sale are listed before any purchase; a status follows its subscription, signed for the device")
     func life() async throws {
         let world = try await EmulatedWorld()
         let phone = try await world.phone(1, of: "ann")
@@ -54,7 +54,7 @@ struct DeviceSubscriptionTests {
         await world.remove()
     }
 
-    @Test("What a family shares stands beside the own subscription, which comes first")
+    @Test("A shared subscription is listed after the account's own")
     func family() async throws {
         let world = try await EmulatedWorld()
         let phone = try await world.phone(1, of: "kid")
@@ -75,7 +75,7 @@ struct DeviceSubscriptionTests {
         await world.remove()
     }
 
-    @Test("The version is another whenever something about a subscription is, and the same while nothing is")
+    @Test("The version differs exactly when something about a subscription has changed")
     func version() async throws {
         let world = try await EmulatedWorld()
         let phone = try await world.phone(1, of: "ann")

@@ -5,7 +5,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Products as a phone sees them")
+@Suite("Products on a device")
 struct OfferedProductTests {
     private static let app = EmulatedWorld.app
 
@@ -13,7 +13,7 @@ struct OfferedProductTests {
         try await phone.ask("/products", [("ids", ids.map { "\(Self.app).\($0)" }.joined(separator: ","))])
     }
 
-    @Test("P1: Price, language and offers follow the account's storefront, whatever the phone's is")
+    @Test("P1: Price, language and offers follow the account's storefront, whatever the device's region is")
     func storefronts() async throws {
         let world = try await EmulatedWorld()
         let phone = try await world.phone(1, of: "ann")
@@ -48,7 +48,7 @@ struct OfferedProductTests {
         await world.remove()
     }
 
-    @Test("What has no price there, is taken off or is unknown is invalid; each id is answered once, in its order")
+    @Test("Products without a price there, removed or unknown ones are invalid; each id is answered once, in order")
     func invalid() async throws {
         let world = try await EmulatedWorld()
         let phone = try await world.phone(1, of: "ann")
@@ -62,7 +62,7 @@ struct OfferedProductTests {
         await world.remove()
     }
 
-    @Test("Up to a thousand ids, in a URL or in a body; more, or ids that can't be ids, are refused")
+    @Test("Up to a thousand ids are accepted, in the URL or the body; more, or invalid ids, are refused")
     func bounds() async throws {
         let world = try await EmulatedWorld()
         let phone = try await world.phone(1, of: "ann")
@@ -84,7 +84,7 @@ struct OfferedProductTests {
     }
 
     @Test(
-        "The nearest language is shown: the same, one of its kind, English, the first",
+        "The nearest localization is used: the same, its language, English, the first",
         arguments: [
             ("zh-Hans", ["en-US", "zh-Hans"], "zh-Hans"), ("zh-Hans", ["en-US", "zh-CN"], "zh-CN"),
             ("zh-Hans", ["zh-TW", "en-GB"], "en-GB"), ("zh-Hant", ["zh-Hans", "zh_HK"], "zh_HK"),
@@ -96,7 +96,7 @@ struct OfferedProductTests {
         #expect(StorefrontLanguage.nearest(to: wanted, among: texts)?.locale == shown)
     }
 
-    @Test("Every storefront has a language, and none is named that there isn't")
+    @Test("Every storefront has a language, and only existing storefronts are named")
     func storefrontLanguages() {
         #expect(StorefrontLanguage.locale(of: "CHN") == "zh-Hans" && StorefrontLanguage.locale(of: "TWN") == "zh-Hant")
         #expect(StorefrontLanguage.locale(of: "USA") == "en-US" && StorefrontLanguage.locale(of: "FJI") == "en-US")
@@ -104,7 +104,7 @@ struct OfferedProductTests {
         #expect(named.count > 40 && named.allSatisfy(Storefront.exists))
     }
 
-    @Test("A group's name is what the product form or Xcode's file says, and its id where neither does")
+    @Test("A group's name comes from the product form or Xcode's file, and is its id by default")
     func groupNames() async throws {
         let world = try await EmulatedWorld()
         let phone = try await world.phone(1, of: "ann")

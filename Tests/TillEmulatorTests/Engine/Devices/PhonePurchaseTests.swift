@@ -6,12 +6,12 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Buying on a phone")
+@Suite("Purchases on a device")
 struct PhonePurchaseTests {
     private static let token = "3f2c91ab-0000-4000-8000-0000000000aa"
 
     @Test(
-        "What the account's owner does at a payment sheet decides, unless the purchase says",
+        "The account's default outcome applies unless the purchase names one",
         arguments: [
             ("purchased", "purchased", 1), ("cancelled", "cancelled", 0), ("failed", "failed", 0),
             ("deferred", "deferred", 1), ("interrupted", "interrupted", 1),
@@ -41,7 +41,7 @@ struct PhonePurchaseTests {
         await later.remove()
     }
 
-    @Test("With a device and no account, whose phone it is buys, restores and has the receipt; a named account wins")
+    @Test("Without an account, a device's signed-in account buys, restores and owns the receipt; a named account wins")
     func whosePhone() async throws {
         let world = try await EmulatedWorld.withDesk()
         let phone = try await world.phone(1, of: "ann")
@@ -74,7 +74,7 @@ struct PhonePurchaseTests {
     }
 
     @Test(
-        "T3: What waits is answered with its id and state, and comes back under them with its quantity and token",
+        "T3: A waiting purchase answers with its id and state, and is later paid with that id, quantity and token",
         arguments: ["deferred", "interrupted"], [false, true])
     func waiting(_ outcome: String, _ isLost: Bool) async throws {
         let world = try await EmulatedWorld.withDesk()

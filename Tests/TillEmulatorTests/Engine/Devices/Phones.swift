@@ -5,12 +5,12 @@ import TillJSON
 
 @testable import TillEmulator
 
-/// A phone in somebody's hand, as StoreKit on it asks the store.
+/// A device, with the requests of its StoreKit to the store.
 struct Phone: Sendable {
     let id: String
     let world: EmulatedWorld
 
-    /// What the store answers this phone; it must.
+    /// The store's answer to this device, which must succeed.
     func ask(
         _ path: String, _ query: [(name: String, value: String)] = []
     ) async throws -> JSONValue {
@@ -62,7 +62,7 @@ struct News: Sendable {
     var position: Int64 { json["position"]?.int ?? -1 }
     var changed: [JSONValue] { json["changed"]?.array ?? [] }
     var ids: [String] { changed.compactMap { $0["transactionId"]?.string } }
-    /// `product state`, with what else there is to say, in the order of change.
+    /// `product state` with further details, in the order of change.
     var lines: [String] {
         changed.map { item in
             let name = item["productId"]?.string?.split(separator: ".").last.map(String.init) ?? "?"
@@ -85,7 +85,7 @@ struct News: Sendable {
 }
 
 extension EmulatedWorld {
-    /// Opens the account if need be, and signs it in on a phone.
+    /// Opens the account if it is new, and signs it in on a device.
     @discardableResult
     func phone(_ number: Int, of account: String) async throws -> Phone {
         await put(account: account, [:])

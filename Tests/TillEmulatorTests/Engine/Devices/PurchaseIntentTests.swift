@@ -19,7 +19,7 @@ struct PurchaseIntentTests {
         try await phone.news().intents.compactMap { $0["id"]?.string }
     }
 
-    @Test("What was tapped waits for the app, over a restart, until one takes it; who was first has it for ever")
+    @Test("A tapped product waits for the app, also over a restart; the first device to take it keeps it")
     func taken() async throws {
         let world = try await EmulatedWorld()
         let (first, second) = (try await world.phone(1, of: "ann"), try await world.phone(2, of: "ann"))
@@ -44,7 +44,7 @@ struct PurchaseIntentTests {
         await later.remove()
     }
 
-    @Test("What was tapped on one phone is for that one; without an account it is for whose phone it is")
+    @Test("A tap on one device is for that device; without an account it is for the one signed in there")
     func onePhone() async throws {
         let world = try await EmulatedWorld()
         let (first, second) = (try await world.phone(1, of: "ann"), try await world.phone(2, of: "ann"))
@@ -60,7 +60,7 @@ struct PurchaseIntentTests {
         await world.remove()
     }
 
-    @Test("Nobody taps what is not on sale there, or an offer that the product has not; taps without end are refused")
+    @Test("A product not on sale there, an offer that the product lacks, and unlimited taps are refused")
     func refused() async throws {
         let world = try await EmulatedWorld()
         try await world.phone(1, of: "ann")

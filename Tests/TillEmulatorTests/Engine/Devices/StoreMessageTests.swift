@@ -5,13 +5,13 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("What the App Store has to tell (facts/storekit-client B5)")
+@Suite("Messages of the App Store (facts/storekit-client)")
 struct StoreMessageTests {
     private func show(_ phone: Phone, _ message: JSONValue?) async -> Int {
         await phone.post("/messages/\(message?["id"]?.string ?? "none")/shown").status
     }
 
-    @Test("A price that waits for consent, a charge that failed, an offer to come back: each is told until it is shown")
+    @Test("A price awaiting consent, a failed charge and a win-back offer each yield a message until it is shown")
     func causes() async throws {
         let world = try await EmulatedWorld()
         let (phone, other) = (try await world.phone(1, of: "ann"), try await world.phone(2, of: "ann"))
@@ -48,7 +48,7 @@ struct StoreMessageTests {
     }
 
     @Test(
-        "The next failure is a new message; what a family shares gives cause to none, and neither does a cancelled plan"
+        "The next failure is a new message; shared and cancelled subscriptions cause none"
     )
     func newCauses() async throws {
         let world = try await EmulatedWorld.withDesk()
@@ -77,7 +77,7 @@ struct StoreMessageTests {
         await world.remove()
     }
 
-    @Test("Somebody may make a message of any kind: for one app of one account, over a restart, at most a hundred")
+    @Test("A message of any kind can be created, for one app of one account, over a restart, up to a hundred")
     func made() async throws {
         let world = try await EmulatedWorld()
         let phone = try await world.phone(1, of: "ann")

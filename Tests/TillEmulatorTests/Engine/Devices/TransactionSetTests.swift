@@ -5,9 +5,9 @@ import TillHTTP
 
 @testable import TillEmulator
 
-@Suite("StoreKit's sequences of transactions (facts/storekit-client B2)")
+@Suite("StoreKit's sequences of transactions (facts/storekit-client)")
 struct TransactionSetTests {
-    /// One purchase of a product of its own, and the sequences it is in.
+    /// One purchase of its own product, and the sequences that contain it.
     private struct Line {
         var name: String
         var kind: ProductType
@@ -63,7 +63,7 @@ struct TransactionSetTests {
         ("l", "latest", nil), ("m", "latest", true),
     ]
 
-    @Test("What is in which sequence, by kind, finishing and refund; by pages of one too, and by the product")
+    @Test("Kind, finishing and refund determine the sequences of a transaction; pages of one and product filters work")
     func table() async throws {
         let world = try await EmulatedWorld()
         let phone = try await world.phone(1, of: "ann")
@@ -90,7 +90,7 @@ struct TransactionSetTests {
     }
 
     @Test(
-        "Of several purchases of one product the newest that is good is the entitlement, the newest of all the latest")
+        "Of several purchases of a product, the newest valid one is the entitlement, the newest of all the latest")
     func newest() async throws {
         let world = try await EmulatedWorld()
         let phone = try await world.phone(1, of: "ann")
@@ -116,7 +116,7 @@ struct TransactionSetTests {
         await world.remove()
     }
 
-    @Test("A subscription entitles while it serves: active, in grace, shared; not in retry, expired or refunded")
+    @Test("A subscription entitles while it is active, in grace or shared; not in retry, expired or refunded")
     func subscriptions() async throws {
         let states: [(state: StoreSubscription.State, isShared: Bool, entitles: Bool)] = [
             (.active, false, true), (.gracePeriod, false, true), (.billingRetry, false, false),
@@ -148,7 +148,7 @@ struct TransactionSetTests {
         }
     }
 
-    @Test("A sequence that there is none of, and pages that nobody gives, are wrong questions")
+    @Test("An unknown sequence and invalid pages are refused")
     func wrong() async throws {
         let world = try await EmulatedWorld()
         let phone = try await world.phone(1, of: "ann")

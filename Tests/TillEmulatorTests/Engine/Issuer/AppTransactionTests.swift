@@ -8,7 +8,7 @@ import TillHTTP
 
 @Suite("App transactions and order ids")
 struct AppTransactionTests {
-    @Test("An app transaction has every field of its environment; a device's is bound to the device")
+    @Test("An app transaction has every field of its environment; one for a device is bound to the device")
     func content() async throws {
         for environment in [Environment.sandbox, .production] {
             var configuration = EmulatorConfiguration()
@@ -38,7 +38,7 @@ struct AppTransactionTests {
             let nonce = try #require(content["deviceVerificationNonce"]?.string)
             let bound = Digest.sha384.hash((nonce + own.lowercased()).utf8)
             #expect(content["deviceVerification"]?.string == Base64.encode(bound))
-            // The download is the account's own, and later purchases carry its number.
+            // The download belongs to the account, and later purchases carry its number.
             let bought2 = try await world.buy("points60", ["account": "anna"])
             let transaction = try payload(of: bought2["signedTransaction"]?.string)
             #expect(transaction["appTransactionId"] == content["appTransactionId"])
@@ -53,7 +53,7 @@ struct AppTransactionTests {
         }
     }
 
-    @Test("How the download came about can be said, and is in what Apple signs from then on")
+    @Test("The circumstances of the download can be set, and are in later signed payloads")
     func cameAbout() async throws {
         var configuration = EmulatorConfiguration()
         configuration.environment = .production
@@ -80,7 +80,7 @@ struct AppTransactionTests {
         await world.remove()
     }
 
-    @Test("A preorder's date is in it")
+    @Test("A preorder's date is in the app transaction")
     func preorder() {
         var download = AppDownload(
             account: "a", bundleID: "b", appTransaction: 7, downloaded: Instant(seconds: 1_700_000_000))
@@ -107,7 +107,7 @@ struct AppTransactionTests {
 
     // MARK: Order ids
 
-    @Test("An order id leads back to its transaction; one wrong or two swapped letters lead nowhere")
+    @Test("An order id yields its transaction; one wrong letter or two swapped ones yield none")
     func orderNumbers() throws {
         var random = SeededNumbers(state: 7)
         let alphabet = Array("ABCDEFGHJKLMNPQRSTUVWXYZ2345678")
@@ -134,7 +134,7 @@ struct AppTransactionTests {
         }
     }
 
-    @Test("What a family shares has no order, and a deleted account's order is not valid any more")
+    @Test("A shared purchase has no order id, and a deleted account's order id is no longer valid")
     func orders() async throws {
         var configuration = EmulatorConfiguration()
         configuration.environment = .production

@@ -22,7 +22,7 @@ struct IssuerTests {
             .write(to: directory.appendingPathComponent(name))
     }
 
-    @Test("OpenSSL's own command follows both chains to the one root, strictly")
+    @Test("The openssl command verifies both chains up to the one root, strictly")
     func chains() throws {
         let directory = try directory()
         defer { try? FileManager.default.removeItem(at: directory) }
@@ -85,7 +85,7 @@ struct IssuerTests {
         #expect(shown.contains("eContentType: pkcs7-data (1.2.840.113549.1.7.1)"))
     }
 
-    @Test("A receipt carries leaf, intermediate and root in this order, as readers in the field expect")
+    @Test("A receipt contains leaf, intermediate and root in this order, as common readers expect")
     func order() throws {
         let issuer = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         let message = try SignedMessage(try issuer.receipt(payload: [1, 2, 3]))
@@ -112,7 +112,7 @@ struct IssuerTests {
         #expect(CompactToken("\(parts[0]).\(other).\(parts[2])")?.isSigned(by: key) == false)
     }
 
-    @Test("A forged token has the same content, and its chain leads to no root we know")
+    @Test("A forged token has the same content, and its chain leads to an unknown root")
     func forged() throws {
         let issuer = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         let token = try issuer.sign(payload: Array("{\"a\":1}".utf8))

@@ -8,7 +8,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Old-style receipts of single transactions, made and verified (facts/verify-receipt §9)")
+@Suite("Old-style receipts of single transactions, created and verified (facts/verify-receipt §9)")
 struct OldStyleReceiptTests {
     private func ask(
         _ world: EmulatedWorld, _ receipt: String, path: String = "/verifyReceipt", _ more: [String: JSONValue] = [:]
@@ -23,7 +23,7 @@ struct OldStyleReceiptTests {
         return ProofInspection.inspect(Array(text.utf8), policy: policy)
     }
 
-    @Test("It is property-list text that verifies under the store's root, and under no other")
+    @Test("The receipt is property-list text that verifies with the store's root and with no other")
     func verifies() async throws {
         let world = try await EmulatedWorld()
         let other = try await EmulatedWorld()
@@ -50,7 +50,7 @@ struct OldStyleReceiptTests {
         await other.remove()
     }
 
-    @Test("OpenSSL agrees about its signature: SHA-1 with RSA over the version and the purchase")
+    @Test("OpenSSL verifies its signature: SHA-1 with RSA over the version and the purchase")
     func openSSL() async throws {
         let world = try await EmulatedWorld()
         let id = try #require(try await world.buy()["transactionId"]?.string)
@@ -80,7 +80,7 @@ struct OldStyleReceiptTests {
         await world.remove()
     }
 
-    @Test("A consumable's answer is flat, with every line of the purchase under underscores")
+    @Test("A consumable's answer is flat, with every key of the purchase written with underscores")
     func consumable() async throws {
         let world = try await EmulatedWorld()
         let id = try #require(try await world.buy("points60", ["quantity": 2])["transactionId"]?.string)
@@ -105,7 +105,7 @@ struct OldStyleReceiptTests {
         await world.remove()
     }
 
-    @Test("A subscriber's answer: the newest transaction while it runs, 21006 once it is over, 0 again after a return")
+    @Test("A subscriber's answer has the newest transaction while active, 21006 after expiry, 0 after a resubscription")
     func subscriber() async throws {
         let world = try await EmulatedWorld()
         let first = try await world.plant("member.monthly", kind: .autoRenewable) {
@@ -165,7 +165,7 @@ struct OldStyleReceiptTests {
         await world.remove()
     }
 
-    @Test("Forged, altered, foreign and broken ones are refused; the secret and the faces count for them too")
+    @Test("Forged, altered, foreign and broken ones are refused; the secret and the host apply to them too")
     func refusals() async throws {
         var configuration = EmulatorConfiguration()
         configuration.sharedSecret = "secret"
@@ -187,7 +187,7 @@ struct OldStyleReceiptTests {
         #expect(await ask(world, encoded(text.replacing("purchase-info", with: "purchase"))) == ["status": 21002])
         #expect(await ask(world, encoded("{}")) == ["status": 21002])
         #expect(await ask(world, encoded("{ \"a\" = ")) == ["status": 21002])
-        // Nobody signed the line that says where it comes from, so nothing is decided by it.
+        // The line that names the environment is not signed, so nothing depends on it.
         let claimed = encoded(text.replacing("\t\"environment\" = \"Sandbox\";\n", with: ""))
         #expect(await ask(world, claimed)["status"] == 0)
         let member = try await world.plant("member.monthly", kind: .autoRenewable)
@@ -202,7 +202,7 @@ struct OldStyleReceiptTests {
         await other.remove()
     }
 
-    @Test("Production ones state the app's numbers and no environment; a device's id is in them")
+    @Test("Receipts of production contain the app's numbers, the device's id and no environment")
     func production() async throws {
         var configuration = EmulatorConfiguration()
         configuration.environment = .production

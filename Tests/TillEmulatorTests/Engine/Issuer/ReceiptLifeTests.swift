@@ -8,9 +8,9 @@ import TillJSON
 @testable import TillAppStore
 @testable import TillEmulator
 
-@Suite("Receipts over a purchase's whole life")
+@Suite("Receipts during a purchase's whole life")
 struct ReceiptLifeTests {
-    /// Where a receipt and the signed transaction say the same in different words.
+    /// The members that a receipt and the signed transaction have in common, under different names.
     private func agree(_ record: JSONValue, _ signed: JSONValue, _ comment: Comment) {
         func text(_ name: String) -> String? { signed[name]?.string ?? signed[name]?.int.map { String($0) } }
         // Receipts count whole seconds.
@@ -31,7 +31,7 @@ struct ReceiptLifeTests {
         }
     }
 
-    @Test("A receipt says of a transaction what its signed form says: bought, finished, refunded")
+    @Test("A receipt agrees with the signed transaction: bought, finished, refunded")
     func life() async throws {
         let world = try await EmulatedWorld()
         let token: JSONValue = "3f2c1a00-1111-4222-8333-444455556666"
@@ -66,7 +66,7 @@ struct ReceiptLifeTests {
         await world.remove()
     }
 
-    @Test("Our client of verifyReceipt hops to the right face and finds what was claimed")
+    @Test("Our client of verifyReceipt retries at the right host and finds the named transaction")
     func client() async throws {
         let world = try await EmulatedWorld()
         let exchange: AppleExchange = { request async throws(AppleOutage) in
@@ -98,7 +98,7 @@ struct ReceiptLifeTests {
         await world.remove()
     }
 
-    @Test("Attributes of the purchase with an offer, and the volume purchase's expiry, are those of the facts (§3.2)")
+    @Test("The attributes of a purchase with an offer, and of a volume purchase's expiry, are as documented (§3.2)")
     func attributes() async throws {
         var configuration = EmulatorConfiguration()
         configuration.app.volumePurchaseExpires = EmulatedWorld.start.adding(seconds: 86_400)
@@ -128,7 +128,7 @@ struct ReceiptLifeTests {
         await world.remove()
     }
 
-    /// So many purchases, with ids that follow each other.
+    /// A number of purchases with consecutive ids.
     private func stock(_ world: EmulatedWorld, _ count: Int) async throws -> StoreTransaction {
         let first = try await world.plant("course", kind: .nonRenewing)
         try await world.emulator.store.change { turn in
@@ -142,7 +142,7 @@ struct ReceiptLifeTests {
         return first
     }
 
-    @Test("A receipt of 2,000 purchases is made and answered at once, and lists each of them once")
+    @Test("A receipt of 2,000 purchases is created and answered quickly, and lists each of them once")
     func big() async throws {
         let world = try await EmulatedWorld()
         _ = try await stock(world, 2_000)
@@ -159,14 +159,14 @@ struct ReceiptLifeTests {
         let answer = try VerifyReceiptAnswer(decoding: response.body)
         #expect(answer.status == .genuine)
         #expect(Set(answer.receipt?.inApp?.compactMap(\.transactionID) ?? []).count == 2_000)
-        // Generous: the machine may have others on it. An unoptimised build needs some seconds.
+        // Generous, because the machine may run other work. An unoptimised build needs some seconds.
         #expect(made < .seconds(30) && answered < .seconds(30), "made in \(made), answered in \(answered)")
         let each = Int64(receipt.count) / 2_000
         #expect(each * Int64(Store.receiptLimit) < Int64(SignedDataVerifier.receiptLimit), "\(each) bytes each")
         await world.remove()
     }
 
-    @Test("The attributes stand in DER's order, within purchases too")
+    @Test("The attributes are in DER's order, within purchases too")
     func derOrder() async throws {
         let world = try await EmulatedWorld()
         _ = try await stock(world, 40)

@@ -7,7 +7,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-/// What the developer signs, with the store's own key as `GET /emulator/api-key` gives it.
+/// The developer's signatures, with the store's own key from `GET /emulator/api-key`.
 extension SubscribedWorld {
     func signer() async throws -> OfferSigner {
         let answer = await emulator.respond(
@@ -20,7 +20,7 @@ extension SubscribedWorld {
             key: key, bundleID: Self.bundleID, clock: { [self] in now }, entropy: { RandomBytes.make($0) })
     }
 
-    /// Signed anew each time, in the classic form, for a purchase with this token.
+    /// A new signature in the classic form, for a purchase with this token.
     func promotional(
         _ identifier: String, of product: String = "basic.monthly", token: UniqueID? = nil
     ) async throws -> PurchaseRequest.Offer {
@@ -34,7 +34,7 @@ extension SubscribedWorld {
                 signature: signed.signature))
     }
 
-    /// The same as a token.
+    /// The same as a JWS.
     func promotionalToken(
         _ identifier: String, of product: String = "basic.monthly", transaction: Int64? = nil
     ) async throws -> PurchaseRequest.Offer {
@@ -45,7 +45,7 @@ extension SubscribedWorld {
         return .promotional(identifier: identifier, signature: .jws(token))
     }
 
-    /// The developer's word on the introductory offer.
+    /// The developer's token about the introductory offer.
     func eligibility(_ isAllowed: Bool, of product: String, transaction: Int64) async throws -> String {
         try await signer().token(
             for: try IntroductoryEligibility(

@@ -7,8 +7,8 @@ import TillJSON
 @testable import TillAppStore
 @testable import TillEmulator
 
-/// Everything the emulated store signs, and what forgers make of it, each with what two verifiers must say: ours, and
-/// Apple's library for servers, which has fewer words.
+/// Everything that the emulated store signs, with forgeries of it, and the expected verdicts of two verifiers: ours,
+/// and Apple's server library, which has fewer verdicts.
 struct SignedProofs {
     struct Proof {
         enum Kind: String {
@@ -19,7 +19,7 @@ struct SignedProofs {
         let name: String
         let kind: Kind
         let token: String
-        /// Ours; and the name of Apple's `VerificationStatus`.
+        /// Our verdict, and the name of Apple's `VerificationStatus`.
         let expected: (ours: Verdict, theirs: String)
 
         func verdict(by verifier: SignedDataVerifier) -> Verdict {
@@ -41,7 +41,7 @@ struct SignedProofs {
     private let issuer: Issuer
     private let now: Instant
 
-    /// Buys one of each kind in this world, refunds some, and forges what came of it.
+    /// Buys one product of each kind in this world, refunds some, and forges the results.
     init(_ world: EmulatedWorld) async throws {
         issuer = world.emulator.issuer
         now = world.now
@@ -61,7 +61,7 @@ struct SignedProofs {
         all.append(Proof(name: name, kind: kind, token: token, expected: (ours, theirs)))
     }
 
-    // MARK: What is genuine
+    // MARK: Genuine proofs
 
     private mutating func addGenuine(_ world: EmulatedWorld) async throws {
         _ = await world.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/hook"])
@@ -91,7 +91,7 @@ struct SignedProofs {
         for kind in [Proof.Kind.transaction, .renewal, .notification] { #expect(all.contains { $0.kind == kind }) }
     }
 
-    /// As Apple signs one (facts/jws §6). The emulated store does not hand them out.
+    /// In Apple's form (facts/jws §6). The emulated store does not return them in this way.
     private func appTransaction(_ world: EmulatedWorld) throws -> [String: JSONValue] {
         let environment = world.emulator.configuration.environment
         var members: [String: JSONValue] = [
@@ -104,7 +104,7 @@ struct SignedProofs {
         return members
     }
 
-    // MARK: What is forged
+    // MARK: Forged proofs
 
     private static let failed = "VERIFICATION_FAILURE"
 
@@ -114,13 +114,13 @@ struct SignedProofs {
         return members
     }
 
-    /// Signed by the right authority, and not for us; or at a time when its certificates were not valid.
+    /// Signed by the right authority for another app or environment, or outside its certificates' validity.
     private mutating func addForgedContent(_ token: String) throws {
         let other: JSONValue = try payload(of: token)["environment"] == "Sandbox" ? "Production" : "Sandbox"
         let year: Int64 = 365 * 86_400_000
         for (name, changes, ours, theirs) in [
             ("another app", ["bundleId": "com.example.other"], .wrongApp, "INVALID_APP_IDENTIFIER"),
-            // Without what a settlement needs it is malformed to us, and judged no further.
+            // Without a required member the payload is malformed to our verifier, which stops there.
             ("an empty app", ["bundleId": ""], .malformed, "INVALID_APP_IDENTIFIER"),
             ("the other environment", ["environment": other], .wrongEnvironment, "INVALID_ENVIRONMENT"),
             ("no environment", ["environment": nil], .wrongEnvironment, "INVALID_ENVIRONMENT"),
@@ -183,7 +183,7 @@ struct SignedProofs {
         try forge(&self, "a leaf with the other marker", wrongly.chain, by: wrongly.key, .missingOID)
     }
 
-    /// The signature, the header, or the text itself.
+    /// Changes of the signature, the header, or the text itself.
     private mutating func addForgedTexts(_ token: String) throws {
         let parts = token.split(separator: ".").map(String.init)
         let signature = try #require(Base64.decode(parts[2], .url))
@@ -203,7 +203,7 @@ struct SignedProofs {
         var richer = try content(token, ["quantity": 9])
         richer["price"] = 0
         let swapped = Base64.encode(Array(JSONValue.object(richer).encoded().utf8), .url)
-        // 64 bytes leave four bits of the last letter that mean nothing.
+        // In 64 bytes, four bits of the last letter have no meaning.
         let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         let last = try #require(letters.firstIndex { $0 == token.last })
         let der = try key.signSHA256(Array("\(parts[0]).\(parts[1])".utf8))
@@ -230,9 +230,10 @@ struct SignedProofs {
         let signer = try #require(issuer.identities[.signer])
         let x5c = (signer.chain.prefix(2) + [[1, 2, 3]]).map { JSONValue.string(Base64.encode($0)) }
         let rootless = try Self.token(["alg": "ES256", "x5c": .array(x5c)], try payload(of: token), by: signer.key)
-        // Both take the root from their configuration, and never look at the one that is sent along.
+        // Both verifiers use the configured root and ignore the one in the header.
         add("rubbish in the root's place", rootless)
-        // Apple's library takes these two, and nothing is won by that. To us one proof has one text, and one purpose.
+        // Apple's library accepts these two, which gains an attacker nothing. In our verifier a proof has one text and
+        // one purpose.
         add("a transaction as renewal info", token, .renewal, .malformed)
         add("padding", token + "==", .transaction, .malformed)
     }
@@ -242,9 +243,9 @@ struct SignedProofs {
         return message + "." + Base64.encode(try key.signES256(Array(message.utf8)), .url)
     }
 
-    // MARK: To be judged
+    // MARK: Verifiers
 
-    /// Ours, told to trust the emulated store's root for the sample app.
+    /// Our verifier, with the emulated store's root for the sample app.
     func verifier(_ environment: TillBilling.Environment) throws -> SignedDataVerifier {
         var policy = TrustPolicy(bundleID: "com.example.learnpoints", environments: [environment]) { [now] in now }
         policy.roots = [issuer.rootCertificate]
@@ -253,7 +254,7 @@ struct SignedProofs {
         return try SignedDataVerifier(policy: policy)
     }
 
-    /// For Apple's: `proofs.json` and `root.cer`.
+    /// The input of Apple's: `proofs.json` and `root.cer`.
     func write(to directory: URL) throws {
         let proofs = all.map { proof -> JSONValue in
             ["name": .string(proof.name), "kind": .string(proof.kind.rawValue), "token": .string(proof.token)]

@@ -4,8 +4,8 @@ import TillBilling
 
 @testable import TillEmulator
 
-/// What is signed of subscriptions: an offer of each kind, a commitment and a year paid up front, a family's copy, and
-/// a refund of what was not used yet.
+/// Signed subscriptions: an offer of each kind, a commitment and a year paid up front, a shared copy, and a refund of
+/// the unused time.
 extension SignedProofs {
     private static let group = "21000077"
 
@@ -65,7 +65,7 @@ extension SignedProofs {
         return transaction
     }
 
-    /// A transaction and the renewal info beside it, whose next period comes with the same offer.
+    /// A transaction with its renewal info, whose next period has the same offer.
     private mutating func add(_ name: String, _ transaction: StoreTransaction, _ world: EmulatedWorld) async throws {
         let issuer = world.emulator.issuer
         add(name, try issuer.sign(SignedContent.transaction(transaction, signed: world.now)))

@@ -7,7 +7,7 @@ import TillHTTP
 
 @testable import TillEmulator
 
-@Suite("What the emulator signs, read by the verifier")
+@Suite("The emulator's proofs and the verifier")
 struct VerificationTests {
     private func verifier(_ world: EmulatedWorld, root: [UInt8]? = nil) throws -> SignedDataVerifier {
         var policy = TrustPolicy(
@@ -17,7 +17,7 @@ struct VerificationTests {
         return try SignedDataVerifier(policy: policy)
     }
 
-    @Test("A signed transaction verifies with the root that GET /emulator/root.cer gives, field by field")
+    @Test("A signed transaction verifies with the root of GET /emulator/root.cer, field by field")
     func transaction() async throws {
         let world = try await EmulatedWorld()
         let root = await world.ask(.get, "/emulator/root.cer").response.body
@@ -56,7 +56,7 @@ struct VerificationTests {
         await world.remove()
     }
 
-    @Test("Another root's signature over the same payload is untrusted, and so is Apple's verifier of ours")
+    @Test("Another root's signature over the same payload is untrusted, and Apple's verifier does not trust ours")
     func forged() async throws {
         let world = try await EmulatedWorld()
         let token = try #require(try await world.buy()["signedTransaction"]?.string)
@@ -110,7 +110,7 @@ struct VerificationTests {
         await world.remove()
     }
 
-    @Test("A production store's receipts and tokens say so, with the app's number")
+    @Test("A production store's receipts and tokens name production and the app's number")
     func production() async throws {
         var configuration = EmulatorConfiguration()
         configuration.environment = .production

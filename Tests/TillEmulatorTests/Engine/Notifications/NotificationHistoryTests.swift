@@ -38,7 +38,7 @@ struct NotificationHistoryTests {
         return items
     }
 
-    /// The payload with its inner tokens opened too: signed again, only their signatures differ.
+    /// The payload with its nested tokens decoded, because new signatures differ.
     private func opened(_ token: String?) throws -> JSONValue {
         let content = try payload(of: token)
         var data = content["data"]?.object ?? [:]
@@ -48,10 +48,10 @@ struct NotificationHistoryTests {
         return content.with(["data": .object(data)])
     }
 
-    @Test("Pages give every notification once, in order, as it was sent; filters by type, customer and failure hold")
+    @Test("Pages list every notification once, in order, as first sent; filters by type, customer and failure work")
     func pages() async throws {
         let world = try await furnished()
-        // Of each seven the third fails for good or bad.
+        // Of each seven the third fails.
         world.answerNotifications { count throws(HTTPFault) in count % 7 == 3 ? 500 : 200 }
         var ids: [String] = []
         for number in 0..<45 {
@@ -79,7 +79,7 @@ struct NotificationHistoryTests {
         let failed = try await walk(world, span(world, ["onlyFailures": true]))
         #expect(failed.count == 7)
         #expect(failed.allSatisfy { $0["sendAttempts"]?.array?.last?["sendAttemptResult"] != "SUCCESS" })
-        // The second attempts succeed, and then nothing has failed any more; the first stay on record.
+        // The second attempts succeed, so nothing counts as failed; the first attempts stay recorded.
         world.advance(seconds: Self.hour + 1)
         world.answerNotifications { _ throws(HTTPFault) in 200 }
         await world.emulator.sendDueNotifications()
@@ -90,7 +90,7 @@ struct NotificationHistoryTests {
         await world.remove()
     }
 
-    @Test("The span takes in its start and leaves out its end; what was never tried is not in it")
+    @Test("The time range includes its start and excludes its end; notifications never attempted are not listed")
     func span() async throws {
         let world = try await furnished()
         let start = world.now
@@ -117,7 +117,7 @@ struct NotificationHistoryTests {
         await world.remove()
     }
 
-    @Test("A token of a page belongs to one body, lasts a day, and rubbish in its place never traps")
+    @Test("A page token belongs to one request body and lasts a day; an invalid token never traps")
     func tokens() async throws {
         let world = try await furnished()
         for _ in 0..<21 { _ = try await world.bought() }
@@ -145,7 +145,7 @@ struct NotificationHistoryTests {
         await world.remove()
     }
 
-    @Test("A test notification's token is good for six months")
+    @Test("A test notification's token is valid for six months")
     func testTokens() async throws {
         let world = try await furnished()
         let token = try #require(try await world.call(.testNotification).json["testNotificationToken"]?.string)

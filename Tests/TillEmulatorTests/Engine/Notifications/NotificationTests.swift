@@ -11,7 +11,7 @@ import TillJSON
 struct NotificationTests {
     private let url: JSONValue = ["url": "http://127.0.0.1:9/v1/notifications/apple"]
 
-    @Test("Without a URL nothing is sent or kept")
+    @Test("Without a URL no notification is sent or stored")
     func off() async throws {
         let world = try await EmulatedWorld()
         _ = try await world.buy()
@@ -21,7 +21,7 @@ struct NotificationTests {
         await world.remove()
     }
 
-    @Test("A purchase, a subscription and a refund are told in order, with their signed transactions inside")
+    @Test("A purchase, a subscription and a refund are sent in order, with their signed transactions inside")
     func order() async throws {
         let world = try await EmulatedWorld()
         #expect(await world.ask(.put, "/emulator/notifications", url).status == 200)
@@ -56,7 +56,7 @@ struct NotificationTests {
         await world.remove()
     }
 
-    @Test("Sandbox tries once")
+    @Test("Sandbox sends without retries")
     func sandboxTriesOnce() async throws {
         let world = try await EmulatedWorld()
         world.answerNotifications { _ in 500 }
@@ -69,7 +69,7 @@ struct NotificationTests {
         await world.remove()
     }
 
-    @Test("Production tries again after 1, 12, 24, 48 and 72 hours, with the same text, then no more")
+    @Test("Production retries after 1, 12, 24, 48 and 72 hours with the same text, and then stops")
     func productionRetries() async throws {
         var configuration = EmulatorConfiguration()
         configuration.environment = .production
@@ -98,7 +98,7 @@ struct NotificationTests {
         await world.remove()
     }
 
-    @Test("A receiver that comes up a moment later is reached by a configured retry, in order, after a restart too")
+    @Test("A receiver that starts later is reached by a configured retry, in order, also after a restart")
     func laterReceiver() async throws {
         var configuration = EmulatorConfiguration()
         configuration.notificationRetries = [500, 500, 500]
@@ -122,7 +122,7 @@ struct NotificationTests {
         await later.remove()
     }
 
-    @Test("run sends each notification as it comes, until its task is cancelled")
+    @Test("run sends each new notification, until its task is cancelled")
     func running() async throws {
         let world = try await EmulatedWorld()
         _ = await world.ask(.put, "/emulator/notifications", url)
@@ -141,7 +141,7 @@ struct NotificationTests {
         await world.remove()
     }
 
-    @Test("With too many waiting, the next are kept but not sent")
+    @Test("Above the limit of waiting notifications, further ones are stored and not sent")
     func bounded() async throws {
         var configuration = EmulatorConfiguration()
         configuration.notificationLimit = 2

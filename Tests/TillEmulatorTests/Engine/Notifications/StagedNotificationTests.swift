@@ -8,9 +8,9 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Notifications sent for tests of who receives them")
+@Suite("Notifications sent to test a receiver")
 struct StagedNotificationTests {
-    /// Sends one and returns what the server got, outermost payload decoded.
+    /// Sends one and returns what the server received, with the outer payload decoded.
     private func send(_ world: TimedWorld, _ body: JSONValue) async throws -> (text: String, payload: JSONValue) {
         let answer = await world.ask(.post, "/emulator/notifications", body)
         try #require(answer.status == 200, "\(answer.json.encoded())")
@@ -34,7 +34,7 @@ struct StagedNotificationTests {
         return try SignedDataVerifier(policy: policy)
     }
 
-    @Test("Every type that is known, and any other, comes as Apple would write it, and verifies")
+    @Test("Every known type, and any other, is sent as Apple writes it, and verifies")
     func types() async throws {
         let world = try await TimedWorld(EmulatorConfiguration())
         await world.tellServer()
@@ -56,7 +56,7 @@ struct StagedNotificationTests {
         await world.remove()
     }
 
-    @Test("A summary, a withdrawn consent and a token of a purchase elsewhere have objects of their own")
+    @Test("A summary, a rescinded consent and an external purchase token have their own objects")
     func objects() async throws {
         for environment in [TillBilling.Environment.sandbox, .production] {
             var configuration = EmulatorConfiguration()
@@ -95,7 +95,7 @@ struct StagedNotificationTests {
         }
     }
 
-    @Test("What is wrong on purpose is refused for what it is; what is only unheard of is taken")
+    @Test("A deliberate error is refused for its own reason; unknown members are accepted")
     func flaws() async throws {
         let world = try await TimedWorld(EmulatorConfiguration())
         await world.tellServer()
@@ -117,14 +117,14 @@ struct StagedNotificationTests {
             } catch {
                 #expect(error.verdict == verdict, "\(flaw)")
             }
-            // The nested transaction has the same flaw.
+            // The nested transaction has the same error.
             let nested = try #require(payload["data"]?["signedTransactionInfo"]?.string)
             if let verdict {
                 let failure = #expect(throws: VerificationFailure.self) { try judge.transaction(nested) }
                 #expect(failure?.verdict == verdict, "\(flaw)")
             }
         }
-        // With the wrong environment it looks like a good one of the other.
+        // With the wrong environment it is a valid one of the other environment.
         let (text, payload) = try await send(world, ["type": "TEST", "wrongEnvironment": true])
         #expect(payload["data"]?["appAppleId"] == 690_661_663)
         #expect(try verifier(world, environments: [.production]).notification(text).type == .test)

@@ -8,7 +8,7 @@ import TillJSON
 
 @Suite("Apple Accounts and their devices")
 struct AccountTests {
-    @Test("An account is opened, changed piece by piece, listed by pages, and there after a restart")
+    @Test("An account is opened, changed in parts, listed in pages, and kept over a restart")
     func life() async throws {
         let world = try await EmulatedWorld()
         #expect(await world.put(account: "bo", ["storefront": "USA"]).json["storefront"] == "USA")
@@ -31,7 +31,7 @@ struct AccountTests {
         await later.remove()
     }
 
-    @Test("L3: Where Screen Time forbids payments nothing is bought, and the refusal says so")
+    @Test("L3: Where Screen Time forbids payments every purchase is refused with that reason")
     func forbidden() async throws {
         let world = try await EmulatedWorld()
         await world.put(account: "kid", ["mayPay": false])
@@ -44,7 +44,7 @@ struct AccountTests {
         await world.remove()
     }
 
-    @Test("L10: With a payment method that does not work a purchase fails, but what is owned comes again for nothing")
+    @Test("L10: With a failing payment method a purchase fails, and an owned product is returned free of charge")
     func brokenCard() async throws {
         let world = try await EmulatedWorld()
         let owned = try await world.buy("library", ["account": "bo"])
@@ -55,7 +55,7 @@ struct AccountTests {
         await world.remove()
     }
 
-    @Test("A deleted account buys, restores and signs in nowhere any more")
+    @Test("A deleted account can no longer buy, restore or sign in")
     func deleted() async throws {
         let world = try await EmulatedWorld()
         _ = try await world.buy("library", ["account": "bo"])
@@ -67,7 +67,7 @@ struct AccountTests {
         await world.remove()
     }
 
-    @Test("After a move to another storefront the next purchase has that one's price, the earlier keep theirs")
+    @Test("After a change of storefront the next purchase has the new price, and earlier ones keep theirs")
     func storefront() async throws {
         let world = try await EmulatedWorld()
         let before = try await world.buy("points60", ["account": "bo"])
@@ -80,7 +80,7 @@ struct AccountTests {
         await world.remove()
     }
 
-    @Test("What is signed for a device proves itself to that device, with a new nonce each time, and to no other")
+    @Test("A payload signed for a device verifies on that device only, with a new nonce each time")
     func deviceVerification() async throws {
         let world = try await EmulatedWorld()
         await world.put(account: "bo", [:])
@@ -111,7 +111,7 @@ struct AccountTests {
         await world.remove()
     }
 
-    @Test("A device that nobody registered, or that another account took over, is refused before anything is charged")
+    @Test("An unregistered device, or one of another account, is refused before any charge")
     func wrongDevice() async throws {
         let world = try await EmulatedWorld()
         let id: JSONValue = "3f2c1a00-1111-4222-8333-444455556666"
@@ -128,7 +128,7 @@ struct AccountTests {
         await world.remove()
     }
 
-    @Test("SHA-384 is that of FIPS 180: the hash of abc")
+    @Test("The SHA-384 of abc is that of FIPS 180")
     func sha384() {
         let hash = Digest.sha384.hash(Array("abc".utf8)).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
         #expect(

@@ -5,10 +5,10 @@ import TillHTTP
 
 @testable import TillEmulator
 
-@Suite("Purchases that wait for somebody")
+@Suite("Purchases that wait for approval")
 struct ApprovalTests {
     @Test(
-        "G7: A child's purchase waits whatever was meant to come of it, is told to nobody, and is paid when approved",
+        "G7: A child's purchase waits whatever its outcome would be, sends nothing, and is paid when approved",
         arguments: ["purchased", "deferred", "interrupted"])
     func askToBuy(_ outcome: String) async throws {
         let world = try await EmulatedWorld.withDesk()
@@ -27,7 +27,7 @@ struct ApprovalTests {
         await world.remove()
     }
 
-    @Test("L10: A child who gives up, or whose purchase fails, asks nobody", arguments: ["cancelled", "failed"])
+    @Test("L10: A child's cancelled or failed purchase requests no approval", arguments: ["cancelled", "failed"])
     func givenUp(_ outcome: String) async throws {
         let world = try await EmulatedWorld.withDesk()
         await world.put(account: "kid", ["asksToBuy": true])
@@ -37,7 +37,7 @@ struct ApprovalTests {
         await world.remove()
     }
 
-    @Test("Several requests for one product are merged into one; another product, app or child has its own")
+    @Test("Several requests for one product are merged; another product, app or child has its own request")
     func merged() async throws {
         let world = try await EmulatedWorld.withDesk()
         await world.put(account: "kid", ["asksToBuy": true])
@@ -55,7 +55,7 @@ struct ApprovalTests {
         await world.remove()
     }
 
-    @Test("A request that nobody answers declines itself after 24 hours, after a restart too, to the second")
+    @Test("An unanswered request declines itself after 24 hours to the second, also after a restart")
     func expiry() async throws {
         let world = try await EmulatedWorld.withDesk()
         let asked = try await world.buy("points60", ["account": "kid", "outcome": "deferred"])
@@ -72,7 +72,7 @@ struct ApprovalTests {
         await later.remove()
     }
 
-    @Test("T3: An interrupted purchase fails first, waits without end, and is then one paid transaction, told once")
+    @Test("T3: An interrupted purchase fails first, waits without a limit, and is then one paid transaction, sent once")
     func interrupted() async throws {
         let world = try await EmulatedWorld.withDesk()
         let asked = try await world.buy("points300", ["quantity": 3, "outcome": "interrupted"])
@@ -90,7 +90,7 @@ struct ApprovalTests {
         await world.remove()
     }
 
-    @Test("What can't be charged at approval goes on waiting; what is owned by then is closed")
+    @Test("A purchase that can't be charged at approval keeps waiting; a product owned by then closes it")
     func approvalRefused() async throws {
         let world = try await EmulatedWorld.withDesk()
         let asked = try await world.buy("library", ["account": "kid", "outcome": "deferred"])
@@ -106,7 +106,7 @@ struct ApprovalTests {
         await world.remove()
     }
 
-    @Test("A state that there is none of, or one beside unfinished, is a wrong question")
+    @Test("An unknown state, or a state together with unfinished, is refused")
     func wrongState() async throws {
         let world = try await EmulatedWorld()
         #expect(await world.ask(.get, "/emulator/transactions", query: [("state", "paid")]).status == 400)
@@ -115,7 +115,7 @@ struct ApprovalTests {
         await world.remove()
     }
 
-    @Test("P10: A restore gives what lasts, under a new id each time, and nothing that was refunded or used up")
+    @Test("P10: A restore returns lasting purchases, under a new id each time, without refunded or consumed ones")
     func restore() async throws {
         let world = try await EmulatedWorld.withDesk()
         let library = try world.identifier(try await world.buy("library"))

@@ -8,7 +8,7 @@ import TillSQL
 
 @Suite("A long random walk over purchases, refunds and families")
 struct DeskWalkTests {
-    /// Small, seeded, the same everywhere.
+    /// Small, seeded, the same on every platform.
     private struct Dice {
         var state: UInt64
 
@@ -21,7 +21,7 @@ struct DeskWalkTests {
     private static let names = (0..<7).map { "a\($0)" }
 
     @Test(
-        "U5: However they mix, every copy has a living purchase behind it, and every change is told once",
+        "U5: However they mix, every copy has a valid purchase behind it, and every change is sent once",
         arguments: [1, 2, 3] as [UInt64])
     func walk(_ seed: UInt64) async throws {
         var world = try await EmulatedWorld.withDesk()
@@ -56,7 +56,7 @@ struct DeskWalkTests {
             _ = await world.tryToBuy(
                 "points60", ["account": .string(name), "outcome": .string(outcomes[dice.roll(4)]), "receipt": false])
         case 2, 3:
-            // The others live on what these three buy.
+            // The other accounts use the copies of these three.
             let buyer = Self.names[dice.roll(3)]
             _ = await world.tryToBuy("library", ["account": .string(buyer), "receipt": false])
         case 4: if let some { await world.post(some, dice.roll(3) == 0 ? "decline" : "approve") }
@@ -70,7 +70,7 @@ struct DeskWalkTests {
         }
     }
 
-    /// Everything that must never be, by name.
+    /// Violated conditions, by name.
     private static func faults(_ session: any Connection) throws -> [String] {
         func count(_ sql: SQL) throws -> Int64 { try session.first(sql, []) { $0.integer("count") } ?? -1 }
         var faults: [String] = []

@@ -6,7 +6,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-/// What one notification said, as far as these tests ask.
+/// The parts of one notification that these tests read.
 struct Told: Equatable {
     var type: String
     var subtype: String?
@@ -19,7 +19,7 @@ struct Told: Equatable {
 extension EmulatedWorld {
     static let app = "com.example.learnpoints"
 
-    /// A store with products for families and with offers, whose notifications go somewhere.
+    /// A store with shareable products and offers, and a URL for its notifications.
     static func withDesk(directory: EmulatedWorld? = nil) async throws -> EmulatedWorld {
         var configuration = EmulatorConfiguration()
         configuration.products = deskProducts
@@ -52,7 +52,7 @@ extension EmulatedWorld {
         return products + [shared]
     }
 
-    /// What the developer's server was told since the last time it was asked, in order.
+    /// The notifications since the last call, in order.
     func told() async throws -> [Told] {
         let before = notifications.count
         await emulator.sendDueNotifications()
@@ -90,7 +90,7 @@ extension EmulatedWorld {
         return await ask(.get, "/emulator/transactions", query: query).json["data"]?.array ?? []
     }
 
-    /// What an attempt to buy is answered with, whatever it is.
+    /// The answer to a purchase request, whatever it is.
     func tryToBuy(_ product: String, _ more: [String: JSONValue] = [:]) async -> (status: Int, json: JSONValue) {
         var body: [String: JSONValue] = ["bundleId": .string(Self.app), "productId": .string("\(Self.app).\(product)")]
         body.merge(more) { _, new in new }

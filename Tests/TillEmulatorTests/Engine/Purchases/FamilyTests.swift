@@ -6,9 +6,9 @@ import TillSQL
 
 @testable import TillEmulator
 
-@Suite("What a family shares")
+@Suite("Family Sharing")
 struct FamilyTests {
-    /// A family of `organizer` and so many others, `m1` and on.
+    /// A family of `organizer` and a number of others, `m1` and on.
     private func family(_ others: Int) async throws -> EmulatedWorld {
         let world = try await EmulatedWorld.withDesk()
         #expect(await world.put(account: "organizer", ["family": "organizer"]).status == 200)
@@ -18,7 +18,7 @@ struct FamilyTests {
         return world
     }
 
-    @Test("A family is an organizer and five: the seventh is refused, and so is a member of another family")
+    @Test("A family is an organizer and five others: a seventh is refused, and so is a member of another family")
     func six() async throws {
         let world = try await family(5)
         #expect(await world.put(account: "m6", ["family": "organizer"]).json["code"] == "family_full")
@@ -34,7 +34,7 @@ struct FamilyTests {
         await world.remove()
     }
 
-    @Test("Five members get copies of their own of a non-consumable: own ids, no token, no price, ONE_TIME_CHARGE each")
+    @Test("Five members get their own copies of a non-consumable: own ids, no token, price 0, ONE_TIME_CHARGE each")
     func copies() async throws {
         let world = try await family(5)
         let bought = try await world.buy(
@@ -62,7 +62,7 @@ struct FamilyTests {
         await world.remove()
     }
 
-    @Test("U5: The purchaser's refund takes every copy back, REVOKE each, and its reversal gives access again")
+    @Test("U5: The purchaser's refund revokes every copy, with REVOKE each, and its reversal gives access again")
     func refund() async throws {
         let world = try await family(5)
         let id = try world.identifier(try await world.buy("library", ["account": "organizer"]))
@@ -82,7 +82,7 @@ struct FamilyTests {
         await world.remove()
     }
 
-    @Test("Who joins later gets what is shared now and brings what was bought; who leaves loses it and takes it along")
+    @Test("A new member gets the shared purchases and shares their own; a leaving member takes their own away")
     func comingAndGoing() async throws {
         let world = try await family(1)
         _ = try await world.buy("library", ["account": "organizer"])
@@ -99,7 +99,7 @@ struct FamilyTests {
         #expect(try await world.events().sorted() == ["ONE_TIME_CHARGE", "SUBSCRIBED/RESUBSCRIBE"])
         let again = await world.transactions(of: "late").filter { $0["type"] == "Auto-Renewable Subscription" }
         #expect(again.count == 2 && again[0]["originalTransactionId"] == again[1]["originalTransactionId"])
-        // With the organizer the whole family is gone.
+        // When the organizer leaves, the whole family ends.
         await world.leaveFamily("organizer")
         #expect(Set(try await world.events()) == ["REVOKE"])
         #expect(await world.ask(.get, "/emulator/accounts/late").json["family"] == nil)
@@ -107,7 +107,7 @@ struct FamilyTests {
         await world.remove()
     }
 
-    @Test("A member has a period for each of the purchaser's, and none beside a subscription of its own")
+    @Test("A member has a period for each of the purchaser's, and none in addition to a subscription of their own")
     func subscription() async throws {
         let world = try await family(1)
         let paid = try world.identifier(try await world.buy("family.monthly", ["account": "organizer"]))
@@ -134,7 +134,7 @@ struct FamilyTests {
         await world.remove()
     }
 
-    /// What a renewal by the purchaser does to the family, at this moment.
+    /// A renewal by the purchaser at this moment, with its effect on the family.
     private func renew(_ world: EmulatedWorld, _ original: Int64) async throws {
         try await world.emulator.store.change { turn in
             guard var subscription = try SubscriptionTable.find(original, turn.session),
@@ -153,7 +153,7 @@ struct FamilyTests {
         }
     }
 
-    @Test("A purchaser's period that runs out ends the member's as expired, not as revoked")
+    @Test("A purchaser's expired period ends the member's as expired, not as revoked")
     func expiry() async throws {
         let world = try await family(1)
         let paid = try world.identifier(try await world.buy("family.monthly", ["account": "organizer"]))
@@ -181,7 +181,7 @@ struct FamilyTests {
         await world.remove()
     }
 
-    @Test("Revoking a member's copy ends that one; revoking the purchaser's ends sharing for who comes later too")
+    @Test("Revoking a member's copy ends that one; revoking the purchaser's ends sharing, for later members too")
     func revoke() async throws {
         let world = try await family(2)
         let id = try world.identifier(try await world.buy("library", ["account": "organizer"]))
@@ -199,7 +199,7 @@ struct FamilyTests {
         await world.remove()
     }
 
-    @Test("What two of a family bought stays when one of them leaves, and a refunded buyer falls back on the family")
+    @Test("A product bought by two members stays when one of them leaves; a refunded buyer gets the family's copy")
     func twoPurchasers() async throws {
         let world = try await EmulatedWorld.withDesk()
         for name in ["a", "b"] { _ = try await world.buy("library", ["account": .string(name)]) }

@@ -5,7 +5,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Offer codes and who redeems them")
+@Suite("Offer codes and their redemption")
 struct OfferCodeTests {
     private func make(_ world: EmulatedWorld, _ more: [String: JSONValue]) async -> (status: Int, json: JSONValue) {
         var body: [String: JSONValue] = ["productId": .string("\(EmulatedWorld.app).points60"), "offerId": "half"]
@@ -23,7 +23,7 @@ struct OfferCodeTests {
         return (answer.status, answer.json)
     }
 
-    @Test("A one-time code lowers the price of one purchase, inside the app with its token, outside without one")
+    @Test("A one-time code lowers the price of one purchase, with a token inside the app, without one outside")
     func once() async throws {
         let world = try await EmulatedWorld.withDesk()
         let made = await make(world, ["count": 2])
@@ -82,7 +82,7 @@ struct OfferCodeTests {
         await world.remove()
     }
 
-    @Test("Raced by many customers, exactly as many redeem a custom code as it allows")
+    @Test("With many concurrent customers, exactly as many redeem a custom code as it allows")
     func race() async throws {
         let world = try await EmulatedWorld.withDesk()
         _ = await make(world, ["code": "RACE", "limit": 7])
@@ -101,7 +101,7 @@ struct OfferCodeTests {
         await world.remove()
     }
 
-    @Test("An app's codes are redeemed a million times a quarter at most, and again in the next")
+    @Test("An app's codes are redeemed at most a million times a quarter, and again in the next quarter")
     func quarter() async throws {
         let world = try await EmulatedWorld.withDesk()
         _ = await make(world, ["code": "MANY"])

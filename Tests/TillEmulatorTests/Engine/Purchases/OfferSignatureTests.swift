@@ -7,7 +7,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Signatures of offers, checked with the store's own key")
+@Suite("Offer signatures, verified with the store's own key")
 struct OfferSignatureTests {
     private let token = UniqueID(high: 0x3F2C_1A00_1111_4222, low: 0x8333_4444_5555_6666)
     private var product: ProductID { ProductID("\(EmulatedWorld.app).family.monthly") }
@@ -45,7 +45,7 @@ struct OfferSignatureTests {
             signature: signed.signature)
     }
 
-    @Test("What the offer signer signs is good once, even if the purchase fails, and for 24 hours")
+    @Test("The offer signer's signature is valid once, even if the purchase fails, and for 24 hours")
     func accepted() async throws {
         let world = try await EmulatedWorld.withDesk()
         let signer = try await signer(world)
@@ -116,7 +116,7 @@ struct OfferSignatureTests {
         await world.remove()
     }
 
-    @Test("A signature from the developer's future is refused, but for a few minutes of clock")
+    @Test("A signature dated in the future is refused, except within a few minutes")
     func future() async throws {
         let world = try await EmulatedWorld.withDesk()
         let offer = try PromotionalOffer(productID: product, offerID: "back", account: token.description)
@@ -133,7 +133,7 @@ struct OfferSignatureTests {
         await world.remove()
     }
 
-    @Test("As a token: good once, refused for another app, product, offer, customer, key or day")
+    @Test("As a JWS it is valid once, and refused for another app, product, offer, customer, key or day")
     func tokens() async throws {
         let world = try await EmulatedWorld.withDesk()
         let mine = try world.identifier(try await world.buy())
@@ -168,7 +168,7 @@ struct OfferSignatureTests {
         await world.remove()
     }
 
-    @Test("The developer's word on the introductory offer is heard: yes, no, or not genuine")
+    @Test("The developer's token on the introductory offer yields yes, no, or a refusal if it is not genuine")
     func eligibility() async throws {
         let world = try await EmulatedWorld.withDesk()
         let bought = try await world.buy()
@@ -194,7 +194,7 @@ struct OfferSignatureTests {
         await world.remove()
     }
 
-    @Test("What an offer lacks is refused by name, before anything is charged")
+    @Test("A missing part of an offer is refused by name, before any charge")
     func missing() async throws {
         let world = try await EmulatedWorld.withDesk()
         let incomplete: [JSONValue] = [

@@ -5,10 +5,9 @@ import TillJSON
 
 @testable import TillEmulator
 
-/// Transactions and subscriptions put into a store as if its other rooms had made them: every combination, whatever
-/// road leads to it.
+/// Transactions and subscriptions written directly into a store: any combination, whatever would lead to it.
 extension EmulatedWorld {
-    /// Bought now by `account`; `shape` makes it another than a plain consumable.
+    /// Bought now by `account`; `shape` changes it from a plain consumable.
     @discardableResult
     func plant(
         _ product: String = "points60", kind: ProductType = .consumable, account: String = Emulator.defaultAccount,
@@ -35,7 +34,7 @@ extension EmulatedWorld {
         }
     }
 
-    /// The subscription that `newest` is the newest transaction of.
+    /// The subscription whose newest transaction is `newest`.
     @discardableResult
     func plantSubscription(
         _ newest: StoreTransaction, _ shape: @escaping @Sendable (inout StoreSubscription) -> Void = { _ in }
@@ -53,7 +52,7 @@ extension EmulatedWorld {
         return planted
     }
 
-    /// What `/verifyReceipt` says of the account's receipt of now.
+    /// The answer of `/verifyReceipt` for the account's current receipt.
     func verified(
         account: String = Emulator.defaultAccount, path: String = "/verifyReceipt", _ more: [String: JSONValue] = [:]
     ) async throws -> JSONValue {

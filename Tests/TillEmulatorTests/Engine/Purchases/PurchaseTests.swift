@@ -7,7 +7,7 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("Buying in the emulated store")
+@Suite("Purchases in the emulated store")
 struct PurchaseTests {
     @Test("A purchase answers with a transaction id, a signed transaction and a receipt")
     func purchase() async throws {
@@ -42,7 +42,7 @@ struct PurchaseTests {
         await world.remove()
     }
 
-    @Test("A later copy of a transaction has a newer signing date and is the same otherwise")
+    @Test("A later copy of a transaction has a newer signing date and is otherwise the same")
     func signedAgain() async throws {
         let world = try await EmulatedWorld()
         let bought = try await world.buy()
@@ -58,7 +58,7 @@ struct PurchaseTests {
         await world.remove()
     }
 
-    @Test("A bought transaction waits in the account's queue until it is finished, and finishing twice is no error")
+    @Test("A bought transaction stays in the account's queue until it is finished; a second finish is no error")
     func queue() async throws {
         let world = try await EmulatedWorld()
         let first = try await world.buy()
@@ -97,7 +97,7 @@ struct PurchaseTests {
         await world.remove()
     }
 
-    @Test("Cancelled and failed purchases leave nothing behind")
+    @Test("Cancelled and failed purchases create no transaction")
     func noPurchase() async throws {
         let world = try await EmulatedWorld()
         for outcome in ["cancelled", "failed"] {
@@ -144,7 +144,7 @@ struct PurchaseTests {
         await world.remove()
     }
 
-    @Test("A subscription names its group, its period's end and its line item; while it runs it can't be bought again")
+    @Test("A subscription names its group, its period's end and its line item; while active it can't be bought again")
     func subscription() async throws {
         let world = try await EmulatedWorld()
         let bought = try await world.buy("member.monthly")
@@ -168,7 +168,7 @@ struct PurchaseTests {
         await world.remove()
     }
 
-    @Test("A non-consumable bought again is the same transaction, free of charge, in the queue once more")
+    @Test("A non-consumable bought again is the same transaction, free of charge, in the queue again")
     func boughtAgain() async throws {
         let world = try await EmulatedWorld()
         let first = try await world.buy("library")
@@ -182,7 +182,7 @@ struct PurchaseTests {
         await world.remove()
     }
 
-    @Test("A refund shows in every later copy of the transaction, and happens once")
+    @Test("A refund is in every later copy of the transaction, and happens once")
     func refund() async throws {
         let world = try await EmulatedWorld()
         let id = try #require(try await world.buy()["transactionId"]?.string)
@@ -200,7 +200,7 @@ struct PurchaseTests {
         await world.remove()
     }
 
-    @Test("Purchases at the same time never share a transaction id")
+    @Test("Concurrent purchases never share a transaction id")
     func concurrency() async throws {
         let world = try await EmulatedWorld()
         let ids = try await withThrowingTaskGroup(of: String.self) { group in
@@ -218,7 +218,7 @@ struct PurchaseTests {
         await world.remove()
     }
 
-    @Test("Everything is there after a restart: root, API key, catalogue, queue, refunds")
+    @Test("Root, API key, catalogue, queue and refunds are kept over a restart")
     func restart() async throws {
         let world = try await EmulatedWorld()
         let bought = try await world.buy()

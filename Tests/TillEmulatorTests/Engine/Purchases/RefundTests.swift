@@ -9,7 +9,7 @@ import TillJSON
 struct RefundTests {
     private let half: Int64 = 50_000
 
-    /// Asks for a refund, lets the developer answer, and goes to the end of the twelve hours.
+    /// Requests a refund, lets the developer answer, and advances to the end of the twelve hours.
     private func decide(
         _ world: EmulatedWorld, _ id: String, _ body: JSONValue = [:], _ answer: ConsumptionAnswer? = nil
     ) async throws -> [String] {
@@ -33,7 +33,7 @@ struct RefundTests {
         ConsumptionAnswer(preference: preference, consumed: consumed, wasDelivered: true, text: "{}")
     }
 
-    @Test("U5: A refund that is reversed leaves no trace in the signed transaction, and may come again")
+    @Test("U5: A reversed refund leaves no trace in the signed transaction, and can be repeated")
     func reversal() async throws {
         let world = try await EmulatedWorld.withDesk()
         let id = try world.identifier(try await world.buy())
@@ -51,7 +51,7 @@ struct RefundTests {
         await world.remove()
     }
 
-    @Test("A prorated refund of a subscription gives back the unused time, or the percentage that is named")
+    @Test("A prorated refund of a subscription returns the unused time, or the given percentage")
     func prorated() async throws {
         let world = try await EmulatedWorld.withDesk()
         let bought = try await world.buy("member.monthly")
@@ -91,7 +91,7 @@ struct RefundTests {
     }
 
     @Test(
-        "U5: After twelve hours, not before, the App Store does as it was told to, or as the developer prefers",
+        "U5: After twelve hours, not before, the App Store decides as configured, or as the developer prefers",
         arguments: [
             ("developer", nil, nil, 100_000), ("developer", "none", nil, 100_000), ("developer", "decline", nil, 0),
             ("developer", "grantFull", 30_000, 100_000), ("developer", "grantProrated", 30_000, 70_000),
@@ -116,7 +116,7 @@ struct RefundTests {
         await world.remove()
     }
 
-    @Test("The request carries the customer's reason, which decides whether the app was at fault")
+    @Test("The request has the customer's reason, which decides whether the app was at fault")
     func reasons() async throws {
         let world = try await EmulatedWorld.withDesk()
         for (reason, fault) in [("UNINTENDED_PURCHASE", 0), ("FULFILLMENT_ISSUE", 1), ("LEGAL", 0)] as [(String, Int64)]
@@ -134,7 +134,7 @@ struct RefundTests {
         await world.remove()
     }
 
-    @Test("An answer is taken while it counts: nobody asked, the newest wins, and after twelve hours it is too late")
+    @Test("An answer without a request has no effect, the newest answer counts, and after twelve hours it is too late")
     func window() async throws {
         let world = try await EmulatedWorld.withDesk()
         let id = try world.identifier(try await world.buy())
@@ -151,7 +151,7 @@ struct RefundTests {
         await world.remove()
     }
 
-    @Test("A request outlives a restart and is decided at its own hour, whenever the store is opened again")
+    @Test("A request outlives a restart and is decided at its own time, whenever the store is opened again")
     func restart() async throws {
         let world = try await EmulatedWorld.withDesk()
         let id = try world.identifier(try await world.buy())
@@ -165,7 +165,7 @@ struct RefundTests {
         await later.remove()
     }
 
-    @Test("A subscription's refund that was asked for switches its renewal off, and says so")
+    @Test("A requested refund of a subscription turns its renewal off, and a notification says so")
     func renewalOff() async throws {
         let world = try await EmulatedWorld.withDesk()
         let id = try world.identifier(try await world.buy("member.monthly"))
@@ -181,7 +181,7 @@ struct RefundTests {
         await world.remove()
     }
 
-    @Test("Money given back meanwhile leaves nothing to decide, and what is not paid or refunded can't be asked about")
+    @Test("A refund in the meantime leaves nothing to decide; unpaid and refunded purchases can't be requested")
     func overtaken() async throws {
         let world = try await EmulatedWorld.withDesk()
         let id = try world.identifier(try await world.buy())

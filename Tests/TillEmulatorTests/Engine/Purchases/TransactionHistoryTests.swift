@@ -9,7 +9,7 @@ import TillJSON
 
 @Suite("Transaction and refund history")
 struct TransactionHistoryTests {
-    /// What the store must answer, by the same transactions in memory.
+    /// The expected answers, computed from the same transactions in memory.
     private struct Model {
         var transactions: [Int64: StoreTransaction] = [:]
 
@@ -34,7 +34,7 @@ struct TransactionHistoryTests {
 
     private static let products = ["points60", "points300", "library", "course", "member.monthly"]
 
-    /// A customer with so many transactions of all kinds, some of them changed later.
+    /// A customer with many transactions of all kinds, some of them changed later.
     private func furnish(
         _ world: EmulatedWorld, count: Int, seed: UInt64, account: String = "many"
     ) async throws -> (id: String, Model) {
@@ -77,7 +77,7 @@ struct TransactionHistoryTests {
         return (first, model)
     }
 
-    /// All pages of a question, by the transactions they show.
+    /// All pages of a query, by the transactions in them.
     private func walk(
         _ world: EmulatedWorld, _ route: ServerAPIRoute, _ id: String, _ query: [(name: String, value: String)] = [],
         from revision: String? = nil, between pages: (Int) async throws -> Void = { _ in }
@@ -134,7 +134,7 @@ struct TransactionHistoryTests {
         return query
     }
 
-    @Test("Pages of any filter are those of a plain filter in memory, in order, without gap or repeat")
+    @Test("Pages of any filter equal a plain filter in memory, in order, without gaps or repetitions")
     func model() async throws {
         let world = try await EmulatedWorld()
         let (id, model) = try await furnish(world, count: 2_000, seed: 1)
@@ -148,7 +148,7 @@ struct TransactionHistoryTests {
             let filter = randomFilter(&random, around: EmulatedWorld.start)
             let isOld = round % 4 == 3
             let expected = model.matching(filter, withFinishedConsumables: !isOld).map(\.number)
-            // Long ones are like the walk above.
+            // Long ones are covered by the walk above.
             if expected.count > 250 { continue }
             let found = try await walk(world, isOld ? .historyV1 : .history, id, query(filter))
             #expect(found.numbers == expected, "round \(round): \(filter)")
@@ -167,7 +167,7 @@ struct TransactionHistoryTests {
         await world.remove()
     }
 
-    @Test("What changes in mid-walk appears again at the end; the last revision, after a restart too, gives only news")
+    @Test("A change in mid-walk appears again at the end; the last revision yields only new changes, restart included")
     func changesInMidWalk() async throws {
         let world = try await EmulatedWorld()
         let (id, model) = try await furnish(world, count: 150, seed: 3)
@@ -187,7 +187,7 @@ struct TransactionHistoryTests {
         #expect(found.numbers.filter { $0 == unseen }.count == 1)
         #expect(found.numbers.suffix(2) == [seen, unseen])
         #expect(Set(found.numbers) == Set(order))
-        // Nothing is new, again and again.
+        // Nothing is new, however often it is requested.
         let still = try await walk(world, .history, id, from: found.revision)
         #expect(still.numbers.isEmpty && still.revision == found.revision)
         await world.close()
@@ -200,7 +200,7 @@ struct TransactionHistoryTests {
         await later.remove()
     }
 
-    @Test("Refunds that come later are all that the last revision of a refund history gives")
+    @Test("The last revision of a refund history yields only the later refunds")
     func laterRefunds() async throws {
         let world = try await EmulatedWorld()
         let ids = [try await world.bought(), try await world.bought(), try await world.bought("library")]
@@ -217,7 +217,7 @@ struct TransactionHistoryTests {
         await world.remove()
     }
 
-    @Test("A revision belongs to its customer, app, endpoint and parameters; rubbish is refused and never traps")
+    @Test("A revision belongs to its customer, app, endpoint and parameters; invalid ones are refused and never trap")
     func hostileRevisions() async throws {
         let world = try await EmulatedWorld()
         let (id, _) = try await furnish(world, count: 45, seed: 4)
@@ -240,7 +240,7 @@ struct TransactionHistoryTests {
         ] {
             #expect(try await code(.history, id, revision, [(name: more.0, value: more.1)]) == 4_000_005)
         }
-        // The same question in other words.
+        // The same query with reordered parameters.
         let kinds = [("productType", "CONSUMABLE"), ("productType", "NON_CONSUMABLE")].map { (name: $0.0, value: $0.1) }
         let answer = try await world.call(.history, id, query: kinds)
         let bound = try #require(answer.json["revision"]?.string)

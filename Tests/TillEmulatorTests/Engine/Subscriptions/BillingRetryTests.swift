@@ -15,7 +15,7 @@ struct BillingRetryTests {
         return (world, first)
     }
 
-    @Test("Without grace the service stops at the end of the period; after 60 days Apple gives up")
+    @Test("Without a grace period the service stops at the end of the period; after 60 days Apple gives up")
     func retry() async throws {
         let (world, first) = try await failing(nil)
         try world.go(to: "2026-04-01T08:30:00.000Z")
@@ -34,7 +34,7 @@ struct BillingRetryTests {
         await world.remove()
     }
 
-    @Test("Recovery in grace keeps the billing date, recovery after it begins a new period")
+    @Test("Recovery in a grace period keeps the billing date; a later recovery starts a new period")
     func recoveries() async throws {
         for (days, expires, names) in [
             (5, "2026-05-01T08:30:00.000Z", ["DID_FAIL_TO_RENEW/GRACE_PERIOD", "DID_RENEW/BILLING_RECOVERY"]),
@@ -65,7 +65,7 @@ struct BillingRetryTests {
         }
     }
 
-    @Test("When the account's payment works again, the next of Apple's attempts recovers by itself")
+    @Test("When the account's payment works again, Apple's next retry recovers the subscription")
     func attempts() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("basic.monthly")
@@ -86,7 +86,7 @@ struct BillingRetryTests {
         await world.remove()
     }
 
-    @Test("Buying the product again while its charge fails is the payment that was missing")
+    @Test("Buying the product again while its charge fails pays the overdue period")
     func buysAgain() async throws {
         let (world, first) = try await failing(nil)
         world.advance(days: 35)
@@ -101,7 +101,7 @@ struct BillingRetryTests {
         await world.remove()
     }
 
-    @Test("Who cancels while a charge fails loses the service at once")
+    @Test("A cancellation while a charge fails ends the service at once")
     func cancels() async throws {
         for grace in [BillingGracePeriod(.twentyEight), nil] {
             let (world, first) = try await failing(grace)
@@ -119,7 +119,7 @@ struct BillingRetryTests {
         }
     }
 
-    @Test("Grace from paid to paid leaves out who comes from a free trial; weekly subscriptions have six days at most")
+    @Test("A paid-to-paid grace period excludes renewals from a free trial; weekly subscriptions have at most six days")
     func scopes() async throws {
         let (world, first) = try await failing(
             BillingGracePeriod(.sixteen, scope: .paidToPaidOnly), product: "trial.monthly")
@@ -138,7 +138,7 @@ struct BillingRetryTests {
         await weekly.remove()
     }
 
-    @Test("Nothing that works can be recovered")
+    @Test("Recovering a working subscription is refused")
     func nothingToRecover() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("basic.monthly")

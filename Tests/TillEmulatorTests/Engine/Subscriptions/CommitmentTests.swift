@@ -4,11 +4,11 @@ import TillJSON
 
 @testable import TillEmulator
 
-@Suite("A year paid by the month, with a commitment of twelve (facts/jws §4, §5)")
+@Suite("A year paid monthly, with a commitment of twelve months (facts/jws §4, §5)")
 struct CommitmentTests {
     private static let yearly = "whole.annual"
 
-    /// A year for 59.99, a twelfth of which is not whole; one with a price of its own for a month; one above both.
+    /// A year for 59.99, whose twelfth is not whole; one with a monthly price of its own; one of a higher level.
     private func world(_ adjust: (inout EmulatorConfiguration) -> Void = { _ in }) async throws -> SubscribedWorld {
         func product(_ id: String, _ cents: Int64, level: Int64, month: Int64? = nil) -> StoreProduct {
             StoreProduct(
@@ -46,7 +46,7 @@ struct CommitmentTests {
         return transaction
     }
 
-    /// Expiry, price, and which month of which commitment each transaction is.
+    /// Expiry, price, and the month and commitment of each transaction.
     private func months(_ world: SubscribedWorld) async throws -> [String] {
         try await world.transactions().map { transaction in
             let end = (transaction.subscription?.expires.rfc3339 ?? "").prefix(10)
@@ -61,7 +61,7 @@ struct CommitmentTests {
         try await world.renewal(original)["commitmentInfo"] ?? .null
     }
 
-    @Test("Thirteen months: twelve payments of a twelfth rounded up, then the next commitment begins")
+    @Test("After twelve payments of a rounded-up twelfth, the thirteenth month starts the next commitment")
     func thirteen() async throws {
         let world = try await world()
         let first = try await bought(world)
@@ -81,7 +81,7 @@ struct CommitmentTests {
         await world.remove()
     }
 
-    @Test("The renewal info tells of the next month and of what follows the commitment")
+    @Test("The renewal info describes the next month, and the time after the commitment")
     func renewalInfo() async throws {
         let world = try await world()
         let first = try await bought(world, "named.annual")
@@ -95,7 +95,7 @@ struct CommitmentTests {
                 "commitmentRenewalBillingPlanType": "MONTHLY", "commitmentRenewalDate": .int(end.milliseconds),
                 "commitmentRenewalPrice": 71_880,
             ])
-        // The year at once, and a lower plan: both wait for the end of the commitment.
+        // The year paid at once, and a lower plan: both wait for the end of the commitment.
         guard case .scheduled = try await buy(world, "named.annual", byTheMonth: false).get() else {
             Issue.record("it did not wait")
             return
@@ -114,7 +114,7 @@ struct CommitmentTests {
         await world.remove()
     }
 
-    @Test("Cancelled in the third month, it goes on to the twelfth and ends as cancelled")
+    @Test("Cancelled in the third month, it continues to the twelfth and ends as cancelled")
     func cancelled() async throws {
         let world = try await world()
         let first = try await bought(world)
@@ -136,7 +136,7 @@ struct CommitmentTests {
         await world.remove()
     }
 
-    @Test("An upgrade takes effect at once and takes the rest of the commitment with it, into one of its own")
+    @Test("An upgrade takes effect at once, ends the commitment, and starts one of its own")
     func upgrade() async throws {
         let world = try await world()
         let first = try await bought(world)
@@ -145,7 +145,7 @@ struct CommitmentTests {
         #expect(try await world.names().last == "DID_CHANGE_RENEWAL_PREF/UPGRADE")
         #expect(try await months(world).last == "2026-05-10 1000 1/12 to 2027-04-10 of 12000")
         #expect(try await world.transactions().map(\.isUpgraded) == [false, true, false])
-        // To the year at once.
+        // To the year paid at once.
         let up = try await SubscribedWorld { $0.products = world.emulator.configuration.products }
         let other = try await bought(up)
         _ = try await buy(up, "upper.annual", byTheMonth: false).get()
@@ -157,7 +157,7 @@ struct CommitmentTests {
         await world.remove()
     }
 
-    @Test("A month that can't be charged is tried again whoever cancels; paid late, the commitment ends as much later")
+    @Test("A month that can't be charged is retried even after a cancellation; a late payment moves the end")
     func billing() async throws {
         let world = try await world()
         let first = try await bought(world)
@@ -185,7 +185,7 @@ struct CommitmentTests {
     }
 
     @Test(
-        "A refund of the current month ends it, its reversal brings the commitment back; of an older one nothing else")
+        "A refund of the current month ends it, a reversal restores the commitment; older months affect nothing")
     func refund() async throws {
         let world = try await world()
         let first = try await bought(world)
@@ -203,7 +203,7 @@ struct CommitmentTests {
         await world.remove()
     }
 
-    @Test("A higher price and an end of sales wait for the end of the commitment")
+    @Test("A price increase and an end of sales wait for the end of the commitment")
     func developer() async throws {
         let world = try await world()
         let first = try await bought(world)
@@ -226,7 +226,7 @@ struct CommitmentTests {
         await world.remove()
     }
 
-    @Test("Only a year that allows it is sold by the month, without offers; a request that waits begins when approved")
+    @Test("Only a year that allows it is sold monthly, without offers; a waiting request starts when approved")
     func rules() async throws {
         let world = try await world()
         #expect(try await buy(world, "basic.annual") == .failure(.noMonthlyBilling(product: "basic.annual")))
@@ -246,7 +246,7 @@ struct CommitmentTests {
         await world.remove()
     }
 
-    @Test("A longer month makes the commitment longer; after a restart and in the sandbox's pace it is the same")
+    @Test("A longer month makes the commitment longer, also after a restart and at the sandbox's pace")
     func extensionAndPace() async throws {
         let world = try await world()
         let first = try await bought(world)

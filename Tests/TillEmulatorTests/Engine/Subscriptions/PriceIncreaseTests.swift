@@ -6,7 +6,7 @@ import TillBilling
 
 @Suite("Higher prices for subscribers (facts/business-rules §8.4)")
 struct PriceIncreaseTests {
-    @Test("With consent the next renewal costs more, without it the subscription ends when its period does")
+    @Test("With consent the next renewal costs more; without it the subscription ends with its period")
     func consent() async throws {
         for accepts in [true, nil, false] as [Bool?] {
             let world = try await SubscribedWorld()
@@ -47,7 +47,7 @@ struct PriceIncreaseTests {
         }
     }
 
-    @Test("A small increase is told and holds from its day on; only an increase is one")
+    @Test("A small increase is announced and applies from its date; only a higher price in its currency is accepted")
     func small() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("premium.monthly")
@@ -66,13 +66,13 @@ struct PriceIncreaseTests {
         try world.go(to: "2026-06-15T00:00:00.000Z")
         #expect(try await world.transactions().map(\.price.amount) == [699, 699, 799, 799])
         #expect(try await world.names().prefix(2) == ["SUBSCRIBED/INITIAL_BUY", "PRICE_INCREASE/ACCEPTED"])
-        // A second one within a year needs consent, however small.
+        // A second increase within a year needs consent, however small.
         let again = try await world.store.raisePrice(of: first.number, to: SubscribedWorld.dollars(809)).get()
         #expect(again.priceIncrease?.needsConsent == true)
         await world.remove()
     }
 
-    @Test("A product's increase tells each of its subscribers once; those who come later pay it at once")
+    @Test("A product's increase informs each of its subscribers once; later subscribers pay the new price at once")
     func product() async throws {
         let world = try await SubscribedWorld()
         for name in ["a", "b", "c"] { try await world.bought("premium.monthly", account: name) }
@@ -91,7 +91,7 @@ struct PriceIncreaseTests {
     }
 
     @Test(
-        "An increase for many goes on where it stopped, after a restart in the middle too, and tells each of them once")
+        "An increase for many subscribers continues where it stopped, also after a restart, and informs each once")
     func resumes() async throws {
         let world = try await SubscribedWorld()
         let count = 2 * ProductPriceIncrease.batch + 3

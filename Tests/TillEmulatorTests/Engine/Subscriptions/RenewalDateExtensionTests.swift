@@ -4,7 +4,7 @@ import TillBilling
 
 @testable import TillEmulator
 
-@Suite("Renewal dates that the developer moves (facts/server-api §4.4)")
+@Suite("Renewal dates extended by the developer (facts/server-api §4.4)")
 struct RenewalDateExtensionTests {
     private func extend(
         _ world: SubscribedWorld, _ original: Int64, days: Int64
@@ -12,7 +12,7 @@ struct RenewalDateExtensionTests {
         try await world.store.change { try SubscriptionLife.extend(original, days: days, $0) }
     }
 
-    @Test("An extension moves the current period's end and all that follows, twice a year at most")
+    @Test("An extension moves the current period's end and all later ones, at most twice a year")
     func one() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("basic.monthly")
@@ -37,7 +37,7 @@ struct RenewalDateExtensionTests {
         await world.remove()
     }
 
-    @Test("Free periods, ended and failing subscriptions, members of a family and unknown ones are refused")
+    @Test("Free periods, ended and failing subscriptions, shared and unknown ones are refused")
     func refused() async throws {
         let world = try await SubscribedWorld()
         let trial = try await world.bought("trial.monthly", account: "trial")
@@ -64,7 +64,7 @@ struct RenewalDateExtensionTests {
         await world.remove()
     }
 
-    @Test("A mass extension works through a product's subscribers and sums up; the same request twice is one")
+    @Test("A mass extension processes a product's subscribers and sums up; a repeated request counts once")
     func mass() async throws {
         let world = try await SubscribedWorld()
         var originals: [Int64] = []
@@ -89,7 +89,7 @@ struct RenewalDateExtensionTests {
         #expect(begun == MassExtension.Status(completed: nil, succeeded: 0, failed: 0))
         world.advance(seconds: 600)
         let done = try await status(of: request.productID)
-        // One fails to be charged; the one that ended is no subscriber.
+        // One charge fails; the one that has ended is no subscriber.
         #expect(done?.succeeded == Int64(originals.count - 2))
         #expect(done?.failed == 1)
         #expect(done?.completed != nil)

@@ -4,9 +4,9 @@ import TillBilling
 
 @testable import TillEmulator
 
-@Suite("Families of subscribers: what happens to the purchaser is seen at every member")
+@Suite("Subscriptions shared in a family: the purchaser's changes reach every member")
 struct SubscribedFamilyTests {
-    /// A family of `payer`, `m1` and `m2`; all products of the shelf are for families, except the weekly one.
+    /// A family of `payer`, `m1` and `m2`; all products are shareable except the weekly one.
     private func world(
         _ adjust: (inout EmulatorConfiguration) -> Void = { _ in }
     ) async throws -> (world: SubscribedWorld, paid: StoreTransaction) {
@@ -33,13 +33,13 @@ struct SubscribedFamilyTests {
         try await world.store.subscriptions(account: name, limit: 10).first { $0.sharedFrom != nil }
     }
 
-    /// What was told of this member's copy, in order.
+    /// The notifications about this member's copy, in order.
     private func told(_ world: SubscribedWorld, _ name: String) async throws -> [String] {
         let share = try #require(try await share(world, name))
         return try await world.told(original: share.original).map(\.name)
     }
 
-    /// A member's copies carry no token, cost nothing and say whose they are; at every moment there is one state.
+    /// A member's copies have no token, cost nothing and are marked as shared; at every moment there is one state.
     private func check(_ world: SubscribedWorld, _ state: StoreSubscription.State, _ places: String = #function)
         async throws
     {
@@ -56,7 +56,7 @@ struct SubscribedFamilyTests {
         }
     }
 
-    @Test("Renewal, cancellation, resumption and expiry")
+    @Test("Renewal, cancellation, resumption and expiry reach the members")
     func life() async throws {
         let (world, paid) = try await world()
         try await check(world, .active)
@@ -81,7 +81,7 @@ struct SubscribedFamilyTests {
         await world.remove()
     }
 
-    @Test("An upgrade reaches them at once, also over a period that was renewed early; a lower plan with the renewal")
+    @Test("An upgrade reaches the members at once, even over a period renewed early; a downgrade with the renewal")
     func plans() async throws {
         let (world, paid) = try await world()
         let charged = try #require(try await world.subscription(paid.number).nextCharge)
@@ -103,7 +103,7 @@ struct SubscribedFamilyTests {
         await world.remove()
     }
 
-    @Test("Grace serves them too, billing retry doesn't, and recovery subscribes them again")
+    @Test("A grace period serves the members too, billing retry does not, and recovery subscribes them again")
     func billing() async throws {
         let (world, paid) = try await world { $0.billingGracePeriod = BillingGracePeriod(.three) }
         _ = try await world.store.failBilling(paid.number).get()
@@ -124,7 +124,7 @@ struct SubscribedFamilyTests {
         await world.remove()
     }
 
-    @Test("A refund takes it from all, its reversal gives it back as of now, and who was left out stays so")
+    @Test("A refund ends it for all, a reversal restores it from now on, and an excluded member stays excluded")
     func refund() async throws {
         let (world, paid) = try await world()
         let copy = try #require(try await world.transactions(account: "m1").first)
@@ -150,7 +150,7 @@ struct SubscribedFamilyTests {
         await world.remove()
     }
 
-    @Test("A member's own subscription and the family's go on side by side; when it ends, the family's is there")
+    @Test("A member's own subscription and the shared one run side by side; the shared one remains when the own ends")
     func own() async throws {
         let (world, _) = try await world()
         let own = try await world.bought("premium.monthly", account: "m1")
@@ -170,7 +170,7 @@ struct SubscribedFamilyTests {
         await world.remove()
     }
 
-    @Test("Who joins in mid-period has the rest of it, who leaves loses it, and both renew rightly after that")
+    @Test("A member joining in mid-period gets its rest, a leaving one loses it, and both then renew correctly")
     func comingAndGoing() async throws {
         let (world, paid) = try await world()
         world.advance(days: 10)

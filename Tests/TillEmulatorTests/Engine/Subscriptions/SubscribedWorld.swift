@@ -8,8 +8,8 @@ import TillThreads
 
 @testable import TillEmulator
 
-/// An emulated store for tests of subscriptions: its entropy comes from a seed, its clock is moved, and its
-/// notifications are read where they are written down.
+/// An emulated store for tests of subscriptions: its entropy comes from a seed, a test advances its clock, and its
+/// notifications are read from the database.
 final class SubscribedWorld: Sendable {
     static let bundleID = "com.example.learnpoints"
     static let dollar = Currency("USD")
@@ -63,7 +63,8 @@ final class SubscribedWorld: Sendable {
         try? FileManager.default.removeItem(at: directory)
     }
 
-    /// Closes the store and opens it again on the same file, at the same moment and with the entropy where it was.
+    /// Closes the store and opens it again on the same file, at the same moment and with the entropy at the same
+    /// position.
     func reopened(_ adjust: (inout EmulatorConfiguration) -> Void = { _ in }) async throws -> SubscribedWorld {
         await database.close()
         let world = try await SubscribedWorld(start: now.rfc3339, directory: directory, adjust)
@@ -81,7 +82,7 @@ final class SubscribedWorld: Sendable {
         time.withLock { $0 = moment }
     }
 
-    // MARK: The customer
+    // MARK: Customer actions
 
     @discardableResult
     func buy(
@@ -96,7 +97,7 @@ final class SubscribedWorld: Sendable {
         return try await store.purchase(request)
     }
 
-    /// Buys and expects it to be paid.
+    /// Buys, and expects a paid transaction.
     @discardableResult
     func bought(
         _ product: String, account: String = Emulator.defaultAccount, offer: PurchaseRequest.Offer? = nil,
@@ -163,7 +164,7 @@ final class SubscribedWorld: Sendable {
         return SignedContent.renewal(subscription, current: current, signed: now).json.object ?? [:]
     }
 
-    // MARK: The shelf
+    // MARK: Products
 
     static func dollars(_ cents: Int64) -> Money { Money(amount: cents, currency: dollar) }
 

@@ -4,7 +4,7 @@ import TillBilling
 
 @testable import TillEmulator
 
-@Suite("Offer codes of subscriptions: who redeems them, where, and what is told")
+@Suite("Offer codes of subscriptions: eligibility, redemption and notifications")
 struct SubscriptionCodeTests {
     private func world() async throws -> SubscribedWorld {
         let all = ProductOffer.Customer.allCases
@@ -32,7 +32,7 @@ struct SubscriptionCodeTests {
         return world
     }
 
-    @Test("A code is for the customers that its offer names, and who may not redeem it keeps it")
+    @Test("A code is for the customers that its offer names, and an ineligible customer keeps it")
     func customers() async throws {
         let world = try await world()
         for name in ["running", "gone"] {
@@ -64,7 +64,7 @@ struct SubscriptionCodeTests {
         await world.remove()
     }
 
-    @Test("Inside the app a code carries the token and the offer; outside it nobody gives a token")
+    @Test("A redemption in the app has the token and the offer; one outside has no token")
     func places() async throws {
         let world = try await world()
         let token = UniqueID(high: 0x3F2C_1A00_1111_4222, low: 0x8333_4444_5555_6666)
@@ -91,7 +91,7 @@ struct SubscriptionCodeTests {
         var request = PurchaseRequest(bundleID: "com.example.other", productID: ProductID("basic.monthly"))
         request.offer = .code("all")
         #expect(try await world.store.purchase(request) == .failure(.unknownCode("all")))
-        // Who subscribes redeems it for the next period, and the token stays the renewal's.
+        // A subscriber redeems it for the next period, and keeps the renewal's token.
         guard
             case .scheduled = try await world.store.redeem(
                 "existing", account: "in", bundleID: SubscribedWorld.bundleID
@@ -107,7 +107,7 @@ struct SubscriptionCodeTests {
         await world.remove()
     }
 
-    @Test("A request that waits with an introductory offer gets none if another one had it first")
+    @Test("A waiting request with an introductory offer gets none if another purchase used it first")
     func waiting() async throws {
         let world = try await world()
         func ask(_ product: String, _ outcome: PurchaseRequest.Outcome) async throws -> StoreTransaction? {
@@ -133,7 +133,7 @@ struct SubscriptionCodeTests {
         await world.remove()
     }
 
-    @Test("What is not sold any more is not approved, and is when it comes back")
+    @Test("A product no longer on sale can't be approved, and can be once it returns")
     func vanished() async throws {
         let world = try await world()
         guard case .waiting(let asked) = try await world.buy("basic.monthly", outcome: .deferred).get() else {

@@ -8,7 +8,7 @@ import TillBilling
 struct SubscriptionLifeTests {
     private let token = UniqueID("3f2c1a00-1111-4222-8333-444455556666")
 
-    @Test("It renews in the last day of each period, from the old end on, with the first order's token")
+    @Test("It renews in the last day of each period, from the old end, with the first order's token")
     func renews() async throws {
         let world = try await SubscribedWorld(start: "2026-01-31T08:00:00.000Z")
         let first = try await world.bought("basic.monthly", token: token)
@@ -39,7 +39,7 @@ struct SubscriptionLifeTests {
         await world.remove()
     }
 
-    @Test("Cancelled it goes on to the end and is over; resubscribing to any product of the group continues its chain")
+    @Test("After a cancellation it runs to its end; a resubscription to any product of the group continues its chain")
     func cancelsAndReturns() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("basic.monthly")
@@ -81,7 +81,7 @@ struct SubscriptionLifeTests {
         await world.remove()
     }
 
-    @Test("An upgrade begins at once and marks the period it cuts short; there is no refund to see")
+    @Test("An upgrade starts at once and marks the period it ends, without a visible refund")
     func upgrades() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("basic.monthly")
@@ -94,7 +94,7 @@ struct SubscriptionLifeTests {
         #expect(old.isUpgraded)
         #expect(old.revocation == nil)
         #expect(old.modification > second.modification || old.modification > first.modification)
-        // The same level at the same length is as good as an upgrade.
+        // The same level with the same period counts as an upgrade.
         world.advance(days: 1)
         _ = try await world.store.cancelSubscription(first.number).get()
         let kept = try await world.buy("basic.monthly").get()
@@ -110,7 +110,7 @@ struct SubscriptionLifeTests {
     }
 
     @Test(
-        "A cross-grade of the same length is at once; an upgrade in the last day marks both periods that it cuts short")
+        "A cross-grade of the same period is immediate; an upgrade in the last day marks both periods that it ends")
     func crossGrades() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("basic.monthly")
@@ -125,7 +125,7 @@ struct SubscriptionLifeTests {
         await world.remove()
     }
 
-    @Test("A downgrade waits for the renewal, can be taken back, and renews into the lower plan with reason RENEWAL")
+    @Test("A downgrade waits for the renewal, can be undone, and renews into the lower plan with reason RENEWAL")
     func downgrades() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("premium.monthly")
@@ -156,7 +156,7 @@ struct SubscriptionLifeTests {
         await world.remove()
     }
 
-    @Test("A product that is taken off, or has no price any more, does not renew")
+    @Test("A product that is removed from sale, or has no price any more, does not renew")
     func notForSale() async throws {
         for state in [ProductState.developerRemovedFromSale, .removedFromSale, .approved] {
             let world = try await SubscribedWorld()
@@ -175,7 +175,7 @@ struct SubscriptionLifeTests {
         }
     }
 
-    @Test("In a faster pace it renews twelve times and stops, with EXPIRED and no subtype")
+    @Test("At a faster pace it renews twelve times and stops, with EXPIRED and no subtype")
     func stopsAfterTwelve() async throws {
         let world = try await SubscribedWorld { $0.renewalPace = .monthInFiveMinutes }
         let first = try await world.bought("basic.monthly")
@@ -188,7 +188,7 @@ struct SubscriptionLifeTests {
         await world.remove()
     }
 
-    @Test("A refund of the current period ends the service, one of an older period takes only itself away (U6)")
+    @Test("A refund of the current period ends the service; one of an older period removes only that period (U6)")
     func refunds() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("basic.monthly")
@@ -204,7 +204,7 @@ struct SubscriptionLifeTests {
         #expect(!revoked.renews)
         #expect(try await world.told().last?.status == 5)
         world.advance(days: 5)
-        // The refund is reversed while the period still runs: it ends when it was to end, without renewal.
+        // The refund is reversed during the period: the subscription ends on its original date, without renewal.
         let back = try await world.store.change { turn -> StoreSubscription? in
             guard let transaction = try TransactionTable.find(current, turn.session) else { return nil }
             return try SubscriptionLife.reinstated(transaction, turn)
@@ -219,7 +219,7 @@ struct SubscriptionLifeTests {
         await world.remove()
     }
 
-    @Test("What waits for a parent is no subscription; approved, its period begins then, in the chain there is by then")
+    @Test("An Ask to Buy request is no subscription; once approved, its period starts then, in the current chain")
     func deferred() async throws {
         let world = try await SubscribedWorld()
         guard case .waiting(let waiting) = try await world.buy("premium.monthly", outcome: .deferred).get() else {
@@ -255,7 +255,7 @@ struct SubscriptionLifeTests {
         await world.remove()
     }
 
-    @Test("In the sandbox's pace a gap of ten minutes is one; a shorter one is not (facts/jws §5)")
+    @Test("At the sandbox's pace a gap of ten minutes counts, and a shorter one does not (facts/jws §5)")
     func gaps() async throws {
         for (seconds, isGap) in [(599, false), (601, true)] as [(Int64, Bool)] {
             let world = try await SubscribedWorld { $0.renewalPace = .monthInFiveMinutes }
@@ -269,7 +269,7 @@ struct SubscriptionLifeTests {
         }
     }
 
-    @Test("A deleted account's subscription is not renewed, and a year by the month is not sold yet")
+    @Test("A deleted account's subscription is not renewed, and a product without monthly billing is not sold monthly")
     func others() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("basic.monthly")

@@ -15,7 +15,7 @@ struct SubscriptionOfferTests {
         }
     }
 
-    @Test("A free trial costs nothing, lasts its days, and the list price follows from the day it ends")
+    @Test("A free trial costs nothing, lasts its days, and is followed by the list price")
     func trial() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("trial.monthly")
@@ -37,7 +37,7 @@ struct SubscriptionOfferTests {
         await world.remove()
     }
 
-    @Test("Pay as you go repeats its price, pay up front pays once for all; one introductory offer in a life and group")
+    @Test("Pay as you go repeats its price, pay up front pays once; a group has one introductory offer per customer")
     func introductory() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("steps.monthly")
@@ -68,7 +68,7 @@ struct SubscriptionOfferTests {
     }
 
     @Test(
-        "A promotional offer is for current and former subscribers, and begins at the next renewal of the same product")
+        "A promotional offer is for current and former subscribers, and starts at the next renewal of the same product")
     func promotional() async throws {
         let world = try await SubscribedWorld()
         let early = try await world.promotional("half")
@@ -112,7 +112,7 @@ struct SubscriptionOfferTests {
         await world.remove()
     }
 
-    @Test("An offer with another plan changes as the plan does: OFFER_REDEEMED with UPGRADE or DOWNGRADE")
+    @Test("An offer on another plan changes as the plan does: OFFER_REDEEMED with UPGRADE or DOWNGRADE")
     func withPlanChange() async throws {
         let up = try await SubscribedWorld()
         let token = UniqueID(high: 0x3F2C_1A00_1111_4222, low: 0x8333_4444_5555_6666)
@@ -134,7 +134,7 @@ struct SubscriptionOfferTests {
         await down.remove()
     }
 
-    @Test("Win-back offers are for who is gone, the best first; whoever comes back by one has subscribed again")
+    @Test("Win-back offers are for former subscribers, the best first; one who uses it has resubscribed")
     func winBack() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("basic.monthly")
@@ -145,7 +145,7 @@ struct SubscriptionOfferTests {
         _ = try await world.store.cancelSubscription(first.number).get()
         #expect(try await world.renewal(first.number)["eligibleWinBackOfferIds"] == nil)
         world.advance(days: 40)
-        // The one without a price here is none.
+        // The offer without a price here is not listed.
         #expect(try await world.renewal(first.number)["eligibleWinBackOfferIds"] == ["free-again", "again"])
         let back = try await world.bought("basic.monthly", offer: offer)
         #expect(back.price == SubscribedWorld.dollars(499))
@@ -157,7 +157,7 @@ struct SubscriptionOfferTests {
     }
 
     @Test(
-        "A signature is used up by an attempt that fails; one for a charge that was owed pays it at the offer's price")
+        "A failed attempt uses up a signature; a signature for an overdue charge pays it at the offer's price")
     func failedAttempt() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("basic.monthly")
@@ -178,7 +178,7 @@ struct SubscriptionOfferTests {
         await world.remove()
     }
 
-    @Test("The developer's signed word grants the introductory offer to who had it, and withholds it from who had none")
+    @Test("The developer's token grants the introductory offer to an ineligible customer, and denies it to others")
     func eligibility() async throws {
         let world = try await SubscribedWorld()
         func buy(_ product: String, _ account: String, _ token: String) async throws -> StoreTransaction? {

@@ -5,7 +5,7 @@ import TillBilling
 
 @Suite("The rules of subscriptions, one decision at a time (C7)")
 struct SubscriptionRuleTests {
-    @Test("A change of plan takes effect now or at the renewal, by level and length (facts/business-rules §8.2)")
+    @Test("A change of plan takes effect now or at the renewal, by level and period (facts/business-rules §8.2)")
     func planChanges() {
         let table: [(Int64, SubscriptionPeriod, Int64, SubscriptionPeriod, PlanChange)] = [
             (2, .month, 1, .month, .now),
@@ -112,7 +112,7 @@ struct SubscriptionRuleTests {
                 period: nil, last: nil, now: now))
     }
 
-    @Test("A renewal is charged, fails or is over, by what it finds")
+    @Test("The conditions decide whether a renewal is charged, fails or ends the subscription")
     func renewals() {
         let usd = Currency("USD")
         func money(_ cents: Int64) -> Money { Money(amount: cents, currency: usd) }
@@ -152,7 +152,7 @@ struct SubscriptionRuleTests {
         #expect(Renewal.decide(plain, normal) == .failed)
     }
 
-    @Test("Billing is tried again until the sixtieth day, and never after it")
+    @Test("Billing is retried until the sixtieth day, and never after it")
     func attempts() {
         let expired = Instant(seconds: 0)
         let end = Instant(seconds: 60 * 86_400)

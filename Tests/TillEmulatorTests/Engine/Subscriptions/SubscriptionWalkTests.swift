@@ -6,13 +6,13 @@ import TillBilling
 
 @Suite("Subscriptions over years (C7)")
 struct SubscriptionWalkTests {
-    /// Notifications that tell of a new period; each period has one.
+    /// Notifications that announce a new period; each period has one.
     private static let tellsOfPeriod: Set<String> = [
         "SUBSCRIBED/INITIAL_BUY", "SUBSCRIBED/RESUBSCRIBE", "DID_RENEW", "DID_RENEW/BILLING_RECOVERY",
         "DID_CHANGE_RENEWAL_PREF/UPGRADE", "OFFER_REDEEMED/UPGRADE",
     ]
 
-    /// What does not hold of this subscription now.
+    /// The violated conditions of this subscription.
     private func violations(_ world: SubscribedWorld, _ original: Int64) async throws -> [String] {
         let subscription = try await world.subscription(original)
         let all = try await world.transactions().filter { $0.state == .purchased }
@@ -100,7 +100,7 @@ struct SubscriptionWalkTests {
         arguments: [UInt64(1), 2])
     func walk(_ seed: UInt64) async throws { try await walkAbout(seed) }
 
-    @Test("The same on four more ways", .slow, arguments: [UInt64(3), 4, 5, 6])
+    @Test("They also agree on four more random walks", .slow, arguments: [UInt64(3), 4, 5, 6])
     func walks(_ seed: UInt64) async throws { try await walkAbout(seed) }
 
     private func walkAbout(_ seed: UInt64) async throws {
@@ -122,7 +122,7 @@ struct SubscriptionWalkTests {
         await world.remove()
     }
 
-    /// Twenty customers with a fate each; then nothing but time.
+    /// Twenty customers with random actions; then only time passes.
     private func crowd(_ adjust: (inout EmulatorConfiguration) -> Void) async throws -> SubscribedWorld {
         let world = try await SubscribedWorld(seed: 9, adjust)
         let products = SubscribedWorld.products.map(\.id.text)
@@ -149,7 +149,7 @@ struct SubscriptionWalkTests {
         return (all, try await world.told(), try await world.store.subscriptions(limit: 100))
     }
 
-    @Test("A year in one jump, day by day, and with a restart in the middle are the same year")
+    @Test("A year in one advance, day by day, and with a restart in the middle are the same year")
     func jump() async throws {
         let adjust: (inout EmulatorConfiguration) -> Void = { $0.billingGracePeriod = BillingGracePeriod(.three) }
         let jumping = try await crowd(adjust)
@@ -180,7 +180,7 @@ struct SubscriptionWalkTests {
         for world in [jumping, walking, stopping] { await world.remove() }
     }
 
-    @Test("The pace is the store's own and outlives a restart")
+    @Test("The pace is stored in the store and outlives a restart")
     func pace() async throws {
         var world = try await SubscribedWorld { $0.renewalPace = .monthInOneHour }
         #expect(try await world.store.ask { try RenewalPace.current($0) } == .monthInOneHour)

@@ -10,7 +10,7 @@ import TillJSON
 struct ClockTests {
     private let start = EmulatedWorld.start
 
-    @Test("It tells the time it is given, and after a journey it is ahead of it by as much, after a restart too")
+    @Test("It shows the given time, and after an advance it is ahead by that much, also after a restart")
     func ahead() async throws {
         let world = try await TimedWorld()
         #expect(await world.ask(.get, "/emulator/clock").json["ahead"] == 0)
@@ -29,7 +29,7 @@ struct ClockTests {
         await later.remove()
     }
 
-    @Test("A stopped clock stands still until it is advanced, stands there then, and goes on from there when it is let")
+    @Test("A stopped clock moves only by advances, and runs again from where it stands")
     func stopped() async throws {
         let world = try await TimedWorld()
         #expect(await world.ask(.put, "/emulator/clock", ["stopped": true]).json["stopped"] == true)
@@ -55,7 +55,7 @@ struct ClockTests {
         await last.remove()
     }
 
-    @Test("A given clock that goes back does not take the store back")
+    @Test("A given clock that goes backwards does not move the store back")
     func backwards() async throws {
         let world = try await TimedWorld()
         #expect(try world.emulator.store.now == start)
@@ -67,7 +67,7 @@ struct ClockTests {
     }
 
     @Test(
-        "Hostile spans and dates are refused by name, and the clock is where it was",
+        "Hostile spans and dates are refused by name, and the clock does not move",
         arguments: [
             (["advance": "30"], 400, "wrong_value"), (["advance": 30], 400, "wrong_value"),
             (["advance": "-1d"], 400, "wrong_value"), (["advance": "999999999999999999999d"], 400, "wrong_value"),
@@ -94,7 +94,7 @@ struct ClockTests {
         await world.remove()
     }
 
-    @Test("Journey after journey, the clock ends before the year 10000 and says so")
+    @Test("After repeated advances the clock ends before the year 10000 and says so")
     func farthest() async throws {
         let clock = StoreClock({ EmulatedWorld.start })
         func go(_ span: Int64) -> Result<Instant, StoreRefusal> {
@@ -114,7 +114,7 @@ struct ClockTests {
         #expect(clock.now.rfc3339 == "9999-12-31T23:59:59.999Z")
     }
 
-    @Test("What comes next is told: the agenda's dates and attempts to deliver, in one order")
+    @Test("The next events are listed: scheduled changes and delivery attempts, in one order")
     func upcoming() async throws {
         let world = try await TimedWorld()
         await world.tellServer()
@@ -135,7 +135,7 @@ struct ClockTests {
         await world.remove()
     }
 
-    @Test("An unknown pace is refused, and nothing of the call is done")
+    @Test("An unknown pace is refused, and the rest of the call has no effect")
     func pace() async throws {
         let world = try await TimedWorld()
         let answer = await world.ask(.put, "/emulator/clock", ["pace": "fast", "stopped": true])

@@ -7,12 +7,12 @@ import TillThreads
 
 @testable import TillEmulator
 
-@Suite("Time travel")
+@Suite("Clock advances")
 struct JourneyOfTimeTests {
     private let start = EmulatedWorld.start
     private func hours(_ count: Int64) -> Instant { start.adding(seconds: count * 3_600) }
 
-    @Test("A server that is down gets six attempts, at +1, +13, +37, +85 and +157 hours, with one text; then none")
+    @Test("A server that is down gets six attempts, at +1, +13, +37, +85 and +157 hours, with one text; then no more")
     func down() async throws {
         let world = try await TimedWorld { _, _ in 503 }
         await world.tellServer()
@@ -24,7 +24,7 @@ struct JourneyOfTimeTests {
         await world.remove()
     }
 
-    @Test("One that is down for three days takes the attempt after 85 hours, dated as each was made")
+    @Test("A server down for three days takes the attempt after 85 hours, and each attempt has its own date")
     func upAgain() async throws {
         let world = try await TimedWorld { world, _ in
             (try? world.emulator.store.now) ?? EmulatedWorld.start < EmulatedWorld.start.adding(seconds: 72 * 3_600)
@@ -44,7 +44,7 @@ struct JourneyOfTimeTests {
         await world.remove()
     }
 
-    @Test("The sandbox tries once, however long the journey")
+    @Test("The sandbox tries once, however long the advance is")
     func sandbox() async throws {
         let world = try await TimedWorld(EmulatorConfiguration()) { _, _ in 500 }
         await world.tellServer()
@@ -55,7 +55,7 @@ struct JourneyOfTimeTests {
         await world.remove()
     }
 
-    @Test("The agenda's dates and attempts to deliver come in one order by time")
+    @Test("Scheduled changes and delivery attempts happen in one order by time")
     func oneOrder() async throws {
         let seen = Locked<[[String]]>([])
         let world = try await TimedWorld { world, _ in
@@ -67,7 +67,7 @@ struct JourneyOfTimeTests {
         try await world.buy()
         try await world.plan([1: hours(0), 2: hours(1), 3: hours(20), 4: hours(36), 5: hours(84), 6: hours(86)])
         #expect(await world.advance("400h").status == 200)
-        // What happens at the moment of an attempt happens before it.
+        // Changes at the moment of an attempt happen before it.
         #expect(
             seen.withLock { $0 } == [
                 ["2", "3", "4", "5", "6"], ["3", "4", "5", "6"], ["3", "4", "5", "6"], ["5", "6"], ["6"], [],
@@ -75,7 +75,7 @@ struct JourneyOfTimeTests {
         await world.remove()
     }
 
-    @Test("A server that asks in mid-journey finds the store at the moment of the notification, and may buy then")
+    @Test("A server that calls during an advance finds the store at the notification's moment, and may buy then")
     func askedOnTheWay() async throws {
         let told = Locked<[JSONValue]>([])
         let world = try await TimedWorld { world, payload in
@@ -98,7 +98,7 @@ struct JourneyOfTimeTests {
         let answer = await world.advance("60d")
         #expect(answer.json["now"]?.string == start.adding(seconds: 60 * 86_400).rfc3339)
         let seen = told.withLock { $0 }
-        // Three attempts of the first, then the purchase at +13 h, told of at once, then the first's fourth.
+        // Three attempts of the first, then the purchase at +13 h, which is sent at once, then the first's fourth.
         #expect(seen.map { $0["now"]?.string } == [0, 1, 13, 13, 37].map { hours($0).rfc3339 })
         #expect(seen.allSatisfy { $0["moving"] == true && $0["refused"] == "clock_is_moving" })
         #expect(seen.allSatisfy { $0["stopRefused"] == "clock_is_moving" })
@@ -107,10 +107,10 @@ struct JourneyOfTimeTests {
         await world.remove()
     }
 
-    @Test("A year in one go is the same as 365 days day by day")
+    @Test("A year in one advance is the same as 365 days one by one")
     func dayByDay() async throws {
         func year(_ steps: [String]) async throws -> [[String]] {
-            // When in its last day a period is renewed is chance, so both years have the same.
+            // The time of a renewal in its last day is random, so both years use the same seed.
             let world = try await TimedWorld(seed: 5) { world, _ in
                 // Down every other day.
                 let day = ((try? world.emulator.store.now.seconds) ?? 0) / 86_400
@@ -132,7 +132,7 @@ struct JourneyOfTimeTests {
             for name in ["transactions", "subscriptions", "notifications"] {
                 result.append([state[name]?.encoded() ?? ""])
             }
-            // The numbers of subjects differ from store to store; their dates do not.
+            // The numbers of subjects differ between stores; their dates do not.
             let upcoming = try await world.emulator.store.clockState().upcoming
             result.append(upcoming.map { "\($0.kind) \($0.date)" })
             await world.remove()
@@ -141,11 +141,11 @@ struct JourneyOfTimeTests {
         let whole = try await year(["365d"])
         let days = try await year(Array(repeating: "1d", count: 365))
         #expect(whole == days)
-        // Three subscriptions of twelve months, half of whose notifications are tried again.
+        // Three subscriptions of twelve months, with retries for half of their notifications.
         #expect(whole.count > 3 * 12)
     }
 
-    @Test("A crash in mid-journey does not put the clock back before what was signed, and the rest happens after it")
+    @Test("A crash during an advance does not move the clock back before signed dates, and the rest happens later")
     func crash() async throws {
         let world = try await TimedWorld { world, _ in
             if world.attempts.count == 3 { await world.close() }
@@ -160,14 +160,14 @@ struct JourneyOfTimeTests {
         let later = try await TimedWorld(directory: world.directory) { _, _ in 200 }
         #expect(try later.emulator.store.now == hours(13))
         #expect(try await later.planned() == [2])
-        // Nobody could write down how the third attempt ended, so it is made again.
+        // The result of the third attempt was not recorded, so it is repeated.
         #expect(await later.advance("30d").status == 200)
         #expect(later.attempts.map(\.at) == [hours(13)])
         #expect(try await later.planned() == [])
         await later.remove()
     }
 
-    @Test("A cancelled journey ends at the last moment reached, and another goes on from there to the same end")
+    @Test("A cancelled advance ends at the last moment reached, and another one continues to the same end")
     func cancelled() async throws {
         let gate = Locked<CheckedContinuation<Void, Never>?>(nil)
         let world = try await TimedWorld { world, _ in
@@ -189,7 +189,7 @@ struct JourneyOfTimeTests {
         await world.remove()
     }
 
-    @Test("A stopping emulator ends a journey where it is, and begins no other")
+    @Test("A stopping emulator ends an advance where it is, and begins no other")
     func stopping() async throws {
         let world = try await TimedWorld { world, _ in
             if world.attempts.count == 2 { (try? world.emulator)?.stop() }
@@ -209,7 +209,7 @@ struct JourneyOfTimeTests {
         await later.remove()
     }
 
-    @Test("Of journeys that begin at once one goes, and the others are refused")
+    @Test("Of several concurrent advances one runs, and the others are refused")
     func together() async throws {
         let world = try await TimedWorld { _, _ in
             await Task.yield()
@@ -229,7 +229,7 @@ struct JourneyOfTimeTests {
         await world.remove()
     }
 
-    @Test("Purchases during a journey are made at the moment where the clock stands, and each is told of once")
+    @Test("Purchases during an advance are made at the clock's moment, and each is sent once")
     func purchases() async throws {
         let world = try await TimedWorld()
         await world.tellServer()
@@ -255,7 +255,7 @@ struct JourneyOfTimeTests {
         await world.remove()
     }
 
-    @Test("Without a URL a journey of a hundred years past a thousand dates is one of moments all the same")
+    @Test("Without a URL, an advance of a hundred years performs a thousand scheduled changes and reaches its target")
     func untold() async throws {
         let world = try await TimedWorld()
         let dates = (1...1_000).map { (Int64($0), start.adding(seconds: Int64($0) * 3_000_000)) }

@@ -10,11 +10,11 @@ import TillThreads
 
 @testable import TillEmulator
 
-@Suite("What the store does by itself")
+@Suite("The store's own activity")
 struct RunningTests {
     private let start = EmulatedWorld.start
 
-    /// Wakes `run` until `isThere`, for two seconds at most.
+    /// Wakes `run` until `isThere`, for at most two seconds.
     private func waking(_ world: TimedWorld, until isThere: () async throws -> Bool) async throws -> Bool {
         for _ in 0..<1_000 {
             try world.emulator.wake()
@@ -24,7 +24,7 @@ struct RunningTests {
         return false
     }
 
-    @Test("While it runs, what falls due happens without anybody asking, and retries are made in their time")
+    @Test("While it runs, due changes happen without a request, and retries are made on time")
     func running() async throws {
         let world = try await TimedWorld { _, _ in 503 }
         await world.tellServer()
@@ -42,7 +42,7 @@ struct RunningTests {
         world.passes(100_000)
         #expect(try await waking(world) { try await world.planned() == [] })
         #expect(world.attempts.map(\.at) == [start, start.adding(seconds: 3_600)])
-        // A journey and `run` do not send the same twice.
+        // A clock advance and `run` do not send the same notification twice.
         #expect(await world.advance("30d").status == 200)
         #expect(world.attempts.count == 6)
         run.cancel()
@@ -50,7 +50,7 @@ struct RunningTests {
         await world.remove()
     }
 
-    @Test("A database that fails is left alone until the next waking, and taken up again when it works")
+    @Test("A failing database is not retried before the next wake, and is used again when it works")
     func faults() async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("till-run-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -95,7 +95,7 @@ struct RunningTests {
         try FileManager.default.removeItem(at: directory)
     }
 
-    @Test("A journey whose database fails says so, keeps the moment it reached, and can be made again")
+    @Test("An advance with a failing database reports it, keeps the moment reached, and can be repeated")
     func faultOnTheWay() async throws {
         let world = try await TimedWorld { _, _ in 503 }
         await world.tellServer()
@@ -119,7 +119,7 @@ struct RunningTests {
         await world.remove()
     }
 
-    @Test("Notifications of more than 180 days are forgotten, test ones of more than 184; young ones and pending stay")
+    @Test("Notifications older than 180 days are deleted, test ones after 184; newer and pending ones stay")
     func sweep() async throws {
         let world = try await TimedWorld(EmulatorConfiguration()) { world, _ in
             world.attempts.count.isMultiple(of: 3) ? 500 : 200
@@ -146,7 +146,7 @@ struct RunningTests {
         await world.remove()
     }
 
-    @Test("What waits for a URL that never comes is forgotten too, and no longer counted")
+    @Test("Notifications that wait for a URL too long are deleted too, and no longer counted")
     func sweepPending() async throws {
         let world = try await TimedWorld()
         await world.tellServer()
@@ -161,7 +161,7 @@ struct RunningTests {
     }
 }
 
-/// A database that fails while it is told to, and counts what it is asked.
+/// A database that fails on demand, and counts its calls.
 private final class FailingDatabase: Database {
     let fails = Locked(false)
     let calls = Locked(0)

@@ -3,7 +3,7 @@ import TillBilling
 
 @testable import TillEmulator
 
-@Suite("Spans as people write them")
+@Suite("Spans in human notation")
 struct SpanTests {
     @Test(
         "Whole numbers with units, largest first, are read",
@@ -15,7 +15,7 @@ struct SpanTests {
     func read(_ text: String, _ milliseconds: Int64) { #expect(Span(text)?.milliseconds == milliseconds) }
 
     @Test(
-        "Anything else is none, and nothing overflows",
+        "Any other text is refused, and nothing overflows",
         arguments: [
             "", "d", "30", "-1d", "+1d", "1.5d", "30 d", " 30d", "30d ", "1h1d", "1d1d", "1mo", "1y", "30D", "1e3s",
             "36526d", "99999999999999999999d", "9223372036854775807w", "9223372036854775807ms", "٣d", "1d\u{0}",
@@ -23,7 +23,7 @@ struct SpanTests {
         ])
     func refused(_ text: String) { #expect(Span(text) == nil) }
 
-    @Test("A span of milliseconds is nothing at least and a hundred years at most")
+    @Test("A span of milliseconds is between zero and a hundred years")
     func bounds() {
         #expect(Span(milliseconds: 0)?.milliseconds == 0)
         #expect(Span(milliseconds: -1) == nil)

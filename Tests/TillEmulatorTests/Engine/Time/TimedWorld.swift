@@ -9,10 +9,10 @@ import TillThreads
 
 @testable import TillEmulator
 
-/// An emulator whose given clock a test moves, and a developer's server that may ask the emulator while it is handling
+/// An emulator whose given clock a test advances, with a developer's server that may call the emulator while it handles
 /// a notification.
 final class TimedWorld: Sendable {
-    /// One attempt, as the server saw it.
+    /// One attempt, as recorded by the server.
     struct Attempt: Sendable, Hashable {
         var type: String
         var signedPayload: String
@@ -20,7 +20,7 @@ final class TimedWorld: Sendable {
         var at: Instant
     }
 
-    /// What the server does with a notification; the status it answers.
+    /// The server's action for a notification, and the status it answers.
     typealias Handler = @Sendable (TimedWorld, _ payload: JSONValue) async throws(HTTPFault) -> Int
 
     let directory: URL
@@ -92,7 +92,7 @@ final class TimedWorld: Sendable {
         try? FileManager.default.removeItem(at: directory)
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
     func ask(
         _ method: HTTPMethod, _ path: String, query: [(name: String, value: String)] = [], _ body: JSONValue? = nil
@@ -124,7 +124,7 @@ final class TimedWorld: Sendable {
         return answer.json
     }
 
-    /// Puts dates of nobody on the agenda: nothing but the date itself happens.
+    /// Schedules dates without a subject: nothing happens at them.
     func plan(_ subjects: [Int64: Instant]) async throws {
         try await database.write { session in
             for (subject, date) in subjects { try Agenda.set(.subscription, subject, at: date, session) }
