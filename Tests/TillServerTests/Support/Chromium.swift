@@ -25,10 +25,10 @@ final class Chromium: Sendable {
     private let process: Process
     private let input: FileHandle
     private let conversation = Locked(Conversation())
-    /// How long the browser may take for one command.
+    /// The time limit of one command.
     private static let patience = Duration.seconds(60)
 
-    /// Opens a browser with one empty page, and ends it whatever happens.
+    /// Opens a browser with one empty page, and ends it in every case.
     static func open<Value>(_ use: (BrowserPage) async throws -> Value) async throws -> Value {
         guard let path else { throw Failure("no chromium is installed") }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-browser-\(UUID().uuidString)")
@@ -50,20 +50,20 @@ final class Chromium: Sendable {
     }
 
     private init(_ path: String, profile: URL) throws {
-        // A browser that dies must not take the tests with it.
+        // If the browser dies, the tests go on.
         signal(SIGPIPE, SIG_IGN)
         let (toBrowser, fromBrowser) = (Pipe(), Pipe())
         process = Process()
         input = toBrowser.fileHandleForWriting
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
-        // The shell becomes the browser, with its own standard streams moved to where the protocol is spoken.
+        // The shell becomes the browser and moves its standard streams to the protocol's descriptors.
         process.arguments = [
             "-c", #"log="$1"; shift; exec "$@" 3<&0 4>&1 </dev/null >/dev/null 2>"$log""#, "sh",
             profile.appendingPathComponent("stderr").path, path, "--headless=new", "--no-sandbox", "--disable-gpu",
             "--disable-dev-shm-usage", "--remote-debugging-pipe", "--user-data-dir=\(profile.path)", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
             "--disable-crash-reporter", "--mute-audio", "--lang=en-US", "--accept-lang=en-US,en",
-            // Whatever a page asks of the world, it gets nothing but the server under test.
+            // Every name fails to resolve, so pages reach only the server under test.
             "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1", "about:blank",
         ]
         process.standardInput = toBrowser
@@ -157,7 +157,7 @@ final class Chromium: Sendable {
         }
     }
 
-    /// What the browser told of by itself, since the last time it was asked.
+    /// The events of the browser since the last call.
     func takeEvents() -> [(method: String, parameters: JSONValue)] {
         conversation.withLock { conversation in
             defer { conversation.events = [] }
@@ -182,7 +182,7 @@ struct BrowserPage: Sendable {
         try await until("document.readyState === 'complete'", "\(url) is there")
     }
 
-    /// What an expression is in the page.
+    /// The value of an expression in the page.
     func value(_ expression: String) async throws -> JSONValue {
         let answer = try await send(
             "Runtime.evaluate",
@@ -195,7 +195,7 @@ struct BrowserPage: Sendable {
 
     func text(_ expression: String) async throws -> String { try await value(expression).string ?? "" }
 
-    /// Waits for something to be so. While one page gives way to the next, nothing is.
+    /// Waits for a condition. During a navigation no condition holds.
     func until(_ expression: String, _ what: String, within limit: Duration = .seconds(30)) async throws {
         let deadline = ContinuousClock.now + limit
         while ContinuousClock.now < deadline {
@@ -206,11 +206,11 @@ struct BrowserPage: Sendable {
         throw Chromium.Failure("waited in vain until \(what): \(expression)\nthe page: \(state)")
     }
 
-    /// Clicks into the middle of an element, as a hand does: once the page is whole and the element stands still. A
-    /// click into a page that was still arriving hit what had been there before.
+    /// Clicks into the middle of an element once the page is complete and the element no longer moves. A click while
+    /// the page was still loading would hit an earlier element.
     func click(_ selector: String) async throws {
         try await until("document.readyState === 'complete'", "the page is whole")
-        // No timer in the page: where scripts are forbidden it would never ring.
+        // Polls from outside: where scripts are forbidden, a timer in the page would never fire.
         let middle = """
             (() => { const found = document.querySelector(\(JSONValue.string(selector).encoded()));
               found.scrollIntoView({ block: "center", behavior: "instant" });
@@ -258,13 +258,13 @@ struct BrowserPage: Sendable {
 
     func prefer(dark: Bool) async throws {
         let scheme: JSONValue = ["name": "prefers-color-scheme", "value": dark ? "dark" : "light"]
-        // Text that is still fading in would be measured in the middle of it.
+        // Text that is still fading in would be measured with the wrong contrast.
         let motion: JSONValue = ["name": "prefers-reduced-motion", "value": "reduce"]
         try await send("Emulation.setEmulatedMedia", ["features": .array([scheme, motion])])
     }
 
-    /// Errors in the console since the last time it was asked: scripts that threw, files that didn't come, and whatever
-    /// the content security policy stopped.
+    /// Errors in the console since the last call: scripts that threw, files that failed to load, and everything that
+    /// the content security policy blocked.
     func takeErrors() -> [String] {
         browser.takeEvents().compactMap { event in
             switch event.method {
@@ -279,7 +279,7 @@ struct BrowserPage: Sendable {
         }
     }
 
-    /// Keeps a picture in the folder that `TILL_SCREENSHOTS` names; without one, nothing.
+    /// Saves a picture in the folder that `TILL_SCREENSHOTS` names; without the variable, does nothing.
     func picture(_ name: String) async throws {
         guard let folder = ProcessInfo.processInfo.environment["TILL_SCREENSHOTS"] else { return }
         let answer = try await send("Page.captureScreenshot", ["format": "png", "captureBeyondViewport": true])

@@ -2,7 +2,7 @@ import Testing
 import TillAppStore
 
 extension BrowserPage {
-    /// No sideways scrolling, and text stands out from its ground (WCAG 2.2, 1.4.3 and 1.4.10).
+    /// Checks that nothing scrolls sideways and that text contrasts with its background (WCAG 2.2, 1.4.3 and 1.4.10).
     func checkLooks(_ look: String) async throws {
         let widths = try await value("[document.documentElement.scrollWidth, window.innerWidth]").array ?? []
         #expect(widths.count == 2 && (widths[0].int ?? 9_999) <= (widths[1].int ?? 0), "\(look): \(widths)")
@@ -14,7 +14,7 @@ extension BrowserPage {
         #expect(unnamed == 0, "\(look): a field without a label")
     }
 
-    /// The texts whose colour has less contrast with their ground than 4.5.
+    /// The texts whose contrast with their background is below 4.5.
     private static let contrast = """
         (() => {
           const parse = (text) => text.match(/[\\d.]+/g).map(Number);
