@@ -88,7 +88,7 @@ public struct UserTokenKey: Sendable {
         case es256(PublicKey)
     }
 
-    /// The `kid` that a token may name.
+    /// Also the `kid` that a token may name.
     public let id: String
     public let algorithm: Algorithm
     public let issuer: String?

@@ -67,7 +67,7 @@ import TillBilling
         }
     }
 
-    @Test("An order opened more than five minutes after the purchase can't claim it (U1 rung 2)")
+    @Test("An order opened more than five minutes after the purchase can't claim it (U1 match 2)")
     func openedLater() async throws {
         try await Shop.open { shop in
             let payment = try await shop.pay(token: nil)
@@ -78,7 +78,7 @@ import TillBilling
         }
     }
 
-    @Test("An order that holds a transaction can't claim another (U1 rung 2)")
+    @Test("An order that holds a transaction can't claim another (U1 match 2)")
     func taken() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "A")

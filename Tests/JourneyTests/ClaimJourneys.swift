@@ -208,7 +208,7 @@ import TillServer
             }
             #expect(evidence.last?.ground == "operator" && evidence.last?.caller == "key:backend")
             #expect(evidence.last?.detail?.hasSuffix("reason showed Apple's bill, ticket 7 (li)") == true)
-            // Apple is told the owner, and the queue on the phone is cleared.
+            // Apple gets the order id, and the queue on the phone is cleared.
             shop.time.advance(seconds: 600)
             #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 2)
             let now = try await shop.ask(.get, "/emulator/transactions/\(payment.id)")

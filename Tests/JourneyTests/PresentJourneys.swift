@@ -132,7 +132,7 @@ import TillServer
             }
             #expect(try await shop.points(of: "ann") == 0)
             #expect(try await shop.status(of: order) == "prepared")
-            // The signed copy names her, whoever submits it.
+            // The signed copy names her, also from another caller.
             #expect(try await shop.submit(present.signed, as: .user("eve"))["reason"].text == "contradicts_order")
             #expect(try await accept(present.id, in: shop, as: "ann").status == 200)
             #expect(try await shop.points(of: "ann") == 300)

@@ -90,7 +90,7 @@ import TillLedger
         }
     }
 
-    @Test("A receipt is granted by the order id sent with it (O3, U1 rung 2)", arguments: Reach.allCases)
+    @Test("A receipt is granted by the order id sent with it (O3, U1 match 2)", arguments: Reach.allCases)
     func receipt(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             let order = try await shop.openOrder(as: "u1")

@@ -22,7 +22,7 @@ import TillServer
     }
 
     @Test(
-        "The token in Apple's signed copy decides, whoever submits the receipt (U1 rung 1, P8)",
+        "The token in Apple's signed copy decides, for a receipt from any caller (U1 match 1, P8)",
         arguments: Reach.allCases)
     func token(_ reach: Reach) async throws {
         let line = AppleLine()

@@ -43,7 +43,7 @@ import TillServer
         }
     }
 
-    @Test("The data of another caller decides about a purchase in quarantine without asking Apple again (U1, rung 2)")
+    @Test("The data of another caller decides about a purchase in quarantine without asking Apple again (U1, match 2)")
     func otherWords() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in

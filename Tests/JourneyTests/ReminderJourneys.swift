@@ -147,7 +147,7 @@ import TillServer
         }
     }
 
-    @Test("A proof without new data causes no new read of its customer's service, whoever submits it")
+    @Test("A proof without new data causes no new read of its customer's service, from any caller")
     func replayed() async throws {
         try await CloudShop.open { shop in
             let order = try await shop.openPlan("basic_monthly", as: "u1")

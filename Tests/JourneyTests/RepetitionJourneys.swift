@@ -38,7 +38,7 @@ import TillJSON
         }
     }
 
-    @Test("Fifty at once with one key open one order; concurrent ones are told to try again (409)")
+    @Test("Fifty at once with one key open one order; concurrent ones get try again (409)")
     func inFlight() async throws {
         try await Shop.open { shop in
             let statuses = try await withThrowingTaskGroup(of: Int.self) { group in

@@ -31,7 +31,7 @@ import TillServer
             authority.revoke(at: date, reason: "keyCompromise")
             try await authority.shop(policy, reach) { shop in
                 let order = try await shop.openOrder(as: "u1")
-                // Signed long before, according to whoever has the key.
+                // Dated long before, which the holder of the key can forge.
                 let proof = try authority.transaction(
                     1, token: order, signedAt: authority.time.now.adding(seconds: -86_400))
                 for _ in 0..<2 {

@@ -66,7 +66,7 @@ import TillServer
         }
     }
 
-    @Test("Payments under an account's token are its user's, whoever submits them and in any order (V2)")
+    @Test("Payments under an account's token are its user's, from any caller and in any order (V2)")
     func accountToken() async throws {
         try await Shop.open { shop in
             #expect(try await register(Self.account, for: "ann", in: shop).status == 201)

@@ -104,7 +104,7 @@ import TillSQL
         #expect(found.unpriced.isEmpty)
     }
 
-    @Test("Sales and refunds count on their own days, whoever owns them; free transactions do not count (C3)")
+    @Test("Sales and refunds count on their own days, for any owner; free transactions do not count (C3)")
     func table() async throws {
         let found = try await Self.lines(Self.mixed)
         #expect(found.lines == Self.mixedLines)

@@ -19,7 +19,7 @@ struct FileTests {
         try SQLiteDatabase.open(path: directory.database, role: .operator, options: Ledger.options())
     }
 
-    @Test("A second server on the same file is refused and told which process has it, under any name of the file")
+    @Test("A second server on the same file is refused with the process that has it, under any name of the file")
     func secondServer() async throws {
         let first = try serve()
         let alias = directory.path + "/alias.db"

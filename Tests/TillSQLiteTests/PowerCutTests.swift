@@ -96,7 +96,7 @@ final class ShopUnderPowerCuts {
             if !lost.isEmpty { violations.append("acknowledged and lost: \(lost.sorted())") }
             let undead = denied.intersection(books.granted)
             if !undead.isEmpty { violations.append("refused and there: \(undead.sorted())") }
-            // Outcomes in doubt are settled now, and must stay so.
+            // Outcomes in doubt are known now, and must stay so.
             acknowledged.formUnion(books.granted)
         } catch {
             violations.append("cannot be opened or read: \(error)")

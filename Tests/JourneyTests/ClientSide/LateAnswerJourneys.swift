@@ -35,7 +35,7 @@ import TillHTTP
     ]
 
     @Test(
-        "The order stays ongoing, the buyer is told it will arrive, and it does by itself (L9, P5, P11)",
+        "The order stays ongoing, the buyer sees that it will arrive, and it does by itself (L9, P5, P11)",
         arguments: StoreKitGeneration.both, weathers)
     func weather(_ generation: StoreKitGeneration, _ weather: Weather) async throws {
         try await Phones.open(generation) { phones in

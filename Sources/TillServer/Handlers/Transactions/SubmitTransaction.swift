@@ -122,7 +122,7 @@ extension Server {
             body = SubmitProofReply(
                 outcome: .revoked, transactionId: id.text, finish: true, orderId: own?.id, userId: own?.userID.text)
         case .saved:
-            // The proof is stored; the server grants and finishes from here.
+            // The proof is stored and the server grants it later, so the device may finish.
             status = 202
             body = SubmitProofReply(
                 outcome: .accepted, transactionId: id.text, finish: true, reason: PurchaseIntake.savedReason)
