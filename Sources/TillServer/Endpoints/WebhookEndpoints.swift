@@ -73,7 +73,7 @@ extension OpenAPI {
             refusals: [.unknownEndpoint]),
     ]
 
-    /// The largest integer that every JSON reader represents exactly.
+    /// Up to the largest integer that every JSON reader represents exactly.
     private static let sequences: ClosedRange<Int64> = 1...9_007_199_254_740_991
 
     static let webhookBodies: BodyTable = [

@@ -24,8 +24,8 @@ extension Server {
                 guard known.user == user else { throw Refused(.tokenInUse) }
                 return (known, false)
             }
-            // A user's own order that no payment can match (its id is forgeable, and nothing was paid) does not block
-            // the token.
+            // An order of the same user does not block the token if its id is forgeable and nothing paid it: that repairs
+            // an order whose id was seen in a payment before.
             if let order = try OrderTable(session).find(token)?.order {
                 let mayRepair = order.userID == user && !order.idSource.isUnforgeable && order.transactionID == nil
                 guard mayRepair else { throw Refused(.tokenInUse) }

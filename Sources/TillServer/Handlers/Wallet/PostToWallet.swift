@@ -33,7 +33,7 @@ extension Server {
     }
 
     /// `POST /v1/users/{userId}/wallet/corrections?environment=`: corrects a balance; the body states the reason and
-    /// may name the operator. The balance goes below zero only if the body allows it.
+    /// the operator. The balance goes below zero only if the body allows it.
     func correctWallet(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(CorrectionBody.self)
         guard body.amount != 0 else {
