@@ -4,36 +4,36 @@ import TillHTTP
 import TillLedger
 import TillPages
 
-/// The pages for operators (CONTRACT §2, U9): what became of each order, what is in quarantine, what was refused, and
-/// what Apple owes. They only read, but for two forms: a claim, and a report of Apple's.
+/// The pages for operators: orders, quarantine, refused proofs, and the proceeds that Apple owes. They are read-only,
+/// except for two forms: a claim, and the import of one of Apple's reports.
 ///
-/// A server mounts them: it serves `routes`, finds out who visits, and shows everybody else the login.
+/// A server mounts the pages: it serves `routes`, authenticates visitors, and redirects everyone else to the login.
 package struct Dashboard: Sendable {
     let ledger: Ledger
     let finance: FinanceBooks
     let financeDesk: FinanceDesk
 
-    /// A form's fields are a token or two.
+    /// Bytes of a form that holds only text fields.
     package static let formLimit = 16 << 10
-    /// The file, and the form around it.
+    /// Bytes of the report and of the form around it.
     package static let importFormLimit = Ledger.appleReportLimit + (16 << 10)
     /// Rows on one page of a list.
     static let pageSize = 50
 
-    /// - Parameter financeDesk: shared with all who make reports of the same ledger.
+    /// - Parameter financeDesk: shared by everything that makes reports of the same ledger.
     package init(ledger: Ledger, finance: FinanceBooks, financeDesk: FinanceDesk) {
         self.ledger = ledger
         self.finance = finance
         self.financeDesk = financeDesk
     }
 
-    /// One address, and what an operator gets there.
+    /// One address, and the handler behind it.
     package struct Route: Sendable {
         package typealias Action = @Sendable (DashboardVisit) async throws -> HTTPResponse
 
         package let method: HTTPMethod
         package let path: String
-        /// Of a form, in bytes; nil where none is sent.
+        /// The limit of a form, in bytes; nil for an address that takes none.
         package let bodyLimit: Int?
         package let action: Action
 
@@ -44,7 +44,7 @@ package struct Dashboard: Sendable {
             self.action = action
         }
 
-        /// Whether the form holds a file: no such body is read for somebody who is not logged in.
+        /// Whether the form holds a file. The body of such a form is read only for a logged-in operator.
         package var takesFile: Bool { bodyLimit.map { $0 > Dashboard.formLimit } ?? false }
     }
 
@@ -62,18 +62,18 @@ package struct Dashboard: Sendable {
         ]
     }
 
-    /// What all pages look like.
+    /// The style sheet of all pages.
     package static let stylesheet = "\(Stylesheet.text)\(DashboardStyle.text)"
-    /// What makes the list refresh.
+    /// The script that refreshes the list of orders.
     package static let script = "\(LiveScript.text)"
 }
 
-/// Who visits, as the server that mounts the pages found out.
+/// An authenticated operator, as the mounting server determined.
 package struct DashboardSession: Sendable {
-    /// As the configuration names this operator.
+    /// The operator's name in the configuration.
     package let operatorID: String
-    /// What every form of this session's pages carries. Nil for a script, which shows a token with every request and
-    /// sends no forms.
+    /// The token in every form of this session's pages. Nil for a script, which shows an operator token with every
+    /// request and sends no forms.
     package let formToken: String?
 
     package init(operatorID: String, formToken: String?) {
@@ -82,7 +82,7 @@ package struct DashboardSession: Sendable {
     }
 }
 
-/// One visit of a page, by an operator.
+/// One request for a page, by an operator.
 package struct DashboardVisit: Sendable {
     let request: HTTPRequest
     let parameters: PathParameters
@@ -100,6 +100,6 @@ package struct DashboardVisit: Sendable {
         self.now = now
     }
 
-    /// `?cursor=`, from which lists go on to older rows; anything that is none begins at the newest.
+    /// `?cursor=`, where a list continues with older rows. An invalid value starts at the newest row.
     var cursor: Int64? { request.queryValue("cursor").flatMap { Int64($0) }.flatMap { $0 > 0 ? $0 : nil } }
 }

@@ -4,7 +4,7 @@ import TillLedger
 import TillPages
 
 extension Dashboard {
-    /// `GET /dashboard/quarantine?cursor=`: paid, but nobody's yet.
+    /// `GET /dashboard/quarantine?cursor=`: paid transactions without an owner.
     func listQuarantine(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let size = Self.pageSize
         let cursor = visit.cursor
@@ -17,7 +17,7 @@ extension Dashboard {
         return .page(200, page.html, in: visit.say.language)
     }
 
-    /// `POST /dashboard/quarantine/{sequence}/claims`: an operator decides whose a purchase is, with a reason (U1).
+    /// `POST /dashboard/quarantine/{sequence}/claims`: an operator decides the owner of a purchase and gives a reason.
     func claim(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let session = visit.session
         guard session.formToken != nil else { return .redirect(to: .login) }
@@ -91,7 +91,7 @@ struct QuarantinePage {
     }
 }
 
-/// Whose a purchase in quarantine is: asked for in its row, folded until somebody wants it.
+/// The form that names the owner of a purchase in quarantine. It stands folded in the purchase's row.
 struct ClaimForm {
     let say: Reader
     let sequence: Int64

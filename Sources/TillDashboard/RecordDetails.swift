@@ -2,7 +2,7 @@ import TillAppStore
 import TillJSON
 import TillPages
 
-/// Why a proof was refused, check by check: what the verifier wrote down, as it was kept (U9).
+/// Why a proof was refused, check by check, from the stored verification record.
 struct RecordDetails {
     let say: Reader
     /// A `VerificationRecord` as JSON.

@@ -6,7 +6,7 @@ import TillLedger
 import TillPages
 
 extension Dashboard {
-    /// `GET /dashboard/refusals?cursor=`: the proofs that were refused, and why (P9, U9).
+    /// `GET /dashboard/refusals?cursor=`: the refused proofs, and why they were refused.
     func listRefusals(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let size = Self.pageSize
         let cursor = visit.cursor
@@ -30,7 +30,8 @@ struct RefusalsPage {
     let visit: DashboardVisit
     let entries: [RefusedProofTable.Entry]
     let older: Int64?
-    /// Posted in Apple's name by anybody: a list of their own, which no flood of theirs pushes the others out of.
+    /// Refused notifications, which any client can post. They have a list of their own, so that a flood of them does
+    /// not displace the other refusals.
     let anonymous: [RefusedProofTable.Entry]
     let foreign: [ForeignNotificationTable.Entry]
 
@@ -73,7 +74,7 @@ extension RefusalsPage {
     }
 }
 
-/// Refused proofs: why, what exactly, who brought them, and the hash by which one can be recognised.
+/// Refused proofs: the reason, the details, the caller, and the hash that identifies the proof.
 struct RefusalTable {
     let say: Reader
     let entries: [RefusedProofTable.Entry]
@@ -124,13 +125,13 @@ struct RefusalTable {
     }
 }
 
-/// Notifications that Apple signed for somebody else's app, or for ours under another name: if there are any of ours,
-/// the configuration is wrong.
+/// Notifications that Apple signed for another app, or for this app under another name. If any belong to this app, the
+/// configuration is wrong.
 struct StrangersNotifications {
     let say: Reader
     let entries: [ForeignNotificationTable.Entry]
 
-    /// The newest so many are shown.
+    /// The number of newest entries shown.
     static let limit = 20
 
     var html: HTML {

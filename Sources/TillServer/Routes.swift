@@ -4,15 +4,15 @@ import TillHTTP
 import TillLedger
 
 extension Server {
-    /// Receipts of heavy buyers reach 4 MiB, and base64 adds a third (CONTRACT §2).
+    /// Receipts of frequent buyers reach 4 MiB, and base64 adds a third.
     static let receiptBodyLimit = 8 << 20
 
-    /// Every address this server answers (CONTRACT §2). Making the table is cheap enough for tests, but a listener
-    /// should make it once.
+    /// Every address that this server answers. Creating the table is cheap enough for tests; a listener should create
+    /// it once.
     public var router: Router {
         var router = Router(refuse: refuse) { _, response in
-            // What is about one customer is for nobody's cache, and no browser shall guess at what it is. Who says
-            // otherwise has a reason: the catalogue is the same for everybody, and is asked for again by its ETag.
+            // Responses about one customer must not be cached, and browsers must not guess the content type. A handler
+            // may set its own `Cache-Control`: the catalog is the same for all callers and is revalidated by its ETag.
             if response.headers["Cache-Control"] == nil { response.headers.add("Cache-Control", "no-store") }
             response.headers.set("X-Content-Type-Options", "nosniff")
         }
@@ -24,7 +24,7 @@ extension Server {
         return router
     }
 
-    /// The answer for an address that is not served, or not by this method.
+    /// The response for an unknown address, or for a method that the address does not allow.
     private func refuse(_ request: HTTPRequest, _ status: Int, _ allowed: [HTTPMethod]) -> HTTPResponse {
         if status == 405, request.path.hasPrefix(Paths.verifyReceipt) { return Self.notPosted }
         var response = problem(status == 404 ? .notFound : .methodNotAllowed, for: request)
@@ -51,7 +51,7 @@ extension Server {
         }
     }
 
-    /// For anybody.
+    /// For every caller.
     private func open(_ action: @escaping Action, crowded: HTTPResponse?) -> Router.Service {
         Router.Service(admission: strangers(crowded: crowded)) { request, parameters in
             await answering(request) {
@@ -60,7 +60,7 @@ extension Server {
         }
     }
 
-    /// For those who show a key or a token. Where the endpoint takes an `Idempotency-Key`, they may repeat themselves.
+    /// For callers with a key or a token. Handles the `Idempotency-Key` where the endpoint takes one.
     private func signedIn(_ endpoint: Endpoint, _ action: @escaping Action) -> Router.Service {
         let (recordsCustomer, takesKey) = (endpoint.recordsCustomer, endpoint.takesIdempotencyKey)
         return Router.Service(admission: signedInOnly) { request, parameters in
@@ -96,8 +96,8 @@ extension Server {
         }
     }
 
-    /// For operators alone, and the programs that watch for them: a token, or a session of the dashboard, which counts
-    /// only under this server's own name.
+    /// For operators and their monitoring programs: a token, or a session of the dashboard, which is valid only under
+    /// this server's own name.
     private func watched(_ action: @escaping Action) -> Router.Service {
         Router.Service(admission: strangers()) { request, parameters in
             await answering(request) {
@@ -112,7 +112,7 @@ extension Server {
     }
 
     private func operatorOrBackend(_ request: HTTPRequest) throws -> (Credential, operatorID: String?) {
-        // A secret key is no failed try to guess an operator's token.
+        // Checked first, so that a secret key does not count as a wrong operator token.
         if let credential = try? authentication.credential(of: request) {
             try credential.requireBackend()
             return (credential, nil)
@@ -123,7 +123,7 @@ extension Server {
         return (.nobody, visitor.session.operatorID)
     }
 
-    /// Reading a long body takes long: it is done where no other request waits for it.
+    /// Handles a long body on the executor for heavy work, where no other request waits for it.
     private func apart(_ call: Call, _ action: () async throws -> HTTPResponse) async throws -> HTTPResponse {
         guard call.request.isLong else { return try await action() }
         return try await heavy.run(for: call.credential, action)
@@ -131,6 +131,6 @@ extension Server {
 }
 
 extension HTTPRequest {
-    /// Whether reading the body is no longer a matter of a fraction of a millisecond.
+    /// Whether reading the body takes more than a fraction of a millisecond.
     var isLong: Bool { body.count > ListenerConfiguration.bodyBeforeAdmission }
 }

@@ -4,16 +4,16 @@ import TillHTTP
 import TillLedger
 import TillSQL
 
-/// The purchase backend: verifies, settles and answers. It owns no socket, no thread and no clock; those are passed
-/// in, so that the same server runs behind a listener, in a test, and in a simulation (DESIGN §5).
+/// The purchase backend: verifies and processes purchases, and answers requests. Sockets, threads and the clock are
+/// passed in, so that the same server runs behind a listener, in a test and in the simulation.
 public struct Server: Sendable {
     public typealias Clock = Ledger.Clock
     public typealias Entropy = Ledger.Entropy
 
     public let configuration: ServerConfiguration
-    /// The books.
+    /// The ledger: tables, intake, wallet, outbox and tasks for Apple.
     public let ledger: Ledger
-    /// What events are pushed through; nil pushes none, whatever the configuration says.
+    /// Sends the events of the outbox; nil sends none, regardless of the configuration.
     let webhookSend: HTTPSend?
     let authentication: Authentication
     let idempotency: Idempotency
@@ -23,19 +23,18 @@ public struct Server: Sendable {
     let heavy: HeavyDesk
     let unknownSigners = UnknownSigners()
     let readiness = ReadinessDesk()
-    /// For new notifications about apps of others, from one address: Apple sends later what finds no room.
+    /// Limits new notifications for other apps from one network. Apple resends a refused notification later.
     let foreignPace = SourcePace(Pace(burst: 60, interval: 1_000))
     let strangersBodies = Quota(Server.strangersBodyLimits)
     let financeDesk = FinanceDesk()
     let jobRecord = JobRecord()
 
     /// - Parameters:
-    ///   - appleEffects: what Apple is asked about its certificates through; nil asks nothing, whatever the
-    ///     configuration says.
-    ///   - serverAPI: what Apple is asked about purchases through; nil without an In-App Purchase key.
-    ///   - webhookSend: what events are pushed through. It is the sender's to refuse addresses (`AddressRule`), to
-    ///     follow no redirect, and to bound the time and the answer. Nil pushes none.
-    ///   - heavyWork: where long computations run; unless told, where their callers are.
+    ///   - appleEffects: asks Apple about its certificates; nil asks nothing, regardless of the configuration.
+    ///   - serverAPI: asks Apple about purchases; nil without an In-App Purchase key.
+    ///   - webhookSend: sends events. The sender refuses addresses (`AddressRule`), follows no redirect, and bounds the
+    ///     time and the size of the answer. Nil sends none.
+    ///   - heavyWork: the executors for long computations; by default they run where their callers run.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     public init(
         configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
@@ -60,7 +59,7 @@ public struct Server: Sendable {
     var catalogs: CatalogHistory { ledger.catalogs }
     var verifier: ProofVerifier { ledger.verifier }
 
-    /// Answers one request. Never throws: what goes wrong becomes a problem the caller can program against.
+    /// Answers one request. Never throws: an error becomes a problem with a stable code.
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
         await router.respond(to: request)
     }

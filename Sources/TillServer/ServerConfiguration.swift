@@ -3,27 +3,27 @@ import TillBilling
 import TillCrypto
 import TillLedger
 
-/// Everything a server is told before it starts. Where it comes from (file, environment, flags) is the caller's
-/// business. The ledger's settings read as members of it: `configuration.catalog`.
+/// The configuration of a server. The composition root reads it from files, the environment and flags. The ledger's
+/// settings can be read as members: `configuration.catalog`.
 @dynamicMemberLookup
 public struct ServerConfiguration: Sendable {
     public var ledger: LedgerSettings
     public var secretKeys: [SecretKey]
     public var userTokens: [UserTokenKey]
-    /// Who may see the dashboard, each by an operator token.
+    /// The operators who may open the dashboard, each with a token.
     public var operators: [SecretKey]
-    /// Names under which the dashboard may be asked for beside this machine's own (`127.0.0.1`, `localhost`, `[::1]`),
-    /// each for any port: `till.example.com`.
+    /// Host names for the dashboard besides the local ones (`127.0.0.1`, `localhost`, `[::1]`), each for any port:
+    /// `till.example.com`.
     public var dashboardHosts: [String]
-    /// App Review's users: they see their sandbox purchases without asking for them.
+    /// App Review's users: for them the default environment is the sandbox.
     public var reviewUsers: Set<UserID>
-    /// Signs offers. Without one they can't be had.
+    /// Signs offers. Without a key, offers are unavailable.
     public var inAppPurchaseKey: InAppPurchaseKey?
-    /// What Apple agreed on with the developer, for settlement reports.
+    /// The developer's agreement with Apple, for settlement reports.
     public var developerTerms = DeveloperTerms()
-    /// Which ids apps may choose for their orders.
+    /// The ids that apps may choose for their orders.
     public var orders = OrderSettings()
-    /// Where events are pushed to.
+    /// The endpoints that receive events.
     public var webhooks = WebhookSettings()
 
     public init(
@@ -50,23 +50,23 @@ public struct ServerConfiguration: Sendable {
     }
 }
 
-/// Which ids apps may choose for their orders, and how many they may open.
+/// The ids that apps may choose for their orders, and the limits for open orders.
 public struct OrderSettings: Sendable {
-    /// Until then an app may open an order under an id that commits to no user. For shops that ran Till before ids were
-    /// commitments, until their apps are updated.
+    /// Until this instant an app may open an order under an id that commits to no user. For shops that ran Till before
+    /// ids were commitments, until their apps are updated.
     public var acceptUnprovenIDsUntil: Instant?
 
     public init(acceptUnprovenIDsUntil: Instant? = nil) { self.acceptUnprovenIDsUntil = acceptUnprovenIDsUntil }
 
-    /// How many open orders a user may have who opens them with a user token. A backend is not bounded.
+    /// Maximum number of open orders for a user who opens them with a user token. Backends are not limited.
     public var maximumOpen = 500
-    /// How many orders such a user may open in an hour.
+    /// Maximum number of orders that such a user may open per hour.
     public var perHour = 120
 
     func acceptsUnprovenIDs(at now: Instant) -> Bool { acceptUnprovenIDsUntil.map { now < $0 } ?? false }
 }
 
-/// A secret that is known only by its hash.
+/// A secret that the configuration holds only as a hash.
 public struct SecretKey: Sendable, Hashable {
     /// Its name in logs and evidence.
     public let id: String
@@ -79,7 +79,7 @@ public struct SecretKey: Sendable, Hashable {
     }
 }
 
-/// How an app's user tokens are checked. One algorithm for a key: a token can't choose.
+/// How an app's user tokens are verified. Each key has one algorithm, so a token can't choose it.
 public struct UserTokenKey: Sendable {
     public enum Algorithm: Sendable {
         /// A shared secret of at least 32 bytes.
@@ -88,12 +88,12 @@ public struct UserTokenKey: Sendable {
         case es256(PublicKey)
     }
 
-    /// Also the `kid` a token may name.
+    /// Also the `kid` that a token may name.
     public let id: String
     public let algorithm: Algorithm
     public let issuer: String?
     public let audience: String?
-    /// Seconds from `iat` to `exp` at most; then `iat` is needed. Nil: as long as the token says.
+    /// Maximum seconds from `iat` to `exp`; a token then needs `iat`. Nil sets no limit.
     public let maximumLifetime: Int64?
 
     public init(

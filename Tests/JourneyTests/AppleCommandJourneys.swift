@@ -5,7 +5,7 @@ import TillHTTP
 import TillJSON
 
 @Suite("till apple, as a process, asks a store over a socket") struct AppleCommandJourneys {
-    /// A configuration with the store's own key beside that of `till serve`; the store listens.
+    /// A configuration with the store's own key besides that of `till serve`; the store listens.
     private func withStore(
         _ body: (_ files: ServerProcess, _ configuration: String) async throws -> Void
     ) async throws {
@@ -50,7 +50,7 @@ import TillJSON
         return (output, code, process.complaints)
     }
 
-    @Test("a transaction comes back checked, for people and for programs, and can be finished (U1, U2)")
+    @Test("A transaction is returned verified, for people and for programs, and can be finished (U1, U2)")
     func transaction() async throws {
         try await withStore { files, configuration in
             let id = try await buy(from: files)
@@ -70,7 +70,7 @@ import TillJSON
         }
     }
 
-    @Test("what Apple refuses is said in the reader's language, with Apple's name for it, and exit 1")
+    @Test("A refusal by Apple is shown in the reader's language, with Apple's name for it, and exit 1")
     func refused() async throws {
         try await withStore { _, configuration in
             let english = try await run(["apple", "transaction", "1", "--config", configuration, "--lang", "en"])
@@ -84,7 +84,7 @@ import TillJSON
         }
     }
 
-    @Test("without a key, with a wrong word or a missing argument, it says what is wanted and asks nobody")
+    @Test("Without a key, with a wrong word or a missing argument, it names what is needed and sends no request")
     func usage() async throws {
         try await withStore { files, configuration in
             let noKey = try await run(

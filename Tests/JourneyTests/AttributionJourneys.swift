@@ -25,7 +25,7 @@ import TillBilling
         }
     }
 
-    @Test("A borrowed proof: B posts A's proof with an order of B's own, and A gets it (P8, P9)")
+    @Test("A borrowed proof: B submits A's proof with B's own order, and A gets it (P8, P9)")
     func borrowedProof() async throws {
         try await Shop.open { shop in
             let hers = try await shop.openOrder(as: "A")
@@ -40,7 +40,7 @@ import TillBilling
         }
     }
 
-    @Test("A stolen order id: B's purchase beside A's order goes to nobody until B is known (U1)")
+    @Test("A stolen order id: B's purchase beside A's order has no owner until B is known (U1)")
     func stolenOrderID() async throws {
         try await Shop.open { shop in
             let hers = try await shop.openOrder(as: "A")
@@ -53,7 +53,7 @@ import TillBilling
         }
     }
 
-    @Test("A user's own word about who pays counts for nothing; a backend's does (CONTRACT §2)")
+    @Test("A payer named by a user has no effect; one named by a backend does (CONTRACT §2)")
     func namedUser() async throws {
         try await Shop.open { shop in
             let payment = try await shop.pay(token: nil)
@@ -67,7 +67,7 @@ import TillBilling
         }
     }
 
-    @Test("An order opened more than five minutes after the purchase can't claim it (U1 rung 2)")
+    @Test("An order opened more than five minutes after the purchase can't claim it (U1 match 2)")
     func openedLater() async throws {
         try await Shop.open { shop in
             let payment = try await shop.pay(token: nil)
@@ -78,7 +78,7 @@ import TillBilling
         }
     }
 
-    @Test("An order that holds a transaction can't claim another (U1 rung 2)")
+    @Test("An order that holds a transaction can't claim another (U1 match 2)")
     func taken() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "A")
@@ -90,7 +90,7 @@ import TillBilling
     }
 
     @Test(
-        "Another's token, a forged one, one past its end, one of no or another algorithm: nobody (401)",
+        "Another user's token, a forged, an expired, an unsigned or another algorithm's one: refused (401)",
         arguments: [
             "expired", "other secret", "none", "HS512", "no signature", "not before", "no expiry", "garbage", "empty",
         ])

@@ -5,21 +5,21 @@ import TillHTTP
 import TillJSON
 import TillServer
 
-/// Who may do what (CONTRACT §2), address by address.
-@Suite("Who may do what") struct AuthorizationJourneys {
+/// The permissions of each kind of caller (CONTRACT §2), address by address.
+@Suite("Permissions by caller") struct AuthorizationJourneys {
     private static let columns = [
         "nobody", "wrong key", "expired token", "the owner", "another user", "an ES256 token of the owner", "a backend",
     ]
 
-    /// Method, address, body, and the status each of the columns gets; those at the end of a short row don't ask.
+    /// Method, address, body, and the status of each column; columns beyond a short row are not tried.
     private static let matrix: [(method: HTTPMethod, target: String, body: JSONValue?, statuses: [Int])] = [
         (.get, "/healthz", nil, [200, 200, 200, 200, 200, 200, 200]),
         (.get, "/readyz", nil, [200, 200, 200, 200, 200, 200, 200]),
         (.get, "/v1/products", nil, [200, 200, 200, 200, 200, 200, 200]),
-        // A backend must say for whom; an app's user needs not.
+        // A backend must name the user; an app's user need not.
         (.post, "/v1/orders", order(nil), [401, 401, 401, 201, 201, 201, 400]),
         (.post, "/v1/orders", order("owner"), [401, 401, 401, 201, 403, 201, 201]),
-        // What belongs to another is not there.
+        // To other users, an order is unknown.
         (.get, "/v1/orders/ORDER", nil, [401, 401, 401, 200, 404, 200, 200]),
         (.post, "/v1/orders/ORDER/cancel", nil, [401, 401, 401, 200, 404, 200, 200]),
         (.post, "/v1/orders/ORDER/fail", nil, [401, 401, 401, 409, 404, 409, 409]),
@@ -27,9 +27,9 @@ import TillServer
         (.get, "/v1/users/owner/wallet", nil, [401, 401, 401, 200, 403, 200, 200]),
         (.get, "/v1/users/owner/wallet/postings", nil, [401, 401, 401, 200, 403, 200, 200]),
         (.post, "/v1/users/owner/wallet/debits", debit, [401, 401, 401, 403, 403, 403, 409]),
-        // Any signed-in user may bring a proof (P8); a bad one is refused all the same.
+        // Any signed-in user may submit a proof (P8); a bad one is still refused.
         (.post, "/v1/transactions", ["signedTransaction": "a.b.c"], [401, 401, 401, 422, 422, 422, 422]),
-        // Apple shows no key: its signature is looked at.
+        // Apple shows no key: its signature is checked.
         (.post, "/v1/notifications/apple", ["signedPayload": "a.b.c"], [422, 422, 422, 422, 422, 422, 422]),
         // Operators have a login and tokens of their own; no key of the API opens their pages, and guessing is limited.
         (.get, "/dashboard", nil, [303, 401, 401, 401, 401, 401, 401]),
@@ -62,7 +62,7 @@ import TillServer
             ]
             for (method, target, body, statuses) in Self.matrix {
                 try #require(!statuses.isEmpty && statuses.count <= callers.count)
-                // One order for each row: some rows move it.
+                // One order for each row, because some rows change its status.
                 let owned = try await shop.openOrder(as: "owner")
                 let address = target.replacing("ORDER", with: owned.description)
                 if target.hasSuffix("/fail") {
@@ -78,7 +78,7 @@ import TillServer
         }
     }
 
-    /// ES256 tokens that are not what they say: how they are made, and whether they open the door.
+    /// ES256 tokens with one flaw each: how they are made, and whether they are accepted.
     static let tokens: [(kind: String, isGood: Bool)] = [
         ("good", true), ("good, named by kid", true), ("good, audience in a list", true),
         ("kid of another key", false), ("kid of no key", false), ("another private key", false),
@@ -91,7 +91,7 @@ import TillServer
         ("header of another token", false), ("two headers", false), ("a fourth part", false), ("padded", false),
     ]
 
-    @Test("An ES256 user token opens the door only if all of it is right", arguments: tokens)
+    @Test("An ES256 user token is accepted only if every part of it is right", arguments: tokens)
     func es256(_ token: (kind: String, isGood: Bool)) async throws {
         let key = try PrivateKey.generate(.p256)
         let der = try key.publicKeyInfo()

@@ -5,7 +5,7 @@ import TillJSON
 
 @Suite("Bad input is answered clearly") struct BadInputJourneys {
     @Test(
-        "A body that is not what the address expects: 400, with what is wrong",
+        "An invalid body is answered 400 with the reason",
         arguments: [
             ("", "malformed_json"), ("{", "malformed_json"), ("null", "invalid_field"), ("[]", "invalid_field"),
             ("\"x\"", "invalid_field"), ("{\"productId\":", "malformed_json"),
@@ -24,7 +24,7 @@ import TillJSON
         }
     }
 
-    @Test("Deep nesting, huge numbers and invalid UTF-8 are refused, not crashed on")
+    @Test("Deep nesting, huge numbers and invalid UTF-8 are refused without a crash")
     func hostileJSON() async throws {
         try await Shop.open { shop in
             let bodies: [[UInt8]] = [
@@ -55,7 +55,7 @@ import TillJSON
         }
     }
 
-    @Test("Problems speak the reader's language, with a stable code (RFC 9457)", arguments: Reach.allCases)
+    @Test("Problems are in the reader's language, with a stable code (RFC 9457)", arguments: Reach.allCases)
     func languages(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             let missing = "/v1/orders/3f2c4d5e-0011-4a2b-8c3d-0123456789ab"
@@ -75,7 +75,7 @@ import TillJSON
         }
     }
 
-    @Test("Addresses nobody serves are 404, methods nobody takes 405 with those that are", arguments: Reach.allCases)
+    @Test("Unknown addresses are 404, other methods 405 with a list of the allowed ones", arguments: Reach.allCases)
     func addresses(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             #expect(try await shop.send(.get, "/v1/nothing").code == "not_found")
@@ -88,7 +88,7 @@ import TillJSON
         }
     }
 
-    @Test("The catalogue is public, and unchanged is 304 (P1, G2)", arguments: Reach.allCases)
+    @Test("The catalogue is public, and an unchanged one is 304 (P1, G2)", arguments: Reach.allCases)
     func products(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             let first = try await shop.send(.get, "/v1/products", as: .nobody)

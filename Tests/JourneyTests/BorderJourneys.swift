@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// What stands at the border of the real server process.
+/// The checks at the border of the real server process.
 @Suite("The border") struct BorderJourneys {
     private static func ask(_ port: UInt16, _ target: String, _ fields: String = "") throws -> String {
         let connection = try #require(RawConnection(port: port))
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("Answers are for no cache and no guess at their type; the catalogue is asked for again by its ETag")
+    @Test("Answers must not be cached or type-sniffed; the catalogue is revalidated by its ETag")
     func headers() async throws {
         try await ServerProcess.withFiles { files in
             let (process, port) = try await files.start()

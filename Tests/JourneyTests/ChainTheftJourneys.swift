@@ -3,9 +3,9 @@ import TillBilling
 import TillJSON
 import TillServer
 
-/// Thefts that need nothing forged: an earlier customer of the same Apple Account, a chain that the ledger does not
-/// know from its beginning, and a tester who pays nothing.
-@Suite("Chains and orders of others give nothing to who asks for them (V3, V4, T8)") struct ChainTheftJourneys {
+/// Thefts without forgery: by an earlier customer of the same Apple Account, through a chain whose beginning the ledger
+/// does not know, and by a tester who pays nothing.
+@Suite("Chains and orders of other customers give a thief nothing (V3, V4, T8)") struct ChainTheftJourneys {
     private static let renewing = CloudShop.prefix + "premium_monthly_auto"
 
     private func open(
@@ -34,7 +34,7 @@ import TillServer
             ], as: .user(user))
     }
 
-    /// The thief subscribed with this Apple Account once; the buyer subscribes with it now.
+    /// The thief subscribed with this Apple Account earlier; the buyer subscribes with it now.
     private func resubscribe(_ shop: Shop) async throws -> (payment: Payment, chain: String) {
         let first = try await shop.purchase(Self.renewing, as: "thief", account: "family")
         #expect(try await shop.ask(.post, "/emulator/subscriptions/\(first.id)/cancel").status == 200)
@@ -58,7 +58,7 @@ import TillServer
         }
     }
 
-    @Test("What a receipt gave an earlier subscriber goes to the buyer whom Apple's signed copy names")
+    @Test("A period granted to an earlier subscriber by a receipt moves to the buyer whom Apple's signed copy names")
     func provisionalResubscription() async throws {
         try await open { shop in
             let (payment, chain) = try await resubscribe(shop)
@@ -68,7 +68,7 @@ import TillServer
             #expect(reply["outcome"].text == "granted" && reply["userId"].text == "buyer", "\(reply.body)")
             #expect(try await shop.rights(of: "thief").isEmpty)
             #expect(try await shop.rights(of: "buyer").count == 1)
-            // The same trick again: receipts of who lost a purchase wait.
+            // The same attempt again: receipts of a customer who lost a purchase wait.
             #expect(try await shop.ask(.post, "/emulator/subscriptions/\(chain)/cancel").status == 200)
             shop.time.advance(seconds: 40 * 86_400)
             let order = try await shop.openOrder(Self.renewing, as: "thief")
@@ -78,7 +78,7 @@ import TillServer
         }
     }
 
-    /// Ann's subscription ended, Eve returned under her own order, and her receipt gave the period to Ann.
+    /// Ann's subscription ended, Eve returned with her own order, and Eve's receipt gave the period to Ann.
     private func framed(_ shop: Shop) async throws -> (chain: String, payment: Payment) {
         let first = try await shop.purchase(Self.renewing, as: "ann", account: "family")
         #expect(try await shop.ask(.post, "/emulator/subscriptions/\(first.id)/cancel").status == 200)
@@ -92,7 +92,7 @@ import TillServer
         return (first.id, hers)
     }
 
-    @Test("Who brings a receipt of their own to an earlier subscriber makes no receipt of theirs wait")
+    @Test("A buyer's receipt granted to an earlier subscriber makes none of that subscriber's later receipts wait")
     func framedSubscriber() async throws {
         try await open { shop in
             let (_, hers) = try await framed(shop)
@@ -105,7 +105,7 @@ import TillServer
         }
     }
 
-    @Test("What the loser of a period paid later in the same chain stays theirs")
+    @Test("A customer who lost a period keeps what they paid later in the same chain")
     func laterPurchase() async throws {
         try await open { shop in
             let (_, hers) = try await framed(shop)
@@ -133,7 +133,7 @@ import TillServer
         }
     }
 
-    /// What Apple signs about a period of a chain whose first one this server never saw.
+    /// A period that Apple signed, in a chain whose first period this server never saw.
     private func period(
         _ id: String, token: OrderID?, _ environment: String = "Sandbox", product: String = renewing,
         chain: String? = nil,
@@ -159,7 +159,7 @@ import TillServer
         return try shop.emulator.issuer.sign(payload: Array(JSONValue.object(members).encoded().utf8))
     }
 
-    @Test("A chain whose first purchase was never seen is not nobody's", arguments: Reach.allCases)
+    @Test("A chain whose first purchase was never seen can't be claimed", arguments: Reach.allCases)
     func unseenBeginning(_ reach: Reach) async throws {
         try await open(reach) { shop in
             let order = try await shop.openOrder(Self.renewing, as: "victim")
@@ -176,7 +176,7 @@ import TillServer
         }
     }
 
-    @Test("A tester's purchase in the sandbox takes no place from what a customer pays", arguments: Reach.allCases)
+    @Test("A tester's sandbox purchase does not use up an order that a customer pays", arguments: Reach.allCases)
     func sandboxSquatter(_ reach: Reach) async throws {
         try await open(reach, environments: [.sandbox, .production]) { shop in
             let order = try await shop.openOrder(as: "victim")
@@ -189,7 +189,7 @@ import TillServer
             #expect(reply["outcome"].text == "granted" && reply["orderId"].text == order.description, "\(reply.body)")
             let told = try await shop.send(.get, "/v1/orders/\(order)")
             #expect(told["transactionId"].text == "9001" && told["sandbox"] == .null, "\(told.body)")
-            // Its refund is not the order's.
+            // A refund of the sandbox purchase is no refund of the order.
             shop.time.advance(seconds: 60)
             let refund = try period("8001", token: order, product: Shop.points60, revoked: true, shop)
             #expect(try await shop.submit(refund, as: .backend)["outcome"].text == "revoked")

@@ -6,7 +6,7 @@ import TillLedger
 import TillServer
 
 @Suite("Out of quarantine") struct ClaimJourneys {
-    /// Order numbers are in production only.
+    /// Order numbers exist in production only.
     private static func open(
         _ line: AppleLine? = AppleLine(), _ journey: (Shop) async throws -> Void
     ) async throws {
@@ -27,7 +27,7 @@ import TillServer
         try await shop.points(of: user, environment: "production")
     }
 
-    @Test("A customer shows Apple's order number and gets what was nobody's, once (U1)")
+    @Test("A customer shows Apple's order number and gets the unclaimed purchase, once (U1)")
     func byNumber() async throws {
         try await Self.open { shop in
             let payment = try await shop.pay(token: nil)
@@ -52,7 +52,7 @@ import TillServer
         }
     }
 
-    @Test("A purchase that never came here by any door is found by its number; a token still decides whose it is (U1)")
+    @Test("A purchase that no other source delivered is found by its number; a token still decides its owner (U1)")
     func neverSeen() async throws {
         try await Self.open { shop in
             let lost = try await shop.pay(token: nil)
@@ -60,7 +60,7 @@ import TillServer
             #expect(reply["data"].list.map { $0.at("outcome").text } == ["granted"])
             let hers = try await shop.openOrder(as: "ann")
             let paid = try await shop.pay(token: hers)
-            // Eve read the mail over Ann's shoulder.
+            // Eve read the order number in Ann's mail.
             let stolen = try await claim(try await number(of: paid, in: shop), in: shop, as: "eve")
             #expect(stolen.status == 422 && stolen.code == "unknown_order_number")
             _ = try await shop.ask(.post, "/emulator/transactions/\(paid.id)/refund")
@@ -74,12 +74,12 @@ import TillServer
         }
     }
 
-    /// All that an answer says but its own id.
+    /// All members of an answer except its own id.
     private static func sentences(_ reply: Reply) -> [JSONValue] {
         ["type", "title", "status", "code", "detail", "retryable"].map { reply[$0] }
     }
 
-    @Test("A token of an order that there never was: a claim gets this purchase, under an id of the server's own (U1)")
+    @Test("A token of an order that never existed: a claim gets the purchase, under an id of the server's own (U1)")
     func unknownToken() async throws {
         try await Self.open { shop in
             let token = UniqueID(high: 0x0123_4567_89AB_4CDE, low: 0x8000_0000_0000_0001)
@@ -91,7 +91,7 @@ import TillServer
         }
     }
 
-    @Test("Apple can't be asked: the claim is kept, and the server goes on with it by itself (U1, U7)")
+    @Test("Apple can't be asked: the claim is recorded, and the server continues it by itself (U1, U7)")
     func outage() async throws {
         let line = AppleLine()
         try await Self.open(line) { shop in
@@ -100,7 +100,7 @@ import TillServer
             line.outage = AppleOutage(.timedOut)
             let waiting = try await claim(number, in: shop, as: "ann")
             #expect(waiting.status == 202 && waiting["state"].text == "waiting")
-            // Impatience is no second claim, and asks Apple nothing.
+            // Repeated requests make no second claim, and ask Apple nothing.
             let asked = line.asked.count
             for _ in 0..<20 {
                 let again = try await claim(number, in: shop, as: "ann")
@@ -118,7 +118,7 @@ import TillServer
         }
     }
 
-    @Test("Nine order numbers of one customer keep another customer's waiting for one question (U1)")
+    @Test("Nine order numbers of one customer delay another customer's by one request (U1)")
     func turns() async throws {
         let line = AppleLine()
         try await Self.open(line) { shop in
@@ -141,7 +141,7 @@ import TillServer
         }
     }
 
-    @Test("Guessing has an end: ten numbers a day, each recorded; what is none is said to be none (U1, P9)")
+    @Test("Guessing is limited: ten numbers a day, each recorded; an unknown number is reported as unknown (U1, P9)")
     func guessing() async throws {
         try await Self.open { shop in
             for guess in 0..<10 {
@@ -165,7 +165,7 @@ import TillServer
         }
     }
 
-    @Test("Where order numbers can't be looked up it is said, and nothing is recorded (U1)")
+    @Test("A server that can't look up order numbers says so, and records nothing (U1)")
     func noLookup() async throws {
         let settings: [(environment: TillBilling.Environment, line: AppleLine?)] = [
             (.production, nil), (.sandbox, AppleLine()),
@@ -208,7 +208,7 @@ import TillServer
             }
             #expect(evidence.last?.ground == "operator" && evidence.last?.caller == "key:backend")
             #expect(evidence.last?.detail?.hasSuffix("reason showed Apple's bill, ticket 7 (li)") == true)
-            // Apple is told whose it is, and the queue on the phone is cleared.
+            // Apple gets the order id, and the queue on the phone is cleared.
             shop.time.advance(seconds: 600)
             #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 2)
             let now = try await shop.ask(.get, "/emulator/transactions/\(payment.id)")
@@ -216,7 +216,7 @@ import TillServer
         }
     }
 
-    @Test("An upgrade in another's subscription is whose an operator says; its renewals follow (U1, regression)")
+    @Test("An operator decides the owner of an upgrade in another's subscription; its renewals follow (U1, regression)")
     func upgradeOfAnother() async throws {
         try await SubscriptionShop.open(line: AppleLine()) { subscriptions in
             let (shop, prefix) = (subscriptions.shop, SubscriptionShop.prefix)
@@ -239,7 +239,7 @@ import TillServer
         }
     }
 
-    @Test("Nobody gives away what Apple signed for another customer, or what nothing is sold as (U1, P8)")
+    @Test("An operator can't give away a purchase signed for another customer, or of an unsold product (U1, P8)")
     func notClaimable() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "ann", quantity: 2)

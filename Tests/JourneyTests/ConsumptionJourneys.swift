@@ -6,7 +6,7 @@ import TillJSON
 import TillLedger
 import TillServer
 
-/// Apple asks how much of a purchase was used, and is told with the customer's consent or not at all.
+/// Apple asks how much of a purchase was used; the server answers with the customer's consent only.
 @Suite("Answers to Apple before a refund") struct ConsumptionJourneys {
     private static let hour: Int64 = 3_600
 
@@ -45,7 +45,7 @@ import TillServer
         #expect(reply.status == 200 && reply["given"].bool == isGiven)
     }
 
-    /// The customer asks Apple for the money, and Apple asks us.
+    /// The customer asks Apple for a refund, and Apple sends a consumption request.
     private func askForRefund(_ shop: Shop, _ id: String) async throws {
         shop.time.advance(seconds: 60)
         let asked = try await shop.ask(
@@ -59,13 +59,13 @@ import TillServer
         try await ConsumptionAnswers(shop.server.ledger).answerAll()
     }
 
-    /// What the store was told, if anything.
+    /// The answer that the store received; nil if none.
     private func received(_ shop: Shop, _ id: String) async throws -> JSONValue? {
         let request = try await shop.emulator.store.refundRequest(try #require(Int64(id)))
         return try request?.answer.map { try JSONValue(decoding: Array($0.utf8)) }
     }
 
-    /// State and code of every question, oldest first.
+    /// State and code of every request, oldest first.
     private func ends(_ shop: Shop) async throws -> [String] {
         try await shop.send(.get, "/v1/consumption-requests")["data"].list.reversed().map { row in
             let code = row.at("detail").text.prefix { $0 != ":" }
@@ -78,7 +78,7 @@ import TillServer
     }
 
     @Test(
-        "Consent is given ten times a day at most and taken back at any time, and what changes nothing writes nothing")
+        "Consent is given ten times a day at most and withdrawn at any time; a repeated statement writes nothing")
     func toggles() async throws {
         try await open(AppleLine()) { shop in
             for _ in 0..<10 {
@@ -103,7 +103,7 @@ import TillServer
         }
     }
 
-    @Test("With consent Apple is told what was used of the points, and refunds the rest (U5)")
+    @Test("With consent Apple gets the used share of the points, and refunds the rest (U5)")
     func points() async throws {
         try await open(AppleLine(), preference: .grantProrated) { shop in
             let id = try await buy(shop)
@@ -124,7 +124,7 @@ import TillServer
             #expect(
                 try await shop.ask(.get, "/emulator/transactions/\(id)/consumptionRequest")["outcome"] == "refunded")
             await shop.emulator.sendDueNotifications()
-            // 83.334 % of sixty points, rounded down, go back with the money.
+            // 83.334 % of sixty points, rounded down, are taken back with the money.
             #expect(try await shop.points(of: "u1") == 50 - 50)
             let evidence = try await shop.ledger.read { session in
                 try session.query("SELECT decision FROM evidence ORDER BY sequence", []) { $0.text("decision") }
@@ -133,7 +133,7 @@ import TillServer
         }
     }
 
-    /// what was said about consent, in order, before and after Apple asked | whether Apple is told
+    /// the consent statements, in order, before and after Apple's request | whether Apple gets an answer
     static let consents = """
         nothing       | nothing | no
         yes           | nothing | told
@@ -145,7 +145,7 @@ import TillServer
         no            | no, yes | told
         """
 
-    @Test("The newest word about consent counts, at the moment of sending; without one nothing is sent (U5)")
+    @Test("The newest statement about consent counts, at the moment of sending; without one nothing is sent (U5)")
     func consents() async throws {
         let rows = Self.consents.split(separator: "\n").map { row in
             row.split(separator: "|").map { $0.split { $0 == "," || $0 == " " }.map(String.init) }
@@ -178,7 +178,7 @@ import TillServer
         }
     }
 
-    @Test("A consent is the user's own, and stays on record")
+    @Test("A consent belongs to the user who gave it, and stays on record")
     func ownConsent() async throws {
         try await open(nil) { shop in
             let path = "/v1/users/u1/consents/consumption"
@@ -203,7 +203,7 @@ import TillServer
         }
     }
 
-    @Test("While Apple is out of reach the answer is tried again; after the window it is given up (U5, U7)")
+    @Test("While Apple is unreachable the answer is retried; after the window it is given up (U5, U7)")
     func outage() async throws {
         let line = AppleLine()
         try await open(line) { shop in
@@ -218,7 +218,7 @@ import TillServer
             let waiting = try await listed(shop)
             #expect(waiting.at("state").text == "waiting" && waiting.at("attempts").int == 3)
             #expect(waiting.at("detail").text.hasPrefix("outage"))
-            // What is spent meanwhile is used: the share is of the moment of sending.
+            // Points spent meanwhile count as used: the share is computed at the moment of sending.
             _ = try await shop.send(
                 .post, "/v1/users/u1/wallet/debits", ["currency": "points", "amount": 50, "reference": "r2"])
             line.outage = nil
@@ -240,7 +240,7 @@ import TillServer
         }
     }
 
-    @Test("Without a key, after the window, or once Apple has decided, it is written down why nothing was sent (U5)")
+    @Test("Without a key, after the window, or once Apple has decided, the reason for not answering is recorded (U5)")
     func silence() async throws {
         try await open(nil) { shop in
             let id = try await buy(shop)
@@ -265,7 +265,7 @@ import TillServer
         #expect(line.asked.allSatisfy { !$0.contains("consumption") })
     }
 
-    @Test("Apple's final no is kept, with what was sent")
+    @Test("A final refusal by Apple is recorded, with the answer that was sent")
     func refused() async throws {
         let line = AppleLine()
         try await open(line) { shop in
@@ -282,7 +282,7 @@ import TillServer
         }
     }
 
-    @Test("What was never granted is told as undelivered, with nothing used (U5)")
+    @Test("A purchase that was never granted is reported as undelivered, with nothing used (U5)")
     func undelivered() async throws {
         try await open(AppleLine(), preference: .grantProrated) { shop in
             let order = try await shop.openOrder(as: "u1", quantity: 2)
@@ -300,7 +300,7 @@ import TillServer
         }
     }
 
-    @Test("Of a plan the time that is over is told; of time behind it nothing; of Apple's own periods no share (U5)")
+    @Test("Of a plan, its elapsed time is reported, later time is not, and Apple's own periods have no share (U5)")
     func time() async throws {
         try await open(AppleLine(), cloud: true, preference: .grantProrated) { shop in
             let first = try await shop.buyPlan("basic_monthly", as: "u1")

@@ -3,8 +3,8 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-@Suite("Many at once") struct CrowdJourneys {
-    @Test("One purchase through the app's door, Apple's and as a receipt, all at once: one grant (O8, U4, U8)")
+@Suite("Concurrent purchases") struct CrowdJourneys {
+    @Test("One purchase from the app, from Apple and as a receipt, all at once: one grant (O8, U4, U8)")
     func allDoors() async throws {
         try await Shop.open(.socket) { shop in
             for round in 0..<5 {
@@ -66,7 +66,7 @@ import TillJSON
     @Test("40 users buy, spend and are refunded at the same time: each wallet ends exact (invariant 4, U5)")
     func someUsers() async throws { try await shopping(users: 40) }
 
-    @Test("The same of 200 users", .slow)
+    @Test("The same with 200 users", .slow)
     func manyUsers() async throws { try await shopping(users: 200) }
 
     private func shopping(users: Int) async throws {
@@ -74,7 +74,7 @@ import TillJSON
             var purchases: [(user: String, order: OrderID, payment: Payment, refunded: String?)] = []
             for number in 0..<users {
                 let order = try await shop.openOrder(as: "u\(number)")
-                // An account each: a receipt lists all its account has bought.
+                // Each has its own account, because a receipt lists everything its account has bought.
                 let payment = try await shop.pay(token: order, account: "u\(number)")
                 purchases.append(("u\(number)", order, payment, nil))
             }

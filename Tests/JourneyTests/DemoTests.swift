@@ -37,7 +37,7 @@ import TillJSON
         #expect(purchases.map { $0.at("grants") } == [1, 1, 0])
     }
 
-    @Test("For people it is a line a step in their language, and nothing else", .slow, arguments: ["en", "zh"])
+    @Test("For people it prints one line per step in their language, and nothing else", .slow, arguments: ["en", "zh"])
     func lines(_ language: String) async throws {
         let demo = try TillProcess.start(["demo", "--once", "--lang", language])
         let (output, code) = await demo.finish()
@@ -51,7 +51,7 @@ import TillJSON
         #expect(lines.dropLast().allSatisfy { line in marks.contains { line.hasPrefix($0) } })
     }
 
-    @Test("A port that is taken is said so, with what to do, and nothing is left behind")
+    @Test("A port in use is reported with a remedy, and nothing is left behind")
     func portTaken() async throws {
         let taken = try Listener(bodyLimit: { _, _ in 0 }, handler: { _ in HTTPResponse(status: 200) })
         let demo = try TillProcess.start(["demo", "--once", "--lang", "en", "--port", String(taken.port)])
@@ -78,17 +78,17 @@ import TillJSON
         #expect(demo.complaints.contains(language == "en" ? "is missing" : "缺少"))
     }
 
-    @Test("A buyer's app killed with signal 9 between paying and posting recovers at its next launch (O6)")
+    @Test("A buyer's app killed with signal 9 between paying and submitting recovers at its next launch (O6)")
     func killedOnce() async throws { try await killedBuyer(generation: 2, kills: 1) }
 
-    @Test("The same by StoreKit 1, and however often it is killed", .slow, arguments: [(1, 1), (1, 3), (2, 3)])
+    @Test("The same with StoreKit 1, and with any number of kills", .slow, arguments: [(1, 1), (1, 3), (2, 3)])
     func killedOften(generation: Int, kills: Int) async throws {
         try await killedBuyer(generation: generation, kills: kills)
     }
 
     private func killedBuyer(generation: Int, kills: Int) async throws {
         try await OpenShop.open { shop in
-            // What the store would tell the server by itself would complete the purchase without the buyer (U2).
+            // The store's notification would complete the purchase without the buyer (U2).
             try await shop.turnOffNotifications()
             let line = try DemoLine(to: shop.server, shop.fetch)
             let app = try shop.learnPoints("kim", generation: generation, server: line.url)
@@ -131,7 +131,7 @@ import TillJSON
 }
 
 extension ChildProcess {
-    /// The moment between paying and posting: the proof is on the line, and never arrives.
+    /// Kills between paying and submitting: the proof is on the line, and never arrives.
     fileprivate func killAtProof(on line: DemoLine) async {
         for await _ in line.held {
             kill()

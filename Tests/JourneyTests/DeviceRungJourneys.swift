@@ -21,18 +21,18 @@ import TillServer
         return try await shop.send(.post, "/v1/transactions", .object(body), as: .user(user))
     }
 
-    /// What makes a user a buyer of that device: an order that Apple's token completed there.
+    /// Makes a user a buyer on that device, by an order that Apple's token completes there.
     private func buy(_ shop: Shop, as user: String, on device: String, account: String = "default") async throws {
         let order = try await order(shop, as: user, on: device)
         let payment = try await shop.pay(token: order, account: account)
         #expect(try await submit(payment, to: shop, as: user, from: device)["outcome"].text == "granted")
     }
 
-    @Test("A stranger who knows my device's id gets nothing that I pay for, and can't make me wait (V2)")
+    @Test("A stranger who knows a customer's device id gets none of their payments, and can't make them wait (V2)")
     func borrowedDevice() async throws {
         try await Shop.open(.socket) { shop in
             try await buy(shop, as: "ann", on: "iPad-7", account: "anns")
-            // He pays, too, so that a token of his completes an order on her device.
+            // He pays too, so that a token of his completes an order on her device.
             try await buy(shop, as: "eve", on: "iPad-7", account: "eves")
             _ = try await order(shop, as: "eve", on: "iPad-7")
             let hers = try await shop.pay(token: nil, account: "anns")
@@ -49,7 +49,7 @@ import TillServer
         }
     }
 
-    @Test("A device on which nobody has paid with this Apple Account decides nothing (U1)")
+    @Test("A device on which no user has paid with this Apple Account decides nothing (U1)")
     func firstPayment() async throws {
         try await Shop.open { shop in
             _ = try await order(shop, as: "ann", on: "iPad-7")
@@ -84,13 +84,13 @@ import TillServer
         }
     }
 
-    @Test("Orders of two users on one phone: nobody guesses, and Apple's id of the account decides nothing (U1)")
+    @Test("With orders of two users on one phone there is no guess, and Apple's id of the account decides nothing (U1)")
     func twoCandidates() async throws {
         try await Shop.open { shop in
             try await buy(shop, as: "A", on: "iPad-7", account: "shared")
             let hers = try await order(shop, as: "A", on: "iPad-7")
             let his = try await order(shop, as: "B", on: "iPad-7")
-            // B bought with this very Apple Account before.
+            // B bought with this same Apple Account before.
             let before = try await shop.pay(token: his, account: "shared")
             #expect(try await submit(before, to: shop, as: "B", from: "iPad-7")["outcome"].text == "granted")
             _ = try await order(shop, as: "B", on: "iPad-7")

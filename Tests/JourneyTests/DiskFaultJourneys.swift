@@ -7,15 +7,15 @@ import TillSQLite
 import TillServer
 import TillSimulation
 
-/// A full disk, a read-only database and a failing disk under the real server, on the real driver: an SQLite VFS stands
-/// in for the disk.
+/// A full disk, a read-only database and a failing disk under the real server, on the real driver: an SQLite VFS
+/// simulates the disk.
 @Suite("A disk that can't be written") struct DiskFaultJourneys {
     enum Trouble: String, CaseIterable, Sendable {
         case full, readOnly, failing
 
         func strike(_ disk: CrashableDisk) {
             switch self {
-            // A capacity would leave room inside the log; this is a disk on which no write finds any.
+            // A capacity would leave space inside the log; on this disk every write fails.
             case .full: for skip in 0..<5_000 { disk.failNext(.write, with: .full, after: skip) }
             case .readOnly: disk.conditions.isReadOnly = true
             case .failing: disk.conditions.failureRates = [.write: 1, .sync: 1, .truncate: 1]
@@ -28,7 +28,7 @@ import TillSimulation
         }
     }
 
-    /// Everything a POST can ask for, each with whether it goes through once the disk is well again.
+    /// One kind of POST, with its status once the disk works again.
     private struct Errand: Sendable {
         let name: String
         let target: String
@@ -43,7 +43,7 @@ import TillSimulation
         }
     }
 
-    /// What there is before the trouble: a funded wallet, orders to close, proofs to post.
+    /// The state before the fault: a funded wallet, orders to close, proofs to submit.
     private struct Start: Sendable {
         let errands: [Errand]
         let opened: OrderID
@@ -82,7 +82,7 @@ import TillSimulation
                 name: "proof, keyed", target: "/v1/transactions", body: ["signedTransaction": .string(keyed.signed)],
                 key: "p", wellAgain: 200),
             Errand(name: "receipt", target: "/v1/transactions", body: receipt, wellAgain: 200),
-            // Even a refusal is written down before it is said.
+            // Even a refusal is written before it is answered.
             Errand(
                 name: "forged", target: "/v1/transactions", body: ["signedTransaction": .string(plain.signed + "A")],
                 wellAgain: 422),
@@ -96,7 +96,7 @@ import TillSimulation
     }
 
     @Test(
-        "Each POST is told to come back (503, Retry-After), half of nothing is there, and then all of it goes through",
+        "Each POST gets 503 with Retry-After, nothing is half done, and then all of it succeeds",
         arguments: Trouble.allCases, Reach.allCases)
     func comesBack(_ trouble: Trouble, _ reach: Reach) async throws {
         let disk = CrashableDisk(seed: 11)
@@ -106,7 +106,7 @@ import TillSimulation
             let start = try await Self.start(shop)
             let grants = try await shop.grantCount()
             trouble.strike(disk)
-            // Twice: the driver opens its connection anew after some faults.
+            // Twice: the driver reopens its connection after some faults.
             for errand in start.errands + start.errands {
                 let reply = try await errand.send(shop)
                 #expect(reply.status == 503, "\(errand.name): \(reply.body)")
@@ -122,7 +122,7 @@ import TillSimulation
         }
     }
 
-    /// Reading goes on, and finds nothing of what was refused.
+    /// Reading continues, and shows nothing of the refused requests.
     private static func checkNothingChanged(_ shop: Shop, _ start: Start, grants: Int64) async throws {
         let readiness = try await shop.send(.get, "/readyz", as: .nobody)
         #expect(readiness.status == 503)
@@ -141,7 +141,7 @@ import TillSimulation
         #expect(pending.isEmpty)
     }
 
-    /// The same requests, again as they were; and once more, as somebody who lost the answers.
+    /// The same requests again; and once more, as by a client that lost the answers.
     private static func checkAllGoesThrough(_ shop: Shop, _ start: Start, grants: Int64) async throws {
         for errand in start.errands {
             let reply = try await errand.send(shop)
@@ -162,7 +162,7 @@ import TillSimulation
         for (order, status) in zip(start.waiting, statuses) { #expect(try await shop.status(of: order) == status) }
     }
 
-    @Test("A file system that really has no more room: what was answered stays, the rest gets through when there is")
+    @Test("A file system that really runs out of space: answered requests stay, the rest succeeds when there is space")
     func fillsUp() async throws {
         let disk = CrashableDisk(seed: 12)
         var options = SQLiteDatabase.Options(.ledger)

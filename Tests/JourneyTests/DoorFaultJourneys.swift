@@ -8,8 +8,8 @@ import TillSQLite
 import TillServer
 import TillSimulation
 
-/// Every door behind which somebody's money is: what can't be kept is not answered as if it were.
-@Suite("503 rather than losing") struct DoorFaultJourneys {
+/// Every source of purchases: a purchase that can't be stored is never answered as stored.
+@Suite("503 instead of a lost purchase") struct DoorFaultJourneys {
     private struct Door: Sendable {
         let name: String
         let target: String
@@ -31,7 +31,7 @@ import TillSimulation
         ) { shop in try await journey(shop, disk) }
     }
 
-    /// A purchase behind each door.
+    /// A purchase at each source.
     private static func doors(of shop: Shop) async throws -> [Door] {
         let notification = try await shop.notification(of: try await shop.openOrder(as: "ann"))
         let proof = try await shop.pay(token: try await shop.openOrder(as: "ann"))
@@ -73,7 +73,7 @@ import TillSimulation
     }
 
     @Test(
-        "Full, read-only or failing: each door says to come back, and then everything is granted once (U1, P6)",
+        "Full, read-only or failing: each source answers try again, and then everything is granted once (U1, P6)",
         arguments: DiskFaultJourneys.Trouble.allCases)
     func trouble(_ trouble: DiskFaultJourneys.Trouble) async throws {
         try await Self.open { shop, disk in
@@ -93,7 +93,7 @@ import TillSimulation
         }
     }
 
-    @Test("Under the other order of delivery nothing is said to be saved that is not (G4)")
+    @Test("With the saved-first delivery, a proof that was not saved is never reported as saved (G4)")
     func savedFirst() async throws {
         try await Self.open(.saveThenFinish) { shop, disk in
             let doors = try await Self.doors(of: shop).filter { $0.target == "/v1/transactions" }
@@ -109,7 +109,7 @@ import TillSimulation
         }
     }
 
-    @Test("A ledger that was closed, or lets nobody wait any more, is 503 at each door too (U1)")
+    @Test("A ledger that is closed, or accepts no more waiting calls, is 503 at each source too (U1)")
     func closedAndBusy() async throws {
         try await Self.open { shop, _ in
             let doors = try await Self.doors(of: shop)
@@ -127,7 +127,7 @@ import TillSimulation
     }
 }
 
-/// Reads as always, and takes nothing.
+/// Reads normally, and refuses every write.
 private struct RefusingDatabase: Database {
     let ledger: any Database
     let kind: DatabaseError.Kind

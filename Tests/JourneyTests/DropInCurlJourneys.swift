@@ -4,8 +4,8 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// A client that nobody here wrote, on the addresses that shipped apps use.
-@Suite("curl at the addresses of shipped apps", .enabled(if: CurlProgram.isThere, "there is no /usr/bin/curl"))
+/// An independent client, on the addresses that released apps use.
+@Suite("curl at the addresses of released apps", .enabled(if: CurlProgram.isThere, "there is no /usr/bin/curl"))
 struct DropInCurlJourneys {
     @Test("curl posts a receipt to /verifyReceipt, and a purchase to /postPay/ios as a form and as JSON (C8)")
     func curl() async throws {
@@ -51,7 +51,7 @@ struct DropInCurlJourneys {
     }
 }
 
-/// curl, the program.
+/// The command-line program curl.
 private enum CurlProgram {
     private static let path = "/usr/bin/curl"
     static var isThere: Bool { FileManager.default.isExecutableFile(atPath: path) }

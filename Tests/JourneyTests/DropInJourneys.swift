@@ -10,8 +10,8 @@ import TillLedger
 import TillSQL
 import TillServer
 
-/// Apps already shipped, whose address of Apple's verifyReceipt was changed to ours.
-@Suite("POST /verifyReceipt for apps already shipped") struct DropInJourneys {
+/// Released apps that replaced Apple's verifyReceipt address with this server's.
+@Suite("POST /verifyReceipt for released apps") struct DropInJourneys {
     static let monthly = "com.example.learn.monthly"
 
     /// A shop that sells a subscription too, here and in the store.
@@ -51,7 +51,7 @@ import TillServer
         return try await shop.send(.post, "/verifyReceipt", .object(body), as: .nobody)
     }
 
-    /// Every member that both objects have, side by side.
+    /// The differences in members that both objects have.
     static func differences(_ ours: JSONValue, _ theirs: JSONValue, at path: String = "") -> [String] {
         switch (ours, theirs) {
         case (.object(let left), .object(let right)):
@@ -68,7 +68,7 @@ import TillServer
     }
 
     @Test(
-        "A receipt is answered as the emulated store answers it, in every field that both know",
+        "A receipt gets the same answer as from the emulated store, in every field that both have",
         arguments: Reach.allCases)
     func differential(_ reach: Reach) async throws {
         try await Self.open(reach) { shop in
@@ -85,7 +85,7 @@ import TillServer
                 #expect(Set(ours.body.object?.keys ?? [:].keys) == Set(theirs.body.object?.keys ?? [:].keys))
                 let members = Set(ours["receipt"].object?.keys ?? [:].keys)
                 #expect(members == Set(theirs["receipt"].object?.keys ?? [:].keys))
-                // Who owns a purchase no receipt says; the emulated store knows it from its own books.
+                // A receipt does not state the owner of a purchase; the emulated store knows it from its own records.
                 for (mine, its) in zip(ours["receipt"].at("in_app").list, theirs["receipt"].at("in_app").list) {
                     #expect(
                         Set(its.object?.keys ?? [:].keys).subtracting(mine.object?.keys ?? [:].keys)
@@ -98,7 +98,7 @@ import TillServer
     }
 
     @Test(
-        "A subscriber's receipt also gets what Apple told us since: renewals, no tokens, and the newest only if asked")
+        "A subscriber's receipt also gets Apple's later updates: renewals, no tokens, and only the newest on request")
     func subscriber() async throws {
         try await Self.open { shop in
             let order = try await shop.openOrder(Self.monthly, as: "u1")
@@ -121,7 +121,7 @@ import TillServer
             #expect(
                 ours["latest_receipt_info"].list.map { $0.at("transaction_id") }
                     == [.string(first.id), .string(second.id)])
-            // All but `latest_receipt`, which we echo and a store makes anew, and which changes by itself.
+            // All but `latest_receipt`: the server echoes it, and the store makes a new one that differs each time.
             let shared = Self.differences(ours.body, theirs.body).filter { !$0.hasPrefix(".latest_receipt:") }
             #expect(shared == [])
             let record = try #require(ours["latest_receipt_info"].list.last)
@@ -140,7 +140,7 @@ import TillServer
     }
 
     @Test(
-        "Where a shared secret is configured, subscriptions are told to who knows it, with their tokens, as Apple does",
+        "With a shared secret configured, subscriptions and their tokens are shown only with the secret, as at Apple",
         arguments: Reach.allCases)
     func sharedSecret(_ reach: Reach) async throws {
         try await Self.open(reach, secret: "0123456789abcdef0123456789abcdef") { shop in
@@ -157,14 +157,14 @@ import TillServer
                 told["latest_receipt_info"].list.map { $0.at("app_account_token") } == [.string(order.description)])
         }
         try await Self.open(reach, secret: "0123456789abcdef0123456789abcdef") { shop in
-            // Without subscriptions nobody needs it; a wrong one is wrong all the same.
+            // Without subscriptions the secret is not needed, but a wrong one is still refused.
             let points = try await shop.pay(token: nil)
             #expect(try await Self.verify(shop, points.receipt)["status"] == 0)
             #expect(try await Self.verify(shop, points.receipt, ["password": "f"]).body == ["status": 21004])
         }
     }
 
-    @Test("What another customer has of the chain now is not told to who holds an old receipt")
+    @Test("The holder of an old receipt does not see renewals that another customer owns now")
     func othersRenewals() async throws {
         try await Self.open { shop in
             let order = try await shop.openOrder(Self.monthly, as: "ann")
@@ -184,7 +184,7 @@ import TillServer
             try #require(renewal != first.id)
             let signed = try await shop.ask(.get, "/emulator/transactions/\(renewal)")["signedTransaction"].text
             #expect(try await shop.submit(signed, as: .user("ben"))["outcome"].text == "granted")
-            // It goes on where the first purchase is, whose receipt this is.
+            // The chain continues for the owner of the first purchase, whose receipt this is.
             #expect(try await Self.verify(shop, first.receipt)["latest_receipt_info"].list.count == 2)
             let back = try await shop.send(
                 .post, "/v1/transfers/\(later["id"].text)/reversal", ["reason": "r", "operator": "li"])
@@ -194,7 +194,7 @@ import TillServer
         }
     }
 
-    @Test("A refund that Apple told us of stands in older receipts too, and its reversal takes it out again (U4, U5)")
+    @Test("A refund that Apple reported appears in older receipts too, and its reversal removes it again (U4, U5)")
     func refund() async throws {
         try await Self.open { shop in
             let order = try await shop.openOrder("com.example.learn.pro", as: "u1")
@@ -230,7 +230,7 @@ import TillServer
         }
     }
 
-    /// The same transaction as the store signs it now, as when it was bought: with nothing taken back.
+    /// The same transaction signed by the store now, as at the purchase: without a refund.
     private static func signedAgain(_ token: String, _ shop: Shop) throws -> String {
         let payload = try #require(CompactToken(Array(token.utf8))?.payload)
         var members = try #require(try JSONValue(decoding: payload).object)
@@ -239,7 +239,7 @@ import TillServer
     }
 
     @Test(
-        "A receipt that is newer than what we were told knows better what was taken back (U4)",
+        "A receipt newer than Apple's last update decides about refunds (U4)",
         arguments: [monthly, "com.example.learn.pro"])
     func newerReceipt(_ product: String) async throws {
         try await Self.open { shop in
@@ -253,7 +253,7 @@ import TillServer
             let told = try await Self.verify(shop, newer)
             #expect(told["receipt"].at("in_app").list.map { $0.at("cancellation_date_ms") } == [cancelled])
             #expect(told["latest_receipt_info"].list.allSatisfy { $0.at("cancellation_date_ms") == cancelled })
-            // And the older one, now that we were told: the same.
+            // The older one gives the same after Apple's update.
             shop.time.advance(seconds: 100)
             let refunded = try await shop.ask(.get, "/emulator/transactions/\(payment.id)")["signedTransaction"].text
             _ = try await shop.submit(refunded, as: .user("u1"))
@@ -263,7 +263,7 @@ import TillServer
         }
     }
 
-    @Test("It grants nothing and changes nothing, however often it is asked, and needs no password (T7)")
+    @Test("It grants nothing and changes nothing, any number of times, and needs no password (T7)")
     func grantsNothing() async throws {
         try await Self.open { shop in
             let order = try await shop.openOrder(as: "u1")
@@ -282,12 +282,12 @@ import TillServer
             }
             #expect(rows == [0, 0, 0, 0, 0])
             #expect(try await shop.status(of: order) == "prepared")
-            // A paid transaction that was verified only is still to be granted.
+            // A paid transaction that was only verified can still be granted.
             #expect(try await shop.submit(payment.signed, as: .user("u1"))["outcome"].text == "granted")
         }
     }
 
-    @Test("Of other buyers, and of the same buyer's other purchases, nothing is told")
+    @Test("The answer reveals nothing of other buyers, and nothing of the same buyer's other purchases")
     func privacy() async throws {
         try await Self.open { shop in
             let mine = try await shop.pay(Self.monthly, token: try await shop.openOrder(Self.monthly, as: "u1"))
@@ -307,7 +307,7 @@ import TillServer
         }
     }
 
-    @Test("What an earlier customer bought again in the chain is not told to who holds a later customer's receipt")
+    @Test("The holder of a later customer's receipt does not see what an earlier customer bought again in the chain")
     func othersReturn() async throws {
         try await Self.open { shop in
             var bought: [Payment] = []

@@ -9,7 +9,7 @@ import TillJSON
 import TillSQLite
 import TillServer
 
-@Suite("The verdicts of POST /verifyReceipt") struct DropInStatusJourneys {
+@Suite("The statuses of POST /verifyReceipt") struct DropInStatusJourneys {
     private func verdict(_ shop: Shop, _ receipt: String) async throws -> JSONValue {
         try await DropInJourneys.verify(shop, receipt).body
     }
@@ -24,7 +24,7 @@ import TillServer
             for text in ["", "AAAA", "not base64!", "A_-=", payment.signed, String(payment.receipt.dropLast(400))] {
                 #expect(try await verdict(shop, text) == ["status": 21002], "\(text.prefix(20))")
             }
-            // What a form's `+` turns into.
+            // The result of decoding `+` in a form.
             let spoilt = payment.receipt.replacingOccurrences(of: "+", with: " ")
             #expect(try await verdict(shop, spoilt) == ["status": 21002])
             let odd: [JSONValue] = [
@@ -62,7 +62,7 @@ import TillServer
     }
 
     @Test(
-        "The environment is the receipt's own: 21007 where only production counts, 21008 where only sandbox does (T8)")
+        "The receipt's own environment counts: 21007 if only production is accepted, 21008 if only sandbox is (T8)")
     func environments() async throws {
         try await Shop.open(environments: [.production]) { shop in
             let payment = try await shop.pay(token: nil)
@@ -118,7 +118,7 @@ import TillServer
         await storeFile.close()
     }
 
-    @Test("An old-style receipt is 21002, whatever its unsigned lines say: nothing signed tells its environment (T8)")
+    @Test("An old-style receipt is 21002, whatever its unsigned lines say: its signed part states no environment (T8)")
     func oldStyle() async throws {
         try await Shop.open { shop async throws in
             let info = Base64.encode(Array("{\n\t\"bid\" = \"\(Shop.bundleID)\";\n}".utf8))
@@ -129,7 +129,7 @@ import TillServer
         }
     }
 
-    @Test("When the ledger cannot be read it is 21005, not a refund passed over in silence")
+    @Test("An unreadable ledger gives 21005 instead of omitting a refund")
     func withoutLedger() async throws {
         try await Shop.open { shop in
             let payment = try await shop.pay(token: nil)
@@ -154,7 +154,7 @@ import TillServer
         return ledger
     }
 
-    @Test("A receipt of thousands of purchases is answered whole, in time that grows with its size only")
+    @Test("A receipt with thousands of purchases is answered in full, in time that grows only with its size")
     func large() async throws {
         try await Shop.open { shop in
             let count = 2_000
@@ -192,7 +192,7 @@ import TillServer
         }
     }
 
-    /// A subscriber's receipt of so many periods, as the emulated store would sign it.
+    /// A subscriber's receipt with that many periods, as the emulated store would sign it.
     static func receipt(of count: Int, by issuer: Issuer) throws -> [UInt8] {
         func attribute(_ type: Int64, _ value: [UInt8]) -> [UInt8] {
             DERWriter.sequence(DERWriter.integer(type), DERWriter.integer(1), DERWriter.octetString(value))

@@ -4,8 +4,8 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// `till emulate` as a process that is told to stop while its clock is on its way.
-@Suite("till emulate, stopped in mid-journey") struct EmulatorStopJourneys {
+/// `till emulate` as a process that is stopped during a clock advance.
+@Suite("till emulate, stopped during a clock advance") struct EmulatorStopJourneys {
     private func ask(
         _ fetch: Fetch, _ base: String, _ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil
     ) async throws -> (status: Int, json: JSONValue) {
@@ -24,13 +24,13 @@ import TillJSON
         throw HTTPFault(.other, "it never listened: \(process.complaints)")
     }
 
-    @Test("SIGTERM ends the journey where it is, at once, and the next start goes on from there")
+    @Test("SIGTERM ends the clock advance at once, and the next start continues it")
     func terminated() async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("till-stop-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: directory) }
         let fetch = try Fetch()
         defer { fetch.stop() }
-        // Never answers in time: a journey waits for it.
+        // Never answers in time, so the clock advance waits for it.
         let heard = AsyncStream<Void>.makeStream()
         let server = try Listener(bodyLimit: { _, _ in 1 << 20 }) { _ in
             heard.continuation.yield()
@@ -60,7 +60,7 @@ import TillJSON
         let cut = try await journey
         #expect(cut.status == 503 && cut.json["code"] == "journey_cut_short")
         #expect(await process.end() == 0, "\(process.complaints)")
-        // The attempt under way does not keep it, nor does the time an attempt may take.
+        // Neither the attempt in progress nor its time limit delays the stop.
         #expect(Date().timeIntervalSince(stoppedAt) < 8)
 
         let (again, newBase) = try await start(directory.path)

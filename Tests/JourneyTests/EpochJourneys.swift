@@ -5,9 +5,9 @@ import TillServer
 
 @testable import TillLedger
 
-@Suite("A ledger that was put back to a backup") struct EpochJourneys {
+@Suite("A ledger that was restored from a backup") struct EpochJourneys {
     @Test(
-        "Cursors from before are refused with a sentence, and what was told carries the same ids",
+        "Cursors from before are refused with a message, and repeated events have the same ids",
         arguments: Reach.allCases)
     func restored(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
@@ -39,7 +39,7 @@ import TillServer
         }
     }
 
-    @Test("Two ledgers that learn of one purchase give it one grant id and one event id")
+    @Test("Two ledgers that record one purchase give it the same grant id and event id")
     func sameIDs() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "ann")

@@ -6,14 +6,14 @@ import TillHTTP
 import TillLedger
 import TillServer
 
-@Suite("What strangers post takes nothing from users and operators", .serialized) struct EvidenceJourneys {
+@Suite("Unauthenticated posts take nothing from users and operators", .serialized) struct EvidenceJourneys {
     private static let operatorToken = "op_0123456789abcdef"
 
     private static func withOperator(_ configuration: inout ServerConfiguration) {
         configuration.operators = [SecretKey(id: "anna", sha256: Digest.sha256.hash(operatorToken.utf8))]
     }
 
-    @Test("Anonymous posts of 25 bytes push no record of a fraud out of the evidence (10,400 posts)")
+    @Test("Anonymous posts of 25 bytes displace no record of a fraud from the evidence (10,400 posts)")
     func refusals() async throws {
         try await Shop.open(.socket) { shop in
             let order = try await shop.openOrder(as: "ann")
@@ -45,7 +45,7 @@ import TillServer
         }
     }
 
-    @Test("The same forged notification posted again and again is one row with a count")
+    @Test("The same forged notification posted many times is one row with a count")
     func repeated() async throws {
         try await Shop.open(.socket) { shop in
             for _ in 0..<30 {
@@ -57,7 +57,7 @@ import TillServer
         }
     }
 
-    @Test("Wrong bearers from the same address lock neither the operator nor the metrics out")
+    @Test("Wrong bearer tokens from the same address lock out neither the operator nor the metrics")
     func lockOut() async throws {
         try await Shop.open(.socket, change: Self.withOperator) { shop in
             var wrong: [Int] = []
@@ -70,7 +70,7 @@ import TillServer
         }
     }
 
-    @Test("Behind a trusted proxy each client is counted by itself, and no client can write another's address")
+    @Test("Behind a trusted proxy each client is counted separately, and no client can forge another address")
     func proxy() async throws {
         var proxies = ListenerConfiguration()
         proxies.trustedProxies = TrustedProxies([try #require(AddressBlock("127.0.0.1"))])

@@ -5,11 +5,11 @@ import TillJSON
 
 @testable import till
 
-/// The example apps, as processes in the shop that a demo keeps open. Those that read events read
-/// Examples/LearnPoints/README.md by it.
+/// The example apps, as processes in the shop that a demo keeps open. Programs that read the apps' events find them in
+/// Examples/LearnPoints/README.md.
 @Suite("The example apps, as processes") struct ExampleJourneys {
     @Test(
-        "LearnPoints sells packs, lists the orders with their status and keeps users of one phone apart (L6, L8, P8)",
+        "LearnPoints sells packs, lists the orders with their status and separates users of one phone (L6, L8, P8)",
         arguments: [1, 2])
     func learnPoints(generation: Int) async throws {
         try await OpenShop.open { shop in
@@ -54,7 +54,7 @@ import TillJSON
         }
     }
 
-    @Test("For people LearnPoints speaks their language, and every change of an order is a line (L6)", .slow)
+    @Test("For people LearnPoints prints every change of an order in their language, one line each (L6)", .slow)
     func forPeople() async throws {
         try await OpenShop.open { shop in
             let english = try shop.start("learnpoints", as: "una")
@@ -73,7 +73,7 @@ import TillJSON
     }
 
     @Test(
-        "A second instance on one phone, arguments that are wrong and a shop nobody keeps are told, and nothing crashes"
+        "A second instance on one phone, wrong arguments and an unreachable shop are reported without a crash"
     )
     func badInput() async throws {
         try await OpenShop.open { shop in
@@ -112,7 +112,7 @@ import TillJSON
     }
 
     @Test(
-        "The game greys what it remembers, locks what is being bought, and shows what waits for approval (G2, G3, G7)",
+        "The game greys cached products, locks those being bought, and shows purchases awaiting approval (G2, G3, G7)",
         arguments: [1, 2])
     func game(generation: Int) async throws {
         try await OpenShop.open { shop in
@@ -124,7 +124,7 @@ import TillJSON
             }
             try game.tell("shop")
             #expect(await line { $0.hasPrefix("   1  60 ") } != nil)
-            // The second visit: as it was, in brackets, and then as it is.
+            // The second visit: first the cached list in brackets, then the current one.
             try game.tell("shop")
             #expect(await line { $0.hasPrefix("  [1  60 ") && $0.hasSuffix("]") } != nil)
             #expect(await line { $0.hasPrefix("   1  60 ") } != nil)
@@ -141,7 +141,7 @@ import TillJSON
             try game.tell("quit")
             #expect(await game.end() == 0)
 
-            // Approved while the game does not run, and granted at its next launch at the latest.
+            // Approved while the game is not running, and granted by its next launch at the latest.
             let waiting = try await shop.ask(.get, shop.store + "/emulator/transactions?account=xia&state=deferred")
             let id = try #require(waiting["data"].list.first?["transactionId"]?.string, "\(waiting)")
             try await shop.turnOffNotifications()
@@ -157,7 +157,7 @@ import TillJSON
     }
 
     @Test(
-        "CloudPlans shows the arithmetic before anybody pays, and the purchase does exactly that (C4, C5, C6)",
+        "CloudPlans shows the calculation before the payment, and the purchase does exactly that (C4, C5, C6)",
         arguments: [1, 2])
     func cloudPlans(generation: Int) async throws {
         try await CloudShop.open { shop in
@@ -183,7 +183,7 @@ import TillJSON
             let lines = page.split(separator: "\n").map(String.init)
             #expect(lines.contains("  no plan yet"), "\(page)")
             #expect(lines.filter { $0.contains("Bought.") }.count == 2, "\(page)")
-            // What was to pay and the end are the preview's last line; what is had at the end is that very end.
+            // The price and the end are in the preview's last line; the service ends exactly then.
             let promise = try #require(lines.first { $0.contains("→ to pay: ") }, "\(page)")
             let end = try #require(promise.components(separatedBy: "then until ").last)
             #expect(lines.last == "  premium_monthly, until \(end)", "\(page)")

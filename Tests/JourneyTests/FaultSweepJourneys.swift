@@ -7,7 +7,7 @@ import TillSQLite
 import TillServer
 import TillSimulation
 
-/// The disk becomes full at each write of a request in turn, so that every place between two commits is met.
+/// The disk becomes full at each write of a request in turn, so that every point between two commits is tested.
 @Suite("A disk that fills up in the middle of a request") struct FaultSweepJourneys {
     /// - Returns: how often the request was refused.
     private func sweep(
@@ -17,7 +17,7 @@ import TillSimulation
         var refused = 0
         for position in 0..<last {
             for skip in 0..<200 { disk.failNext(.write, with: .full, after: position + skip) }
-            // Inline, nothing ever waits: without this the few threads that all tests share would be held for seconds.
+            // The inline database never suspends: without this, the tests' shared threads would be held for seconds.
             await Task.yield()
             let reply = try await request(position)
             disk.forgetFailures()
@@ -35,7 +35,7 @@ import TillSimulation
         try await Shop.open(ledger: options) { shop in try await journey(shop, disk) }
     }
 
-    @Test("A notification answered 200 is stored, and settled by itself when there is room; refused, it comes again")
+    @Test("A notification answered 200 is stored, and processed once there is space; a refused one is sent again")
     func notifications() async throws {
         try await withShop { shop, disk in
             var payloads: [String] = []
@@ -57,7 +57,7 @@ import TillSimulation
                     #expect(try await deliver(number).status == 200)
                 }
                 #expect(try await shop.points(of: "u\(number)") == 60)
-                // Apple repeats what it has an answer for, too.
+                // Apple sometimes repeats an answered notification too.
                 #expect(try await deliver(number).status == 200)
                 #expect(try await shop.points(of: "u\(number)") == 60)
             }
@@ -67,7 +67,7 @@ import TillSimulation
         }
     }
 
-    @Test("Under an Idempotency-Key: room that ends between the deed and its kept answer makes no second deed")
+    @Test("With an Idempotency-Key: a disk that fills between the work and its stored answer causes no second work")
     func keyed() async throws {
         try await withShop { shop, disk in
             func post(_ target: String, _ body: JSONValue, _ party: Party, key: Int) async throws -> Reply {
@@ -104,7 +104,7 @@ import TillSimulation
         }
     }
 
-    @Test("A proof, with a key or without: refused or granted, then granted once")
+    @Test("A proof, with or without a key: refused or granted, then granted once")
     func proofs() async throws {
         try await withShop { shop, disk in
             var payments: [Payment] = []

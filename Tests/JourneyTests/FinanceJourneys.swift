@@ -5,9 +5,9 @@ import TillHTTP
 import TillJSON
 import TillLedger
 
-/// Purchases in the emulated store, and what the server's books say Apple owes for them. The shop opens on 2026-09-21,
+/// Purchases in the emulated store, and the proceeds that the server computes for them. The shop opens on 2026-09-21,
 /// in the last month of fiscal year 2026; ten days later it is 2027.
-@Suite("What Apple owes, and what Apple says", .timeLimit(.minutes(1))) struct FinanceJourneys {
+@Suite("The proceeds that Apple owes, and Apple's reports", .timeLimit(.minutes(1))) struct FinanceJourneys {
     private static let september = "/v1/finance/report?fiscalYear=2026&period=12"
     private static let october = "/v1/finance/report?fiscalYear=2027&period=1"
 
@@ -32,7 +32,7 @@ import TillLedger
         return purchase
     }
 
-    /// With an owner or without: money was paid either way.
+    /// With or without an owner: the money was paid in both cases.
     private static func submit(_ signed: String, user: String? = "lin", at shop: Shop) async throws {
         let reply = try await shop.submit(signed, as: .backend, userID: user)
         #expect([200, 202].contains(reply.status), "\(reply.body)")
@@ -60,7 +60,7 @@ import TillLedger
         return (all, chinese)
     }
 
-    /// Units, gross, tax, commission, proceeds; then the same of refunds; and what is left.
+    /// Units, gross, tax, commission, proceeds; then the same of refunds; then the net proceeds.
     private static func lines(_ reply: Reply) -> [String] {
         reply["periods"].list.flatMap { period in
             period.at("rows").list.map { row in
@@ -79,7 +79,8 @@ import TillLedger
     }
 
     /// By hand: China's tax divisor is 1.0203 and its rate 75 % since 2026-03-15, so 17.94 is 17.58 without tax, of
-    /// which 13.19 is the developer's. Classic prices in dollars pay on whole dollars: 3.00, 7.00, 10.00 at 70 %.
+    /// which 13.19 is the developer's. Classic prices in dollars are computed on whole dollars: 3.00, 7.00, 10.00 at 70
+    /// %.
     private static let sold = [
         "FY2026.12 basic_monthly CHN CNY 1: 1794/36/439/1319 0: 0/0/0/0 = 1319",
         "FY2026.12 basic_monthly USA USD 3: 897/0/267/630 0: 0/0/0/0 = 630",
@@ -88,7 +89,7 @@ import TillLedger
     ]
     private static let refunded = ["FY2027.1 basic_monthly CHN CNY 0: 0/0/0/0 1: 1794/36/439/1319 = -1319"]
 
-    @Test("Products and storefronts come to what was reckoned by hand, with the day and amount of payment (C3)")
+    @Test("Products and storefronts match a calculation by hand, with the day and amount of payment (C3)")
     func report() async throws {
         try await CloudShop.open { shop in
             _ = try await Self.sell(at: shop)
@@ -114,7 +115,7 @@ import TillLedger
         }
     }
 
-    @Test("A refund lowers the period in which it happens, at the rates of its sale; given back, it is none (C3)")
+    @Test("A refund lowers the period in which it happens, at the rates of its sale; a reversed one does not (C3)")
     func refundLater() async throws {
         try await CloudShop.open { shop in
             let (_, chinese) = try await Self.sell(at: shop)
@@ -132,7 +133,7 @@ import TillLedger
         }
     }
 
-    @Test("Backwards, twice and with the refund first, the same purchases make the same report (C3, U4)")
+    @Test("Backwards, twice and with the refund first, the same purchases give the same report (C3, U4)")
     func anyOrder() async throws {
         try await CloudShop.open { shop in
             let (all, chinese) = try await Self.sell(at: shop, submitting: false)
@@ -148,7 +149,7 @@ import TillLedger
 
     // MARK: Apple's report
 
-    /// What Apple would say of these purchases, from what the store signed.
+    /// Apple's report of these purchases, made from the store's signed data.
     private static func appleReport(_ signed: [String], returns: [String] = []) throws -> AppleReportText {
         var report = AppleReportText()
         for (token, isReturn) in signed.map({ ($0, false) }) + returns.map({ ($0, true) }) {
@@ -204,11 +205,11 @@ import TillLedger
         }
     }
 
-    @Test("Apple's report of the same purchases has no difference, however often it is imported (C3)")
+    @Test("Apple's report of the same purchases has no difference, after any number of imports (C3)")
     func equalReport() async throws {
         try await CloudShop.open { shop in
             let (all, _) = try await Self.sell(at: shop)
-            // Before anything is imported, every line is the ledger's alone.
+            // Before the first import, every line is the ledger's alone.
             #expect(try await Self.differences(shop).count == 4)
             let report = try Self.appleReport(all.map(\.signed))
             let first = try await Self.post(report, shop)
@@ -224,7 +225,7 @@ import TillLedger
         }
     }
 
-    @Test("Each planted difference is named, and nothing else; a later report of a country stands for the one before")
+    @Test("Each planted difference is named, and nothing else; a later report of a country replaces the earlier one")
     func plantedDifferences() async throws {
         try await CloudShop.open { shop in
             let (all, _) = try await Self.sell(at: shop)
@@ -243,12 +244,12 @@ import TillLedger
                     "onlyAtApple basic_annual US sale 1=2100 -", "proceedsDiffer basic_monthly CN sale 1=1318 1=1319",
                     "unitsDiffer basic_monthly US sale 4=840 3=630", "onlyInLedger pro US sale - 1=700",
                 ])
-            // Apple corrects its report of the United States, and of nothing else.
+            // Apple corrects its report for the United States only.
             var corrected = try Self.appleReport(all.map(\.signed))
             corrected.lines.removeFirst()
             #expect(try await Self.post(corrected, shop).status == 201)
             #expect(try await Self.differences(shop) == ["proceedsDiffer basic_monthly CN sale 1=1318 1=1319"])
-            // A return that the ledger has not heard of.
+            // A refund that the ledger does not know.
             let returned = try Self.appleReport(all.map(\.signed), returns: [all[4].signed])
             #expect(try await Self.post(returned, shop).status == 201)
             #expect(try await Self.differences(shop) == ["onlyAtApple pro US refund 1=700 -"])
@@ -256,7 +257,7 @@ import TillLedger
     }
 
     @Test(
-        "A file that can't be read whole is refused with its line and a cure, in both languages; nothing of it stays"
+        "A file that can't be read whole is refused with its line and a remedy, in both languages; none of it stays"
     )
     func badFiles() async throws {
         try await CloudShop.open { shop in
@@ -284,7 +285,7 @@ import TillLedger
         }
     }
 
-    @Test("Only a backend's key opens the books, and what is asked wrongly is said to be")
+    @Test("Only a backend's key reads the finances, and wrong parameters are reported")
     func callers() async throws {
         try await CloudShop.open { shop in
             for path in [Self.september, Self.comparison, "/v1/finance/calendar", "/v1/finance/apple-reports"] {
@@ -304,7 +305,7 @@ import TillLedger
         }
     }
 
-    @Test("Calendar, tiers and proceeds are told over HTTP as the commands tell them (C1, C2, C3)")
+    @Test("Calendar, tiers and proceeds are the same over HTTP as from the commands (C1, C2, C3)")
     func rules() async throws {
         try await CloudShop.open { shop in
             let calendar = try await shop.send(.get, "/v1/finance/calendar?year=2026")

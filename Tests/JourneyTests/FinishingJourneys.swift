@@ -5,7 +5,7 @@ import TillClient
 import TillLedger
 import TillServer
 
-@Suite("What a phone never finished") struct FinishingJourneys {
+@Suite("Transactions that a phone never finished") struct FinishingJourneys {
     private static func open(
         change: (inout ServerConfiguration) -> Void = { _ in }, _ journey: (Shop, AppleLine) async throws -> Void
     ) async throws {
@@ -31,7 +31,7 @@ import TillServer
         }
     }
 
-    @Test("Apple's notification alone completes the order, and the server finishes after the phone had its time (U2)")
+    @Test("Apple's notification alone completes the order, and the server finishes after the phone's grace period (U2)")
     func phoneNeverComesBack() async throws {
         try await Self.open { shop, line in
             let order = try await shop.openOrder(as: "ann")
@@ -47,7 +47,7 @@ import TillServer
             #expect(try await isFinished(payment, in: shop))
             #expect(line.asked == ["/inApps/v1/transactions/\(payment.id)/finish"])
             #expect(try await waiting(in: shop) == 0)
-            // Whatever comes again brings no second errand.
+            // A repeated proof creates no second task for Apple.
             _ = try await shop.submit(payment.signed, as: .user("ann"))
             #expect(try await waiting(in: shop) == 0)
             #expect(try await evidence(of: payment, in: shop).last?.decision == "finished")
@@ -61,7 +61,7 @@ import TillServer
         }
     }
 
-    @Test("What is nobody's yet is never finished; once it has an owner it is (DESIGN §4, invariant 3)")
+    @Test("A purchase without an owner is never finished; once it has one, it is (DESIGN §4, invariant 3)")
     func quarantined() async throws {
         try await Self.open { shop, line in
             let payment = try await shop.pay(token: nil)
@@ -75,7 +75,7 @@ import TillServer
         }
     }
 
-    @Test("What Apple took back before it was granted is finished once that is recorded, and only once (U2, U5)")
+    @Test("A purchase refunded before its grant is finished once that is recorded, and only once (U2, U5)")
     func revoked() async throws {
         try await Self.open { shop, line in
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
@@ -91,7 +91,7 @@ import TillServer
     }
 
     @Test(
-        "A refund taken back before anybody owned the purchase leaves it in the queue (invariant 3, regression)"
+        "A refund reversed before the purchase had an owner leaves it in the queue (invariant 3, regression)"
     )
     func refundReversed() async throws {
         try await Self.open { shop, line in
@@ -114,7 +114,7 @@ import TillServer
         }
     }
 
-    @Test("Apple is down for days: one question a pass, ever less often, and all is done when it is back (U2, U7)")
+    @Test("Apple is down for days: one request a pass, less and less often, and all is done when it is back (U2, U7)")
     func outage() async throws {
         try await Self.open { shop, line in
             var payments: [Payment] = []
@@ -146,7 +146,7 @@ import TillServer
         }
     }
 
-    @Test("Forty purchases of one customer keep another customer's waiting for one question (G4)")
+    @Test("Forty purchases of one customer delay another customer's by one request (G4)")
     func turns() async throws {
         try await Self.open { shop, line in
             var payments: [Payment] = []
@@ -165,7 +165,7 @@ import TillServer
         }
     }
 
-    @Test("While Apple's sandbox is down, what was paid in production is finished (U2, U7)")
+    @Test("While Apple's sandbox is down, production purchases are finished (U2, U7)")
     func sandboxDown() async throws {
         try await Self.open { shop, line in
             var payments: [Payment] = []
@@ -185,12 +185,12 @@ import TillServer
         }
     }
 
-    @Test("Apple agreed and the server died before it was written down: it asks again, and that does no harm (U2)")
+    @Test("Apple agreed and the server died before recording it: it asks again, and that does no harm (U2)")
     func repeated() async throws {
         try await Self.open { shop, line in
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
             _ = try await shop.submit(payment.signed, as: .user("ann"))
-            // What the first run did at Apple before it was killed.
+            // The first run called Apple before it was killed.
             _ = try await shop.ask(.post, "/emulator/transactions/\(payment.id)/finish", [:])
             shop.time.advance(seconds: 600)
             #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 1)
@@ -198,7 +198,7 @@ import TillServer
         }
     }
 
-    @Test("What Apple refuses for good is not asked again, and its row says why (U2, U9)")
+    @Test("A final refusal by Apple is not retried, and its row gives the reason (U2, U9)")
     func refused() async throws {
         try await Self.open { shop, line in
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
@@ -216,7 +216,7 @@ import TillServer
         }
     }
 
-    @Test("The grace is the configuration's, and without a key nothing is written for nobody (U2)")
+    @Test("The grace period comes from the configuration, and without a key no task is written (U2)")
     func configured() async throws {
         try await Self.open(change: { $0.delivery.finishAfter = 60 }) { shop, _ in
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
@@ -233,7 +233,7 @@ import TillServer
         }
     }
 
-    @Test("The order id is set on what Apple signed no token for, and what Apple signs from then on carries it (U1)")
+    @Test("The order id is set on a transaction without a token, and Apple's later signed data carries it (U1)")
     func token() async throws {
         try await Self.open { shop, line in
             let order = try await shop.openOrder(as: "ann")
@@ -249,7 +249,7 @@ import TillServer
         }
     }
 
-    @Test("What carries a token, or may carry one that a receipt hides, keeps it (U1)")
+    @Test("A transaction that carries a token, or whose receipt may hide one, keeps it (U1)")
     func untouched() async throws {
         try await Self.open { shop, line in
             let order = try await shop.openOrder(as: "ann")
@@ -274,7 +274,7 @@ import TillServer
     }
 
     @Test(
-        "The phone comes back when the store has nothing left to show: its list of orders says completed (U2, O6)",
+        "The phone comes back when the store has nothing left to deliver: its list of orders says completed (U2, O6)",
         arguments: StoreKitGeneration.both)
     func phoneComesBackLate(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in

@@ -5,16 +5,16 @@ import TillAppStore
 import TillBilling
 import TillServer
 
-/// Clients that mean harm, or never finish their sentence, against the real server process. 2,000 connections, so that
-/// `make test` stays quick and a usual file limit suffices; `TILL_TEST_CONNECTIONS=10000 make test FILTER=Flood` makes
-/// it ten thousand (from several addresses of the loopback network, because one address may only have 4,096).
+/// Malicious clients, and clients that never complete their requests, against the real server process. 2,000
+/// connections keep `make test` quick within a usual file limit; `TILL_TEST_CONNECTIONS=10000 make test FILTER=Flood`
+/// uses ten thousand (from several loopback addresses, because one address may only have 4,096).
 @Suite("Floods", .serialized) struct FloodJourneys {
     private static let connections =
         ProcessInfo.processInfo.environment["TILL_TEST_CONNECTIONS"].flatMap { Int($0) } ?? 2_000
-    /// Of everything this suite does; a server in debug that has done nothing has about 30.
+    /// For the whole suite; an idle debug server uses about 30.
     private static let memoryLimitMiB = 200
 
-    @Test("Idle connections and slow-loris clients by the thousand: buyers are served, memory stays bounded")
+    @Test("With thousands of idle connections and slow-loris clients, buyers are served and memory stays bounded")
     func idleAndSlow() async throws {
         let connections = Self.connections
         try #require(Self.raiseFileLimit() > connections + 500, "raise `ulimit -n` for this test")
@@ -36,7 +36,7 @@ import TillServer
                     crowd.append(connection)
                 }
                 #expect(crowd.count == connections)
-                // One byte each, as a slow loris does, while somebody buys.
+                // One byte each, as a slow loris sends, while a buyer buys.
                 for round in 0..<3 {
                     for connection in crowd where connection.descriptor % 4 == Int32(round) { connection.send("a") }
                     try await files.buy(port, as: "during\(round)")
@@ -54,7 +54,7 @@ import TillServer
         }
     }
 
-    /// Every address that takes a body, with how long that may be.
+    /// Every address that takes a body, with the limit of its length.
     private static let posts: [(path: String, limit: Int)] = [
         ("/v1/orders", 1 << 20), ("/v1/orders/3f2c4d5e-0011-4a2b-8c3d-0123456789ab/cancel", 1 << 20),
         ("/v1/orders/3f2c4d5e-0011-4a2b-8c3d-0123456789ab/fail", 1 << 20), ("/v1/transactions", 8 << 20),
@@ -62,7 +62,7 @@ import TillServer
         ("/dashboard/login", 16 << 10), ("/dashboard/logout", 16 << 10),
     ]
 
-    @Test("Too long, cut short, bombs: each a clear answer or a closed connection, and a purchase works after it all")
+    @Test("Too long, cut short, bombs: each gets a clear answer or a closed connection, and purchases work afterwards")
     func badBytes() async throws {
         try await ServerProcess.withFiles { files in
             let (process, port) = try await files.start()
@@ -73,8 +73,8 @@ import TillServer
                     try Self.cutShort(path, port)
                 }
                 try Self.headerBombs(port)
-                // Sixty receipts of 8 MB at once with a good key, of each the last byte missing: memory is bounded for
-                // all of them together (regression: it was only for each). Without a key none is taken.
+                // Sixty receipts of 8 MB at once with a good key, each without its last byte: memory is bounded for all
+                // of them together (regression: it was only per body). Without a key none is accepted.
                 let receipt = [UInt8](repeating: 0x20, count: 8_000_000)
                 var waiting: [RawConnection] = []
                 for _ in 0..<60 {
@@ -92,7 +92,7 @@ import TillServer
             let after = try #require(Self.residentMiB(of: process.id))
             #expect(after < Self.memoryLimitMiB + 150, "\(before) MiB before, \(after) after")
             #expect(process.complaintsBesideWarnings.isEmpty)
-            // In good order it would wait for the cut-off bodies until their deadline.
+            // An orderly stop would wait for the cut-off bodies until their deadline.
             process.send(SIGKILL)
             #expect(await process.end() == -SIGKILL)
         }
@@ -125,7 +125,7 @@ import TillServer
         #expect((200..<500).contains(status) && status != 413, "\(path): \(status)")
     }
 
-    /// More was announced than sent: nothing is done with the beginning.
+    /// More was announced than sent: the beginning is not processed.
     private static func cutShort(_ path: String, _ port: UInt16) throws {
         for isPolite in [true, false] {
             let connection = try #require(RawConnection(port: port))
@@ -133,7 +133,7 @@ import TillServer
             connection.send(#"{"productId":"\#(Shop.points60)","userId":"cut"}"#)
             guard isPolite else { continue }
             connection.endSending()
-            // Its other half is noticed at the deadline of the body; nobody is kept waiting for that here.
+            // The server notices the missing half at the body's deadline; the test does not wait for that.
         }
     }
 
@@ -163,7 +163,7 @@ import TillServer
         #expect(connection.answer()?.status == 200)
     }
 
-    // MARK: The system's word
+    // MARK: Figures from the system
 
     private static func residentMiB(of process: Int32) -> Int? {
         guard let status = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8),

@@ -6,7 +6,7 @@ import TillJSON
 import TillLedger
 
 @Suite("Nothing forged is granted") struct ForgeryJourneys {
-    /// Ways to turn a genuine proof into a bad one, with the code each is refused with.
+    /// Ways to make a bad proof of a genuine one, with the code of each refusal.
     static let forgeries = [
         ("signed by another root", "chain_untrusted"), ("payload swapped", "bad_signature"),
         ("quantity raised", "bad_signature"), ("signature bit flipped", "bad_signature"),
@@ -68,7 +68,7 @@ import TillLedger
         }
     }
 
-    @Test("A receipt of another root, and a changed one, are refused; the good one still goes through (P9)")
+    @Test("A receipt of another root, and a changed one, are refused; the good one is still granted (P9)")
     func receipts() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "u1")
@@ -108,7 +108,7 @@ import TillLedger
     }
 
     @Test(
-        "What the client says about the environment is ignored: only what is signed counts (T7, T8)",
+        "The client's statement about the environment is ignored: only signed data counts (T7, T8)",
         arguments: Reach.allCases)
     func environment(_ reach: Reach) async throws {
         try await Shop.open(reach, environments: [.production]) { shop in
@@ -130,7 +130,7 @@ import TillLedger
                 "signedTransaction": .string(payment.signed), "is_sandbox": false, "environment": "Production",
             ]
             #expect(try await shop.send(.post, "/v1/transactions", body, as: .user("u1"))["outcome"].text == "granted")
-            // Sandbox money is sandbox money (invariant 7).
+            // Sandbox purchases stay in the sandbox (invariant 7).
             #expect(try await shop.points(of: "u1", environment: "sandbox") == 60)
             #expect(try await shop.points(of: "u1", environment: "production") == 0)
         }

@@ -3,8 +3,8 @@ import TillAppStore
 import TillBilling
 import TillServer
 
-/// `wallet.debt: forgive`, for a customer who makes a habit of it.
-@Suite("A debt is forgiven so often in a year, and no more") struct ForgivenessJourneys {
+/// `wallet.debt: forgive`, for a customer with many refunds.
+@Suite("Debts are forgiven a limited number of times a year") struct ForgivenessJourneys {
     private func buy(_ shop: Shop, spending reference: String) async throws -> String {
         let order = try await shop.openOrder(as: "u1")
         let payment = try await shop.pay(token: order, account: "u1")
@@ -33,7 +33,7 @@ import TillServer
     }
 
     @Test(
-        "Twenty refunds of spent points are forgiven once, with an event and a figure, and owed nineteen times",
+        "Of twenty refunds of spent points one is forgiven, with an event and a metric, and nineteen are owed",
         arguments: Reach.allCases)
     func twenty(_ reach: Reach) async throws {
         try await Shop.open(reach, change: { $0.debt = .forgive }) { shop in
@@ -51,7 +51,7 @@ import TillServer
         }
     }
 
-    @Test("As often as the shop says; and again when 365 days are over")
+    @Test("The shop sets the number, and it starts anew after 365 days")
     func limit() async throws {
         try await Shop.open(change: {
             $0.debt = .forgive
@@ -65,13 +65,13 @@ import TillServer
             #expect(try await balance(after: "b") == 0)
             #expect(try await balance(after: "c") == -60)
             shop.time.advance(seconds: 366 * 86_400)
-            // A debt from before stays, and so this purchase pays it: its own refund is what is missing.
+            // An earlier debt remains, and this purchase pays it: its own refund is then missing.
             _ = try await balance(after: "d")
             #expect(try await forgiven(shop).count == 3)
         }
     }
 
-    @Test("What a guest was forgiven counts for their account, and for others with the same Apple Account (P12)")
+    @Test("A guest's forgiven debts count for their account, and for others with the same Apple Account (P12)")
     func guests() async throws {
         for isMerged in [true, false] {
             try await Shop.open(change: { $0.debt = .forgive }) { shop in

@@ -3,7 +3,7 @@ import TillBilling
 import TillJSON
 import TillServer
 
-@Suite("Only guests become part of an account") struct GuestKindJourneys {
+@Suite("Only guests are merged into an account") struct GuestKindJourneys {
     private func merge(
         _ shop: Shop, _ user: String, extra: String = "", lives: Int64 = 600, secret: [UInt8] = Shop.tokenSecret,
         into account: String = "thief"
@@ -15,7 +15,7 @@ import TillServer
             as: .user(account))
     }
 
-    @Test("A token of an account, however short it lives, makes the account nobody's guest", arguments: Reach.allCases)
+    @Test("An account's token, even a short-lived one, rules out merging it as a guest", arguments: Reach.allCases)
     func account(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             _ = try await shop.purchase(as: "ann")
@@ -29,10 +29,10 @@ import TillServer
             // The claim counts only under the backend's signature.
             let forged = try await merge(shop, "ann", extra: #","guest":true"#, secret: Array(repeating: 7, count: 32))
             #expect(forged.status == 403 && forged.code == "forbidden")
-            // Nor does a claim that a backend signs by mistake: ann was seen as an account.
+            // A claim that a backend signs by mistake does not count either: ann is recorded as an account.
             let mistaken = try await merge(shop, "ann", extra: #","guest":true"#)
             #expect(mistaken.status == 403 && mistaken.code == "not_a_guest", "\(mistaken.body)")
-            // What she pays later is hers.
+            // Her later payments are hers.
             let paid = try await shop.pay(token: open, account: "ann")
             #expect(try await shop.submit(paid.signed, as: .user("ann"))["userId"].text == "ann")
             #expect(try await shop.points(of: "ann") == 120)
@@ -41,7 +41,7 @@ import TillServer
         }
     }
 
-    @Test("An account that only ever read is an account, and one that a backend named as a buyer is one for apps")
+    @Test("An account that only ever read is an account, and a buyer named by a backend is one for apps")
     func seen() async throws {
         try await Shop.open(.socket) { shop in
             #expect(try await shop.send(.get, "/v1/users/ann/wallet", as: .user("ann")).status == 200)
@@ -49,7 +49,7 @@ import TillServer
             _ = try await shop.send(
                 .post, "/v1/orders", ["productId": .string(Shop.points60), "userId": "ben"])
             #expect(try await merge(shop, "ben", extra: #","guest":true"#).code == "not_a_guest")
-            // The backend that named ben says itself that ben is a guest. It can't say so of ann.
+            // The backend that named ben may state that ben is a guest, but not that ann is one.
             let asked = try await shop.send(.post, "/v1/users/cleo/guests", ["guestId": "ben"])
             #expect(asked.status == 201, "\(asked.body)")
             let ann = try await shop.send(.post, "/v1/users/cleo/guests", ["guestId": "ann"])
@@ -90,7 +90,7 @@ import TillServer
         }
     }
 
-    @Test("The id of a guest who signed in opens nothing more, and what was under way still goes to the account")
+    @Test("The id of a guest who signed in opens nothing new, and payments in progress still go to the account")
     func merged() async throws {
         try await Shop.open(.socket) { shop in
             let guest = "guest-7"
@@ -112,7 +112,7 @@ import TillServer
             let points: JSONValue = ["currency": "points", "amount": 5, "reference": "r1"]
             expectMerged(try await shop.send(.post, "/v1/users/\(guest)/wallet/bonuses", points))
             expectMerged(try await shop.send(.post, "/v1/users/\(guest)/wallet/debits", points))
-            // The order that was open is answered as it stands, and its payment goes to the account.
+            // The open order is answered as it is, and its payment goes to the account.
             #expect(try await shop.send(.get, "/v1/orders/\(id)", as: .user(guest)).status == 200)
             let again = try await shop.send(.post, "/v1/orders", body, as: .user(guest))
             #expect([200, 422].contains(again.status), "\(again.body)")
@@ -122,7 +122,7 @@ import TillServer
         }
     }
 
-    @Test("A merge is taken back for as many days as are configured, and not later")
+    @Test("A merge can be reversed within the configured number of days, and not later")
     func undo() async throws {
         try await Shop.open(change: { $0.guests.undoDays = 2 }) { shop in
             _ = try await shop.purchase(as: "guest-1")
@@ -137,7 +137,7 @@ import TillServer
         }
     }
 
-    @Test("A token of a key with a longest life says when it was issued and lives no longer; none is of the future")
+    @Test("A token of a key with a maximum lifetime needs iat and must not exceed it; iat must not be in the future")
     func lifetime() async throws {
         try await Shop.open(
             .socket,

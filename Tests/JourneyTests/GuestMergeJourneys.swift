@@ -5,7 +5,7 @@ import TillJSON
 @Suite("A guest becomes a customer") struct GuestMergeJourneys {
     private let guest = "guest-7"
 
-    @Test("All a guest bought moves to the account once, is audited and told (P12)", arguments: Reach.allCases)
+    @Test("A guest's purchases move to the account once, with audit and event (P12)", arguments: Reach.allCases)
     func merge(_ reach: Reach) async throws {
         try await CloudShop.open(reach) { shop in
             try await shop.buyPlan("pro", as: guest)
@@ -41,13 +41,13 @@ import TillJSON
         }
     }
 
-    @Test("What a guest pays later, and what was under way, follows to the account, and says why (P12)")
+    @Test("A guest's later payments, and those in progress, follow to the account, with the reason (P12)")
     func later() async throws {
         try await Shop.open { shop in
             let open = try await shop.openOrder(as: guest)
             let paid = try await shop.pay(token: open, account: guest)
             #expect(try await shop.merge(guest, into: "ann")["grantCount"].int == 0)
-            // The phone is still signed in as the guest, and learns nothing of the account.
+            // The phone is still signed in as the guest, and gets no details of the account.
             let reply = try await shop.submit(paid.signed, as: .user(guest))
             #expect(reply.body == ["outcome": "granted", "transactionId": .string(paid.id), "finish": true])
             #expect(try await shop.points(of: guest) == 0)
@@ -74,7 +74,7 @@ import TillJSON
         }
     }
 
-    @Test("A refund of what a guest bought hits the account in full, and so does its reversal (P12, U5)")
+    @Test("A refund of a guest's purchase applies to the account in full, and so does its reversal (P12, U5)")
     func refund() async throws {
         try await Shop.open { shop in
             let first = try await shop.purchase(as: guest)
@@ -94,7 +94,7 @@ import TillJSON
         }
     }
 
-    @Test("A guest in debt brings the debt along (P12, U5)")
+    @Test("A guest's debt moves to the account (P12, U5)")
     func debt() async throws {
         try await Shop.open { shop in
             let payment = try await shop.purchase(as: guest)
@@ -108,7 +108,7 @@ import TillJSON
         }
     }
 
-    @Test("Plans of guest and account are one service, in the order they were bought in (P12, C5)")
+    @Test("Plans of guest and account are one service, in the order of purchase (P12, C5)")
     func plans() async throws {
         try await CloudShop.open { shop in
             let start = shop.time.now
@@ -123,7 +123,7 @@ import TillJSON
         }
     }
 
-    @Test("Who shows no token of the guest, a bad one or somebody else's, moves nothing (P12)")
+    @Test("Without the guest's token, with a bad one or another user's, nothing moves (P12)")
     func attacks() async throws {
         try await Shop.open { shop in
             _ = try await shop.purchase(as: guest)
@@ -140,7 +140,7 @@ import TillJSON
                     as: .user("ben"))
                 #expect(reply.status == 403 && reply.code == "forbidden", "\(token)")
             }
-            // The guest's token is not the account's.
+            // A token of the guest is no token of the account.
             let other = try await shop.send(
                 .post, "/v1/users/ann/guests",
                 [
@@ -155,7 +155,7 @@ import TillJSON
         }
     }
 
-    @Test("A guest goes to one account, an account that is a guest takes none, nobody is merged into itself (P12)")
+    @Test("A guest goes to one account, an account that is a guest takes none, and no user is merged into itself (P12)")
     func refusals() async throws {
         try await Shop.open { shop in
             let open = try await shop.openOrder(as: guest)
@@ -167,7 +167,7 @@ import TillJSON
             #expect(merged.status == 409 && merged.code == "account_merged")
             let itself = try await shop.merge("guest-3", into: "guest-3")
             #expect(itself.status == 422 && itself.code == "same_user")
-            // A guest with guests becomes part of an account: all goes there. And no circle comes of it.
+            // A guest who has guests is merged into an account: everything moves there, and no circle results.
             let paid = try await shop.pay(token: open, account: guest)
             #expect(try await shop.submit(paid.signed, as: .user(guest))["outcome"].text == "granted")
             #expect(try await shop.merge("guest-9", into: "ben").status == 201)
@@ -206,7 +206,7 @@ import TillJSON
         }
     }
 
-    @Test("Two accounts claim one guest at the same moment: one of them has it, whole (P12)")
+    @Test("Two accounts claim one guest at the same time: one of them gets it, complete (P12)")
     func race() async throws {
         try await Shop.open { shop in
             _ = try await shop.purchase(as: guest)

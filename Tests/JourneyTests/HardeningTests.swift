@@ -14,7 +14,7 @@ import Testing
     }
 }
 
-/// As much of a 64-bit little-endian ELF file as says how it is loaded.
+/// The part of a 64-bit little-endian ELF file that describes how it is loaded.
 private struct ELF {
     private(set) var hasReadOnlyRelocations = false
     private(set) var bindsNow = false

@@ -7,18 +7,18 @@ import TillJSON
 import TillLedger
 import TillSQL
 
-/// The hostile corpus at the server's own door: genuine proofs of the emulated store, harmed in hundreds of ways.
-/// Those that need Apple's own key to be made are in TillAppStoreTests/Hostile, at the verifier's.
-@Suite("Hundreds of harmed proofs are refused at the door, and leave no trace but the log")
+/// The hostile corpus against the server: genuine proofs of the emulated store, damaged in hundreds of ways. Proofs
+/// that need Apple's own key are tested at the verifier, in TillAppStoreTests/Hostile.
+@Suite("Hundreds of damaged proofs are refused, and leave no trace but the log")
 struct HostileCorpusJourneys {
-    /// Codes that a proof may be refused with.
+    /// The codes of possible refusals.
     static let codes: Set<String> = [
         "malformed", "missing_x5c", "chain_length", "bad_certificate", "chain_untrusted", "chain_expired",
         "missing_oid",
         "bad_signature", "wrong_app", "wrong_environment",
     ]
 
-    @Test("Harmed signed transactions are 422 with a stable code, and grant nothing (P9)")
+    @Test("Damaged signed transactions are 422 with a stable code, and grant nothing (P9)")
     func transactions() async throws {
         try await Shop.open(environments: [.sandbox]) { shop in
             let order = try await shop.openOrder(as: "u1")
@@ -27,7 +27,7 @@ struct HostileCorpusJourneys {
             let harmed = HarmedToken(genuine, other: other, seed: 11).all
             #expect(harmed.count >= 200)
             for (harm, token) in harmed {
-                // Unknown signers are judged at a pace (`UnknownSigners`).
+                // Verification of unknown signers is rate limited (`UnknownSigners`).
                 shop.time.advance(seconds: 1)
                 let reply = try await shop.submit(token, as: .user("u1"), orderID: order)
                 #expect(reply.status == 422, "\(harm)")
@@ -36,13 +36,13 @@ struct HostileCorpusJourneys {
             }
             try await Self.expectNothing(shop)
             #expect(try await shop.status(of: order) == "prepared")
-            // After all that the genuine one still goes through, once.
+            // After all of these the genuine one is still granted, once.
             #expect(try await shop.submit(genuine, as: .user("u1"), orderID: order)["outcome"].text == "granted")
             #expect(try await shop.grantCount() == 1)
         }
     }
 
-    @Test("Harmed notifications are 4xx with a stable code, and nothing is stored (P9)")
+    @Test("Damaged notifications are 4xx with a stable code, and nothing is stored (P9)")
     func notifications() async throws {
         try await Shop.open { shop in
             let genuine = try await shop.notification(of: try await shop.openOrder(as: "u1"))
@@ -63,14 +63,14 @@ struct HostileCorpusJourneys {
         }
     }
 
-    @Test("Harmed receipts are refused, or mean what they meant; none grants what was not bought (P9)")
+    @Test("Damaged receipts are refused or unchanged in meaning; none grants a purchase that was not made (P9)")
     func receipts() async throws {
         try await Shop.open { shop in
             let payment = try await shop.pay(token: nil)
             let order = try await shop.openOrder(as: "u1")
             let receipt = try #require(Base64.decode(payment.receipt))
             var generator = SequenceOfNumbers(state: 13)
-            // The signed content: from the octet string on. What lies before it is lists of algorithms and lengths.
+            // The signed content starts at the octet string. Before it are lists of algorithms and lengths.
             let start = try #require(receipt.firstIndex(of: 0x31))
             for number in 0..<150 {
                 var harmed = receipt
@@ -87,7 +87,7 @@ struct HostileCorpusJourneys {
                 default:
                     let at = Int.random(in: 0..<receipt.count - 8, using: &generator)
                     for index in at..<at + 8 { harmed[index] = UInt8.random(in: 0...255, using: &generator) }
-                    // In the root that comes along, or in a list of algorithms, that is nobody's business.
+                    // In the enclosed root, or in a list of algorithms, the change has no effect.
                     guard (start + 60..<start + 300).contains(at) else { continue }
                     harm = "eight octets at \(at) replaced"
                 }
@@ -117,7 +117,7 @@ struct HostileCorpusJourneys {
     }
 }
 
-/// Numbers that look random and are the same every time (SplitMix64).
+/// Numbers that look random and are the same in every run (SplitMix64).
 struct SequenceOfNumbers: RandomNumberGenerator {
     var state: UInt64
 
@@ -130,7 +130,7 @@ struct SequenceOfNumbers: RandomNumberGenerator {
     }
 }
 
-/// What an outsider can do to a token without its signer's key.
+/// The changes that an attacker can make to a token without its signer's key.
 struct HarmedToken {
     private(set) var all: [(harm: String, token: String)] = []
 
@@ -169,7 +169,7 @@ struct HarmedToken {
             let bit = Int.random(in: 0..<text.count * 8, using: &generator)
             var flipped = text
             flipped[bit >> 3] ^= 1 << UInt8(bit & 7)
-            // JSON carries text; an octet that is none would not arrive as it was sent.
+            // JSON carries text: an octet outside ASCII would not arrive unchanged.
             guard flipped[bit >> 3] < 0x80 else { continue }
             all.append(("bit \(bit) of the text", String(decoding: flipped, as: UTF8.self)))
         }

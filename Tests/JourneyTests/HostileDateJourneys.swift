@@ -5,7 +5,7 @@ import TillJSON
 
 @Suite("Dates from outside") struct HostileDateJourneys {
     @Test(
-        "A proof with an impossible date is refused, and the server lives (regression: one ended it)",
+        "A proof with an impossible date is refused, and the server keeps running (regression: one ended it)",
         arguments: ["-9223372036854775808", "9223372036854775807", "-1e300", "1e300", "null", "\"x\""])
     func impossible(_ date: String) async throws {
         try await Shop.open { shop in

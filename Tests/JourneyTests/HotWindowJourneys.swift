@@ -7,11 +7,11 @@ import TillSQLite
 import TillServer
 import TillSimulation
 
-/// The working set is what came lately; what came long ago is found by its id all the same (G6).
+/// The working set is recent data; old data is still found by its id (G6).
 @Suite("A ledger of many years", .slow) struct HotWindowJourneys {
     private static let count: Int64 = 60_000
 
-    /// What granting so many purchases asks of the disk: reads, writes and syncs.
+    /// The disk operations of granting that many purchases: reads, writes and syncs.
     private static func cost(of grants: Int, in shop: Shop, on disk: CrashableDisk) async throws -> Int {
         var paid: [Payment] = []
         for number in 0..<grants {
@@ -25,7 +25,7 @@ import TillSimulation
         return disk.operations - before
     }
 
-    @Test("What was granted before sixty thousand others is still seen, and a grant costs what it did (G6, O8, T9)")
+    @Test("A grant older than sixty thousand others is still found, and a new grant costs the same (G6, O8, T9)")
     func aged() async throws {
         let disk = CrashableDisk(seed: 33)
         var options = SQLiteDatabase.Options(.ledger)
@@ -40,7 +40,7 @@ import TillSimulation
             ).write(Self.count, until: shop.time.now, in: shop.ledger)
             _ = try await Self.cost(of: 20, in: shop, on: disk)
             let old = try await Self.cost(of: 100, in: shop, on: disk)
-            // A page more here and there: trees are one level higher. It does not grow with the ledger.
+            // A few more pages, because trees are one level higher. The cost does not grow with the ledger.
             #expect(old < young * 2, "\(young) operations became \(old)")
             let again = try await shop.submit(first.signed, as: .user("ann"))
             #expect(again["outcome"].text == "alreadyGranted")

@@ -8,7 +8,7 @@ import TillLedger
 import TillServer
 import TillThreads
 
-/// What goes on beside the requests: what holds up one queue holds up no other, and is seen.
+/// The background jobs: a stalled queue delays no other queue, and shows in the metrics.
 @Suite("Jobs beside the requests") struct JobJourneys {
     private static let token = "op_jobs_0123456789abcdef"
 
@@ -28,7 +28,7 @@ import TillThreads
             ], as: .user("ann"))
     }
 
-    /// Jobs whose pauses are short.
+    /// Runs the jobs with short pauses.
     private func whileJobsRun(_ jobs: BackgroundJobs, _ body: () async throws -> Void) async throws {
         let run = Task { await jobs.run() }
         defer { run.cancel() }
@@ -49,7 +49,7 @@ import TillThreads
 
     // MARK: Environments
 
-    @Test("While Apple's sandbox takes its time, a production receipt that comes meanwhile is looked at (U7)")
+    @Test("While Apple's sandbox answers slowly, a production receipt that arrives meanwhile is processed (U7)")
     func sandboxReceipt() async throws {
         let line = AppleLine()
         try await Shop.open(environments: [.production, .sandbox], line: line) { shop in
@@ -80,7 +80,7 @@ import TillThreads
         }
     }
 
-    @Test("While Apple's sandbox takes its time, what was paid in production is finished (U2)")
+    @Test("While Apple's sandbox answers slowly, production purchases are finished (U2)")
     func sandboxErrand() async throws {
         let line = AppleLine()
         try await Shop.open(environments: [.production, .sandbox], line: line) { shop in
@@ -101,9 +101,9 @@ import TillThreads
         }
     }
 
-    // MARK: What stands still
+    // MARK: Stalled work
 
-    @Test("A row that the ledger refuses for good is put off, and the receipt behind it is granted (G5)")
+    @Test("A row that the ledger refuses permanently is postponed, and the receipt behind it is granted (G5)")
     func refusedRow() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in
@@ -130,7 +130,7 @@ import TillThreads
         }
     }
 
-    @Test("A job that fails says so once a minute, and its last success grows old")
+    @Test("A failing job reports it once a minute, and the age of its last success grows")
     func failingJob() async throws {
         let line = AppleLine()
         try await Shop.open(change: Self.watched, line: line) { shop in
@@ -160,7 +160,7 @@ import TillThreads
         }
     }
 
-    @Test("How many proofs are saved and not granted, how long the oldest waits, and when each job last went well")
+    @Test("Metrics show how many proofs are saved but not granted, the oldest one's age, and each job's last success")
     func watchedQueues() async throws {
         let line = AppleLine()
         try await Shop.open(change: Self.watched, line: line) { shop in

@@ -4,9 +4,9 @@ import TillJSON
 import TillLedger
 import TillServer
 
-/// A customer whom a backend or an operator named is nobody's guest by an app's word, however the backend said it.
+/// A customer whom a backend or an operator named can't be merged as a guest by an app, however the backend named them.
 @Suite("Customers whom a backend named") struct NamedCustomerJourneys {
-    /// The ways to name a customer with a secret key, beside opening an order.
+    /// The ways to name a customer with a secret key, besides opening an order.
     enum Way: CaseIterable, Sendable {
         case proof, restore, accountToken, operatorClaim, orderNumberClaim, bonus, correction, support, merge
     }
@@ -36,7 +36,7 @@ import TillServer
                     .post, "/v1/quarantine/\(paid.id)/claims",
                     ["userId": .string(user), "reason": "wrote to us", "operator": "li"]))
         case .orderNumberClaim:
-            // Apple is never asked here: that the backend claimed is what counts.
+            // Apple is not asked here: only the backend's claim counts.
             _ = try await shop.send(.post, "/v1/users/\(user)/claims", ["orderNumber": "MABC123"])
         case .bonus:
             expect(
@@ -64,7 +64,7 @@ import TillServer
         }
     }
 
-    /// The thief signs in to the shop with a token that calls somebody a guest, as `guestId` says.
+    /// The thief signs in to the shop with a token that calls the user of `guestId` a guest.
     private func merge(
         _ shop: Shop, _ user: String, extra: String = #","guest":true"#
     ) async throws -> Reply {
@@ -74,7 +74,7 @@ import TillServer
             as: .user("thief"))
     }
 
-    @Test("Whom a secret key named in any way is no guest, whatever a later token says", arguments: Way.allCases)
+    @Test("A customer named with a secret key is no guest, whatever a later token says", arguments: Way.allCases)
     func named(_ way: Way) async throws {
         let isProduction = way == .orderNumberClaim
         try await Shop.open(
@@ -91,7 +91,7 @@ import TillServer
         }
     }
 
-    @Test("What a ledger holds of a customer whom it never recorded says that a backend named the customer")
+    @Test("The rows of a customer without a recorded kind show that a backend named the customer")
     func recordedByNothing() async throws {
         try await Shop.open(.socket) { shop in
             for (user, way) in [("victim", Way.proof), ("another", .bonus), ("third", .accountToken)] {
@@ -127,12 +127,12 @@ import TillServer
 
     // MARK: Tokens of accounts
 
-    @Test("A token of an account that a merge refuses makes its user an account for good")
+    @Test("A token of an account that a merge refuses makes its user an account permanently")
     func refusedMerge() async throws {
         try await Shop.open(.socket) { shop in
             #expect(try await merge(shop, "zoe", extra: "").code == "not_a_guest")
             #expect(try await merge(shop, "zoe").code == "not_a_guest")
-            // Also where the token is another user's than the one to be merged.
+            // The same holds for a token of another user than the one to be merged.
             let token = UserToken.hs256(subject: "yan", expires: shop.time.now.seconds + 600)
             let other = try await shop.send(
                 .post, "/v1/users/thief/guests", ["guestId": "guest-1", "guestToken": .string(token)],
@@ -142,20 +142,20 @@ import TillServer
         }
     }
 
-    @Test("A token of an account counts though the order that it asks for is refused")
+    @Test("A token of an account counts even if its order is refused")
     func refusedOrders() async throws {
         try await Shop.open(.socket, change: { $0.orders.perHour = 1 }) { shop in
             let unproven: JSONValue = ["productId": .string(Shop.points60), "id": .string(Self.account.description)]
             #expect(try await shop.send(.post, "/v1/orders", unproven, as: .user("zoe")).status == 422)
             #expect(try await merge(shop, "zoe").code == "not_a_guest")
-            // 429: the backend's order fills the hour.
+            // 429: the backend's order uses up the hour.
             let plain: JSONValue = ["productId": .string(Shop.points60)]
             let named: JSONValue = ["productId": .string(Shop.points60), "userId": "bea"]
             let opened = try await shop.send(.post, "/v1/orders", named)
             #expect(try await shop.send(.post, "/v1/orders", plain, as: .user("bea")).status == 429)
             #expect(
                 try await shop.send(.post, "/v1/orders", ["productId": "x"], as: .user("cy")).code == "unknown_product")
-            // A repetition of a backend's order, by its user's own token.
+            // A repetition of a backend's order, with its user's own token.
             let again: JSONValue = ["productId": .string(Shop.points60), "userId": "dan"]
             let order = try await shop.send(.post, "/v1/orders", again)
             let repeated: JSONValue = ["productId": .string(Shop.points60), "id": order["id"]]

@@ -4,11 +4,11 @@ import TillJSON
 import TillLedger
 import TillSQL
 
-@Suite("Rows that are never edited hold no name") struct NamelessRowsJourneys {
-    /// Tables whose rows go within days: proofs and receipts that wait, and answers that are repeated.
+@Suite("Rows that are never edited hold no names") struct NamelessRowsJourneys {
+    /// Tables whose rows are deleted within days: waiting proofs and receipts, and repeated answers.
     private static let passing: Set<Substring> = ["saved_proofs", "waiting_proofs", "idempotency_keys"]
 
-    /// The tables where a text stands, a line for each row, as the `sqlite3` program reads the file.
+    /// The tables that contain a text, one line per row, read by the `sqlite3` program.
     private static func tables(with text: String, in shop: Shop) async throws -> [Substring] {
         let file = try await shop.ledger.read { session in
             try session.first("SELECT file FROM pragma_database_list WHERE name = 'main'", []) { $0.text("file") }
@@ -23,7 +23,7 @@ import TillSQL
             .map { $0.prefix { $0 != "(" } }.filter { !passing.contains($0) }
     }
 
-    @Test("A customer's name stands in one row whatever happened, and the ledger goes on when that row is edited")
+    @Test("A customer's name is in exactly one row after any events, and the ledger works on when that row is edited")
     func oneRow() async throws {
         try await CloudShop.open(.socket) { shop in
             let (name, guest) = ("zaphod-beeblebrox", "guest-trillian")
@@ -44,7 +44,7 @@ import TillSQL
             #expect(try await Self.tables(with: name, in: shop) == ["customers"])
             #expect(try await Self.tables(with: guest, in: shop) == ["customers"])
 
-            // The person is forgotten: one row is edited, and every balance, right and event is there without the name.
+            // To erase the person one row is edited; every balance, right and event stays, without the name.
             _ = try await shop.ledger.write { session in
                 try session.execute(
                     "UPDATE customers SET user_id = ?1, erased_at = 1 WHERE user_id = ?2",

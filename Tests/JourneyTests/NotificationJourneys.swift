@@ -5,7 +5,7 @@ import TillJSON
 import TillLedger
 import TillServer
 
-@Suite("Apple's notification, the second door") struct NotificationJourneys {
+@Suite("Apple's notifications as a source of purchases") struct NotificationJourneys {
     @Test("The phone never comes back: the notification alone completes the order (U2)", arguments: Reach.allCases)
     func phoneNeverComesBack(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
@@ -20,7 +20,7 @@ import TillServer
         }
     }
 
-    @Test("A refund takes the points back with the reverse posting, whoever tells of it, and once (invariant 4, U5)")
+    @Test("A refund takes the points back with the reverse posting, from any source, and once (invariant 4, U5)")
     func refund() async throws {
         try await Shop.open { shop in
             _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
@@ -46,7 +46,7 @@ import TillServer
         }
     }
 
-    @Test("A revocation seen first blocks older proofs (CONTRACT §2)")
+    @Test("A revocation that arrives first blocks older proofs (CONTRACT §2)")
     func revokedFirst() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "u1")
@@ -62,7 +62,7 @@ import TillServer
         }
     }
 
-    @Test("A notification delivered again is answered 200 and changes nothing (U4)")
+    @Test("A repeated notification is answered 200 and changes nothing (U4)")
     func repeated() async throws {
         try await Shop.open { shop in
             let caught = Caught()
@@ -83,7 +83,7 @@ import TillServer
         }
     }
 
-    @Test("A notification of an environment that does not count is stored and answered 200, and settles nothing")
+    @Test("A notification of an unaccepted environment is stored and answered 200, and processes nothing")
     func otherEnvironment() async throws {
         try await Shop.open(environments: [.production]) { shop in
             let payload = try await Self.notification(shop, Caught())
@@ -103,7 +103,7 @@ import TillServer
         }
     }
 
-    @Test("What is not Apple's is refused; nothing of it is settled (P9)")
+    @Test("A notification that Apple did not sign is refused and not processed (P9)")
     func forged() async throws {
         try await Shop.open { shop in
             for body: JSONValue in [
@@ -119,7 +119,7 @@ import TillServer
                 #expect(reply.status == 422)
                 #expect(reply.code == "chain_untrusted")
             }
-            // A transaction alone is no notification, however genuine.
+            // A transaction alone is no notification, even if genuine.
             let payment = try await shop.pay(token: nil)
             let reply = try await shop.send(
                 .post, "/v1/notifications/apple", ["signedPayload": .string(payment.signed)], as: .nobody)
@@ -128,7 +128,7 @@ import TillServer
         }
     }
 
-    @Test("What was stored but not settled is taken up at the next start")
+    @Test("A notification that was stored but not processed is processed at the next start")
     func takenUp() async throws {
         try await Shop.open { shop in
             let payload = try await Self.notification(shop, Caught())

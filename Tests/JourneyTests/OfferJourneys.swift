@@ -38,7 +38,7 @@ import TillServer
         return try JSONValue(decoding: token.payload)
     }
 
-    @Test("A backend has an offer signed for the order that will be paid", arguments: Reach.allCases)
+    @Test("A backend gets an offer signed for the order that will be paid", arguments: Reach.allCases)
     func classic(_ reach: Reach) async throws {
         try await open(reach) { shop, _ in
             let order = try await shop.openOrder(Self.monthly, as: "u1")
@@ -54,7 +54,7 @@ import TillServer
             #expect(reply["timestamp"] == .int(shop.time.now.milliseconds))
             #expect(reply["expiresAt"].text == shop.time.now.adding(seconds: 86_400).rfc3339)
             #expect(UniqueID(reply["nonce"].text) != nil)
-            // 70 to 72 bytes of DER, in base64; Tests/TillAppStoreTests has it verified by others.
+            // 70 to 72 bytes of DER, in base64; independent implementations verify it in Tests/TillAppStoreTests.
             #expect(Base64.decode(reply["signature"].text)?.first == 0x30)
             #expect(reply["compactJWS"].isNull)
         }
@@ -77,7 +77,7 @@ import TillServer
         }
     }
 
-    @Test("A backend has its word on the introductory offer signed", arguments: Reach.allCases)
+    @Test("A backend gets its decision on the introductory offer signed", arguments: Reach.allCases)
     func introductory(_ reach: Reach) async throws {
         try await open(reach) { shop, key in
             for isAllowed in [true, false] {
@@ -93,7 +93,7 @@ import TillServer
         }
     }
 
-    @Test("Who deserves an offer is the backend's decision: no app and no stranger is given a signature")
+    @Test("Only the backend decides on offers: apps and unauthenticated clients get no signature")
     func onlyBackends() async throws {
         try await open { shop, _ in
             let offer: JSONValue = ["productId": .string(Self.monthly), "offerId": "a"]
@@ -109,7 +109,7 @@ import TillServer
         }
     }
 
-    @Test("A repetition under its Idempotency-Key is the same signature; every other request has a nonce of its own")
+    @Test("A repeated Idempotency-Key gets the same signature; every other request gets its own nonce")
     func repetition() async throws {
         try await open { shop, _ in
             let body: JSONValue = ["productId": .string(Self.monthly), "offerId": "a"]
@@ -131,7 +131,7 @@ import TillServer
         }
     }
 
-    @Test("Without an In-App Purchase key offers can't be had, and the problem says so in the reader's language")
+    @Test("Without an In-App Purchase key offers are unavailable, and the problem says so in the reader's language")
     func noKey() async throws {
         try await open(hasKey: false) { shop, _ in
             let body: JSONValue = ["productId": .string(Self.monthly), "allowed": true, "transactionId": "1"]
@@ -143,7 +143,7 @@ import TillServer
         }
     }
 
-    @Test("Only subscriptions of the catalogue that renew themselves can be offered")
+    @Test("Only the catalogue's auto-renewable subscriptions can be offered")
     func products() async throws {
         try await open { shop, _ in
             for (product, code) in [(Shop.points60, "not_auto_renewable"), ("nothing", "unknown_product")] {
@@ -156,7 +156,7 @@ import TillServer
         }
     }
 
-    @Test("An order that isn't there, is another user's or for another product is not signed into an offer")
+    @Test("An order that doesn't exist, is another user's or for another product is not signed into an offer")
     func orders() async throws {
         try await open { shop, _ in
             let mine = try await shop.openOrder(Self.monthly, as: "u1")
@@ -177,7 +177,7 @@ import TillServer
     }
 
     @Test(
-        "What a form doesn't sign, or what could shift the fields, is refused and named",
+        "Members that a form doesn't sign, or that could shift the fields, are refused and named",
         arguments: [
             ("form", "pkcs7", ""), ("transactionId", "1", ""), ("appAccountToken", "ann", ""),
             ("appAccountToken", "3f2c91ab-6d0e-4b57-9a43-0c5d8e1f2a64", "jws"), ("applicationUsername", "ann", "jws"),
@@ -195,7 +195,7 @@ import TillServer
         }
     }
 
-    @Test("An account that is none of our orders is signed in lower case, and none at all as empty")
+    @Test("An account that is no known order is signed in lower case, and a missing one as empty")
     func accounts() async throws {
         try await open { shop, _ in
             for (name, value, signed) in [

@@ -4,7 +4,7 @@ import TillJSON
 
 @Suite("Orders") struct OrderJourneys {
     @Test(
-        "The server has an unfinished order before payment; the device's repeat makes no second one (O1)",
+        "The server has an unfinished order before payment; the device's repetition opens no second one (O1)",
         arguments: Reach.allCases)
     func repeated(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
@@ -60,7 +60,7 @@ import TillJSON
         }
     }
 
-    @Test("Legal moves only: a cancelled order may turn out paid, a completed one never fails (L6, L10, T3)")
+    @Test("Legal moves only: a cancelled order may be paid after all, a completed one never fails (L6, L10, T3)")
     func moves() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "u1")
@@ -96,7 +96,7 @@ import TillJSON
         }
     }
 
-    @Test("An order for an unknown product, or of an unusable quantity, is refused and not made")
+    @Test("An order for an unknown product, or with an invalid quantity, is refused and not created")
     func refused() async throws {
         try await Shop.open { shop in
             func open(_ body: JSONValue) async throws -> Reply {

@@ -6,7 +6,7 @@ import TillJSON
 import TillLedger
 import TillServer
 
-@Suite("What one caller can do with orders") struct OrderQuotaJourneys {
+@Suite("Limits on one caller's orders") struct OrderQuotaJourneys {
     private static func open(
         _ shop: Shop, as party: Party, id: UniqueID? = nil, userID: String? = nil, query: String = "",
         key: String? = nil
@@ -18,7 +18,7 @@ import TillServer
             .post, "/v1/orders\(query)", .object(body), as: party, headers: key.map { [("Idempotency-Key", $0)] } ?? [])
     }
 
-    @Test("A user token opens so many orders an hour; other users and backends are not held up")
+    @Test("A user token opens a limited number of orders an hour; other users and backends are not delayed")
     func perHour() async throws {
         try await Shop.open(.socket, change: { $0.orders.perHour = 3 }) { shop in
             for _ in 0..<3 { #expect(try await Self.open(shop, as: .user("eve")).status == 201) }
@@ -34,7 +34,7 @@ import TillServer
     }
 
     @Test(
-        "A user token has so many orders open at once; paid and cancelled ones don't count, nor does the same id again")
+        "A user token has a limited number of open orders; paid, cancelled and repeated ones don't count")
     func openAtOnce() async throws {
         try await Shop.open(.socket, change: { $0.orders.maximumOpen = 2 }) { shop in
             let first = try await shop.openOrder(as: "ann")
@@ -57,7 +57,7 @@ import TillServer
     }
 
     @Test(
-        "An id that comes from an idempotency key can't be computed by who knows the key, and is another in each ledger"
+        "An id derived from an idempotency key can't be computed from the key, and differs in each ledger"
     )
     func derivedIDs() async throws {
         var ids: [String] = []
@@ -77,7 +77,7 @@ import TillServer
     }
 
     @Test(
-        "The same key with another query is another request, in whatever order its items come; another body is refused")
+        "The same key with another query is another request, in any order of its items; another body is refused")
     func queryScope() async throws {
         try await Shop.open(.socket) { shop in
             let plain = try await Self.open(shop, as: .user("ann"), key: "k")
@@ -92,7 +92,7 @@ import TillServer
         }
     }
 
-    @Test("What was paid in the sandbox says so beside every status")
+    @Test("Sandbox purchases carry a mark beside every status")
     func sandbox() async throws {
         try await Shop.open(.socket) { shop in
             let order = try await shop.openOrder(as: "ann")
@@ -111,7 +111,7 @@ import TillServer
         }
     }
 
-    @Test("What was paid for real has no such mark")
+    @Test("Production purchases carry no such mark")
     func production() async throws {
         try await Shop.open(environments: [.production], line: AppleLine(), store: .production) { shop in
             let order = try await shop.openOrder(as: "ann")

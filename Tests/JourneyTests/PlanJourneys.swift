@@ -10,7 +10,7 @@ import TillServer
     private static let day: Int64 = 86_400
 
     @Test(
-        "The preview spells out the conversion, and the purchase then does what it said (C4, C5, C6)",
+        "The preview explains the conversion, and the purchase then does what it said (C4, C5, C6)",
         arguments: Reach.allCases)
     func upgrade(_ reach: Reach) async throws {
         try await CloudShop.open(reach) { shop in
@@ -51,7 +51,7 @@ import TillServer
         }
     }
 
-    @Test("Devices of one account count together, and the account's other plans of the past don't (C5, C11)")
+    @Test("Devices of one account count together, and the account's other past plans don't count (C5, C11)")
     func devices() async throws {
         try await CloudShop.open { shop in
             let start = shop.time.now
@@ -71,7 +71,7 @@ import TillServer
         }
     }
 
-    @Test("A preview for another moment counts what was bought until then, and what is left of it then (C6)")
+    @Test("A preview for another time counts the purchases until then, and their remainder at that time (C6)")
     func moments() async throws {
         try await CloudShop.open { shop in
             let start = shop.time.now
@@ -91,7 +91,7 @@ import TillServer
         }
     }
 
-    @Test("A refunded purchase is out of the fold, and comes back when the refund is reversed (C5, U5)")
+    @Test("A refunded purchase does not count, and counts again when the refund is reversed (C5, U5)")
     func refund() async throws {
         try await CloudShop.open { shop in
             let start = shop.time.now
@@ -110,7 +110,7 @@ import TillServer
         }
     }
 
-    @Test("What was paid in another currency counts with the list price of its day, whatever plans cost now (C5)")
+    @Test("A payment in another currency counts with the list price of its day, whatever plans cost now (C5)")
     func currencies() async throws {
         try await CloudShop.open { shop in
             try await shop.buyPlan("basic_monthly", as: "u1", storefront: "CHN", quantity: 2)
@@ -118,7 +118,7 @@ import TillServer
             #expect(said["current"].list.first?.at("paid") == ["amount": 598, "currency": "USD"])
             #expect(said["balance"].at("exact").text == "598")
 
-            // The same ledger behind a catalogue that asks twice as much, and both conversions there.
+            // The same ledger with a catalogue of doubled prices, and both conversions there.
             try await shop.buyPlan("premium_monthly", as: "u1")
             let rights = try await shop.rights(of: "u1")
             shop.time.advance(seconds: 1)
@@ -127,7 +127,7 @@ import TillServer
         }
     }
 
-    @Test("Entitlements are what lasts, what runs and what renews; points and what was taken back are none (P10, C7)")
+    @Test("Entitlements are lasting, timed and renewing rights; points and revoked rights are none (P10, C7)")
     func entitlements() async throws {
         try await CloudShop.open { shop in
             let start = shop.time.now
@@ -155,7 +155,7 @@ import TillServer
                     "sentence": ["en": "Bought, for good.", "zh": "已购买，永久有效。"], "deviceId": "phone",
                     "since": .string(start.rfc3339), "transactionId": .string(pro),
                 ])
-            // A subscription is none of what is converted.
+            // A subscription is not converted.
             let said = try await shop.preview("premium_monthly", as: "u1")
             #expect(said["current"].list.map { $0.at("plan").text } == ["basic_annual"])
 
@@ -167,7 +167,7 @@ import TillServer
         }
     }
 
-    @Test("A renewal moves a subscription's end, and an older copy that comes later doesn't move it back (C7, U4)")
+    @Test("A renewal extends a subscription, and an older copy that comes later doesn't shorten it (C7, U4)")
     func renewal() async throws {
         try await CloudShop.open { shop in
             let first = try await shop.buyPlan("premium_monthly_auto", as: "u1")
@@ -209,7 +209,7 @@ import TillServer
     }
 
     @Test(
-        "Unusable previews are refused with a code",
+        "Invalid previews are refused with a code",
         arguments: [
             ("{}", 400, "invalid_field"), ("[]", 400, "invalid_field"), ("", 400, "malformed_json"),
             ("{\"planId\": 7}", 400, "invalid_field"), ("{\"planId\": \"\"}", 400, "invalid_field"),
@@ -232,7 +232,7 @@ import TillServer
         }
     }
 
-    @Test("The ends of time are answered like any other moment (C6)", arguments: ["0000-01-01", "9999-12-31"])
+    @Test("The first and last times are answered like any other (C6)", arguments: ["0000-01-01", "9999-12-31"])
     func endsOfTime(_ date: String) async throws {
         try await CloudShop.open { shop in
             try await shop.buyPlan("basic_monthly", as: "u1")

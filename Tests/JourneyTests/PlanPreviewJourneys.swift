@@ -2,12 +2,12 @@ import Testing
 import TillBilling
 import TillJSON
 
-@Suite("What is bought after a preview is what the preview said") struct PlanPreviewJourneys {
+@Suite("A purchase after a preview does what the preview said") struct PlanPreviewJourneys {
     private static let day: Int64 = 86_400
 
     private func told(_ reply: Reply) -> JSONValue { ["at": reply["at"], "expiresAt": reply["expiresAt"]] }
 
-    @Test("It ends when the preview said, though up to 24 hours passed; after that, as its own moment says (C6)")
+    @Test("It ends when the preview said, within 24 hours; after that it counts at its own time (C6)")
     func honoured() async throws {
         let table: [(toOrder: Int64, toPayment: Int64, isHonoured: Bool)] = [
             (0, 0, true), (70, 5, true), (3_600, 82_800, true), (86_400, 0, true), (0, 86_400, true),
@@ -28,7 +28,7 @@ import TillJSON
                 let end = (row.isHonoured ? said : atPayment)["expiresAt"].text
                 #expect(try await shop.rights(of: buyer) == ["service premium premium_monthly \(end)"], "\(row)")
                 #expect((said["expiresAt"] == atPayment["expiresAt"]) == (row.toOrder + row.toPayment == 0))
-                // What comes next counts from there.
+                // The next purchase counts from there.
                 let next = try await shop.preview("premium_monthly", as: buyer)
                 let extended = try #require(Instant(rfc3339: end)).adding(seconds: 30 * Self.day)
                 #expect(next["expiresAt"].text == extended.rfc3339)
@@ -36,7 +36,7 @@ import TillJSON
         }
     }
 
-    @Test("A purchase between preview and payment makes the other count at its own moment, and its refund undoes that")
+    @Test("A purchase between preview and payment makes the other count at its own time, and its refund undoes that")
     func between() async throws {
         try await CloudShop.open { shop in
             try await shop.buyPlan("basic_monthly", as: "u1")
@@ -56,7 +56,7 @@ import TillJSON
         }
     }
 
-    @Test("An order is not opened on what a preview does not say any more, and says so before anybody pays (C6)")
+    @Test("An order is not opened on an outdated preview, and says so before the payment (C6)")
     func changed() async throws {
         try await CloudShop.open(scope: .device) { shop in
             let first = try await shop.buyPlan("basic_monthly", as: "u1", device: "a")
@@ -101,7 +101,7 @@ import TillJSON
         }
     }
 
-    @Test("The same id again is the same order whatever became of its preview; with another preview it is another (O1)")
+    @Test("The same id is the same order despite an outdated preview; with another preview it is another one (O1)")
     func repeated() async throws {
         try await CloudShop.open { shop in
             let order = ProvenOrder(of: "u1")

@@ -7,8 +7,8 @@ import TillHTTP
 import TillJSON
 import TillLedger
 
-@Suite("POST /postPay/ios, as an app already shipped posts it (C8)") struct PostPayJourneys {
-    /// How the shipped client's own HTTP code writes its dictionary is not known; each of these has been seen.
+@Suite("POST /postPay/ios, as a released app posts it (C8)") struct PostPayJourneys {
+    /// The encoding of a released client's own HTTP code is unknown; each of these occurs.
     enum Wire: String, CaseIterable, Sendable {
         case json = "JSON"
         case form = "a form"
@@ -19,7 +19,7 @@ import TillLedger
         UserToken.hs256(subject: user, expires: shop.time.now.seconds + 600)
     }
 
-    /// The dictionary of a shipped client (C8), with line feeds in the base64.
+    /// The dictionary of a released client (C8), with line feeds in the base64.
     private func fields(
         _ payment: Payment, order: String, as user: String, _ shop: Shop, _ changes: [String: String?] = [:]
     ) -> [String: String] {
@@ -51,7 +51,7 @@ import TillLedger
         return try await Reply(shop.deliver(request))
     }
 
-    @Test("Who waits for Apple holds no place of those that receipts are looked at in (C8)")
+    @Test("A request that waits for Apple takes no share of the quota for verifying receipts (C8)")
     func placesWhileAppleIsSlow() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in
@@ -71,12 +71,12 @@ import TillLedger
         }
     }
 
-    @Test("Paid is granted once, and the same post again says the same (C8)", arguments: Wire.allCases, Reach.allCases)
+    @Test("A payment is granted once, and a repeated post says the same (C8)", arguments: Wire.allCases, Reach.allCases)
     func granted(_ wire: Wire, _ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             let order = try await shop.openOrder(as: "u1")
             var payment = try await shop.pay(token: nil)
-            // A receipt without a plus sign would prove nothing about them.
+            // A receipt without a plus sign would not test them.
             while wire != .json, !payment.receipt.contains("+") { payment = try await shop.pay(token: nil) }
             let sent = fields(payment, order: order.description, as: "u1", shop)
             for outcome in ["granted", "alreadyGranted", "alreadyGranted"] {
@@ -89,12 +89,12 @@ import TillLedger
             }
             #expect(try await shop.grantCount() == 1)
             #expect(try await shop.points(of: "u1") == 60)
-            // The other door knows it, too.
+            // `POST /v1/transactions` knows the grant, too.
             #expect(try await shop.submit(payment.signed, as: .user("u1"))["outcome"].text == "alreadyGranted")
         }
     }
 
-    @Test("A subscription's answer tells when the paid period ends (C8)")
+    @Test("A subscription's answer states when the paid period ends (C8)")
     func expiry() async throws {
         try await DropInJourneys.open { shop in
             let order = try await shop.openOrder(DropInJourneys.monthly, as: "u1")
@@ -104,14 +104,14 @@ import TillLedger
             #expect(reply["status"] == 200)
             let expires = try #require(Instant(rfc3339: reply["expires_at"].text))
             #expect(expires > shop.time.now.adding(seconds: 27 * 86_400))
-            // A plan's whole id is a plan's id.
+            // A plan's full id is accepted as a plan's id.
             let whole = fields(
                 payment, order: order.description, as: "u1", shop, ["product_id": DropInJourneys.monthly])
             #expect(try await post(shop, whole)["outcome"] == "alreadyGranted")
         }
     }
 
-    @Test("A plan's answer tells when the service ends that its time went into, also later and once converted (C8)")
+    @Test("A plan's answer states when the service with its time ends, also later and after a conversion (C8)")
     func service() async throws {
         try await CloudShop.open { shop in
             func ends(_ payment: Payment, _ order: OrderID, _ plan: String) async throws -> [String] {
@@ -139,7 +139,7 @@ import TillLedger
         }
     }
 
-    @Test("What a client says of sandbox, secret, price and expiry is not looked at (T7, T8)")
+    @Test("A client's statements about sandbox, secret, price and expiry are ignored (T7, T8)")
     func lies() async throws {
         for lie in ["0", "1", "yes", ""] {
             try await Shop.open { shop in
@@ -162,7 +162,7 @@ import TillLedger
         }
     }
 
-    @Test("Forged, and what contradicts the receipt, is refused with the reason, logged, and grants nothing (P9, O3)")
+    @Test("A post that is forged or contradicts the receipt is refused with the reason, logged, not granted (P9, O3)")
     func refused() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "u1")
@@ -198,14 +198,14 @@ import TillLedger
             let verdicts = cases.filter { $0.status == 422 && $0.changes["bundle_id"] == nil }.map(\.code)
             let counted = logged.flatMap { [String](repeating: $0.code, count: Int($0.count)) }
             #expect(counted.sorted() == verdicts.sorted())
-            // The honest post still goes through.
+            // The honest post still succeeds.
             let honest = fields(payment, order: order.description, as: "u1", shop)
             #expect(try await post(shop, honest)["status"] == 200)
         }
     }
 
     @Test(
-        "An order that is another's, of another plan or quantity, unknown or missing: kept, never granted to the asker")
+        "An order of another user, plan or quantity, unknown or missing: kept, never granted to the caller")
     func attribution() async throws {
         try await Shop.open { shop in
             let hers = try await shop.openOrder(as: "A")
@@ -228,7 +228,7 @@ import TillLedger
         }
     }
 
-    @Test("A receipt that paid somebody else's order is no success of anybody's who posts it again (P8, P9)")
+    @Test("A receipt that paid another user's order is no success for anyone who posts it again (P8, P9)")
     func borrowed() async throws {
         try await Shop.open { shop in
             let hers = try await shop.openOrder(as: "A")
@@ -248,7 +248,7 @@ import TillLedger
         }
     }
 
-    @Test("What Apple took back is told as that, and to its owner with the order (U5)")
+    @Test("A refunded purchase is reported as refunded, to its owner with the order (U5)")
     func takenBack() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "u1")

@@ -3,9 +3,9 @@ import TillBilling
 import TillJSON
 import TillServer
 
-/// Anybody can pay under an order's id that they know. An order takes what it ordered, and its user decides about
-/// anything else.
-@Suite("What is paid under an order and was not ordered") struct PresentJourneys {
+/// Any customer can pay under an order's id that they know. An order is granted for what it ordered, and its user
+/// decides about any other purchase.
+@Suite("Purchases under an order that did not order them") struct PresentJourneys {
     private static let premium = "premium_annual"
 
     private func claimable(_ shop: Shop, by user: String) async throws -> [JSONValue] {
@@ -19,7 +19,7 @@ import TillServer
     }
 
     @Test(
-        "A stranger's cheap plan under a paid order's id leaves the buyer's premium alone, until she says yes",
+        "A stranger's cheap plan under a paid order's id leaves the buyer's premium alone, until she accepts it",
         arguments: Reach.allCases)
     func cheapPlan(_ reach: Reach) async throws {
         try await CloudShop.open(reach) { shop in
@@ -57,7 +57,7 @@ import TillServer
     }
 
     @Test(
-        "A present of points that is refunded takes nothing from points that were paid later",
+        "A refunded present of points takes nothing from points that were paid later",
         arguments: Reach.allCases)
     func refundedPoints(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
@@ -88,7 +88,7 @@ import TillServer
             let one = try await shop.pay(token: order, account: "eve")
             #expect(try await shop.submit(one.signed, as: .user("eve"))["reason"].text == "contradicts_order")
             #expect(try await shop.points(of: "ann") == 120)
-            // The very same thing once more has an order of its own, as before.
+            // Exactly the ordered purchase once more gets an order of its own, as before.
             let again = try await shop.pay(token: order, quantity: 2)
             let second = try await shop.submit(again.signed, as: .user("ann"))
             #expect(second["outcome"].text == "granted" && second["orderId"].text != order.description)
@@ -97,7 +97,7 @@ import TillServer
         }
     }
 
-    @Test("The present comes first and the order is opened later: it waits for the same word")
+    @Test("The present comes first and the order is opened later: it waits for the same acceptance")
     func presentFirst() async throws {
         try await Shop.open { shop in
             let order = ProvenOrder(of: "ann")
@@ -118,7 +118,7 @@ import TillServer
     }
 
     @Test(
-        "A receipt beside an order's id is no present either: Apple's signed copy says what was paid (StoreKit 1)",
+        "A receipt beside an order's id is no present either: Apple's signed copy states what was paid (StoreKit 1)",
         arguments: [true, false])
     func receipt(_ hasKey: Bool) async throws {
         try await Shop.open(line: hasKey ? AppleLine() : nil) { shop in
@@ -132,14 +132,14 @@ import TillServer
             }
             #expect(try await shop.points(of: "ann") == 0)
             #expect(try await shop.status(of: order) == "prepared")
-            // The signed copy names her, whoever brings it.
+            // The signed copy names her, also from another caller.
             #expect(try await shop.submit(present.signed, as: .user("eve"))["reason"].text == "contradicts_order")
             #expect(try await accept(present.id, in: shop, as: "ann").status == 200)
             #expect(try await shop.points(of: "ann") == 300)
         }
     }
 
-    @Test("The order's user shows Apple's order number: that is a yes, too; another user hears nothing of it")
+    @Test("The order's user shows Apple's order number, which counts as acceptance; another user gets no information")
     func byNumber() async throws {
         try await Shop.open(environments: [.production], line: AppleLine(), store: .production) { shop in
             let order = try await shop.openOrder(as: "ann")
@@ -156,7 +156,7 @@ import TillServer
         }
     }
 
-    @Test("A guest's order is the account's after a merge, and so is what waits under it")
+    @Test("After a merge a guest's order is the account's, and so is what waits under it")
     func mergedGuest() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "guest-1")
@@ -207,7 +207,7 @@ import TillServer
         }
     }
 
-    @Test("A stranger's chain under my order's id waits with all that follows in it, until I say yes")
+    @Test("A stranger's chain under a user's order id waits with all that follows in it, until the user accepts it")
     func strangersChain() async throws {
         try await SubscriptionShop.open { subscriptions in
             let (shop, prefix) = (subscriptions.shop, SubscriptionShop.prefix)
@@ -220,7 +220,7 @@ import TillServer
             try await subscriptions.doWhatIsDue()
             #expect(try await subscriptions.rights(of: "ann") == "premium:subscribed")
             #expect(try await shop.submit(hers.signed, as: .user("ann"))["outcome"].text == "alreadyGranted")
-            // The renewals wait with what they renew.
+            // The renewals wait with their purchase.
             #expect(try await claimable(shop, by: "ann").count == 1)
             #expect(try await accept(first.id, in: shop, as: "ann").status == 200)
             // They follow it.

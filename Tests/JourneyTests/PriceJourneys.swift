@@ -30,7 +30,7 @@ import TillServer
     }
 
     @Test(
-        "An order opened in a sale, cancelled or not, lends a full payment its id and never the price of the sale",
+        "An order opened in a sale, cancelled or not, gives a full payment its id and never the sale's price",
         arguments: Reach.allCases)
     func staleOrder(_ reach: Reach) async throws {
         try await CloudShop.open(reach) { shop in
@@ -66,7 +66,7 @@ import TillServer
     }
 
     @Test(
-        "One cent that was paid in a sale is one cent, whatever the order said and in whatever currency it was paid",
+        "One cent paid in a sale is worth one cent, whatever the order's price and the currency of the payment",
         arguments: Reach.allCases)
     func salePrice(_ reach: Reach) async throws {
         try await CloudShop.open(reach) { shop in
@@ -89,7 +89,7 @@ import TillServer
         }
     }
 
-    @Test("A receipt has no price, so it is worth the list price of the day on which it was paid")
+    @Test("A receipt has no price, so it is worth the list price of the day of payment")
     func receipt() async throws {
         try await CloudShop.open { shop in
             let early = try await shop.openPlan("premium_monthly", as: "u1")
@@ -109,7 +109,7 @@ import TillServer
         }
     }
 
-    @Test("What was paid in a currency that the catalogue lists counts by its part of the list price, and no more")
+    @Test("A payment in a listed currency counts by its part of the list price, and no more")
     func otherCurrency() async throws {
         try await CloudShop.open { shop in
             shop.time.advance(seconds: 1)
@@ -123,13 +123,13 @@ import TillServer
             try await shop.buyPlan("basic_monthly", as: "u2", storefront: "CHN")
             let most = try await shop.preview("premium_monthly", as: "u2")
             #expect(most["current"].list.first?.at("paid") == ["amount": 299, "currency": "USD"])
-            // The first one stays what it was.
+            // The first one is unchanged.
             let again = try await shop.preview("premium_monthly", as: "u1")
             #expect(again["current"].list.first?.at("paid") == ["amount": 536, "currency": "USD"])
         }
     }
 
-    @Test("A preview is kept to the second though the price changes before the payment, for 24 hours only (C6)")
+    @Test("A preview is honoured to the second although the price changes before the payment, for 24 hours only (C6)")
     func previewed() async throws {
         try await CloudShop.open { shop in
             for (buyer, wait, isKept) in [("u1", Self.day, true), ("u2", Self.day + 1, false)] {
@@ -151,7 +151,7 @@ import TillServer
         }
     }
 
-    @Test("No order is opened on a preview whose prices are not those of the catalogue any more")
+    @Test("No order is opened on a preview whose prices differ from the current catalogue")
     func agedPreview() async throws {
         try await CloudShop.open { shop in
             _ = try await basics(of: "u1", shop)
@@ -163,7 +163,7 @@ import TillServer
         }
     }
 
-    @Test("Each catalogue that a server is started with is kept once, with the moment it began, and is never edited")
+    @Test("Each catalogue that a server starts with is recorded once, with its start, and is never edited")
     func versions() async throws {
         try await CloudShop.open { shop in
             let start = shop.time.now
@@ -188,7 +188,7 @@ import TillServer
         }
     }
 
-    @Test("A start under a clock that is behind reprices nothing that was bought, and one ahead freezes no price")
+    @Test("A start with a slow clock reprices no earlier purchase, and one with a fast clock freezes no price")
     func wrongClock() async throws {
         try await CloudShop.open { shop in
             _ = try await basics(of: "u1", shop)
@@ -219,7 +219,7 @@ import TillServer
         }
     }
 
-    @Test("A plan that was sold keeps its length, whatever a later catalogue says")
+    @Test("A sold plan keeps its length, whatever a later catalogue says")
     func length() async throws {
         try await CloudShop.open { shop in
             try await shop.buyPlan("basic_monthly", as: "u1")
@@ -245,7 +245,7 @@ import TillServer
         }
     }
 
-    @Test("What was paid for in a currency that is not listed, while the list had it for nothing, is no trial")
+    @Test("A payment in an unlisted currency for a product listed as free is no trial")
     func paidForNothing() async throws {
         try await CloudShop.open { shop in
             _ = try await shop.server.ledger.recordCatalog()

@@ -5,7 +5,7 @@ import TillBilling
 import TillLedger
 import TillServer
 
-/// Proofs that come with a nonce open orders, and are no way past what holds for orders that are asked for.
+/// Proofs with a nonce open orders, under the same limits as orders that are requested.
 @Suite("Orders that a proof opens") struct ProvenOrderJourneys {
     private func post(
         _ payment: Payment, as user: String, _ proven: ProvenOrder, in shop: Shop
@@ -23,7 +23,7 @@ import TillServer
         try await shop.send(.get, "/v1/users/\(user)/orders?environment=sandbox&limit=100")["data"].list.count
     }
 
-    @Test("A receipt of what was granted long ago opens no orders, however many nonces come with it")
+    @Test("A receipt of an old grant opens no orders, with any number of nonces")
     func decided() async throws {
         try await Shop.open(.socket) { shop in
             let paid = try await shop.purchase(as: "ann")
@@ -38,7 +38,7 @@ import TillServer
         }
     }
 
-    @Test("Orders that receipts open count as those that are asked for; beyond them it is 429")
+    @Test("Orders that receipts open count like requested ones; above the limit it is 429")
     func quota() async throws {
         try await Shop.open(.socket, change: { $0.orders.perHour = 3 }) { shop in
             let started = shop.time.now.seconds
@@ -69,7 +69,7 @@ import TillServer
             let granted = try await post(receipt, as: "guest-7", ProvenOrder(of: "guest-7", 1), in: shop)
             #expect(granted["outcome"].text == "granted", "\(granted.body)")
             #expect(try await shop.points(of: "ann") == 60)
-            // The same of a signed copy, whose token is the guest's own order id.
+            // The same with a signed copy, whose token is the guest's own order id.
             let proven = ProvenOrder(of: "guest-7", 2)
             let signed = try await shop.pay(token: proven.id)
             let reply = try await shop.send(
@@ -83,7 +83,7 @@ import TillServer
         }
     }
 
-    @Test("Under save-then-finish too what a guest who signed in paid for is the account's")
+    @Test("With save-then-finish too a payment of a guest who signed in is the account's")
     func mergedAndSaved() async throws {
         try await Shop.open(change: { $0.delivery.order = .saveThenFinish }) { shop in
             #expect(try await shop.merge("guest-7", into: "ann").status == 201)
@@ -100,7 +100,7 @@ import TillServer
         }
     }
 
-    @Test("The orders of a guest who signed in are the account's to cancel and to fail, and no more the guest's")
+    @Test("Only the account may cancel and fail the orders of a guest who signed in")
     func closing() async throws {
         try await Shop.open(.socket) { shop in
             var orders: [OrderID] = []

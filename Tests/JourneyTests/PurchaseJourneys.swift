@@ -5,7 +5,7 @@ import TillLedger
 
 @Suite("A purchase, from tap to points") struct PurchaseJourneys {
     @Test(
-        "Purchased, proof posted, granted, completed: the points arrive in the wallet (L8)", arguments: Reach.allCases)
+        "Purchased, submitted, granted, completed: the points arrive in the wallet (L8)", arguments: Reach.allCases)
     func plain(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             let order = try await shop.openOrder(as: "u1", quantity: 2)
@@ -90,7 +90,7 @@ import TillLedger
         }
     }
 
-    @Test("A receipt is granted by the order id sent with it (O3, U1 rung 2)", arguments: Reach.allCases)
+    @Test("A receipt is granted by the order id sent with it (O3, U1 match 2)", arguments: Reach.allCases)
     func receipt(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             let order = try await shop.openOrder(as: "u1")
@@ -132,7 +132,7 @@ import TillLedger
             #expect(try await submit(transaction: "1", product: nil, signed: true).code == "transaction_mismatch")
             #expect(
                 try await submit(transaction: nil, product: Shop.points300, signed: true).code == "product_mismatch")
-            // All three agree, but not with the order: paid, so it is kept, and nobody's.
+            // All three agree, but differ from the order: it is paid, so it is kept, without an owner.
             let differing = try await submit(transaction: payment.id, product: Shop.points60, signed: false)
             #expect(differing.status == 202)
             #expect(differing["outcome"].text == "quarantined")
@@ -142,7 +142,7 @@ import TillLedger
         }
     }
 
-    @Test("Price never blocks: what was paid is granted, whatever the list says")
+    @Test("The price never blocks: a paid purchase is granted, whatever the list says")
     func price() async throws {
         try await Shop.open { shop in
             _ = try await shop.ask(
@@ -161,7 +161,7 @@ import TillLedger
         }
     }
 
-    @Test("A backend that never opened an order can use Till too: an order is made on the spot (CONTRACT §2)")
+    @Test("A backend that never opens orders can use Till too: the server creates the order (CONTRACT §2)")
     func onTheSpot() async throws {
         try await Shop.open { shop in
             let payment = try await shop.pay(token: nil)
@@ -180,7 +180,7 @@ import TillLedger
         }
     }
 
-    @Test("A second one-time purchase under one token has an order of its own")
+    @Test("A second one-time purchase under one token has its own order")
     func secondUnderOneToken() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "u1")
@@ -194,7 +194,7 @@ import TillLedger
         }
     }
 
-    @Test("What can't be attributed is quarantined with its proof, and granted when its owner is known (invariant 6)")
+    @Test("A purchase without an owner is quarantined with its proof, and granted once it has an owner (invariant 6)")
     func quarantine() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "u1")
@@ -215,7 +215,7 @@ import TillLedger
         }
     }
 
-    @Test("A product the catalogue does not know is paid all the same: quarantined, never dropped")
+    @Test("A paid product that the catalogue does not list is quarantined, never dropped")
     func unlisted() async throws {
         try await Shop.open { shop in
             let payment = try await shop.pay("com.example.learn.unlisted", token: nil)

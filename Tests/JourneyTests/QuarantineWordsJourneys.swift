@@ -4,8 +4,8 @@ import TillBilling
 import TillLedger
 import TillServer
 
-/// Who brings a proof chooses the words beside it, and may bring it any number of times.
-@Suite("Other words beside a quarantined purchase") struct QuarantineWordsJourneys {
+/// A caller chooses the data beside a proof, and may submit it any number of times.
+@Suite("Different data beside a quarantined purchase") struct QuarantineWordsJourneys {
     private func random(_ number: UInt64) -> OrderID {
         UniqueID(high: 0x0123_4567_89AB_4000 | number, low: 0x8000_0000_0000_0001)
     }
@@ -15,7 +15,7 @@ import TillServer
             .filter { $0.at("type").text == "transaction.quarantined" }.count
     }
 
-    @Test("A hundred posts with other words write one event, and evidence once for each reason and caller")
+    @Test("A hundred posts with different data write one event, and evidence once for each reason and caller")
     func flipFlop() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "ann")
@@ -33,7 +33,7 @@ import TillServer
             #expect(evidence.map(\.ground) == ["no_owner", "claimed_order_unknown"])
             let listed = try await shop.send(.get, "/v1/quarantine")["data"].list
             #expect(listed.map { $0.at("reason").text } == ["no_owner"])
-            // Somebody else's words are noted for them, and the buyer's grant it.
+            // Another user's data is recorded for that user, and the buyer's data grants it.
             _ = try await shop.submit(payment.signed, as: .user("ben"), orderID: random(99))
             #expect(try await shop.decisions(on: payment.id).map(\.caller).last == "user:ben")
             let granted = try await shop.submit(payment.signed, as: .user("ann"), orderID: order)
@@ -42,7 +42,7 @@ import TillServer
         }
     }
 
-    @Test("Six hundred posts of one proof with other order ids write a bounded number of rows, and the count says 600")
+    @Test("Six hundred posts of one proof with different order ids write a limited number of rows, with a count of 600")
     func sixHundred() async throws {
         try await Shop.open(.socket) { shop in
             let order = try await shop.openOrder(Shop.points300, as: "thief")
@@ -80,7 +80,7 @@ import TillServer
         }
     }
 
-    @Test("A newer copy from Apple that gives another reason is told of, and recorded")
+    @Test("A newer copy from Apple that gives another reason is reported and recorded")
     func news() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in
@@ -102,7 +102,7 @@ import TillServer
         }
     }
 
-    @Test("A device's id can't pass for another field of the evidence")
+    @Test("A device id can't imitate another field of the evidence")
     func forgedField() async throws {
         try await Shop.open { shop in
             let payment = try await shop.pay(token: nil)
@@ -115,7 +115,7 @@ import TillServer
         }
     }
 
-    @Test("The evidence names the first five who brought it for one reason, also for the reason that is recorded")
+    @Test("The evidence names the first five callers for each reason, also for the recorded reason")
     func sameReason() async throws {
         try await Shop.open { shop in
             let payment = try await shop.pay(token: random(1))

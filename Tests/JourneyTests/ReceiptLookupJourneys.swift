@@ -5,7 +5,7 @@ import TillJSON
 import TillLedger
 import TillServer
 
-@Suite("A receipt says what was paid, Apple says for whom") struct ReceiptLookupJourneys {
+@Suite("A receipt states what was paid, Apple states for whom") struct ReceiptLookupJourneys {
     private func submit(
         _ payment: Payment, to shop: Shop, as party: Party, orderID: OrderID? = nil
     ) async throws -> Reply {
@@ -22,14 +22,14 @@ import TillServer
     }
 
     @Test(
-        "The token in Apple's signed copy decides, whoever brings the receipt (U1 rung 1, P8)",
+        "The token in Apple's signed copy decides, for a receipt from any caller (U1 match 1, P8)",
         arguments: Reach.allCases)
     func token(_ reach: Reach) async throws {
         let line = AppleLine()
         try await Shop.open(reach, line: line) { shop in
             let order = try await shop.openOrder(as: "ann")
             let payment = try await shop.pay(token: order)
-            // Ben's phone delivers it, and claims an order of his own for it.
+            // Ben's phone delivers it, and claims one of his own orders for it.
             let other = try await shop.openOrder(as: "ben")
             let reply = try await submit(payment, to: shop, as: .user("ben"), orderID: other)
             #expect(reply.status == 200 && reply["outcome"].text == "granted" && reply["finish"] == true)
@@ -107,7 +107,7 @@ import TillServer
         }
     }
 
-    @Test("What Apple doesn't know is left to the order id beside the receipt, and to quarantine without one (U1)")
+    @Test("If Apple doesn't know it, the order id beside the receipt decides, and without one it is quarantined (U1)")
     func unknown() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in
@@ -144,7 +144,7 @@ import TillServer
         }
     }
 
-    @Test("A notification that comes first settles the purchase, and nothing is asked for it any more (U2)")
+    @Test("A notification that comes first processes the purchase, and Apple is no longer asked about it (U2)")
     func notificationFirst() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in

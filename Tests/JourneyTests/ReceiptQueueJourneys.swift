@@ -5,8 +5,8 @@ import TillJSON
 import TillLedger
 import TillServer
 
-/// What one user posts by the hundred, and what the others notice of it: nothing.
-@Suite("One user's proofs keep nobody else's waiting") struct ReceiptQueueJourneys {
+/// Hundreds of posts by one user have no effect on the others.
+@Suite("One user's proofs do not delay another user's") struct ReceiptQueueJourneys {
     private func post(
         _ payment: Payment, to shop: Shop, as user: String, order: OrderID? = nil, device: String? = nil
     ) async throws -> Reply {
@@ -23,9 +23,9 @@ import TillServer
         UniqueID(high: 0x0123_4567_89AB_4000 | number, low: 0x8000_0000_0000_0001)
     }
 
-    // MARK: Questions to Apple
+    // MARK: Requests to Apple
 
-    @Test("A quarantined purchase is asked about once in ten minutes, however often and with whatever words it comes")
+    @Test("A quarantined purchase causes one request to Apple in ten minutes, for any number of posts and any data")
     func repetitions() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in
@@ -43,7 +43,7 @@ import TillServer
         }
     }
 
-    @Test("The words of another bearer decide about a purchase in quarantine without asking Apple again (U1, rung 2)")
+    @Test("The data of another caller decides about a purchase in quarantine without asking Apple again (U1, match 2)")
     func otherWords() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in
@@ -57,7 +57,7 @@ import TillServer
         }
     }
 
-    @Test("Who has many purchases asks about forty at once; the others wait in the ledger, and nobody waits for them")
+    @Test("About forty of a user's purchases are sent to Apple at once; the rest wait in the ledger, delaying none")
     func pace() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in
@@ -72,7 +72,7 @@ import TillServer
                 reasons.append(reply["reason"].text)
             }
             #expect(reasons.prefix(40).allSatisfy { $0 == "unknown_token" })
-            // Waiting for turns takes some seconds, in which a few more are asked about.
+            // Waiting for turns takes some seconds, in which a few more requests are sent.
             let waiting = reasons.filter { $0 == "waiting_for_apple" }.count
             #expect(waiting >= 10 && line.asked.count == payments.count - waiting)
             #expect(try await post(honest, to: shop, as: "ann")["outcome"].text == "granted")
@@ -82,7 +82,7 @@ import TillServer
         }
     }
 
-    @Test("A purchase that Apple does not know is asked about once a minute, however often and by whom it is posted")
+    @Test("A purchase that Apple does not know causes one request a minute, however often and by whom it is posted")
     func unknownToApple() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in
@@ -101,7 +101,7 @@ import TillServer
         }
     }
 
-    @Test("While Apple is down, many who post one purchase ask it once in five seconds")
+    @Test("While Apple is down, many callers with one purchase cause one request in five seconds")
     func down() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in
@@ -151,15 +151,15 @@ import TillServer
                 _ = try await WaitingReceipts(shop.server.ledger).askAll()
             }
             #expect(try await shop.points(of: "ann") == 60)
-            // One question about the stolen purchase, one about an honest receipt.
+            // One request about the stolen purchase, one about an honest receipt.
             #expect(line.asked.count <= (isSigned ? 1 : 2))
             #expect(try await shop.grantCount() == 1)
         }
     }
 
-    // MARK: What several bearers said
+    // MARK: Data of several callers
 
-    @Test("A bearer with other words takes nobody's away: the buyer's order id is settled with the same answer")
+    @Test("A caller with other data takes nothing from another: the buyer's order id is processed with the same answer")
     func otherBearers() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in
@@ -181,7 +181,7 @@ import TillServer
         }
     }
 
-    @Test("The same where Apple doesn't know the purchase, and each bearer's receipt counts by itself")
+    @Test("The same if Apple doesn't know the purchase, and each caller's receipt counts separately")
     func otherBearersUnknown() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in
@@ -201,7 +201,7 @@ import TillServer
         }
     }
 
-    @Test("While Apple is down one question stands for all bearers of a purchase, and a caller has eight variants")
+    @Test("While Apple is down one request covers all callers of a purchase, and a caller has eight variants")
     func variants() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in
@@ -221,7 +221,7 @@ import TillServer
 
     // MARK: Saved first
 
-    @Test("Saved receipts are not asked about before a saved signed transaction is granted, and have a bound (G4)")
+    @Test("A saved signed transaction is granted before Apple is asked about saved receipts, which are limited (G4)")
     func saved() async throws {
         let line = AppleLine()
         try await Shop.open(change: { $0.delivery.order = .saveThenFinish }, line: line) { shop in
@@ -230,7 +230,7 @@ import TillServer
                 let reply = try await post(payment, to: shop, as: "thief", device: "\(number)")
                 #expect(reply.status == 202 && reply["finish"] == true)
             }
-            // Said once more, it is saved already.
+            // A repetition is saved already.
             #expect(try await post(payment, to: shop, as: "thief", device: "7")["finish"] == true)
             let order = try await shop.openOrder(as: "ann")
             let honest = try await shop.pay(token: order)
@@ -261,7 +261,7 @@ import TillServer
         }
     }
 
-    @Test("One variant too many of a proof is not saved but settled at once, and finished only if it is granted (G4)")
+    @Test("A proof's variant over the limit is processed at once instead of saved, and finished only if granted (G4)")
     func tooManySaved() async throws {
         try await Shop.open(change: { $0.delivery.order = .saveThenFinish }) { shop in
             let nobodys = try await shop.pay(token: nil)

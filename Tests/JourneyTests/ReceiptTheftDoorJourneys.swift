@@ -5,11 +5,11 @@ import TillCrypto
 import TillHTTP
 import TillServer
 
-/// The same rule at the other addresses, and for what renews.
+/// The same rule at the other addresses, and for renewals.
 @Suite("Receipts at other addresses, and subscriptions (V3)") struct ReceiptTheftDoorJourneys {
     private static let renewing = CloudShop.prefix + "premium_monthly_auto"
 
-    @Test("A moved subscription takes along the renewals that rest on it, and later ones follow the buyer")
+    @Test("A moved subscription takes along the renewals that depend on it, and later ones follow the buyer")
     func renewals() async throws {
         try await Shop.open(change: { $0.catalog = CloudShop.catalog }) { shop in
             try await CloudShop.stock(shop)
@@ -43,7 +43,7 @@ import TillServer
         }
     }
 
-    @Test("The address of shipped apps grants, holds and gives back by the same rule (C8)")
+    @Test("The address of released apps grants, holds and returns purchases by the same rule (C8)")
     func postPay() async throws {
         try await Shop.open { shop in
             let thiefs = try await shop.openOrder(as: "thief")
@@ -68,7 +68,7 @@ import TillServer
         }
     }
 
-    @Test("What is restored from a receipt alone claims nothing, and the buyer's signed copy moves it back")
+    @Test("Restoring from a receipt alone claims nothing, and the buyer's signed copy moves the purchase back")
     func restores() async throws {
         try await Shop.open(change: { configuration in
             configuration.catalog = CloudShop.catalog

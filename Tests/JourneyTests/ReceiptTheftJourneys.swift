@@ -6,8 +6,9 @@ import TillHTTP
 import TillLedger
 import TillServer
 
-/// A receipt hides the token that Apple signed, so a thief can post somebody else's receipt with an order of their own.
-@Suite("What a receipt granted goes to whom Apple's signature names (V3)") struct ReceiptTheftJourneys {
+/// A receipt hides the token that Apple signed, so a thief can post another customer's receipt with the thief's own
+/// order.
+@Suite("A receipt's grant goes to the customer whom Apple's signature names (V3)") struct ReceiptTheftJourneys {
     private func open(
         _ reach: Reach = .inProcess, debt: DebtPolicy = .owe, line: AppleLine? = nil,
         _ journey: (Shop) async throws -> Void
@@ -20,7 +21,7 @@ import TillServer
             }, line: line, journey)
     }
 
-    /// An order of a thief, a purchase of a victim with a token, and the victim's receipt in the thief's hands.
+    /// A thief's order, a victim's purchase with a token, and the victim's receipt in the thief's hands.
     private func steal(
         _ shop: Shop, product: String = Shop.points60, ordered: String = Shop.points60
     ) async throws -> (payment: Payment, thiefs: OrderID, victims: OrderID) {
@@ -36,7 +37,7 @@ import TillServer
     // MARK: The theft
 
     @Test(
-        "The victim's signed copy brings it back, all of it, whatever the policy for debts", arguments: Reach.allCases)
+        "The victim's signed copy brings it back, all of it, under every policy for debts", arguments: Reach.allCases)
     func theft(_ reach: Reach) async throws {
         try await open(reach, debt: .forgive) { shop in
             let (payment, thiefs, victims) = try await steal(shop)
@@ -46,7 +47,7 @@ import TillServer
             #expect(spent.status == 409 && spent.code == "insufficient_funds")
             #expect(spent["detail"].text.contains("60 of these points are held"))
 
-            // After the hold the thief spends them: what is gone is the thief's debt.
+            // After the hold the thief spends them: the spent points become the thief's debt.
             shop.time.advance(seconds: 86_401)
             #expect(try await shop.debit(50, from: "thief", "b").status == 201)
             let reply = try await shop.submit(payment.signed, as: .user("victim"))
@@ -66,7 +67,7 @@ import TillServer
         }
     }
 
-    @Test("Both customers' backends hear of it, and the evidence names both orders")
+    @Test("The backend gets events for both customers, and the evidence names both orders")
     func events() async throws {
         try await open { shop in
             let (payment, thiefs, victims) = try await steal(shop)
@@ -113,7 +114,7 @@ import TillServer
         }
     }
 
-    @Test("Somebody else's phone moves it to the buyer too, and hears no details")
+    @Test("Another user's phone moves it to the buyer too, and gets no details")
     func stranger() async throws {
         try await open { shop in
             let (payment, _, _) = try await steal(shop)
@@ -124,7 +125,7 @@ import TillServer
         }
     }
 
-    @Test("Who lost a purchase so has later receipts wait for ninety days; signed copies go through")
+    @Test("A user who lost a purchase this way has later receipts wait for ninety days; signed copies are granted")
     func distrust() async throws {
         try await open { shop in
             let (stolen, _, _) = try await steal(shop)
@@ -142,7 +143,7 @@ import TillServer
         }
     }
 
-    @Test("A sock account can't sell one payment twice: what the receipt gave is held until the signed copy takes it")
+    @Test("A second account can't sell one payment twice: a receipt's grant is held until the signed copy takes it")
     func sock() async throws {
         try await open { shop in
             let socks = try await shop.openOrder(as: "guest-sock")
@@ -150,7 +151,7 @@ import TillServer
             let payment = try await shop.pay(token: own)
             _ = try await shop.post(receiptOf: payment, order: socks, as: "guest-sock")
             #expect(try await shop.debit(60, from: "guest-sock", "a").status == 409)
-            // A merge takes the hold along.
+            // A merge keeps the hold.
             let merged = try await shop.send(
                 .post, "/v1/users/main/guests", ["guestId": "guest-sock", "reason": "signed in"])
             #expect(merged.status == 201, "\(merged.body)")
@@ -164,7 +165,7 @@ import TillServer
 
     // MARK: The other rows
 
-    @Test("A copy that names the owner, or nobody, confirms it and ends the hold")
+    @Test("A copy that names the owner, or no owner, confirms it and ends the hold")
     func confirmed() async throws {
         try await open { shop in
             for token in [true, false] {
@@ -181,7 +182,7 @@ import TillServer
         }
     }
 
-    @Test("A token that is nobody's contests the grant: held on, told once, and decided when it is known")
+    @Test("An unknown token contests the grant: it stays held, with one event, and is decided when the token is known")
     func contested() async throws {
         try await open { shop in
             let thiefs = try await shop.openOrder(as: "thief")
@@ -223,7 +224,7 @@ import TillServer
         }
     }
 
-    @Test("An order of another product: back into quarantine, and its customer alone can claim it")
+    @Test("An order of another product: back into quarantine, and only its customer can claim it")
     func contradicting() async throws {
         try await open { shop in
             let (payment, thiefs, victims) = try await steal(shop, ordered: Shop.points300)
@@ -247,7 +248,7 @@ import TillServer
             #expect(try await shop.points(of: ["victim", "thief"]) == [60, 0])
             #expect(try await shop.submit(payment.signed, as: .user("victim"))["outcome"].text == "alreadyGranted")
 
-            // A refund takes it from whom has it now.
+            // A refund applies to the current owner.
             shop.time.advance(seconds: 60)
             let refunded = try await shop.ask(.post, "/emulator/transactions/\(payment.id)/refund")
             _ = try await shop.submit(refunded["signedTransaction"].text, as: .backend)
@@ -255,7 +256,7 @@ import TillServer
         }
     }
 
-    @Test("A refund in between is the thief's loss, and its reversal is the buyer's")
+    @Test("A refund in between applies to the thief, and its reversal to the buyer")
     func refundBetween() async throws {
         try await open { shop in
             let (payment, _, victims) = try await steal(shop)
@@ -273,7 +274,7 @@ import TillServer
         }
     }
 
-    @Test("A support transfer is undone by no copy: an older one is noted, a new token is told once")
+    @Test("No copy undoes a support transfer: an older one is recorded, a new token is reported once")
     func supportTransfer() async throws {
         try await open { shop in
             let (payment, _, _) = try await steal(shop)
@@ -299,7 +300,7 @@ import TillServer
 
     // MARK: Without and with a key
 
-    @Test("Without a key a receipt waits in quarantine, unless the shop wants it otherwise")
+    @Test("Without a key a receipt waits in quarantine, unless the shop configures otherwise")
     func quarantine() async throws {
         try await Shop.open(change: { $0.receipts = ReceiptTerms() }) { shop in
             let order = try await shop.openOrder(as: "ann")
@@ -310,7 +311,7 @@ import TillServer
         }
     }
 
-    @Test("A key that is configured later asks Apple about every grant by a receipt")
+    @Test("A key that is configured later is used to ask Apple about every grant by a receipt")
     func keyLater() async throws {
         let line = AppleLine()
         try await open { shop in
@@ -333,7 +334,7 @@ import TillServer
         }
     }
 
-    @Test("A purchase that Apple knows a little later is asked about several times before its points are free")
+    @Test("A purchase that Apple knows a little later is checked several times before its points are released")
     func knownLater() async throws {
         let line = AppleLine()
         try await open(line: line) { shop in
@@ -349,7 +350,7 @@ import TillServer
         }
     }
 
-    @Test("Apple is asked once more before points that rest on a receipt are free, however short the hold")
+    @Test("Apple is asked once more before points that depend on a receipt are released, however short the hold")
     func beforeTheHoldEnds() async throws {
         let line = AppleLine()
         try await Shop.open(

@@ -4,7 +4,7 @@ import TillHTTP
 import TillJSON
 import TillServer
 
-/// What Apple tells about money that went back, through the whole server.
+/// Apple's updates about refunded money, through the whole server.
 @Suite("Refunds, reversals and revocations") struct RefundJourneys {
     private func turnOnNotifications(_ shop: Shop) async throws {
         _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
@@ -49,7 +49,7 @@ import TillServer
         """
 
     @Test(
-        "REFUND after the points were spent, the next purchase, REFUND_REVERSED: by every policy (U5)",
+        "REFUND after the points were spent, the next purchase, REFUND_REVERSED: under every policy (U5)",
         arguments: policies.split(separator: "\n").map(String.init))
     func policy(_ row: String) async throws {
         let cells = row.split(separator: "|").map { $0.split(separator: " ").joined() }
@@ -64,7 +64,7 @@ import TillServer
             #expect(refused.status == 409 && refused.code == cells[2])
             let other = try await shop.openOrder(as: "u1")
             _ = try await shop.pay(token: other, account: "u1")
-            // What is due at the store happens as soon as somebody looks.
+            // A request makes the store do what is due.
             #expect(try await shop.ask(.get, "/emulator/state").status == 200)
             await shop.emulator.sendDueNotifications()
             #expect(try await shop.points(of: "u1") == Int64(cells[3]))
@@ -78,7 +78,7 @@ import TillServer
     }
 
     @Test(
-        "Refunded before it came, without an order id in it: its buyer hears which order it was, others don't (U5, P8)")
+        "Refunded before it arrived, without an order id: its buyer learns which order it was, others don't (U5, P8)")
     func refundedUnseen() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "u1")
@@ -99,7 +99,7 @@ import TillServer
         }
     }
 
-    @Test("A prorated refund takes its share, and a copy with another share is settled to the difference (U4, U5)")
+    @Test("A prorated refund takes its share, and a copy with another share applies the difference (U4, U5)")
     func prorated() async throws {
         try await Shop.open { shop in
             try await turnOnNotifications(shop)
@@ -120,7 +120,7 @@ import TillServer
         }
     }
 
-    @Test("Copies with other shares end the same in whatever order they come, even before the purchase (U4, U5)")
+    @Test("Copies with other shares end the same in any order, even before the purchase (U4, U5)")
     func shuffled() async throws {
         try await Shop.open { shop in
             for (number, order) in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]].enumerated() {
@@ -147,7 +147,7 @@ import TillServer
         }
     }
 
-    @Test("REVOKE takes back what family sharing had given a member, all of it (U5)")
+    @Test("REVOKE takes back everything that family sharing had given a member (U5)")
     func family() async throws {
         let library = Product(
             id: ProductID("com.example.learn.library"), type: .nonConsumable, names: Text(en: "Library", zh: "书库"),
@@ -176,7 +176,7 @@ import TillServer
                 shop.pay(library.id.text, token: order, account: "mother").signed, as: .user("u1"))
             let copies = try await shop.ask(.get, "/emulator/transactions?account=child")["data"].list
             let copy = try #require(copies.first)
-            // No token: whose it is, the app's backend says.
+            // Without a token, the app's backend names the owner.
             _ = try await shop.submit(copy.at("signedTransaction").text, as: .backend, userID: "u2")
             #expect(try await shop.points(of: "u2") == 40)
             #expect(try await debit(shop, 30, "a", as: "u2").status == 201)

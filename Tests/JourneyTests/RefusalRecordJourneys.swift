@@ -6,8 +6,8 @@ import TillJSON
 import TillLedger
 import TillServer
 
-@Suite("Why a proof was refused is kept check by check") struct RefusalRecordJourneys {
-    @Test("An altered proof leaves a record that names the check it failed, at both doors (P9, U9)")
+@Suite("The record of a refused proof lists every check") struct RefusalRecordJourneys {
+    @Test("An altered proof leaves a record that names the failed check, at both addresses (P9, U9)")
     func kept() async throws {
         try await Shop.open { shop in
             let payment = try await shop.pay(token: nil)
@@ -25,7 +25,7 @@ import TillServer
         }
     }
 
-    @Test("A good proof with a wrong word beside it has no failed check to keep (O3)")
+    @Test("A good proof with wrong data beside it has no failed check to record (O3)")
     func goodProof() async throws {
         try await Shop.open { shop in
             let payment = try await shop.pay(token: nil)

@@ -7,7 +7,7 @@ import TillServer
 @Suite("Reminders before the end of service, and at it (C10)") struct ReminderJourneys {
     private static let day: Int64 = 86_400
 
-    /// What the outbox tells of ends, oldest first: `service.expiring u1 before_P7D basic`.
+    /// The outbox events about ends of service, oldest first: `service.expiring u1 before_P7D basic`.
     private func told(_ shop: Shop) async throws -> [String] {
         _ = try await DueReminders(shop.server.ledger).tellAll()
         try await shop.server.ledger.placeEvents()
@@ -54,7 +54,7 @@ import TillServer
         }
     }
 
-    @Test("An extension moves them, a refund cancels them, and a refund that is undone brings them back")
+    @Test("An extension moves them, a refund cancels them, and a reversed refund restores them")
     func moved() async throws {
         try await CloudShop.open { shop in
             try await shop.buyPlan("basic_monthly", as: "u1")
@@ -75,7 +75,7 @@ import TillServer
         }
     }
 
-    @Test("After an outage only what still matters is told: the last announcement, or that it is over")
+    @Test("After an outage only the relevant reminder is sent: the last announcement, or the expiry")
     func late() async throws {
         try await CloudShop.open { shop in
             try await shop.buyPlan("basic_monthly", as: "u1")
@@ -91,7 +91,7 @@ import TillServer
         }
     }
 
-    @Test("Another plan takes the place of the first, and its reminders with it (C5)")
+    @Test("Another plan replaces the first, and its reminders (C5)")
     func converted() async throws {
         try await CloudShop.open { shop in
             try await shop.buyPlan("basic_monthly", as: "u1")
@@ -104,7 +104,7 @@ import TillServer
         }
     }
 
-    @Test("What Apple renews is not announced; once the renewal is switched off, it is (C7)")
+    @Test("A subscription that Apple renews is not announced; once the renewal is switched off, it is (C7)")
     func renewed() async throws {
         try await CloudShop.open { shop in
             let first = try await shop.buyPlan("premium_monthly_auto", as: "u1")
@@ -134,7 +134,7 @@ import TillServer
         }
     }
 
-    @Test("Without announcements only the end is told; with others, they are")
+    @Test("Without announcements only the end is reported; with other ones, they are sent")
     func configured() async throws {
         for (leads, expected) in [([], 1), (["P14D"], 2)] as [([String], Int)] {
             try await Shop.open(change: {
@@ -148,7 +148,7 @@ import TillServer
         }
     }
 
-    @Test("A proof that says nothing new reads nothing of its customer's service again, whoever brings it")
+    @Test("A proof without new data causes no new read of its customer's service, from any caller")
     func replayed() async throws {
         try await CloudShop.open { shop in
             let order = try await shop.openPlan("basic_monthly", as: "u1")
@@ -156,7 +156,7 @@ import TillServer
             let paid = try await shop.pay(CloudShop.prefix + "basic_monthly", token: id, account: "u1")
             #expect(try await shop.submit(paid.signed, as: .user("u1"))["outcome"].text == "granted")
             #expect(try await waiting(shop, "u1").count == 3)
-            // What would be set again, if the service were read.
+            // The reminders that a read of the service would set again.
             _ = try await shop.ledger.write { session in try session.execute("DELETE FROM reminders", []) }
             for party in [Party.user("u1"), .user("stranger")] {
                 #expect(try await shop.submit(paid.signed, as: party)["outcome"].text == "alreadyGranted")

@@ -11,7 +11,7 @@ import TillJSON
         try await shop.send(.post, "/v1/orders", body, as: party, headers: [("Idempotency-Key", key)])
     }
 
-    @Test("The same key with the same body is answered the same, and makes one order", arguments: Reach.allCases)
+    @Test("The same key with the same body gets the same answer, and opens one order", arguments: Reach.allCases)
     func same(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             let first = try await post(shop, key: "k1", body)
@@ -38,7 +38,7 @@ import TillJSON
         }
     }
 
-    @Test("Fifty at once with one key make one order; those in the way are told to try again (409)")
+    @Test("Fifty at once with one key open one order; concurrent ones get try again (409)")
     func inFlight() async throws {
         try await Shop.open { shop in
             let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -51,7 +51,7 @@ import TillJSON
         }
     }
 
-    @Test("What was not final is not kept: a quarantined proof is granted under the same key later")
+    @Test("Answers that were not final are not stored: a quarantined proof is granted under the same key later")
     func notFinal() async throws {
         try await Shop.open { shop in
             let proven = ProvenOrder(of: "u1")

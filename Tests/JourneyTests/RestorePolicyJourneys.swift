@@ -3,7 +3,7 @@ import TillBilling
 import TillJSON
 import TillServer
 
-@Suite("Restoring, by the shop's policy") struct RestorePolicyJourneys {
+@Suite("Restoring under the shop's policy") struct RestorePolicyJourneys {
     private static let pro = CloudShop.prefix + "pro"
     private static let renewing = CloudShop.prefix + "premium_monthly_auto"
 
@@ -17,7 +17,7 @@ import TillServer
         }
     }
 
-    @Test("Keep: the owner's comes back, another's proof gives nothing, and consumables don't come back (P10)")
+    @Test("Keep: the owner's purchases come back, another's proof gives nothing, and consumables don't come back (P10)")
     func keep() async throws {
         try await open(RestoreTerms()) { shop in
             let proofs = try await [Self.pro, Self.renewing, Shop.points60].asyncMap {
@@ -44,7 +44,7 @@ import TillServer
         }
     }
 
-    @Test("A restored proof is settled as through the first door: unseen ones are granted to their owner (P8, P10)")
+    @Test("A restored proof is processed like a submitted one: an unseen purchase is granted to its owner (P8, P10)")
     func unseen() async throws {
         try await open(RestoreTerms(policy: .move)) { shop in
             let right = try await shop.pay(Self.pro, token: try await shop.openOrder(Self.pro, as: "ann"))
@@ -59,7 +59,7 @@ import TillServer
         }
     }
 
-    @Test("Move: the chain goes to who restores it, audited, a few times a year, and renews there (P10)")
+    @Test("Move: the chain moves to the user who restores it, audited, a few times a year, and renews there (P10)")
     func move() async throws {
         try await open(RestoreTerms(policy: .move, movesPerYear: 2)) { shop in
             let payment = try await shop.purchase(Self.renewing, as: "ann")
@@ -83,7 +83,7 @@ import TillServer
         }
     }
 
-    @Test("Move: whom Apple's token names gets it back always, however often others have moved it (P10)")
+    @Test("Move: the customer whom Apple's token names always gets it back, however often others have moved it (P10)")
     func wayBack() async throws {
         try await open(RestoreTerms(policy: .move, movesPerYear: 2)) { shop in
             let payment = try await shop.purchase(Self.pro, as: "ann")
@@ -100,7 +100,7 @@ import TillServer
         }
     }
 
-    @Test("Move: many phones restore at once, and the chain moves as often as it may (P10)")
+    @Test("Move: many phones restore at once, and the chain moves as often as allowed (P10)")
     func crowd() async throws {
         try await open(RestoreTerms(policy: .move, movesPerYear: 3)) { shop in
             let payment = try await shop.purchase(Self.pro, as: "ann")
@@ -140,7 +140,7 @@ import TillServer
         }
     }
 
-    @Test("What Apple signed for nobody is whose phone restores it first; delivering it is not enough (P8, P10)")
+    @Test("A purchase without a token belongs to the first user who restores it; delivering it is not enough (P8, P10)")
     func claim() async throws {
         try await open(RestoreTerms()) { shop in
             let right = try await shop.pay(Self.pro, token: nil, account: "family")
@@ -165,7 +165,7 @@ import TillServer
         }
     }
 
-    @Test("A renewal is claimed although its beginning was never seen, and the chain stays with who claimed it (P10)")
+    @Test("A renewal is claimed although its beginning was never seen, and the chain stays with its claimant (P10)")
     func claimedLate() async throws {
         try await open(RestoreTerms()) { shop in
             let first = try await shop.pay(Self.renewing, token: nil, account: "family")
@@ -174,7 +174,7 @@ import TillServer
             let newest = try #require(list.last { $0 != first.id })
             let signed = try await shop.ask(.get, "/emulator/transactions/\(newest)")["signedTransaction"].text
             #expect(shop.outcomes(try await shop.restore([signed], as: .user("ann"))) == ["claimed finish"])
-            // The beginning turns up on another phone: the chain has an owner.
+            // The beginning is submitted by another phone: the chain has an owner.
             let his = try await shop.restore([first.signed], as: .user("ben"))
             #expect(shop.outcomes(his) == ["quarantined no_owner"])
             try await shop.renew(first.id)
@@ -183,7 +183,7 @@ import TillServer
         }
     }
 
-    @Test("A token that names an order, known or not, is nobody's claim (U1, P10)")
+    @Test("A purchase whose token names an order, known or not, can't be claimed (U1, P10)")
     func tokens() async throws {
         try await open(RestoreTerms()) { shop in
             let unknown = try await shop.pay(Self.pro, token: UniqueID(high: 7, low: 7))
@@ -195,7 +195,7 @@ import TillServer
         }
     }
 
-    @Test("A receipt stands for the newest of each chain; without Apple's word nothing of it is claimed (P10)")
+    @Test("A receipt stands for the newest of each chain; without Apple's signed copy none of it is claimed (P10)")
     func receipts() async throws {
         try await open(RestoreTerms(policy: .move)) { shop in
             _ = try await shop.purchase(Self.pro, as: "ann", account: "ann")
@@ -216,7 +216,7 @@ import TillServer
         }
     }
 
-    @Test("Bodies that say too little or too much are refused, and nobody restores without a name")
+    @Test("Bodies with too few or too many members are refused, and restoring needs a user")
     func unusable() async throws {
         try await open(RestoreTerms()) { shop async throws in
             func code(_ body: JSONValue, _ party: Party = .user("ann")) async throws -> String {

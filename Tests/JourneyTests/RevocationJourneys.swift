@@ -6,7 +6,7 @@ import TillLedger
 import TillServer
 
 @Suite("Revocation, with the whole server (U7, field G7)", .timeLimit(.minutes(3))) struct RevocationJourneys {
-    @Test("Good certificates: granted; each certificate was asked about once", arguments: Reach.allCases)
+    @Test("Good certificates: granted; each certificate is checked once", arguments: Reach.allCases)
     func good(_ reach: Reach) async throws {
         try await RevocationAuthority.with { authority in
             try await authority.shop(.hard, reach) { shop in
@@ -23,7 +23,7 @@ import TillServer
     }
 
     @Test(
-        "A revoked certificate: a refusal of its own, final, with date and reason, logged (P9)",
+        "A revoked certificate: a refusal with its own code, final, with date and reason, logged (P9)",
         arguments: Reach.allCases, [RevocationPolicy.soft, .hard])
     func revoked(_ reach: Reach, _ policy: RevocationPolicy) async throws {
         try await RevocationAuthority.with { authority in
@@ -31,7 +31,7 @@ import TillServer
             authority.revoke(at: date, reason: "keyCompromise")
             try await authority.shop(policy, reach) { shop in
                 let order = try await shop.openOrder(as: "u1")
-                // Signed long before, says whoever has the key.
+                // Dated long before, which the holder of the key can forge.
                 let proof = try authority.transaction(
                     1, token: order, signedAt: authority.time.now.adding(seconds: -86_400))
                 for _ in 0..<2 {
@@ -51,7 +51,7 @@ import TillServer
         }
     }
 
-    @Test("A certificate that was replaced: what it signed before stays good, what it signed after does not")
+    @Test("A replaced certificate: its earlier signatures stay good, its later ones do not")
     func superseded() async throws {
         try await RevocationAuthority.with { authority in
             authority.revoke(at: authority.time.now.adding(seconds: -3_600), reason: "superseded")
@@ -68,13 +68,13 @@ import TillServer
         }
     }
 
-    /// Everything a responder can do but answer.
+    /// Everything a responder can do except answer.
     private static let outages: [RevocationAuthority.Conduct] = [
         .page(status: 200), .page(status: 503), .page(status: 302), .huge, .silent,
     ]
 
     @Test(
-        "Apple is down, soft: granted on the signature, and said so; certain again when Apple is back (U7)",
+        "Apple is down, soft: granted on the signature, with a note; checked again when Apple is back (U7)",
         arguments: Reach.allCases)
     func softOutage(_ reach: Reach) async throws {
         try await RevocationAuthority.with { authority in
@@ -89,7 +89,7 @@ import TillServer
                     #expect(reply["outcome"].text == "granted" && reply["finish"] == true, "\(conduct)")
                     #expect(authority.takeQuestions().count == 2)
                     #expect(try await Self.doubts(shop) == number + 1)
-                    // The outage is not hammered.
+                    // No further requests are sent during the outage.
                     let again = try await shop.submit(proof, as: .user("u1"))
                     #expect(again["outcome"].text == "alreadyGranted")
                     #expect(authority.takeQuestions().isEmpty)
@@ -140,7 +140,7 @@ import TillServer
     }
 
     @Test(
-        "Nobody listens at the responder's address: the same, soft and hard", arguments: [RevocationPolicy.soft, .hard])
+        "No server at the responder's address: the same, soft and hard", arguments: [RevocationPolicy.soft, .hard])
     func nobodyListens(_ policy: RevocationPolicy) async throws {
         try await RevocationAuthority.with { authority in
             await authority.goAway()
@@ -152,7 +152,7 @@ import TillServer
         }
     }
 
-    @Test("A hundred buyers at once ask two questions")
+    @Test("A hundred buyers at once cause two requests")
     func crowd() async throws {
         try await RevocationAuthority.with { authority in
             try await authority.shop(.hard, .socket) { shop in
@@ -176,7 +176,7 @@ import TillServer
         }
     }
 
-    @Test("A notification during an outage is stored and answered 200, and settled when Apple is back (U4, U7)")
+    @Test("A notification during an outage is stored and answered 200, and processed when Apple is back (U4, U7)")
     func notification() async throws {
         try await RevocationAuthority.with { authority in
             authority.behave(.page(status: 503))
@@ -197,7 +197,7 @@ import TillServer
         }
     }
 
-    @Test("A notification that waited for Apple and turns out to be of a revoked signer is never settled")
+    @Test("A notification that waited for Apple and has a revoked signer is never processed")
     func notificationOfRevoked() async throws {
         try await RevocationAuthority.with { authority in
             authority.behave(.page(status: 503))
@@ -216,7 +216,7 @@ import TillServer
         }
     }
 
-    @Test("Certificates that name nobody to ask: soft accepts their receipts and says so, hard has them wait")
+    @Test("Certificates without a responder address: soft accepts their receipts with a note, hard lets them wait")
     func nobodyNamed() async throws {
         for (policy, status) in [(RevocationPolicy.soft, 200), (.hard, 503)] {
             try await RevocationAuthority.with { authority in
@@ -237,7 +237,7 @@ import TillServer
         }
     }
 
-    @Test("A forger's certificates may name whom they like: nobody is asked. Nor is anybody when it is off")
+    @Test("The addresses in a forger's certificates are never asked. Nor is any address when checking is off")
     func strangers() async throws {
         try await RevocationAuthority.with { forger in
             try await RevocationAuthority.with { authority in
@@ -256,7 +256,7 @@ import TillServer
         }
     }
 
-    @Test("A server that was given nobody to ask through asks nobody, whatever it is configured to do")
+    @Test("A server without the effect for asking Apple sends no request, whatever its configuration")
     func nobodyToAskThrough() async throws {
         try await Shop.open(change: { $0.apple.revocation = .hard }) { shop in
             let order = try await shop.openOrder(as: "u1")
@@ -266,7 +266,7 @@ import TillServer
         }
     }
 
-    // MARK: Signed things and the books
+    // MARK: Signed payloads and the ledger
 
     private static func notification(
         _ authority: RevocationAuthority, _ order: OrderID, _ number: Int
@@ -278,7 +278,7 @@ import TillServer
             by: authority.sign)
     }
 
-    /// How many decisions rest on a signature alone, by the evidence beside them.
+    /// The number of decisions that rest on a signature alone, by their evidence.
     private static func doubts(_ shop: Shop) async throws -> Int {
         try await shop.ledger.read { session in
             try session.query(

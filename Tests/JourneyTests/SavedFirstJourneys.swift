@@ -8,12 +8,12 @@ import TillLedger
 import TillServer
 
 /// Delivery order 2: save, finish, then grant (G4, G5).
-@Suite("Saved first, granted by the server itself") struct SavedFirstJourneys {
+@Suite("Saved first, then granted by the server") struct SavedFirstJourneys {
     private static func savesFirst(_ configuration: inout ServerConfiguration) {
         configuration.delivery.order = .saveThenFinish
     }
 
-    @Test("The proof is durable, the device may finish, and the grant comes by itself (G4)", arguments: Reach.allCases)
+    @Test("The proof is durable, the device may finish, and the grant follows (G4)", arguments: Reach.allCases)
     func savedFirst(_ reach: Reach) async throws {
         try await Shop.open(reach, change: Self.savesFirst) { shop in
             let order = try await shop.openOrder(as: "ann")
@@ -36,13 +36,13 @@ import TillServer
         }
     }
 
-    @Test("The server died after its answer: the next one grants what was saved, to its owner, once (G5, P8)")
+    @Test("The server died after its answer: the next one grants the saved proof, to its owner, once (G5, P8)")
     func serverDies() async throws {
         try await Shop.open(change: Self.savesFirst) { shop in
             let order = try await shop.openOrder(as: "ann")
             let payment = try await shop.pay(token: order)
             #expect(try await shop.submit(payment.signed, as: .user("ben"))["finish"] == true)
-            // A second server on the same ledger is what a restart is.
+            // A second server on the same ledger stands for a restart.
             let next = try Server(
                 configuration: shop.server.configuration, database: shop.ledger, clock: { shop.time.now },
                 entropy: RandomBytes.make)
@@ -53,7 +53,7 @@ import TillServer
         }
     }
 
-    @Test("What nobody owns goes into quarantine with its proof, and what is forged is refused at once (G4, P9)")
+    @Test("A purchase without an owner goes into quarantine with its proof; a forged one is refused at once (G4, P9)")
     func nobodys() async throws {
         try await Shop.open(change: Self.savesFirst) { shop in
             let payment = try await shop.pay(token: nil)
@@ -61,13 +61,13 @@ import TillServer
             #expect(try await shop.submit(payment.signed, as: .user("ann"))["outcome"].text == "accepted")
             #expect(try await SavedProofs(shop.server.ledger).processAll() == 1)
             #expect(try await shop.send(.get, "/v1/quarantine")["data"].list.count == 1)
-            // From now on the ledger knows it, and says so.
+            // From now on the ledger knows it, and answers accordingly.
             #expect(try await shop.submit(payment.signed, as: .user("ann"))["outcome"].text == "quarantined")
             #expect(try await shop.submit(payment.signed, as: .backend, userID: "ann")["outcome"].text == "granted")
         }
     }
 
-    @Test("A receipt is saved like anything else, and waits for Apple's word where there is a key (G4, U7)")
+    @Test("A receipt is saved like any other proof, and waits for Apple's answer if there is a key (G4, U7)")
     func receipt() async throws {
         let line = AppleLine()
         try await Shop.open(change: Self.savesFirst, line: line) { shop in
@@ -99,7 +99,7 @@ import TillServer
             ], as: .user(user))
     }
 
-    @Test("A signed copy that follows its receipt is saved, and not taken for the receipt said once more (G4)")
+    @Test("A signed copy that follows its receipt is saved, and not treated as a repeated receipt (G4)")
     func copyAfterReceipt() async throws {
         let change = { (configuration: inout ServerConfiguration) in
             Self.savesFirst(&configuration)
@@ -116,7 +116,7 @@ import TillServer
         }
     }
 
-    @Test("What Apple does not know yet is asked about again, because its device has finished (G4, G5, U7)")
+    @Test("A purchase that Apple does not know yet is checked again, because its device has finished (G4, G5, U7)")
     func notKnownYet() async throws {
         let line = AppleLine()
         try await Shop.open(change: Self.savesFirst, line: line) { shop in
@@ -139,7 +139,7 @@ import TillServer
         }
     }
 
-    @Test("A purchase that Apple never gets to know is asked about ever less often, and for a day (U7)")
+    @Test("A purchase that Apple never knows is checked less and less often, for a day (U7)")
     func neverKnown() async throws {
         let line = AppleLine()
         try await Shop.open(change: Self.savesFirst, line: line) { shop in
@@ -160,7 +160,7 @@ import TillServer
         }
     }
 
-    @Test("However many brought a purchase that Apple does not know, all are heard, and then wait together (U7)")
+    @Test("All callers of a purchase that Apple does not know are considered, and then wait together (U7)")
     func manyBearers() async throws {
         let line = AppleLine()
         try await Shop.open(change: Self.savesFirst, line: line) { shop in
@@ -186,7 +186,7 @@ import TillServer
         }
     }
 
-    @Test("Shipped clients finish on 200 and get their grant first, under either order (G4, C8)")
+    @Test("Released clients finish on 200 and get their grant first, under either order (G4, C8)")
     func shippedClients() async throws {
         try await Shop.open(change: Self.savesFirst) { shop in
             let order = try await shop.openOrder(as: "ann")
@@ -227,7 +227,7 @@ import TillServer
     }
 
     @Test(
-        "Deleted after it had finished, the app loses nothing: the wallet is there at the next login (G5, O7)",
+        "An app deleted after finishing loses nothing: the wallet is there at the next login (G5, O7)",
         arguments: StoreKitGeneration.both)
     func deletedAfterFinish(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation, change: Self.savesFirst) { phones in

@@ -4,7 +4,7 @@ import TillJSON
 import TillLedger
 import TillServer
 
-/// A UUID that was seen in a payment before an order had it: what may be said from that, and what not (R4).
+/// A UUID that was seen in a payment before an order had it: the conclusions that are allowed from that (R4).
 @Suite("Tokens that were seen before their order") struct SeenTokenJourneys {
     private static let token = UniqueID(high: 0x4E1D_2B3A_0F4E_4A6B, low: 0x8C9D_0E1F_2A3B_4C5D)
 
@@ -32,7 +32,7 @@ import TillServer
         try await shop.send(.put, "/v1/users/\(user)/account-tokens/\(token)")
     }
 
-    @Test("A free payment in the sandbox takes no order's payments from it in production", arguments: Reach.allCases)
+    @Test("A free sandbox payment does not keep an order from its production payments", arguments: Reach.allCases)
     func sandbox(_ reach: Reach) async throws {
         try await Shop.open(reach, environments: [.production, .sandbox]) { shop in
             let free = try await shop.submit(try Self.signed("100", by: shop), as: .user("eve"))
@@ -48,7 +48,7 @@ import TillServer
         }
     }
 
-    @Test("A copy that somebody else pays for, a family's or a seat, makes no token seen")
+    @Test("A copy that another customer pays for, a family's or a seat, does not mark its token as seen")
     func shared() async throws {
         for ownership in ["FAMILY_SHARED", "ASSIGNED"] {
             try await Shop.open { shop in
@@ -82,7 +82,7 @@ import TillServer
         }
     }
 
-    @Test("An order that was paid, or whose id nobody can have forged, stays the only one its id names")
+    @Test("An order that was paid, or whose id can't be forged, stays the only one its id names")
     func noRepair() async throws {
         try await Shop.open { shop in
             let own = try await shop.openOrder(as: "ann")
@@ -94,7 +94,7 @@ import TillServer
         }
     }
 
-    @Test("Whoever opens an order under a seen id gives no consent for the payment, and hears nothing of it (U5)")
+    @Test("A user who opens an order under a seen id gives no consent for the payment, and gets no event of it (U5)")
     func consent() async throws {
         let line = AppleLine()
         try await Shop.open(line: line) { shop in

@@ -8,7 +8,7 @@ import TillSQL
 import TillSQLite
 
 @Suite("till serve, as a process") struct ServeJourneys {
-    @Test("SIGTERM under load: the server ends with 0, and nothing that it answered is lost (O6)")
+    @Test("SIGTERM under load: the server ends with 0, and no answered request is lost (O6)")
     func stopsUnderLoad() async throws {
         try await ServerProcess.withFiles { files in
             let (process, port) = try await files.start()
@@ -52,7 +52,7 @@ import TillSQLite
             as: .user("c\(client)"))
     }
 
-    @Test("A second server on the same ledger is refused in the reader's language; reading goes on beside the first")
+    @Test("A second server on the same ledger is refused in the reader's language; reading works beside the first")
     func secondServer() async throws {
         try await ServerProcess.withFiles { files in
             let (process, port) = try await files.start()
@@ -82,7 +82,7 @@ import TillSQLite
         }
     }
 
-    /// What the `sqlite3` program answers; nil where it isn't installed.
+    /// The answer of the `sqlite3` program; nil if it isn't installed.
     private static func sqlite3(_ file: String, _ sql: String) async throws -> String {
         let process = try TillProcess.start(["-readonly", file, sql], executable: "/usr/bin/sqlite3")
         let (output, code) = await process.finish()
@@ -90,7 +90,7 @@ import TillSQLite
         return output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    @Test("A server that was killed leaves no lock behind, and its ledger is whole (O6)")
+    @Test("A server that was killed leaves no lock behind, and its ledger is intact (O6)")
     func killed() async throws {
         try await ServerProcess.withFiles { files in
             let (process, port) = try await files.start()
@@ -105,7 +105,7 @@ import TillSQLite
         }
     }
 
-    @Test("A port that is taken is said so, with what to do", arguments: ["en", "zh"])
+    @Test("A port in use is reported, with a remedy", arguments: ["en", "zh"])
     func portTaken(_ language: String) async throws {
         try await ServerProcess.withFiles { files in
             let taken = try Listener(bodyLimit: { _, _ in 0 }, handler: { _ in HTTPResponse(status: 200) })
@@ -119,14 +119,14 @@ import TillSQLite
             let phrase = language == "en" ? "127.0.0.1:\(taken.port) is taken" : "127.0.0.1:\(taken.port) 已被其他程序占用"
             #expect(process.complaints.contains(phrase), "\(process.complaints)")
             await taken.stop(grace: 1)
-            // Whoever was refused left the ledger free.
+            // The refused server left the ledger free.
             let (other, _) = try await files.start()
             other.send(SIGTERM)
             #expect(await other.end() == 0)
         }
     }
 
-    /// What is done to a good configuration, what is complained of, and how the program ends.
+    /// The change to a good configuration, the message, and the exit code.
     static let spoilings: [(kind: String, english: String, chinese: String, code: Int32)] = [
         ("not JSON", "till.json", "till.json", 1),
         ("misspelt key", "Did you mean catalog?", "是不是想写 catalog？", 1),
@@ -137,7 +137,7 @@ import TillSQLite
         ("unknown flag", "--config", "--config", 2),
     ]
 
-    @Test("A malformed configuration stops the start with what is wrong and where", arguments: spoilings, ["en", "zh"])
+    @Test("A malformed configuration stops the start with its fault and its place", arguments: spoilings, ["en", "zh"])
     func malformed(
         _ spoiling: (kind: String, english: String, chinese: String, code: Int32), _ language: String
     ) async throws {
@@ -167,7 +167,7 @@ import TillSQLite
     }
 }
 
-/// Which orders were answered 201.
+/// The orders that were answered 201.
 private final class Answered: @unchecked Sendable {
     private let lock = NSLock()
     private var found: [(client: Int, number: Int)] = []

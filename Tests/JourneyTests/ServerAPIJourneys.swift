@@ -5,8 +5,8 @@ import TillCrypto
 import TillHTTP
 import TillServer
 
-/// Our client against the emulated App Store, over a socket and libcurl.
-@Suite("Asking Apple")
+/// Till's client against the emulated App Store, over a socket and libcurl.
+@Suite("Requests to Apple")
 struct ServerAPIJourneys {
     /// A shop whose store listens, and the client that asks it.
     private static func open(
@@ -45,7 +45,7 @@ struct ServerAPIJourneys {
             privateKey: try PrivateKey(pem: reply["privateKey"].text))
     }
 
-    @Test("A paid transaction is asked for by its id, and what is answered is verified")
+    @Test("A paid transaction is requested by its id, and the answer is verified")
     func transactionInfo() async throws {
         try await Self.open { shop, api, verifier in
             let order = try await shop.openOrder(as: "ann")
@@ -58,7 +58,7 @@ struct ServerAPIJourneys {
         }
     }
 
-    @Test("What Apple does not know is final, wherever it is asked; what is no id is refused")
+    @Test("An unknown transaction is final in either environment; an invalid id is refused")
     func unknown() async throws {
         try await Self.open { _, api, _ in
             for (id, code) in [
@@ -74,7 +74,7 @@ struct ServerAPIJourneys {
         }
     }
 
-    @Test("An id that tries to be a path does not leave its place: the store's own door refuses it")
+    @Test("An id that imitates a path stays in its place: the store itself refuses it")
     func hostileID() async throws {
         try await Self.open { _, api, _ in
             let found = await #expect(throws: ServerAPIFault.self) {
@@ -88,7 +88,7 @@ struct ServerAPIJourneys {
         }
     }
 
-    @Test("U2: the server finishes at Apple what the phone never finished, and twice does no harm")
+    @Test("U2: the server finishes at Apple what the phone never finished, and a repetition does no harm")
     func finish() async throws {
         try await Self.open { shop, api, _ in
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
@@ -99,7 +99,7 @@ struct ServerAPIJourneys {
         }
     }
 
-    @Test("A test notification arrives, and Apple tells so")
+    @Test("A test notification arrives, and Apple reports its delivery")
     func testNotification() async throws {
         try await Self.open { shop, api, verifier in
             let without = await #expect(throws: ServerAPIFault.self) {
@@ -119,7 +119,7 @@ struct ServerAPIJourneys {
         }
     }
 
-    @Test("A key that Apple does not know is a matter of configuration, and a clock that is wrong is too")
+    @Test("A key that Apple does not know is a configuration fault, and so is a wrong clock")
     func unauthorized() async throws {
         try await Self.open { shop, api, _ in
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
@@ -150,7 +150,7 @@ struct ServerAPIJourneys {
         }
     }
 
-    @Test("U7: Apple gone is an outage that passes, and no word about the purchase")
+    @Test("U7: an unreachable Apple is a transient outage, and says nothing about the purchase")
     func gone() async throws {
         try await Self.open { shop, _, _ in
             let listener = try Listener(

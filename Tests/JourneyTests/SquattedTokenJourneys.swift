@@ -6,9 +6,9 @@ import TillJSON
 import TillLedger
 import TillServer
 
-/// Nobody gets a purchase by opening an order under an id that stands in somebody else's payments (V2; LEDGER R1–R7).
+/// A user can't get a purchase by opening an order under an id from another user's payments (V2; LEDGER R1–R7).
 @Suite("Squatted tokens") struct SquattedTokenJourneys {
-    /// What Apple recommends as `appAccountToken`: a UUID of the customer's account, which is no secret.
+    /// Apple's recommended `appAccountToken`: a UUID of the customer's account, which is no secret.
     private static let account = UniqueID(high: 0x7C1D_2B3A_0F4E_4A6B, low: 0x8C9D_0E1F_2A3B_4C5D)
     private static let nonce = OrderIDNonce(bytes: Array(0..<16))!
 
@@ -28,7 +28,7 @@ import TillServer
     }
 
     @Test(
-        "An app opens no order under an id that it can't prove, beforehand or afterwards (V2)",
+        "An app opens no order under an id that it can't prove, before or after the payment (V2)",
         arguments: Reach.allCases)
     func squatter(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
@@ -37,7 +37,7 @@ import TillServer
             let payment = try await shop.pay(token: Self.account)
             let first = try await shop.submit(payment.signed, as: .user("ann"))
             #expect(first.status == 202 && first["reason"].text == "unknown_token")
-            // Afterwards, with a nonce of her own, with a nonce that fits another id, and in Ann's name.
+            // After the payment, with her own nonce, with a nonce of another id, and in Ann's name.
             for (nonce, guest) in [(nil, nil), (Self.nonce.text, nil), (Self.nonce.text, "ann")] {
                 let reply = try await open(Self.account, as: .user("eve"), nonce: nonce, guest: guest, in: shop)
                 #expect(reply.status == 422 && reply.code == "order_id_unproven")
@@ -51,7 +51,7 @@ import TillServer
         }
     }
 
-    @Test("The nil and the max UUID open no order, register nothing, and say nothing in a payment (V2, U1)")
+    @Test("The nil and the max UUID open no order, register nothing, and have no meaning in a payment (V2, U1)")
     func absentTokens() async throws {
         try await Shop.open { shop in
             for text in ["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"] {
@@ -66,7 +66,7 @@ import TillServer
         }
     }
 
-    @Test("What was paid under an account's token is its user's, whoever brings it and in whatever order it comes (V2)")
+    @Test("Payments under an account's token are its user's, from any caller and in any order (V2)")
     func accountToken() async throws {
         try await Shop.open { shop in
             #expect(try await register(Self.account, for: "ann", in: shop).status == 201)
@@ -88,13 +88,13 @@ import TillServer
             #expect(try await shop.points(of: "ann") == 120)
             let list = try await shop.send(.get, "/v1/users/ann/account-tokens")
             #expect(list["data"].list.map { $0.at("token").text } == [Self.account.description])
-            // Neither the app nor the backend makes it an order's id.
+            // Neither the app nor the backend can use it as an order's id.
             let asOrder = try await open(Self.account, as: .backend, buyer: "eve", in: shop)
             #expect(asOrder.status == 409 && asOrder.code == "token_in_use")
         }
     }
 
-    @Test("A token that is an order's id is registered for no account (V2)")
+    @Test("A token that is an order's id can't be registered for an account (V2)")
     func orderAsAccount() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "ann")
@@ -113,7 +113,7 @@ import TillServer
             let later = try await shop.pay(token: Self.account)
             #expect(try await shop.submit(later.signed, as: .user("eve"))["reason"].text == "unknown_token")
             #expect(try await shop.grantCount() == 0)
-            // What a backend opens beforehand is its word, as for every order.
+            // An order that a backend opens in advance is valid, like every order.
             let fresh = UniqueID(high: 5, low: 6)
             #expect(try await open(fresh, as: .backend, buyer: "ann", in: shop).status == 201)
             let paid = try await shop.pay(token: fresh)
@@ -122,7 +122,7 @@ import TillServer
         }
     }
 
-    @Test("A claim and a backend's word are about one purchase, and about no other with the same token (V2)")
+    @Test("A claim and a backend's statement apply to one purchase, and to no other with the same token (V2)")
     func oneClaim() async throws {
         try await Shop.open { shop in
             let (first, second) = (try await shop.pay(token: Self.account), try await shop.pay(token: Self.account))
@@ -136,7 +136,7 @@ import TillServer
         }
     }
 
-    @Test("A proven id is opened once and again, and takes what was paid before it was opened (O1, V2)")
+    @Test("A proven id opens the same order each time, which takes what was paid before it was opened (O1, V2)")
     func provenID() async throws {
         try await Shop.open { shop in
             let id = OrderIDCommitment(user: UserID("ann"), nonce: Self.nonce).id
@@ -146,13 +146,13 @@ import TillServer
             #expect(opened.status == 201 && opened["status"].text == "completed")
             #expect(try await shop.points(of: "ann") == 60)
             #expect(try await open(id, as: .user("ann"), nonce: Self.nonce.text, in: shop).status == 200)
-            // A repetition by an app that has lost the nonce is still her own order; for others it is none.
+            // A repetition by an app that has lost the nonce still gets her own order; others get none.
             #expect(try await open(id, as: .user("ann"), in: shop).status == 200)
             #expect(try await open(id, as: .user("eve"), nonce: Self.nonce.text, in: shop).status == 422)
         }
     }
 
-    @Test("A proof with its nonce opens the order that the server never heard of (V2, O7)", arguments: Reach.allCases)
+    @Test("A proof with its nonce opens an order that the server does not know (V2, O7)", arguments: Reach.allCases)
     func lostOpen(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             let id = OrderIDCommitment(user: UserID("ann"), nonce: Self.nonce).id
@@ -174,7 +174,7 @@ import TillServer
         }
     }
 
-    @Test("Under save-then-finish the nonce opens the order before the proof waits (G5, V2)")
+    @Test("With save-then-finish the nonce opens the order before the proof waits (G5, V2)")
     func savedProof() async throws {
         try await Shop.open(change: { $0.delivery.order = .saveThenFinish }) { shop in
             let id = OrderIDCommitment(user: UserID("ann"), nonce: Self.nonce).id
@@ -207,7 +207,7 @@ import TillServer
         }
     }
 
-    @Test("An app's own order number is the order of its user alone (C8, V2)")
+    @Test("An app's own order number names the order of its user alone (C8, V2)")
     func orderNumber() async throws {
         try await Shop.open { shop in
             func openNumber(_ user: String) async throws -> Reply {

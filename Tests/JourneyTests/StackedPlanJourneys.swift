@@ -3,8 +3,8 @@ import TillBilling
 import TillJSON
 
 @Suite("Plans that are bought once, again, and for other devices") struct StackedPlanJourneys {
-    /// What it shows | `day product`, several of it by a number before, `~` for what is refunded at the end | what is
-    /// had then, its end in days and seconds.
+    /// The name of the row | `day product`, with the number of units before it, `~` for a purchase refunded at the end
+    /// | the resulting service, with its end in days and seconds.
     static let table = """
         consumables stack    | 0 basic_monthly, 10 basic_monthly                    | basic_monthly 60
         non-renewing too     | 0 basic_pass, 10 basic_pass                          | basic_monthly 60
@@ -52,7 +52,7 @@ import TillJSON
         }
     }
 
-    @Test("A plan for devices runs on each by itself, and a change converts what that device has (C5, C6)")
+    @Test("A plan for devices runs separately on each, and a change converts that device's plan (C5, C6)")
     func devices() async throws {
         try await CloudShop.open(scope: .device) { shop in
             let start = shop.time.now
@@ -71,7 +71,7 @@ import TillJSON
                     "service basic basic_monthly \(day(60)) camera 1",
                     "service basic basic_monthly \(day(40)) camera 2",
                 ])
-            // What camera 1 has becomes premium for camera 1; camera 2 keeps what it has.
+            // Camera 1's plan becomes premium for camera 1; camera 2 keeps its own.
             let said = try await shop.preview("premium_monthly", as: "u1", device: "camera 1")
             #expect(said["balance"].at("exact").text == "1495/3" && said["price"].at("amount") == 699)
             #expect(said["deviceIds"] == ["camera 1"])
@@ -87,7 +87,7 @@ import TillJSON
         }
     }
 
-    @Test("One premium lifts one of fifty cameras, not all of them for the price of one", arguments: Reach.allCases)
+    @Test("One premium plan upgrades one of fifty cameras, not all for the price of one", arguments: Reach.allCases)
     func fifty(_ reach: Reach) async throws {
         try await CloudShop.open(reach, change: { $0.orders.perHour = 200 }, scope: .device) { shop in
             for number in 1...50 { try await shop.buyPlan("basic_monthly", as: "u1", device: "camera \(number)") }
@@ -99,7 +99,7 @@ import TillJSON
         }
     }
 
-    @Test("An order and a preview of a plan for one device say for which", arguments: Reach.allCases)
+    @Test("An order and a preview of a plan for one device name the device", arguments: Reach.allCases)
     func unnamed(_ reach: Reach) async throws {
         try await CloudShop.open(reach, scope: .device) { shop in
             for quantity: Int64 in [1, 2] {
@@ -136,7 +136,7 @@ import TillJSON
         }
     }
 
-    @Test("A stranger who brings a plan's proof first does not say for which device it is; its customer does (P8)")
+    @Test("A stranger who submits a plan's proof first can't name its device; its customer can (P8)")
     func strangersDevice() async throws {
         try await CloudShop.open(scope: .device) { shop in
             let token = UniqueID(high: 0x0123_4567_89AB_4CDE, low: 0x8000_0000_0000_0001)
@@ -154,7 +154,7 @@ import TillJSON
             #expect(try await isAllowed(on: "x") == false)
             #expect(try await bring(from: "camera", as: "ann") == "alreadyGranted")
             #expect(try await isAllowed(on: "camera"))
-            // Named once, it stays.
+            // A device that was named once stays.
             for (device, user) in [("x", "thief"), ("tv", "ann")] { _ = try await bring(from: device, as: user) }
             #expect(try await isAllowed(on: "camera"))
             #expect(try await isAllowed(on: "tv") == false)

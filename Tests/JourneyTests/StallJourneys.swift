@@ -7,9 +7,9 @@ import TillJSON
 import TillLedger
 import TillServer
 
-/// One anonymous request stalls nobody: what a stranger sends is not worked on before there is a reason to, and never
-/// where a purchase would wait for it.
-@Suite("The stall", .serialized) struct StallJourneys {
+/// One anonymous request stalls no other: an unauthenticated request is not processed without need, and never where a
+/// purchase would wait for it.
+@Suite("Protection against stalls", .serialized) struct StallJourneys {
     /// Every address with a long body whose credential is in the header.
     private static let guarded = [
         "/v1/orders", "/v1/transactions", "/v1/restores", "/v1/users/u1/guests", "/v1/transfers", "/v1/users/u1/claims",
@@ -17,7 +17,7 @@ import TillServer
         "/dashboard/finance/apple-reports",
     ]
 
-    @Test("A long body without a good credential is answered 401 before it comes, and the connection is closed")
+    @Test("A long body without a good credential is answered 401 before it arrives, and the connection is closed")
     func admission() async throws {
         try await ServerProcess.withFiles { files in
             let (process, port) = try await files.start()
@@ -32,7 +32,7 @@ import TillServer
                         #expect(connection.isClosed())
                     }
                 }
-                // 64 KiB are read from anybody, and the key is asked for after them.
+                // 64 KiB are read from every client, and the key is checked after them.
                 let connection = try #require(RawConnection(port: port))
                 connection.send("POST /v1/orders HTTP/1.1\r\nHost: t\r\nContent-Length: 65536\r\n\r\n")
                 connection.send([UInt8](repeating: 0x20, count: 65_536))
@@ -43,7 +43,7 @@ import TillServer
         }
     }
 
-    @Test("Long bodies of strangers are bounded by their number and for one address; others still find room")
+    @Test("Unauthenticated long bodies are limited in number and per address; others still find room")
     func strangersBodies() async throws {
         try await ServerProcess.withFiles { files in
             let (process, port) = try await files.start()
@@ -76,7 +76,7 @@ import TillServer
         }
     }
 
-    /// Bodies of eight megabytes that cost seconds of processor time each when everything in them was decoded first.
+    /// Bodies of eight megabytes that each cost seconds of processor time if they are decoded completely first.
     private static func longBodies() -> [(path: String, body: [UInt8], status: Int)] {
         let plus = String(repeating: "+", count: (8 << 20) - 200)
         return [
@@ -99,7 +99,7 @@ import TillServer
                     #expect(connection.answer()?.status == status, "\(path)")
                 }
                 let spent = try #require(Self.processorSeconds(of: process.id)) - before
-                // A debug build takes some ten times as long as what is shipped; it took 40 s before.
+                // A debug build takes about ten times as long as a release build; it took 40 s before.
                 #expect(spent < 3, "\(path): \(spent) s")
             }
             process.send(SIGTERM)
@@ -107,12 +107,12 @@ import TillServer
         }
     }
 
-    @Test("Purchases do not wait behind the receipts of strangers")
+    @Test("Purchases do not wait behind unauthenticated receipts")
     func purchasesGoOn() async throws {
         try await ServerProcess.withFiles { files in
             let (process, port) = try await files.start()
             try await files.buy(port, as: "before")
-            // Genuine base64 around no receipt: all of it has to be decoded before it can be refused.
+            // Genuine base64 without a receipt: all of it must be decoded before it can be refused.
             let body = Array(#"{"receipt-data":"\#(String(repeating: "+", count: 4 << 20))"}"#.utf8)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<12 {
@@ -143,7 +143,7 @@ import TillServer
         }
     }
 
-    // MARK: What a forgery writes
+    // MARK: Writes caused by forgeries
 
     /// A token with another signature each time.
     private static func forged(_ signed: String, _ number: Int) -> String {
@@ -154,7 +154,7 @@ import TillServer
     func forgedNotifications() async throws {
         try await Shop.open { shop in
             let signed = try await shop.pay(token: nil).signed
-            // From here on the signer is known: each forgery is judged, and refused for its signature.
+            // From here on the signer is known: each forgery is verified, and refused for its signature.
             _ = try await shop.submit(signed, as: .user("ann"))
             func forge(_ numbers: Range<Int>) async throws {
                 for number in numbers {
@@ -174,7 +174,7 @@ import TillServer
         }
     }
 
-    @Test("Forged restores of one customer are kept in number; another's first is kept whole")
+    @Test("The stored forged restores of one customer are limited; another customer's first is stored whole")
     func forgedRestores() async throws {
         try await Shop.open { shop in
             let signed = try await shop.pay(token: nil).signed
@@ -193,7 +193,7 @@ import TillServer
         }
     }
 
-    @Test("Certificates that were never seen before are judged at a pace; who is known already does not wait for them")
+    @Test("Verification of unknown certificates is rate limited; requests of known signers do not wait for it")
     func unknownSigners() async throws {
         try await Shop.open { shop in
             let genuine = try await shop.pay(token: nil).signed
@@ -213,7 +213,7 @@ import TillServer
         }
     }
 
-    @Test("One customer's unknown certificates are judged at a pace, in restores too, and nobody else waits for them")
+    @Test("One customer's unknown certificates are rate limited, in restores too, without delaying other customers")
     func unknownSignersOfOne() async throws {
         try await Shop.open(.socket) { shop in
             let genuine = try await shop.pay(token: nil).signed
@@ -232,7 +232,7 @@ import TillServer
         }
     }
 
-    // MARK: The system's word
+    // MARK: Figures from the system
 
     private static func processorSeconds(of process: Int32) -> Double? {
         guard let text = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8),

@@ -7,10 +7,10 @@ import TillLedger
 
 @testable import TillServer
 
-@Suite("Subscriptions, from what Apple signs") struct SubscriptionJourneys {
-    /// What happens | what may be used, or not, and why | the subscriptions, by day of their end
+@Suite("Subscriptions, from Apple's signed data") struct SubscriptionJourneys {
+    /// step | the rights, allowed or not, with the reason | the subscriptions, by day of their end
     ///
-    /// It is the 21st of September when it begins; each line happens one second after the one before.
+    /// It starts on the 21st of September; each line happens one second after the one before.
     static let journeys = [
         """
         buy basic      | basic:subscribed   | active basic 30 renews basic
@@ -117,7 +117,7 @@ import TillLedger
     ]
 
     @Test(
-        "Whatever happens to a subscription, each step is told as Apple signed it (C7, U2, U4, U6)",
+        "Each change of a subscription is reported as Apple signed it (C7, U2, U4, U6)",
         arguments: journeys)
     func life(_ journey: String) async throws {
         try await SubscriptionShop.open { shop in
@@ -133,7 +133,7 @@ import TillLedger
         }
     }
 
-    @Test("Each change that Apple signs is an event; what time alone changes is none (invariant 2)")
+    @Test("Each change that Apple signs is an event; a change by time alone is none (invariant 2)")
     func events() async throws {
         try await SubscriptionShop.open { shop in
             for act in ["buy basic", "cancel", "resume", "wait 31", "cancel", "wait 31"] { try await shop.act(act) }
@@ -152,7 +152,7 @@ import TillLedger
         }
     }
 
-    @Test("A family's copy is nobody's until a backend says whose; what renews it then is the same member's (C7, U1)")
+    @Test("A family member's copy is unclaimed until a backend names its owner, who then gets its renewals (C7, U1)")
     func family() async throws {
         try await SubscriptionShop.open { shop in
             let world = shop.shop
@@ -182,7 +182,7 @@ import TillLedger
         }
     }
 
-    @Test("A name that the catalogue does not have is refused, and others' rights are not told")
+    @Test("A name that the catalogue does not have is refused, and others' rights are hidden")
     func access() async throws {
         try await SubscriptionShop.open { shop in
             let path = "/v1/users/u1/entitlements/"
@@ -200,7 +200,7 @@ import TillLedger
         }
     }
 
-    @Test("However many renewals there were, all of them are one right of one subscription")
+    @Test("Any number of renewals is one right of one subscription")
     func manyPeriods() async throws {
         try await SubscriptionShop.open { shop in
             try await shop.act("buy basic")

@@ -8,7 +8,7 @@ import TillServer
     private static let basic = SubscriptionShop.prefix + "basic"
     private static let premium = SubscriptionShop.prefix + "premium"
 
-    /// Ben subscribes, the store loses his order id, and the phone that shows the purchase brings it along.
+    /// Ben subscribes, the store loses his order id, and the phone with the purchase submits it.
     private static func open(
         _ journey: (SubscriptionShop, AppleLine, _ order: OrderID, _ paid: Payment) async throws -> Void
     ) async throws {
@@ -39,7 +39,7 @@ import TillServer
     func renewed() async throws {
         try await Self.open { subscriptions, line, order, paid in
             let shop = subscriptions.shop
-            // A renewal comes in between: Apple sets it on that.
+            // A renewal comes in between: Apple sets it on that one.
             shop.time.advance(seconds: 32 * 86_400)
             try await subscriptions.doWhatIsDue()
             #expect(try await AppleTaskRuns(shop.server.ledger).runAll() >= 1)
@@ -50,11 +50,11 @@ import TillServer
         }
     }
 
-    @Test("What another customer bought in it since keeps its order id, and so do its renewals (U1, P8, regression)")
+    @Test("A later purchase by another customer in it keeps its order id, and so do its renewals (U1, P8, regression)")
     func upgradedByAnother() async throws {
         try await Self.open { subscriptions, line, order, paid in
             let shop = subscriptions.shop
-            // The same Apple Account, another user of the app, and our server hears nothing of it yet.
+            // The same Apple Account, another user of the app, and the server does not know of it yet.
             let another = try await shop.openOrder(Self.premium, as: "ann")
             let upgrade = try await shop.pay(Self.premium, token: another, account: "home", storefront: "USA")
             #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 1)
@@ -71,7 +71,7 @@ import TillServer
         }
     }
 
-    @Test("An answer that isn't Apple's decides nothing: it is asked again later (U1, P9)")
+    @Test("An answer not from Apple decides nothing: the request is repeated later (U1, P9)")
     func unbelievable() async throws {
         try await Self.open { subscriptions, line, order, paid in
             let shop = subscriptions.shop

@@ -2,7 +2,7 @@ import Testing
 import TillBilling
 import TillJSON
 
-@Suite("Support moves purchases, and takes it back") struct TransferJourneys {
+@Suite("Support moves purchases, and reverses transfers") struct TransferJourneys {
     private func move(
         _ original: String, from: String, to: String, in shop: Shop, environment: JSONValue = .null
     ) async throws -> Reply {
@@ -14,7 +14,7 @@ import TillJSON
             ])
     }
 
-    @Test("An operator takes a merge back: what is there returns, what was spent is said to be spent (P12)")
+    @Test("An operator reverses a merge: what is left returns, and spent points are reported as spent (P12)")
     func reversal() async throws {
         try await CloudShop.open { shop in
             try await shop.buyPlan("pro", as: "guest")
@@ -50,7 +50,7 @@ import TillJSON
             #expect(listed.map { $0.at("kind").text } == ["reversal", "guest_merge"])
             #expect(listed.last?.at("reversedBy") == reversed["id"])
 
-            // A customer of its own again, who may go to another account.
+            // Again a customer of its own, who may go to another account.
             try await shop.buyPlan("points60", as: "guest")
             #expect(try await shop.points(of: "guest") == 95)
             #expect(try await shop.merge("guest", into: "ben").status == 201)
@@ -58,7 +58,7 @@ import TillJSON
         }
     }
 
-    @Test("A refund between a merge and its reversal is not given back a second time (P12, U5)")
+    @Test("A refund between a merge and its reversal is not returned a second time (P12, U5)")
     func refundBetween() async throws {
         try await Shop.open { shop in
             let payment = try await shop.purchase(as: "guest")
@@ -70,13 +70,13 @@ import TillJSON
             #expect(reversed["points"] == [] && reversed["grantCount"].int == 1)
             #expect(try await shop.points(of: "ann") == 300)
             #expect(try await shop.points(of: "guest") == 0)
-            // The refund's own reversal finds the guest.
+            // The refund's own reversal goes to the guest.
             _ = try await shop.refund(payment.id, reversal: true, by: "ann")
             #expect(try await shop.points(of: "guest") == 60)
         }
     }
 
-    @Test("Support moves one purchase with what is left of its points, and what is no more there goes nowhere (P10)")
+    @Test("Support moves one purchase with the rest of its points; spent points do not move (P10)")
     func support() async throws {
         try await CloudShop.open { shop in
             let pro = try await shop.buyPlan("pro", as: "ann")
@@ -97,7 +97,7 @@ import TillJSON
             #expect(
                 try await move(pro, from: "ben", to: "a", in: shop, environment: "production").code
                     == "not_the_holder")
-            // It goes on; what is taken back then is only what is still there.
+            // It moves on; a reversal then takes back only what is still there.
             let first = try await shop.send(.get, "/v1/users/ann/transfers")["data"].list.last
             #expect(try await move(pro, from: "ben", to: "eve", in: shop).status == 201)
             let reversed = try await shop.reverse(first?.at("id").text ?? "")
@@ -106,7 +106,7 @@ import TillJSON
         }
     }
 
-    @Test("A subscription moved by support renews for its new owner; a customer who begins anew begins for themselves")
+    @Test("A subscription moved by support renews for its new owner; a customer who subscribes again owns the new one")
     func chain() async throws {
         try await CloudShop.open { shop in
             let first = try await shop.buyPlan("premium_monthly_auto", as: "ann")
@@ -115,7 +115,7 @@ import TillJSON
             try await shop.renew(first)
             #expect(try await shop.rights(of: "ann").isEmpty)
             #expect(try await shop.rights(of: "ben").count == 1)
-            // Ann subscribes again on the same Apple Account, with an order of her own.
+            // Ann subscribes again on the same Apple Account, with her own order.
             #expect(try await shop.ask(.post, "/emulator/subscriptions/\(first)/cancel").status == 200)
             shop.time.advance(seconds: 40 * 86_400)
             let anew = try await shop.buyPlan("premium_monthly_auto", as: "ann")

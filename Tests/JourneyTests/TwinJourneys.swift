@@ -4,7 +4,7 @@ import TillBilling
 import TillJSON
 
 @Suite("Ids that only look the same are different users") struct TwinJourneys {
-    /// What a user is called, and what Unicode calls equivalent to it: the KELVIN SIGN, the other normalization form.
+    /// A user id, and an equivalent one under Unicode: the KELVIN SIGN, the other normalization form.
     struct Pair: Sendable, CustomTestStringConvertible {
         let name: String
         let user: String
@@ -49,7 +49,7 @@ import TillJSON
             #expect(try await shop.send(.put, consent, ["given": true], as: twin).status == 403)
             #expect(try await shop.send(.get, consent)["given"].bool == false)
             #expect(try await shop.points(of: path) == 60)
-            // Its own reads answer as for any user that is not known.
+            // Its own reads answer as for any unknown user.
             let own = try await shop.send(.get, "/v1/users/\(Self.path(pair.twin))/wallet", as: twin)
             #expect(own.status == 200 && own["balances"] == [:])
             // A backend that debits the twin does not debit the user.
@@ -61,7 +61,7 @@ import TillJSON
         }
     }
 
-    @Test("A twin takes no purchase by merging, restoring, an order of its own or a claim", arguments: equivalent)
+    @Test("A twin takes no purchase by merging, restoring, its own order or a claim", arguments: equivalent)
     func takes(_ pair: Pair) async throws {
         try await Shop.open(.socket, change: { $0.restore = RestoreTerms(policy: .move) }) { shop in
             _ = try await bought(shop, by: pair.user)
@@ -72,7 +72,7 @@ import TillJSON
                 .post, "/v1/users/thief/guests", ["guestId": .string(pair.user), "guestToken": .string(token)],
                 as: .user("thief"))
             #expect(merged.status == 403, "\(merged.body)")
-            // What would make rows for an id that is not in NFC and that nobody has.
+            // Requests that would create rows for an unknown id that is not in NFC.
             let order = try await shop.send(
                 .post, "/v1/orders", ["productId": .string(Shop.points60)], as: twin)
             #expect(order.status == 400 && order.code == "invalid_field", "\(order.body)")
@@ -96,11 +96,11 @@ import TillJSON
         }
     }
 
-    @Test("A customer who has an id that is not in NFC keeps it, and its normalized twin is somebody else")
+    @Test("A customer with an id that is not in NFC keeps it, and its normalized twin is another user")
     func known() async throws {
         try await Shop.open(.socket) { shop in
             let pair = Self.equivalent[1]
-            // Written before the rule was there.
+            // Written before the rule existed.
             _ = try await shop.ledger.write { session in
                 try session.execute("INSERT INTO customers (user_id, first_seen) VALUES (?1, 1)", [.text(pair.twin)])
                 return try session.execute(
@@ -119,7 +119,7 @@ import TillJSON
     }
 
     @Test(
-        "Control characters, marks of direction, line separators and noncharacters name no user",
+        "Control characters, direction marks, line separators and noncharacters name no user",
         arguments: [
             "a\\u0000", "a\\u0007", "a\\u007f", "a\\u0085", "\\u202eann", "ann\\u200f", "ann\\u2066", "ann\\u061c",
             "ann\\u2028", "ann\\ufdd0", "ann\\uffff",

@@ -7,9 +7,9 @@ import TillLedger
 import TillSQLite
 import TillServer
 
-@Suite("Notifications of the unknown: apps, types, orders (U4)") struct UnknownNotificationJourneys {
+@Suite("Notifications of unknown apps, types and orders (U4)") struct UnknownNotificationJourneys {
     @Test(
-        "One for another app is stored as it came and answered 200, once, and settles nothing (U4)",
+        "One for another app is stored unchanged and answered 200, once, and processes nothing (U4)",
         arguments: Reach.allCases)
     func otherApp(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
@@ -30,7 +30,7 @@ import TillServer
         }
     }
 
-    @Test("One for our bundle id and another app's number, in production, is somebody else's too (facts/jws §2)")
+    @Test("One for this bundle id and another app's number, in production, is another app's too (facts/jws §2)")
     func otherAppleID() async throws {
         try await Shop.open(environments: [.production], change: { $0.apple.appAppleID = 1_234 }) { shop in
             let data: JSONValue = ["appAppleId": 9_999, "environment": "Production", "bundleVersion": "1"]
@@ -45,7 +45,7 @@ import TillServer
     }
 
     @Test(
-        "One that says neither app nor environment where we look is kept: kinds are yet to come (U4)",
+        "One that states neither app nor environment in the known places is kept: Apple adds kinds (U4)",
         arguments: Reach.allCases)
     func otherSubject(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
@@ -63,7 +63,7 @@ import TillServer
     }
 
     @Test(
-        "An unknown type and subtype is stored, and its transaction settled all the same (U4)",
+        "An unknown type and subtype is stored, and its transaction is still processed (U4)",
         arguments: Reach.allCases)
     func otherType(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
@@ -85,7 +85,7 @@ import TillServer
         }
     }
 
-    @Test("One about an order that nobody opened is stored, its purchase quarantined (U4)", arguments: Reach.allCases)
+    @Test("One about an unknown order is stored, its purchase quarantined (U4)", arguments: Reach.allCases)
     func otherOrder(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             let token = try #require(UniqueID("00000000-0000-4000-8000-000000000001"))
@@ -97,7 +97,7 @@ import TillServer
         }
     }
 
-    @Test("What is not Apple's, or holds a token that is bad, is refused and logged, for whichever app (P9)")
+    @Test("One that Apple did not sign, or with a bad token inside, is refused and logged, for any app (P9)")
     func refused() async throws {
         try await Shop.open { shop in
             try await Shop.open { other in
@@ -137,7 +137,7 @@ import TillServer
         }
     }
 
-    @Test("Strangers fill no disk: the newest thousand of theirs are kept, and ours are all kept")
+    @Test("Notifications for other apps can't fill the disk: their newest thousand are kept, and all of this app's")
     func flood() async throws {
         try await Shop.open { shop in
             let ours = try Signed.notification([:], by: shop)
@@ -161,7 +161,7 @@ import TillServer
         }
     }
 
-    @Test("One for another app that is posted again does not wait for the writer of the ledger")
+    @Test("A repeated one for another app does not wait for the ledger's writer")
     func replayed() async throws {
         try await Shop.open { shop in
             let payload = try Signed.notification(["bundleId": "com.example.other"], by: shop)
@@ -188,7 +188,7 @@ import TillServer
         }
     }
 
-    @Test("New ones for other apps have a pace for each address, and those for this app have none")
+    @Test("New ones for other apps are rate limited per address, and those for this app are not")
     func paced() async throws {
         try await Shop.open { shop in
             func post(_ number: Int) async throws -> Reply {
@@ -213,7 +213,7 @@ import TillServer
             receivedAt: Instant(seconds: 0), reason: ("wrong_app", "bundleId"), payload: "x.y.z")
     }
 
-    @Test("Whoever mistyped the bundle id loses nothing: with the right one they are taken up, once")
+    @Test("A mistyped bundle id loses nothing: with the right one they are processed, once")
     func mistyped() async throws {
         try await Shop.open(change: { $0.apple.bundleID = "com.example.lern" }) { shop in
             let payment = try await shop.pay(token: nil)
@@ -236,7 +236,7 @@ import TillServer
         }
     }
 
-    @Test("What was answered 200 is still there after the process was killed and started again (U4)")
+    @Test("A notification answered 200 is still there after the process was killed and restarted (U4)")
     func restart() async throws {
         try await ServerProcess.withFiles { files in
             let (first, port) = try await files.start()
@@ -269,7 +269,7 @@ import TillServer
     }
 }
 
-/// What Apple would sign, of tests' own making, and what became of it.
+/// Payloads in Apple's format that tests sign themselves, and their results.
 enum Signed {
     typealias Signing = ([UInt8]) throws -> String
 
@@ -280,8 +280,8 @@ enum Signed {
     }
 
     /// - Parameters:
-    ///   - data: over a sound beginning; nil leaves it out.
-    ///   - changes: of the whole; null leaves a member out.
+    ///   - data: merged into sound data; nil leaves it out.
+    ///   - changes: changes of the whole payload; null leaves a member out.
     static func notification(
         _ data: [String: JSONValue]?, _ changes: [String: JSONValue] = [:], by sign: Signing
     ) throws -> String {
@@ -321,7 +321,7 @@ enum Signed {
         try await ledger.read { try RefusedProofTable($0).list(claiming: nil, limit: 100).map(\.code) }
     }
 
-    /// The notifications that are ours, oldest first.
+    /// The notifications for this app, oldest first.
     static func stored(in ledger: SQLiteDatabase) async throws -> [NotificationTable.Stored] {
         try await ledger.read { session in
             try session.query("SELECT uuid FROM notifications ORDER BY sequence", []) { $0.text("uuid") }

@@ -5,7 +5,7 @@ import TillJSON
 import TillLedger
 import TillServer
 
-@Suite("Seats that somebody else pays for, and more than ten at once (V6)") struct UnknownOwnershipJourneys {
+@Suite("Seats that another customer pays for, and more than ten at once (V6)") struct UnknownOwnershipJourneys {
     private static func signed(
         _ id: String, _ changes: [String: JSONValue], by shop: Shop
     ) throws -> String {
@@ -68,7 +68,7 @@ import TillServer
         }
     }
 
-    @Test("Reconciliation finds nothing to mend in a history with assigned seats (V6)")
+    @Test("Reconciliation finds nothing to correct in a history with assigned seats (V6)")
     func reconciled() async throws {
         try await SilentShop.open { silent in
             let shop = silent.shop
@@ -95,7 +95,7 @@ import TillServer
             let reply = try await shop.submit(assigned(payment.signed), as: .user("ann"))
             #expect(reply.status == 202 && reply["reason"].text == "unknown_ownership", "\(reply.body)")
             let first = try await silent.reconcile()
-            // The store's one notification reached nobody; what it is about is known.
+            // The store's one notification was never delivered; its purchase is known.
             #expect(first.kinds == ["notification_missed"], "\(first.differences)")
             #expect(try await silent.reconcile().kinds.isEmpty)
             #expect(try await silent.compare().differences.isEmpty)
@@ -104,7 +104,7 @@ import TillServer
         }
     }
 
-    @Test("More than ten at once is nobody's until an operator grants it, with all of its points (V6)")
+    @Test("More than ten at once is unclaimed until an operator grants it, with all of its points (V6)")
     func manyAtOnce() async throws {
         try await Shop.open(.socket) { shop in
             let many = try Self.signed("901", ["quantity": 50], by: shop)
@@ -122,7 +122,7 @@ import TillServer
         }
     }
 
-    @Test("What can't be counted is refused to an operator too (V6)")
+    @Test("An uncountable quantity is refused to an operator too (V6)")
     func uncountable() async throws {
         let generous = Product(
             id: ProductID(Shop.points60), type: .consumable, names: Text(en: "points", zh: "学点"),

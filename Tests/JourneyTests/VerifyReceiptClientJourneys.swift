@@ -30,7 +30,7 @@ import TillThreads
         return (client, fetch)
     }
 
-    @Test("The emulated store's receipt is asked about in production, found in the sandbox, and is as claimed (P2)")
+    @Test("The emulated store's receipt is requested in production, found in the sandbox, and matches (P2)")
     func emulator() async throws {
         try await DropInJourneys.open { shop in
             let store = try Listener(
@@ -70,7 +70,7 @@ import TillThreads
         }
     }
 
-    @Test("Our own POST /verifyReceipt is read by the same client: what one writes, the other reads")
+    @Test("Till's own POST /verifyReceipt is read by the same client: both use one format")
     func ourOwn() async throws {
         try await DropInJourneys.open { shop in
             let router = shop.server.router
@@ -98,7 +98,7 @@ import TillThreads
         }
     }
 
-    @Test("Nobody there, one who hangs, one who closes half-way, a page: try again, each with its reason")
+    @Test("No server, a hanging one, one that closes half-way, a page: try again, each with its reason")
     func outages() async throws {
         let half = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"status\":21003"
         let page = "<html><title>Down</title><p>The store is closed for the night.</html>"
@@ -154,7 +154,7 @@ import TillThreads
         fetch.stop()
     }
 
-    @Test("An answer without end is cut off at the limit, whether it says its length or not", arguments: [true, false])
+    @Test("An endless answer is cut off at the limit, with or without a stated length", arguments: [true, false])
     func endless(_ statesLength: Bool) async throws {
         let sent = Locked(0)
         let length = statesLength ? "Content-Length: 100000000000\r\n" : "Connection: close\r\n"
@@ -170,19 +170,19 @@ import TillThreads
         #expect(outcome == .retry(.outage(.answerTooLarge), after: nil))
         fetch.stop()
         server.stop()
-        // The limit, and what the sockets' own buffers took before the connection was closed.
+        // The limit, and the data that the sockets' buffers took before the connection was closed.
         #expect(sent.withLock { $0 } < 16 << 20)
     }
 }
 
-/// A server that says whatever bytes a test likes, after one request, on a thread of its own.
+/// A server that sends any bytes a test chooses, after one request, on its own thread.
 final class BareServer: Sendable {
     let port: UInt16
     private let descriptor: Int32
-    /// The thread alone closes the socket: its number, free again, would soon be another server's.
+    /// Only the thread closes the socket: a freed descriptor would soon be another server's.
     private let isOpen = Locked(true)
 
-    /// Nil where there is no socket to be had.
+    /// Nil if no socket is available.
     init?(_ answer: @escaping @Sendable (BareConnection) -> Void) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
@@ -220,7 +220,7 @@ final class BareServer: Sendable {
     }
 }
 
-/// The server's end of one connection; closed when it is let go.
+/// The server's end of one connection; closed when it is released.
 final class BareConnection {
     private let descriptor: Int32
 
@@ -234,7 +234,7 @@ final class BareConnection {
 
     deinit { close(descriptor) }
 
-    /// One request with a short body; false where the other end went away.
+    /// Receives one request with a short body; false if the other end closed.
     func receive() -> Bool {
         var text = ""
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -257,7 +257,7 @@ final class BareConnection {
         return true
     }
 
-    /// Until the other end has gone.
+    /// Waits until the other end has closed.
     func waitForEnd() {
         var byte: UInt8 = 0
         while recv(descriptor, &byte, 1, 0) > 0 {}

@@ -16,7 +16,7 @@ import TillBilling
             ["currency": "points", "amount": .int(amount), "reference": .string(reference)], as: party)
     }
 
-    @Test("A backend spends points; the reference makes a repetition the same debit", arguments: Reach.allCases)
+    @Test("A backend spends points; a repeated reference is the same debit", arguments: Reach.allCases)
     func debits(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             try await funded(shop)
@@ -35,7 +35,7 @@ import TillBilling
         }
     }
 
-    @Test("Only a backend spends; an app's user can't, not even its own points")
+    @Test("Only a backend spends; an app's user can't spend even its own points")
     func onlyBackends() async throws {
         try await Shop.open { shop in
             try await funded(shop)
@@ -59,7 +59,7 @@ import TillBilling
         }
     }
 
-    @Test("Unusable debits are refused", arguments: [Int64(0), -5, 1_000_000_000_001, .max])
+    @Test("Invalid debits are refused", arguments: [Int64(0), -5, 1_000_000_000_001, .max])
     func unusable(_ amount: Int64) async throws {
         try await Shop.open { shop in
             try await funded(shop)

@@ -38,7 +38,7 @@ import TillJSON
             for amount in [0, -5, 1_000_000_000_001] as [Int64] {
                 #expect(try await post(shop, "bonuses", amount, "x").code == "invalid_field")
             }
-            // A debit may carry the same reference: each kind has references of its own.
+            // A debit may carry the same reference: each kind has its own references.
             #expect(try await post(shop, "debits", 2, "spring").status == 201)
             let postings = try await shop.send(.get, "/v1/users/u1/wallet/postings", as: .user("u1"))
             #expect(postings["data"].list.map { $0.at("kind").text } == ["debit", "bonus"])
@@ -47,7 +47,7 @@ import TillJSON
         }
     }
 
-    @Test("A correction wants a reason and an operator, and goes below zero only where that is allowed (U5)")
+    @Test("A correction needs a reason and an operator, and goes below zero only if allowed (U5)")
     func correction() async throws {
         try await Shop.open { shop in
             _ = try await buy(shop)
@@ -79,7 +79,7 @@ import TillJSON
         }
     }
 
-    @Test("A kind of points that no product gives is refused with the name that was meant, unless somebody has some")
+    @Test("A kind of points that no product gives is refused with the nearest name, unless a user has a balance of it")
     func currencies() async throws {
         try await Shop.open { shop in
             for what in ["debits", "bonuses"] {
@@ -89,7 +89,7 @@ import TillJSON
             }
             let why: [String: JSONValue] = ["reason": "r", "operator": "anna"]
             #expect(try await post(shop, "corrections", 1, "s", currency: "zzz", why).code == "unknown_currency")
-            // Points of a product that is sold no more.
+            // Points of a product that is no longer sold.
             try await shop.ledger.write { session in
                 try session.execute("INSERT INTO customers (user_id, first_seen) VALUES ('u1', 1)", [])
                 _ = try session.execute(
@@ -105,7 +105,7 @@ import TillJSON
         }
     }
 
-    @Test("Lots say what is left of which purchase, to the user and to the backend, page by page (U5)")
+    @Test("Lots show the remainder of each purchase, to the user and to the backend, page by page (U5)")
     func lots() async throws {
         try await Shop.open { shop in
             let first = try await buy(shop)
@@ -133,7 +133,7 @@ import TillJSON
         }
     }
 
-    @Test("Debits, refunds and bonuses at the same moment never overdraw, and the books add up (U5)")
+    @Test("Concurrent debits, refunds and bonuses never overdraw, and balances equal their postings (U5)")
     func crowd() async throws {
         try await Shop.open(change: { $0.debt = .forgive }) { shop in
             var payments: [String] = []

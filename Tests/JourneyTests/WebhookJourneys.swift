@@ -6,7 +6,7 @@ import TillHTTP
 import TillJSON
 import TillThreads
 
-@Suite("What the app's backend is told") struct WebhookJourneys {
+@Suite("Events for the app's backend") struct WebhookJourneys {
     /// `grant.created u1#1`, oldest first, and the events themselves.
     private func feed(_ shop: Shop) async throws -> (names: [String], events: [JSONValue]) {
         let events = try await shop.send(.get, "/v1/events?limit=100")["data"].list
@@ -17,7 +17,7 @@ import TillThreads
         return (names, events)
     }
 
-    @Test("A purchase, its refund and the refund's end are told with the points that moved, and a user's own numbers")
+    @Test("A purchase, its refund and the refund's reversal are events with the moved points and per-user numbers")
     func grants() async throws {
         try await Shop.open { shop in
             let payment = try await shop.purchase(as: "u1")
@@ -43,12 +43,12 @@ import TillThreads
             #expect(moved(events[3]) == ["user:u1 points 60 refund_reversal"])
             #expect(events[2].at("data").at("grantId") == data.at("grantId"))
             #expect(Set(events.map { $0.at("id").text }).count == 4)
-            // Told again it is the same, whatever happened since.
+            // A repeated event is the same, whatever happened since.
             #expect(try await feed(shop).events[0] == events[0])
         }
     }
 
-    @Test("What moved to another account is told with both, and what is nobody's with the reason")
+    @Test("A transfer names both accounts, and an unclaimed purchase its reason")
     func movedAndStray() async throws {
         try await Shop.open { shop in
             let payment = try await shop.purchase("com.example.learn.pro", as: "guest")
@@ -77,7 +77,7 @@ import TillThreads
     }
 
     @Test(
-        "till serve pushes to a socket what the published library takes for genuine, with the old secret and the new",
+        "The published library accepts what till serve pushes to a socket, with the old secret and the new",
         .enabled(if: WebhookPython.isInstalled, WebhookPython.isMissing))
     func served() async throws {
         let secrets = (1...2).map { "whsec_" + Base64.encode([UInt8](repeating: $0, count: 32)) }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 enum DocumentRules {
-    /// Relative links of a Markdown file that lead nowhere.
+    /// Relative links of a Markdown file whose target does not exist.
     static func brokenLinks(in text: String, path: String, exists: (String) -> Bool) -> [Finding] {
         let directory = path.split(separator: "/").dropLast().map(String.init)
         return links(in: text).compactMap { line, link in
@@ -60,7 +60,7 @@ enum DocumentRules {
         }
     }
 
-    /// How many headings of each level, and how many blocks of code.
+    /// The number of headings of each level, and of code blocks.
     struct Shape: Hashable {
         let headings: [String]
         let codeBlocks: Int
@@ -72,7 +72,7 @@ enum DocumentRules {
         }
     }
 
-    /// Decisions are numbered from 0001 without a gap, so that “0004” means one file for ever.
+    /// Decisions are numbered from 0001 without a gap, so that “0004” always means the same file.
     static func decisions(_ names: [String]) -> [Finding] {
         names.sorted().enumerated().compactMap { index, name in
             let expected = String(format: "%04d-", index + 1)
@@ -84,7 +84,7 @@ enum DocumentRules {
 
 @Suite("Documents")
 struct DocumentTests {
-    @Test("Every relative link in the READMEs and in docs leads somewhere")
+    @Test("Every relative link in the READMEs and in docs has a target")
     func links() {
         let checkout = Checkout.current
         let documents = checkout.paths.filter { $0.hasSuffix(".md") }
@@ -93,7 +93,7 @@ struct DocumentTests {
         }
     }
 
-    @Test("A link that leads nowhere is found, and code is no link")
+    @Test("A broken link is found, and code is not read as a link")
     func findsLinks() {
         let text = """
             [a](b.md#part) ![c](../d.png "title") [e](https://example.org/f) [g](#here) `[h](i.md)`
@@ -115,7 +115,7 @@ struct DocumentTests {
         expectNone(DocumentRules.decisions(names))
     }
 
-    @Test("A gap, a number used twice and a nameless decision are found")
+    @Test("A gap, a number used twice and a decision without a name are found")
     func findsDecisions() {
         #expect(DocumentRules.decisions(["0001-a.md", "0002-b.md"]).isEmpty)
         #expect(DocumentRules.decisions(["0001-a.md", "0003-b.md"]).count == 1)
@@ -133,7 +133,7 @@ struct DocumentTests {
         #expect(DocumentRules.Shape(english) == DocumentRules.Shape(chinese))
     }
 
-    @Test("A heading or a block of code that only one README has is found")
+    @Test("A heading or a code block that only one README has is found")
     func findsShapes() {
         let text = "# Till\n\n## Try\n\n```sh\n# no heading\nmake demo\n```\n"
         #expect(DocumentRules.Shape(text) == DocumentRules.Shape("# 收银台\n## 试一试\n```\n#\n```"))
@@ -141,7 +141,7 @@ struct DocumentTests {
         #expect(DocumentRules.Shape(text) != DocumentRules.Shape(text + "\n```\nmake test\n```\n"))
     }
 
-    @Test("The change log has a place for what is not released yet")
+    @Test("The change log has a section for unreleased changes")
     func changelog() throws {
         let text = try #require(Checkout.current.text("CHANGELOG.md"))
         #expect(text.contains("\n## [Unreleased]\n"))

@@ -1,8 +1,9 @@
-/// A way to reach the world. In a room that the simulation runs, the world is passed in: a seed must decide everything.
+/// A way to reach the outside world. In a module that the simulation runs, effects are passed in: a seed must decide
+/// everything.
 enum Effect: String, CaseIterable, Sendable {
     case clock
     case entropy
-    /// Starts work outside the task that asked for it: it escapes the simulation's seeded executor.
+    /// Starts work outside the calling task, which escapes the simulation's seeded executor.
     case task
     case thread
     /// The process, its files, its environment.
@@ -44,11 +45,11 @@ enum Effect: String, CaseIterable, Sendable {
         }
     }
 
-    /// Calls that are fine with a generator passed in, and an effect without one.
+    /// Calls that are allowed with a generator passed in, and are an effect without one.
     private static let generated = ["random(", "randomElement(", "shuffled(", "shuffle("].map { Needle(".\($0)") }
     private static let typedTask = Needle("Task<")
 
-    /// The effects in a file, each with the piece of code that is one.
+    /// The effects in a file, each with the piece of code that has it.
     static func all(in source: SwiftSource) -> [(effect: Effect, line: Int, text: String)] {
         let tokens = source.tokens
         let plain = Needle.places(of: table.map(\.needle), in: tokens).flatMap { place in
@@ -64,7 +65,7 @@ enum Effect: String, CaseIterable, Sendable {
 
     private static let table = allCases.flatMap { effect in effect.needles.map { (effect: effect, needle: $0) } }
 
-    /// `Task<Void, Never> { … }` starts one; `Task<Void, Never>?` is only a type.
+    /// `Task<Void, Never> { … }` starts a task; `Task<Void, Never>?` is only a type.
     private static func startsTask(at start: Int, in tokens: [Token]) -> Bool {
         var depth = 0
         let closing = tokens[(start + 1)...].firstIndex { token in
@@ -77,7 +78,7 @@ enum Effect: String, CaseIterable, Sendable {
         return tokens[closing + 1].text == "(" || tokens[closing + 1].text == "{" && !isType
     }
 
-    /// Whether a call whose parenthesis is open already has an argument of that label.
+    /// Whether a call whose parenthesis is already open has an argument with that label.
     private static func isGiven(_ label: String, after start: Int, in tokens: [Token]) -> Bool {
         var depth = 1
         for index in start..<tokens.count where depth > 0 {

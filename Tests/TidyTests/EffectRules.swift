@@ -1,7 +1,7 @@
 import Testing
 
 enum EffectRules {
-    /// A file that is the effect, so to say: where the world comes in, or a room of threads the simulation leaves out.
+    /// A file that implements an effect, or a folder of threads that the simulation leaves out.
     struct Exception: Sendable {
         let path: String
         let effects: Set<Effect>
@@ -83,7 +83,7 @@ enum EffectRules {
         return findings
     }
 
-    /// Exceptions whose files are gone.
+    /// Exceptions whose files no longer exist.
     static func gone(_ exceptions: [Exception], paths: [String]) -> [Finding] {
         exceptions.filter { !paths.contains($0.path) }.map {
             Finding($0.path, 0, "is gone: its exception from the rule on effects goes with it")
@@ -93,12 +93,12 @@ enum EffectRules {
 
 @Suite("Effects")
 struct EffectTests {
-    @Test("No room that the simulation runs reaches the world by itself")
+    @Test("No module that the simulation runs reaches the outside world by itself")
     func effects() {
         expectNone(Checkout.current.sources.flatMap { EffectRules.findings(in: $0) })
     }
 
-    @Test("Every exception says why, and its file is there and needs it")
+    @Test("Every exception has a reason, and its file exists and needs it")
     func exceptions() {
         let paths = EffectRules.exceptions.map(\.path)
         #expect(Set(paths).count == paths.count)
@@ -107,7 +107,7 @@ struct EffectTests {
     }
 
     @Test(
-        "A reach into the world is found",
+        "Code that reaches the outside world is found",
         arguments: [
             "let a = Date()", "let a = Date.now", "let a = Foundation.Date()", "let a = UUID()",
             "let a = Int.random(in: 0..<3)",
@@ -125,7 +125,7 @@ struct EffectTests {
     }
 
     @Test(
-        "What only looks like one is left alone",
+        "Code that only looks like an effect is accepted",
         arguments: [
             "let a = CivilDate()", "let a: Date", "let a = Date(timeIntervalSince1970: 0)",
             "group.addTask { await a() }",
@@ -140,7 +140,7 @@ struct EffectTests {
         #expect(EffectRules.findings(in: source, exceptions: []).isEmpty)
     }
 
-    @Test("An exception covers its file and its effects only, and is found when it is outlived")
+    @Test("An exception covers only its file and its effects, and is found when it is obsolete")
     func exceptionsAreNarrow() {
         let path = "Sources/TillHTTP/Listener.swift"
         let exceptions = [EffectRules.Exception(path: path, effects: [.task], reason: "one task per request")]
@@ -155,7 +155,7 @@ struct EffectTests {
         #expect(EffectRules.gone(exceptions, paths: [path]).isEmpty)
     }
 
-    @Test("The command line and the tests may reach the world")
+    @Test("The command line and the tests may reach the outside world")
     func compositionRoots() {
         let text = "let a = Date()"
         #expect(EffectRules.findings(in: SwiftSource(path: "Sources/till/A.swift", text: text)).isEmpty)

@@ -1,6 +1,6 @@
 import Testing
 
-/// Modules with so many files that their folders are the table of contents, and the few files that stand before them.
+/// Modules with so many files that their folders are the table of contents, and the few files beside the folders.
 enum FolderRules {
     static let roots: [String: Set<String>] = [
         "TillServer": ["Server.swift", "Routes.swift", "ServerConfiguration.swift"],
@@ -23,7 +23,7 @@ struct FolderTests {
         expectNone(Checkout.current.sources.flatMap(FolderRules.findings(in:)))
     }
 
-    @Test("A file that stands loose is found, one in a folder is not")
+    @Test("A file outside the folders is found, one in a folder is not")
     func finds() {
         func findings(_ path: String) -> [Finding] { FolderRules.findings(in: SwiftSource(path: path, text: "")) }
         #expect(findings("Sources/TillServer/Quota.swift").count == 1)

@@ -1,15 +1,15 @@
-/// The house: every target, and what its files may import. The one place where the graph is written for the machine;
-/// docs/decisions/0002 says why it is this one.
+/// The package: every target, and the modules that its files may import. The graph is written for the machine only
+/// here; docs/decisions/0002 gives the reasons.
 enum House {
     struct Room: Sendable {
-        /// Modules of ours, the C libraries this room owns included.
+        /// Till's own modules, and the C libraries that this module owns.
         let imports: Set<String>
         /// Modules of the toolchain.
         let system: Set<String>
-        /// Whether plain `import Foundation` may stand there. Elsewhere FoundationEssentials at most: Foundation makes
-        /// a static binary four times as large.
+        /// Whether plain `import Foundation` is allowed. Elsewhere FoundationEssentials at most: Foundation makes a
+        /// static binary four times as large.
         let mayImportFoundation: Bool
-        /// Whether the rules on effects hold there. Only the composition roots may reach the world by themselves.
+        /// Whether the rules on effects apply. Only the composition roots may reach the outside world by themselves.
         let effectsArePassedIn: Bool
 
         init(
@@ -27,26 +27,26 @@ enum House {
     static let serverSystem: Set<String> = essentials.union(["Glibc", "Musl", "Darwin", "Synchronization"])
 
     static let rooms: [String: Room] = [
-        // Not even Foundation: pure values and decisions.
+        // Without Foundation: pure values and decisions.
         "TillBilling": Room([], system: []),
         "CTillOpenSSLSetup": Room([]),
         "TillCrypto": Room(["TillThreads", "CTillOpenSSL", "CTillOpenSSLSetup"]),
         "TillHTTP": Room(["TillThreads", "CTillMicroHTTPD", "CTillCurl"]),
         // The strict reader and writer for bytes from outside.
         "TillJSON": Room([]),
-        // The one mutex, and threads that may wait; not for what ships to apps.
+        // The one mutex, and threads that may wait; not for modules that ship in apps.
         "TillThreads": Room([], system: ["Glibc", "Musl", "Darwin"]),
         "TillAppStore": Room(["TillThreads", "TillBilling", "TillJSON", "TillCrypto"]),
         // Deploys to iOS 15 with the client: no Synchronization, no C.
         "TillAPI": Room(["TillBilling"], system: essentials),
-        // Text becomes markup here, for whoever shows pages.
+        // Turns text into markup, for every module that shows pages.
         "TillPages": Room(["TillBilling"], system: []),
-        // A durable store and its statements: what both drivers speak.
+        // A durable store and its statements, shared by both drivers.
         "TillSQL": Room([]),
         "TillLedger": Room(["TillThreads", "TillBilling", "TillJSON", "TillCrypto", "TillAppStore", "TillSQL"]),
         "TillSQLite": Room(["TillThreads", "TillSQL", "CTillSQLite"]),
         "TillPostgres": Room(["TillThreads", "TillSQL", "CTillPostgres"]),
-        // Pages for operators. It knows no server: the server that mounts it says who visits.
+        // Pages for operators. The server that mounts them authenticates the visitor, so they import no server.
         "TillDashboard": Room([
             "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL", "TillLedger",
             "TillHTTP",
@@ -55,7 +55,7 @@ enum House {
             "TillThreads", "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL",
             "TillLedger", "TillHTTP", "TillDashboard",
         ]),
-        // A schema of its own: it knows nothing of the ledger's.
+        // It has its own schema and does not know the ledger's.
         "TillEmulator": Room([
             "TillThreads", "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillPages", "TillSQL",
             "TillSQLite",
@@ -64,18 +64,18 @@ enum House {
         "StoreKit": Room(
             ["TillThreads", "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP"],
             system: serverSystem.union(["FoundationNetworking"]), mayImportFoundation: true),
-        // HTTP on Linux only, where Foundation's own can't be trusted with a hostile server.
+        // HTTP on Linux only, where Foundation's own is unsafe against a hostile server.
         "TillClient": Room(
             ["TillBilling", "TillAPI", "StoreKit", "TillHTTP"],
             system: essentials.union(["FoundationNetworking", "Glibc", "Musl", "Darwin"]), mayImportFoundation: true),
-        // The whole system on one thread; what it does to the world outside is what `EffectRules` names.
+        // The whole system on one thread; `EffectRules` names its effects on the outside world.
         "TillSimulation": Room(
             everyLibrary.union(["CTillSQLite", "CTillOpenSSL"]), mayImportFoundation: true),
         // Makes load and kills servers: a composition root beside `till`, and no part of the product.
         "till-load": Room(everyLibrary.union(["TillSimulation"]), mayImportFoundation: true, effectsArePassedIn: false),
-        // Runs the programs as anybody would start them, and audits what is left: no part of the product either.
+        // Runs the programs as a user would start them, and audits the result: no part of the product either.
         "TillSoak": Room(everyLibrary, mayImportFoundation: true, effectsArePassedIn: false),
-        // Apps as their developers would write them: they know the kit, and the three of them one terminal.
+        // Apps as their developers would write them: they import the client kit and share one terminal.
         "ExampleTerminal": Room(["TillClient"], mayImportFoundation: true, effectsArePassedIn: false),
         "LearnPoints": exampleApp,
         "CloudPlans": exampleApp,
@@ -83,7 +83,8 @@ enum House {
         "till": Room(everyLibrary.union(["TillSimulation"]), effectsArePassedIn: false),
     ]
 
-    /// C libraries: each belongs to the one room that wraps it (the simulation's fault-injecting disk beside SQLite's).
+    /// C libraries: each belongs to the one module that wraps it (the simulation's fault-injecting disk beside
+    /// SQLite's).
     static let cLibraries: Set<String> = [
         "CTillOpenSSL", "CTillMicroHTTPD", "CTillCurl", "CTillSQLite", "CTillPostgres",
     ]
@@ -97,6 +98,6 @@ enum House {
         "StoreKit", "TillClient",
     ]
 
-    /// What tests may import beside the targets that Package.swift declares for them.
+    /// Modules that tests may import besides the targets that Package.swift declares for them.
     static let testSystem: Set<String> = serverSystem.union(["Testing", "FoundationNetworking"])
 }

@@ -1,8 +1,8 @@
 import Testing
 
 enum HygieneRules {
-    /// Where the compiler takes our word for it. The word stands beside it; for a pointer that C carries, where the
-    /// pointer is made, not where it comes back.
+    /// Promises that the compiler does not check. The reason stands beside each; for a pointer that C carries, where
+    /// the pointer is made, not where it comes back.
     private static let needles = [
         "@unchecked", "nonisolated(unsafe)", "unsafeBitCast", "Unmanaged.passRetained", "Unmanaged.passUnretained",
         "assumeIsolated", "withUnsafeCurrentTask",
@@ -17,7 +17,7 @@ enum HygieneRules {
         }
     }
 
-    /// A comment of a few words on the line itself, on the line above, or above the lines this statement began on.
+    /// A comment of a few words on the line itself, on the line above, or above the first line of the statement.
     private static func isExplained(_ index: Int, in source: SwiftSource) -> Bool {
         if words(source.comments[index]) >= 3 { return true }
         for above in (max(0, index - 4)..<index).reversed() {
@@ -34,7 +34,7 @@ enum HygieneRules {
 
 @Suite("Concurrency hygiene")
 struct HygieneTests {
-    @Test("Every promise made to the compiler about threads and memory says why it holds")
+    @Test("Every unchecked promise about threads and memory states why it holds")
     func hygiene() {
         expectNone(Checkout.current.sources.flatMap(HygieneRules.findings(in:)))
     }
@@ -53,7 +53,7 @@ struct HygieneTests {
     }
 
     @Test(
-        "A promise with its reason is left alone",
+        "A promise with its reason is accepted",
         arguments: [
             "/// Everything in it is guarded by `lock`.\nfinal class A: @unchecked Sendable {}",
             "nonisolated(unsafe) let a = 1  // written once, before the thread starts",

@@ -1,8 +1,8 @@
 import Testing
 
-/// Identifiers compare by their bytes (docs/decisions/0046). A text rule holds this much: where equality decides whose
-/// a thing is, no property or parameter that is named like an identifier is a `String`. Bodies of requests and answers,
-/// and what Apple signed, are text until they are read.
+/// Identifiers compare by their bytes (docs/decisions/0046). The rule on text: in modules where equality decides
+/// ownership, no property or parameter with the name of an identifier is a `String`. Bodies of requests and answers,
+/// and Apple's signed data, are text until they are parsed.
 enum IdentifierRules {
     static let rooms: Set<String> = ["TillBilling", "TillLedger"]
     static let names: Set<String> = [
@@ -30,10 +30,10 @@ enum IdentifierRules {
 }
 
 @Suite("Identifiers") struct IdentifierRuleTests {
-    @Test("An identifier is never declared as a String where equality decides whose a thing is")
+    @Test("An identifier is never declared as a String where equality decides ownership")
     func ours() { expectNone(Checkout.current.sources.flatMap { IdentifierRules.findings(in: $0) }) }
 
-    @Test("The rule finds what it is about")
+    @Test("The rule finds a violation")
     func planted() {
         let text = "struct Order { let userID: String; var device: String?; let name: String; let id: UserID }"
         let source = SwiftSource(path: "Sources/TillBilling/Order.swift", text: text)

@@ -1,9 +1,9 @@
 import Testing
 
-/// One import statement, with the conditions it stands under.
+/// One import statement, with the conditions around it.
 struct Import: Hashable {
     struct Condition: Hashable {
-        /// What follows `#if` or `#elseif`, for an `#else` of its `#if`.
+        /// The condition after `#if` or `#elseif`; for an `#else`, that of its `#if`.
         let text: String
         let isElse: Bool
     }
@@ -68,7 +68,7 @@ enum ImportRules {
 
     private static func complaint(about statement: Import, in target: String, _ room: House.Room) -> String? {
         let module = statement.module
-        // Apple's StoreKit brings Foundation along; apps that say `import StoreKit` alone count on it.
+        // Apple's StoreKit re-exports Foundation; apps that import only StoreKit rely on it.
         if statement.isReexport, target == "StoreKit", module == "Foundation" { return nil }
         if statement.isReexport { return "re-exports \(module): every file says itself what it imports" }
         guard room.imports.contains(module) || room.system.contains(module) else {
@@ -86,7 +86,7 @@ enum ImportRules {
         }
     }
 
-    /// A test imports what Package.swift declares for it; TidyTests, which judges all, leans on nothing.
+    /// A test imports what Package.swift declares for it; TidyTests, which checks everything, depends on nothing.
     static func findings(inTest source: SwiftSource, declared: [String: Set<String>]) -> [Finding] {
         guard source.isTest, let target = source.target else { return [] }
         guard let dependencies = declared[target] else {
@@ -101,7 +101,7 @@ enum ImportRules {
 
 @Suite("Imports")
 struct ImportTests {
-    @Test("Every room imports only what the house allows it")
+    @Test("Every module imports only what the package allows it")
     func rooms() {
         expectNone(Checkout.current.sources.flatMap(ImportRules.findings(in:)))
     }
@@ -114,7 +114,7 @@ struct ImportTests {
     }
 
     @Test(
-        "An import the house does not allow is found",
+        "An import that the package does not allow is found",
         arguments: [
             ("TillBilling", "import TillCrypto"),
             ("TillBilling", "import Foundation"),
@@ -153,7 +153,7 @@ struct ImportTests {
     }
 
     @Test(
-        "An import the house allows is left alone",
+        "An import that the package allows is accepted",
         arguments: [
             ("TillBilling", "// import Foundation\nlet a = \"import Foundation\""),
             ("TillCrypto", "import CTillOpenSSL"),
@@ -178,7 +178,7 @@ struct ImportTests {
         #expect(ImportRules.findings(in: source).isEmpty)
     }
 
-    @Test("A test's undeclared import is found, and TidyTests may not lean on the package")
+    @Test("A test's undeclared import is found, and TidyTests may not depend on the package")
     func findsInTests() {
         let declared: [String: Set<String>] = ["TillHTTPTests": ["TillHTTP"], "TidyTests": ["TillHTTP"]]
         func findings(_ path: String, _ text: String) -> [Finding] {

@@ -29,7 +29,7 @@ enum LeftOverRules {
         return findings
     }
 
-    /// A placeholder keeps a room without code compiling; beside real code it is a left-over.
+    /// A placeholder lets a module without code compile; beside real code it is a left-over.
     static func placeholders(in paths: [String]) -> [Finding] {
         paths.filter { $0.hasSuffix("/Placeholder.swift") }.compactMap { path in
             let directory = path.dropLast("Placeholder.swift".count)
@@ -41,7 +41,7 @@ enum LeftOverRules {
 
 @Suite("Left-overs")
 struct LeftOverTests {
-    @Test("No left-over notes, silent traps, forced tries, stray prints or empty tests")
+    @Test("There are no left-over notes, silent traps, forced tries, stray prints or empty tests")
     func leftOvers() {
         expectNone(Checkout.current.sources.flatMap(LeftOverRules.findings(in:)))
         expectNone(LeftOverRules.placeholders(in: Checkout.current.paths))
@@ -57,7 +57,7 @@ struct LeftOverTests {
         #expect(LeftOverRules.findings(in: SwiftSource(path: "Sources/TillHTTP/A.swift", text: text)).count == 1)
     }
 
-    @Test("A trap that says why, a print of the command line and a forced try in a test are left alone")
+    @Test("A trap with a reason, a print of the command line and a forced try in a test are accepted")
     func leavesOthers() {
         func findings(_ path: String, _ text: String) -> [Finding] {
             LeftOverRules.findings(in: SwiftSource(path: path, text: text))

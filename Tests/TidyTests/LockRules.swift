@@ -1,8 +1,8 @@
 import Testing
 
-/// One mutex for what never ships to apps, and one for what does (docs/decisions/0059).
+/// One mutex for modules that never ship in apps, and one for those that do (docs/decisions/0059).
 enum LockRules {
-    /// Where the C library's and Foundation's locks are wrapped.
+    /// The files that wrap the locks of the C library and of Foundation.
     static let houses: Set<String> = ["Sources/TillThreads/Locked.swift", "Sources/TillClient/Guarded.swift"]
 
     private static let locks = [
@@ -50,7 +50,7 @@ struct LockTests {
         #expect(WriteRules.findings(in: SwiftSource(path: "Sources/TillServer/A.swift", text: declared)).isEmpty)
     }
 
-    @Test("Threads take turns with one type, and with one other in what ships to apps")
+    @Test("Threads synchronize with one type, and with one other type in modules that ship in apps")
     func locks() {
         expectNone(Checkout.current.sources.flatMap(LockRules.findings(in:)))
     }
@@ -68,7 +68,7 @@ struct LockTests {
         }
     }
 
-    @Test("The two types themselves, their users and texts about locks are left alone")
+    @Test("The two types themselves, their users and texts about locks are accepted")
     func leavesOthers() {
         for path in LockRules.houses {
             #expect(LockRules.findings(in: SwiftSource(path: path, text: "let lock = NSLock()")).isEmpty)

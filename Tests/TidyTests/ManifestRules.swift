@@ -1,6 +1,6 @@
 import Testing
 
-/// What Package.swift declares, read as text: asking SwiftPM would wait for the lock that the running test holds.
+/// The declarations of Package.swift, read as text: SwiftPM would wait for the lock that the running test holds.
 struct Manifest {
     struct Target {
         let kind: String
@@ -42,7 +42,7 @@ struct Manifest {
             guard let name = strings.first else { continue }
             let listed =
                 text.firstRange(of: "dependencies: [").map { Self.strings(in: Self.list(text[$0.upperBound...])) } ?? []
-            // What is on Linux only is added by name, because other hosts don't know it.
+            // Dependencies for Linux only are added by name, because other hosts don't know them.
             let onLinux =
                 text.contains("] + linuxOnly")
                 ? ["StoreKit", "TillHTTP"] : text.contains("] + storeKit") ? ["StoreKit"] : []
@@ -55,7 +55,7 @@ struct Manifest {
 
     private static let kinds = ["target", "executableTarget", "testTarget", "systemLibrary", "macro", "plugin"]
 
-    /// The raw text from this line to the one where its parentheses close.
+    /// The raw text from this line to the line where its parentheses close.
     private static func call(from start: Int, in source: SwiftSource) -> (text: Substring, end: Int) {
         var depth = 0
         for index in start..<source.code.count {
@@ -65,7 +65,7 @@ struct Manifest {
         return (source.lines[start...].joined(separator: "\n")[...], source.code.count - 1)
     }
 
-    /// Up to the bracket that closes a list already opened.
+    /// The text up to the bracket that closes an open list.
     private static func list(_ text: Substring) -> Substring {
         var depth = 1
         return text.prefix { sign in
@@ -113,12 +113,12 @@ enum ManifestRules {
         return findings
     }
 
-    /// An import that Package.swift does not declare compiles as long as something else brings it along.
+    /// An import that Package.swift does not declare compiles only while another module brings it along.
     static func undeclared(in source: SwiftSource, _ manifest: Manifest) -> [Finding] {
         guard source.isSource, let target = source.target, let declared = manifest.targets[target] else { return [] }
         return Import.all(in: source)
             .filter { House.rooms[$0.module] != nil || House.cLibraries.contains($0.module) }
-            // On Apple's platforms StoreKit is the system's own.
+            // On Apple's platforms StoreKit belongs to the system.
             .filter { !declared.dependencies.contains($0.module) && $0.module != "StoreKit" }
             .map { Finding(source.path, $0.line, "Package.swift does not declare \($0.module) for \(target)") }
     }
@@ -126,7 +126,7 @@ enum ManifestRules {
 
 @Suite("Package.swift")
 struct ManifestTests {
-    @Test("The manifest declares no dependency that the house does not allow, and every directory of code")
+    @Test("The manifest declares every directory of code, and only dependencies that the package allows")
     func manifest() throws {
         let checkout = Checkout.current
         let manifest = try #require(Manifest(checkout))
@@ -136,14 +136,14 @@ struct ManifestTests {
         expectNone(ManifestRules.findings(in: manifest, directories: directories))
     }
 
-    @Test("Every import between rooms is declared, not brought along by another")
+    @Test("Every import between modules is declared, not brought along by another")
     func declares() throws {
         let manifest = try #require(Manifest(Checkout.current))
         expectNone(Checkout.current.sources.flatMap { ManifestRules.undeclared(in: $0, manifest) })
     }
 
     @Test(
-        "A dependency too many, an unknown room and an outside package are found",
+        "An extra dependency, an unknown module and an outside package are found",
         arguments: [
             #".target(name: "TillBilling", dependencies: ["TillCrypto"]),"#,
             ".target(\n  name: \"TillLedger\",\n  dependencies: [\n\"TillBilling\", \"TillHTTP\",\n]\n),",
@@ -159,7 +159,7 @@ struct ManifestTests {
         #expect(ManifestRules.findings(in: manifest, directories: []).count == 1)
     }
 
-    @Test("Conditional dependencies are read, and a room under #if os(Linux) passes")
+    @Test("Conditional dependencies are read, and a module under #if os(Linux) passes")
     func readsConditions() {
         let text = """
             #if os(Linux)
@@ -175,7 +175,7 @@ struct ManifestTests {
         #expect(ManifestRules.findings(in: manifest, directories: ["TillClient", "Attic"]).count == 1)
     }
 
-    @Test("An import that only a neighbour declares is found")
+    @Test("An import that only another module declares is found")
     func findsUndeclared() {
         let manifest = Manifest(SwiftSource(path: "Package.swift", text: #".target(name: "TillServer"),"#))
         let source = SwiftSource(path: "Sources/TillServer/A.swift", text: "import TillLedger\nimport StoreKit")

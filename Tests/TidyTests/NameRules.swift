@@ -1,12 +1,12 @@
 import Testing
 
 enum NameRules {
-    /// Words that say nothing about what a thing is. A name that needs one wants another owner for its code.
+    /// Words without meaning in a name. Code whose name needs one belongs to another type.
     static let emptyWords: Set<String> = [
         "Manager", "Managers", "Helper", "Helpers", "Util", "Utils", "Utility", "Utilities", "Misc", "Common", "Stuff",
     ]
-    /// A handler says what it handles: one request, one event. (A type alias for a closure inside `Router` may be its
-    /// `Handler`.)
+    /// A handler's name states what it handles: one request, one event. (A type alias for a closure inside `Router` may
+    /// be its `Handler`.)
     static let emptyHandlers: Set<String> = [
         "Handler", "Handlers", "RequestHandler", "EventHandler", "MainHandler", "BaseHandler", "DefaultHandler",
         "ErrorHandler",
@@ -72,13 +72,13 @@ enum NameRules {
 
 @Suite("Names")
 struct NameTests {
-    @Test("Types, files and directories are named after what they are")
+    @Test("Types, files and directories have meaningful names")
     func names() {
         expectNone(Checkout.current.sources.flatMap(NameRules.findings(in:)))
     }
 
     @Test(
-        "A name that says nothing and a shared singleton are found",
+        "A meaningless name and a shared singleton are found",
         arguments: [
             "struct OrderManager {}", "enum StringUtils {}", "final class TestHelper {}", "protocol Handler {}",
             "actor RequestHandler {}", "typealias Utilities = Int", "struct A { static let shared = A() }",
@@ -89,13 +89,13 @@ struct NameTests {
     }
 
     @Test(
-        "An empty word in a path is found",
+        "A meaningless word in a path is found",
         arguments: ["Sources/TillHTTP/StringHelpers.swift", "Sources/TillHTTP/Utils/Base64.swift"])
     func findsPaths(_ path: String) {
         #expect(NameRules.findings(in: SwiftSource(path: path, text: "")).count == 1)
     }
 
-    @Test("Names of the field, and words that only contain an empty one, are left alone")
+    @Test("Names of the field, and words that only contain a meaningless one, are accepted")
     func leavesOthers() {
         let text =
             "struct Utilization {}\nlet shared = 1\nstruct CreateOrderHandler {}\n// class UserManager\nlet manager = 1"

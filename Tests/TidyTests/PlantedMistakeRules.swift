@@ -1,6 +1,6 @@
 import Testing
 
-/// Planted mistakes stand under one compilation condition, and so in no build that ships (docs/decisions/0040).
+/// Planted mistakes stand under one compilation condition, which no release build sets (docs/decisions/0040).
 enum PlantedMistakeRules {
     static let condition = "PLANTED_MISTAKES"
 
@@ -28,10 +28,10 @@ enum PlantedMistakeRules {
 }
 
 @Suite("Planted mistakes") struct PlantedMistakeRuleTests {
-    @Test("No mistake stands in what ships")
+    @Test("No planted mistake is part of a release build")
     func ours() { expectNone(Checkout.current.sources.flatMap { PlantedMistakeRules.findings(in: $0) }) }
 
-    @Test("The rule finds one outside of the condition, under another one, and in its #else")
+    @Test("The rule finds a mistake outside the condition, under another one, and in its #else")
     func found() {
         func count(_ text: String) -> Int {
             PlantedMistakeRules.findings(in: SwiftSource(path: "Sources/TillBilling/A.swift", text: text)).count

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Everything a library shows to those who import it, one declaration a line, as the compiler knows it. It stands in
-/// `docs/surface`, so that a change of it is seen in review and never happens by accident; `make surface` writes it.
+/// The public declarations of a library, one per line, as the compiler sees them. They are stored in `docs/surface`, so
+/// that reviews show every change; `make surface` writes them.
 struct PublicSurface {
     /// The libraries that apps import.
     static let libraries = ["StoreKit", "TillClient"]
@@ -11,7 +11,7 @@ struct PublicSurface {
 
     var path: String { "docs/surface/\(library).txt" }
 
-    /// What has no word of documentation, sorted.
+    /// The symbols without documentation, sorted.
     func undocumented() throws -> [String] { try symbols().filter { $0.docComment == nil }.map(\.line).sorted() }
 
     /// Sorted; `Store.purchase(_:quantity:): func purchase(_ productID: String, quantity: Int = 1) async -> …`.
@@ -47,7 +47,7 @@ struct PublicSurface {
         guard swift.terminationStatus == 0 else { throw SurfaceFault(text: "swift symbolgraph-extract failed") }
     }
 
-    /// Where the module maps of the C libraries are.
+    /// The folders of the C libraries' module maps.
     static let cModules = Set(Checkout.current.paths.filter { $0.hasSuffix("/module.modulemap") }).sorted()
         .flatMap { path in ["-I", Checkout.current.root.appendingPathComponent(path).deletingLastPathComponent().path] }
 
@@ -63,7 +63,7 @@ struct PublicSurface {
         return info.target.triple
     }
 
-    /// Where this test was built, and the libraries beside it.
+    /// The folder where this test and the libraries were built.
     static let products: URL = {
         let arguments = CommandLine.arguments
         if let flag = arguments.firstIndex(of: "--test-bundle-path"), flag + 1 < arguments.count {
@@ -83,7 +83,7 @@ struct PublicSurface {
             struct Comment: Decodable {}
             let pathComponents: [String]
             let declarationFragments: [Fragment]
-            /// What stands above it in the source, or above what it overrides.
+            /// The comment above the declaration, or above the one it overrides.
             let docComment: Comment?
 
             var line: String {
@@ -100,12 +100,12 @@ struct PublicSurface {
 
 @Suite("The public surface")
 struct PublicSurfaceTests {
-    @Test("Every symbol that apps can see of the client kit says what it is")
+    @Test("Every public symbol of the client kit is documented")
     func documented() throws {
         #expect(try PublicSurface(library: "TillClient").undocumented().isEmpty)
     }
 
-    @Test("What apps can see of a library changes only together with its page", arguments: PublicSurface.libraries)
+    @Test("A library's public declarations change only together with their page", arguments: PublicSurface.libraries)
     func surface(_ library: String) throws {
         let surface = PublicSurface(library: library)
         let now = try surface.lines()

@@ -1,7 +1,7 @@
 import Testing
 
-/// The files that a purchase passes on the server, in their order, and what each is known by: what it is called by, or
-/// calls itself. Values, such as facts and decisions, are handed on.
+/// The files that a purchase passes on the server, in order, each with the type or function that others call. Values
+/// such as facts and decisions are passed along.
 enum PurchasePath {
     static let files: [(path: String, type: String)] = [
         ("Sources/TillServer/Handlers/Transactions/SubmitTransaction.swift", "submitTransaction"),
@@ -31,7 +31,7 @@ enum PurchasePath {
     }
 }
 
-@Suite("The way of a purchase")
+@Suite("The path of a purchase")
 struct PurchasePathTests {
     @Test("Its eight files exist, and each names only later ones")
     func eightFiles() {

@@ -4,8 +4,8 @@ import Testing
 enum RepositoryRules {
     static let sizeLimit = 1 << 20
 
-    /// What belongs to a machine or to a way of working, never to the project. Written with a class of one letter, so
-    /// that this file does not hold what it looks for.
+    /// Texts that belong to a machine or to a way of working and not to the project. A class of one letter keeps this
+    /// file from containing what it searches for.
     private static let patterns: [(pattern: String, message: String)] = [
         (#"(?<![\w.])/wor[k]/"#, "a path of one machine"),
         (#"(?<![\w.])/roo[t]/"#, "a path of one machine"),
@@ -43,7 +43,7 @@ enum RepositoryRules {
 
 @Suite("The repository")
 struct RepositoryTests {
-    @Test("No file speaks of the machine or the way it was made on")
+    @Test("No file mentions the machine or the way it was made on")
     func words() {
         let checkout = Checkout.current
         for path in checkout.paths {
@@ -65,7 +65,7 @@ struct RepositoryTests {
     }
 
     @Test(
-        "Words of the field that look alike are left alone",
+        "Similar words of the field are accepted",
         arguments: [
             "User-Agent: till", "any Connection of the database", "GET /emulator/root.cer", "/network/a", "issue 21",
             "/homepage",
@@ -85,7 +85,7 @@ struct RepositoryTests {
     }
 
     @Test(
-        "What a newcomer looks for is there",
+        "The files that newcomers look for exist",
         arguments: [
             "LICENSE", "CHANGELOG.md", "Makefile", ".ci/run", ".swift-format", ".editorconfig", "docs/STYLE.md",
         ])
@@ -93,7 +93,7 @@ struct RepositoryTests {
         #expect(Checkout.current.exists(path))
     }
 
-    @Test("Scripts can be run")
+    @Test("Scripts are executable")
     func scripts() {
         let scripts = Checkout.current.paths.filter { path in
             Checkout.current.data(path).map { $0.starts(with: Data("#!".utf8)) } ?? false

@@ -1,7 +1,7 @@
 import Testing
 
 enum SentenceRules {
-    /// Every `@Test` opens with its sentence: what holds, in words a reader of the report understands.
+    /// Every `@Test` opens with a sentence that states what holds, in words a reader of the report understands.
     static func findings(in source: SwiftSource) -> [Finding] {
         guard source.isTest else { return [] }
         return Needle.places(of: [Needle("@Test")], in: source.tokens).compactMap { _, index in
@@ -41,7 +41,7 @@ struct SentenceTests {
     }
 
     @Test(
-        "A test with a sentence is left alone",
+        "A test with a sentence is accepted",
         arguments: [
             "@Test(\"Nothing is granted twice\") func a() {}",
             "@Test(\n    \"Nothing is granted twice\", arguments: [1])",

@@ -1,7 +1,7 @@
 import Testing
 
 enum SizeRules {
-    /// Files that may be longer than 400 lines (never than 600), each with its reason.
+    /// Files that may be longer than 400 lines (but never longer than 600), each with its reason.
     static let longFiles: [String: String] = [:]
 
     static let softFileLimit = 400
@@ -43,7 +43,7 @@ struct SizeTests {
         expectNone(Checkout.current.sources.flatMap { SizeRules.findings(in: $0) })
     }
 
-    @Test("A long file needs a reason, a very long one has none, and a reason outlived is found")
+    @Test("A long file without a reason, a very long one with any reason, and an obsolete reason are found")
     func findsFiles() {
         let reasons = ["Sources/TillHTTP/Sample.swift": "one table"]
         let lines = { (count: Int) in source(String(repeating: "let a = 1\n", count: count)) }

@@ -1,8 +1,8 @@
 import Testing
 
-/// docs/testing.md lists every test target, and every suite with something slow in it.
+/// docs/testing.md lists every test target, and every suite that contains slow tests.
 enum SlowTestRules {
-    /// The types whose suite or one of whose tests is declared `.slow`.
+    /// The types whose suite or tests are declared `.slow`.
     static func suites(in source: SwiftSource) -> Set<String> {
         guard source.isTest else { return [] }
         var found: Set<String> = []
@@ -29,7 +29,7 @@ enum SlowTestRules {
         return found
     }
 
-    /// Whether `.slow` stands among an attribute's arguments, which begin here.
+    /// Whether `.slow` is one of an attribute's arguments, which begin here.
     private static func isDeclaredSlow(_ tokens: ArraySlice<Token>) -> Bool {
         var depth = 0
         var before = ""
@@ -55,7 +55,7 @@ enum SlowTestRules {
 }
 
 @Suite("The list of tests") struct SlowTestRuleTests {
-    @Test("It names every test target, and every suite that is slow and no other", arguments: ["", ".zh-CN"])
+    @Test("It names every test target, and exactly the suites that are slow", arguments: ["", ".zh-CN"])
     func list(_ language: String) throws {
         let text = try #require(Checkout.current.text("docs/testing\(language).md"))
         let targets = Checkout.current.targets(under: "Tests") + ["FuzzTests"]

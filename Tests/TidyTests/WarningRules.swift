@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// Compiles a library's sources once more, with warnings as errors and without writing anything: SwiftPM forbids that
-/// flag in a package that others depend on.
+/// Compiles a library's sources again, with warnings as errors and without output: SwiftPM forbids that flag in a
+/// package that others depend on.
 enum WarningRules {
     static func complaints(about library: String) throws -> String {
         let swift = Process()
         let errors = Pipe()
-        // SwiftPM calls a package by its directory.
+        // SwiftPM names a package after its directory.
         let package = String(
             Checkout.current.root.lastPathComponent.lowercased().map { $0.isLetter || $0.isNumber ? $0 : "_" })
         swift.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -29,7 +29,7 @@ enum WarningRules {
 
 @Suite("Warnings", .slow)
 struct WarningTests {
-    @Test("What apps import compiles without a warning", arguments: ["StoreKit", "TillClient"])
+    @Test("The libraries that apps import compile without a warning", arguments: ["StoreKit", "TillClient"])
     func libraries(_ library: String) throws {
         let complaints = try WarningRules.complaints(about: library)
         #expect(complaints.isEmpty, "\(complaints)")

@@ -5,9 +5,9 @@ import TillJSON
 
 @testable import TillAppStore
 
-@Suite("A server's verdict, its explanation and an inspection's are one")
+@Suite("A server's verdict, its explanation and an inspection's verdict agree")
 struct AgreementTests {
-    /// What a server would say, by kind.
+    /// The server's verdict on a proof of that kind.
     private func plain(
         _ verifier: SignedDataVerifier, _ proof: [UInt8], _ kind: ProofInspection.Kind, device: [UInt8]? = nil
     ) -> VerificationFailure? {
@@ -25,10 +25,10 @@ struct AgreementTests {
         }
     }
 
-    /// Holds the three together. An inspection is asked of any kind and wants no field a settlement needs: where one of
-    /// these is what failed, it goes on, and its verdict is its own.
+    /// Checks that the three agree. An inspection accepts any kind and requires no processing field: if one of these
+    /// failed, the inspection continues and its verdict may differ.
     ///
-    /// - Returns: the common verdict; nil where the inspection's is its own.
+    /// - Returns: the common verdict; nil if the inspection's may differ.
     @discardableResult
     private func agree(
         _ policy: TrustPolicy, _ proof: [UInt8], _ kind: ProofInspection.Kind, device: [UInt8]? = nil, _ name: String
@@ -59,7 +59,7 @@ struct AgreementTests {
     }
 
     @Test(
-        "over every shared token and receipt",
+        "They agree on every shared token and receipt",
         .enabled(if: SharedVectors.arePresent, SharedVectors.absence))
     func sharedProofs() throws {
         var verdicts: Set<String> = []
@@ -87,7 +87,7 @@ struct AgreementTests {
             ]))
     }
 
-    @Test("over tokens with one character changed", arguments: 1...4 as ClosedRange<UInt64>)
+    @Test("They agree on tokens with one character changed", arguments: 1...4 as ClosedRange<UInt64>)
     func damagedTokens(seed: UInt64) throws {
         let authority = OracleCases.authority
         var generator = SeededGenerator(state: seed)
@@ -115,7 +115,7 @@ struct AgreementTests {
         #expect(refused > 150)
     }
 
-    @Test("over signed payloads with members changed or missing")
+    @Test("They agree on signed payloads with members changed or missing")
     func changedPayloads() throws {
         let authority = OracleCases.authority
         var generator = SeededGenerator(state: 11)
@@ -144,7 +144,7 @@ struct AgreementTests {
         #expect(common > 80)
     }
 
-    @Test("over receipts with one octet changed, or cut off, or of changed content")
+    @Test("They agree on receipts with one octet changed, truncated, or with changed content")
     func damagedReceipts() throws {
         let authority = OracleCases.rsa
         var generator = SeededGenerator(state: 5)
@@ -155,7 +155,7 @@ struct AgreementTests {
             var damaged = plain
             let place = Int.random(in: 1..<damaged.count, using: &generator)
             damaged[place] ^= 1 << UInt8.random(in: 0..<8, using: &generator)
-            // A length that is no length any more makes other text of it; what it looks like is not asked here.
+            // A broken length turns the rest into other text; the text's meaning is not compared here.
             try agree(policy, damaged, .receipt, "octet \(place)")
         }
         for count in stride(from: 2, to: plain.count, by: 97) {

@@ -3,7 +3,7 @@ import TillAppStore
 import TillBilling
 import TillJSON
 
-@Suite("Proofs in the words of verifyReceipt")
+@Suite("Proofs in the format of verifyReceipt")
 struct AnswerFromProofsTests {
     private let authority = TestAuthority()
 
@@ -12,7 +12,7 @@ struct AnswerFromProofsTests {
         return AnsweredPurchase(try authority.verifier().transaction(token))
     }
 
-    @Test("A signed transaction says everything that a record can, in whole seconds")
+    @Test("A signed transaction fills every member of a record, in whole seconds")
     func transaction() throws {
         let date = TestPayloads.signedDate
         let record = try purchase([
@@ -35,7 +35,7 @@ struct AnswerFromProofsTests {
         #expect(record.webOrderLineItemID == "2000000090000001")
     }
 
-    @Test("A consumable's refund is not shown, an introductory offer is, and an offer code has a name of its own")
+    @Test("A consumable's refund is hidden, an introductory offer is shown, and an offer code has a name of its own")
     func kinds() throws {
         let refunded = try purchase(["revocationDate": .int(TestPayloads.signedDate), "revocationReason": 0])
         #expect(refunded.cancellationDate == nil && refunded.cancellationReason == nil)
@@ -50,7 +50,7 @@ struct AnswerFromProofsTests {
         #expect(code.offerCodeReferenceName == "press" && code.promotionalOfferID == nil)
     }
 
-    @Test("A renewal info says what is pending")
+    @Test("A renewal info gives the pending renewal")
     func renewal() throws {
         let token = authority.sign(
             TestPayloads.renewal([
@@ -67,7 +67,7 @@ struct AnswerFromProofsTests {
         #expect(pending.originalTransactionID == "2000000900000001")
     }
 
-    @Test("A receipt's record has what it states, and of what it does not state nothing is made up")
+    @Test("A receipt's record has the members it states, and no others")
     func receipt() throws {
         let authority = TestAuthority(keys: .rsa)
         let purchases = [

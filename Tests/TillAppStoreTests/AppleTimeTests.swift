@@ -3,12 +3,12 @@ import TillBilling
 
 @testable import TillAppStore
 
-@Suite("Apple's older ways to write a moment")
+@Suite("Apple's older notations of a time")
 struct AppleTimeTests {
     @Test(
-        "Los Angeles keeps daylight saving time as it really does",
+        "Los Angeles follows its real daylight saving time",
         arguments: [
-            // The first two are Apple's own samples; the changes are at 2:00 by the clock on the wall.
+            // The first two are Apple's own samples; the changes are at 2:00 local time.
             ("2019-08-14T08:28:54Z", "2019-08-14 01:28:54 America/Los_Angeles"),
             ("2013-08-01T07:00:00Z", "2013-08-01 00:00:00 America/Los_Angeles"),
             ("2024-03-10T09:59:59Z", "2024-03-10 01:59:59 America/Los_Angeles"),
@@ -28,7 +28,7 @@ struct AppleTimeTests {
         #expect(AppleTime.pacific(instant) == expected)
     }
 
-    @Test("GMT, milliseconds and receipt forms")
+    @Test("GMT, milliseconds and receipt forms are read and written")
     func others() {
         let instant = Instant(milliseconds: 1_565_771_334_999)
         #expect(AppleTime.gmt(instant) == "2019-08-14 08:28:54 Etc/GMT")
@@ -36,14 +36,14 @@ struct AppleTimeTests {
         #expect(AppleTime.receipt(instant) == "2019-08-14T08:28:54Z")
     }
 
-    @Test("What is written is read again, in summer and winter; anything else is no moment")
+    @Test("A written time is read back, in summer and winter; any other text is no time")
     func reading() throws {
         for hours in stride(from: Int64(0), to: 24 * 400, by: 1) {
             let instant = Instant(seconds: 1_767_225_600 + hours * 3_600 + 1_234)
             #expect(AppleTime.instant(AppleTime.gmt(instant)) == instant)
             let pacific = AppleTime.pacific(instant)
             let read = try #require(AppleTime.instant(pacific))
-            // The second of the two equal hours in autumn reads as the first.
+            // The second of the two equal hours in autumn is read as the first.
             #expect(read == instant || (AppleTime.pacific(read) == pacific && read.adding(seconds: 3_600) == instant))
         }
         let others = ["", " ", "2019-08-14", "2019-08-14 08:28:54", "2019-08-14 08:28:54 Europe/Berlin", "Etc/GMT"]

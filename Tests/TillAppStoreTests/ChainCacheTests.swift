@@ -5,7 +5,7 @@ import TillCrypto
 import TillJSON
 import TillThreads
 
-@Suite("Verified chains are remembered, and change no verdict")
+@Suite("Verified chains are cached, and the cache changes no verdict")
 struct ChainCacheTests {
     /// A clock that a test sets.
     private final class Clock: Sendable {
@@ -20,7 +20,7 @@ struct ChainCacheTests {
         return try SignedDataVerifier(policy: policy)
     }
 
-    @Test("an entry lives fifteen minutes, and not through a clock that goes back")
+    @Test("An entry lives fifteen minutes, and not through a clock that goes back")
     func lifetime() throws {
         let authority = TestAuthority()
         let clock = Clock()
@@ -38,7 +38,7 @@ struct ChainCacheTests {
         #expect(verifier.cachedChainCount == 0)
     }
 
-    @Test("eight signers are remembered, the latest ones")
+    @Test("The latest eight signers are cached")
     func capacity() throws {
         let authority = TestAuthority()
         let verifier = try verifier(authority, clock: Clock())
@@ -50,7 +50,7 @@ struct ChainCacheTests {
         }
     }
 
-    @Test("a known header does not vouch for a signature that is not its key's")
+    @Test("A known header does not validate a signature by another key")
     func forgedUnderKnownHeader() throws {
         let authority = TestAuthority()
         let verifier = try verifier(authority, clock: Clock())
@@ -62,7 +62,7 @@ struct ChainCacheTests {
         #expect(refusal { try verifier.transaction(forged) } == .badSignature)
     }
 
-    @Test("many threads share a verifier, with good and bad tokens of several signers")
+    @Test("Many threads share a verifier, with good and bad tokens of several signers")
     func concurrency() async throws {
         let first = TestAuthority()
         let second = TestAuthority()

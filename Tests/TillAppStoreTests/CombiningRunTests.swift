@@ -5,10 +5,10 @@ import TillCrypto
 @testable import TillJSON
 
 /// Swift puts a text into canonical order before it hashes or compares it, in time quadratic in its longest run of
-/// combining marks: a key of 160 KB took half a minute, and anybody may send one.
-@Suite("Runs of combining marks are bounded where texts come in")
+/// combining marks: a key of 160 KB took half a minute, and any client can send one.
+@Suite("Runs of combining marks are bounded in all incoming text")
 struct CombiningRunTests {
-    /// Two classes in the wrong order, so that there is something to sort.
+    /// Two classes in the wrong order, so that Swift has something to sort.
     private static func marks(_ count: Int) -> String {
         String(repeating: "\u{300}", count: count / 2) + String(repeating: "\u{316}", count: count - count / 2)
     }
@@ -29,7 +29,7 @@ struct CombiningRunTests {
         }
     }
 
-    @Test("A token whose header or payload is a run of marks, unsigned, is refused at once")
+    @Test("An unsigned token whose header or payload is a run of marks is refused at once")
     func tokens() throws {
         let verifier = try TestAuthority().verifier()
         let json = Array("{\"e\(Self.marks(180_000))\":1,\"x5c\":[1,2,3]}".utf8)
@@ -58,7 +58,7 @@ struct CombiningRunTests {
         #expect(json == [.string(text)])
     }
 
-    @Test("Old-style receipts and texts of receipts are bounded too")
+    @Test("Old-style receipts and texts in receipts are bounded too")
     func receipts() throws {
         let info = Base64.encode(Array("\"e\(Self.marks(100))\" = \"v\";".utf8))
         #expect(OldStyleReceipt(Array("{ \"purchase-info\" = \"\(info)\"; }".utf8)) == nil)

@@ -5,17 +5,17 @@ import TillBilling
 @testable import TillAppStore
 @testable import TillJSON
 
-/// Apple's formats beside the repository (`../shared/facts`).
+/// Apple's formats, in the folder beside the repository (`../shared/facts`).
 enum SharedFacts {
     static let directory = SharedVectors.directory.deletingLastPathComponent().appendingPathComponent("facts")
     static let arePresent = FileManager.default.fileExists(atPath: directory.path + "/jws.md")
 }
 
 @Suite(
-    "Every field that the facts name has a type here, or is carried on purpose",
+    "Every field that the facts name has a type here, or is passed through deliberately",
     .enabled(if: SharedFacts.arePresent, "../shared/facts is not beside the repository"))
 struct FactsCoverageTests {
-    /// The lines of one section, by the beginning of its heading.
+    /// The lines of one section, found by the beginning of its heading.
     private func section(_ heading: String, of file: String) throws -> [String] {
         let text = try String(contentsOf: SharedFacts.directory.appendingPathComponent(file), encoding: .utf8)
         let lines = text.components(separatedBy: "\n")
@@ -24,7 +24,7 @@ struct FactsCoverageTests {
         return Array(lines[(start + 1)...].prefix { !$0.hasPrefix(level) && !$0.hasPrefix("## ") })
     }
 
-    /// The cells of a section's tables, without their heads.
+    /// The cells of a section's tables, without the header rows.
     private func rows(_ lines: [String]) -> [[String]] {
         lines.filter {
             $0.hasPrefix("|") && !$0.hasPrefix("|--") && !$0.hasPrefix("| Field") && !$0.hasPrefix("| Type")
@@ -38,7 +38,7 @@ struct FactsCoverageTests {
 
     private func keys(_ members: JSONMembers) -> Set<String> { Set(members.list.map(\.key)) }
 
-    @Test("transactions, renewal infos and app transactions (facts/jws §4 to §6)")
+    @Test("Transactions, renewal infos and app transactions (facts/jws §4 to §6)")
     func tokens() throws {
         let empty = try JSONObject(Array("{}".utf8))
         let sections: [(String, JSONMembers, [String: JSONValue], Int)] = [
@@ -54,7 +54,7 @@ struct FactsCoverageTests {
         }
     }
 
-    @Test("the objects inside them: commitments and advanced commerce")
+    @Test("The objects inside them: commitments and advanced commerce")
     func nestedObjects() throws {
         func typed(_ value: JSONValue) -> Set<String> {
             switch value {
@@ -77,14 +77,14 @@ struct FactsCoverageTests {
                 #expect(words.count >= 4)
             }
         }
-        // And what the samples have is read: PayloadRoundTripTests writes it again from the types alone.
+        // The samples' members are read too: PayloadRoundTripTests writes them again from the types alone.
         let object = try JSONObject(Array(JSONValue.object(PayloadSamples.transaction).encoded().utf8))
         let payload = try TransactionPayload(object)
         #expect(payload.advancedCommerce?.items?[0].refunds?[0].type == "x")
         #expect(payload.commitment?.totalBillingPeriods == 1)
     }
 
-    @Test("notifications and what they are about (facts/jws §7)")
+    @Test("Notifications and their subjects (facts/jws §7)")
     func notifications() throws {
         let empty = try JSONObject(Array("{}".utf8))
         let lines = try section("## 7.", of: "jws.md")
@@ -110,11 +110,11 @@ struct FactsCoverageTests {
         }
     }
 
-    @Test("types and subtypes of notifications (facts/notifications §4)")
+    @Test("Types and subtypes of notifications (facts/notifications §4)")
     func notificationTypes() throws {
         let rows = rows(try section("## 4.", of: "notifications.md")).filter { $0[0] != "notificationType" }
         func codes(_ cell: String) -> [String] { cell.matches(of: /[A-Z]+(_[A-Z]+)+|[A-Z]{4,}/).map { String($0.0) } }
-        // A row that begins with a blank cell has its subtype where others have their type.
+        // A row that begins with a blank cell has its subtype where other rows have their type.
         let all = Set(rows.flatMap { codes($0[0]) + codes($0.count > 3 ? $0[1] : "") })
         let types = Set(NotificationType.known.map(\.rawValue))
         let subtypes = Set(NotificationSubtype.known.map(\.rawValue))
@@ -122,11 +122,11 @@ struct FactsCoverageTests {
         #expect(types.count == 23 && subtypes.count == 19)
     }
 
-    @Test("attributes of receipts and of their purchases (facts/pkcs7-receipt §3)")
+    @Test("Attributes of receipts and of their purchases (facts/pkcs7-receipt §3)")
     func receiptAttributes() throws {
         let app = rows(try section("### 3.1", of: "pkcs7-receipt.md")).flatMap { types($0[0]) }
         let purchase = rows(try section("### 3.2", of: "pkcs7-receipt.md")).flatMap { types($0[0]) }
-        // ReceiptRoundTripTests says of each of these ranges which are named and which are carried.
+        // ReceiptRoundTripTests states which of these ranges are named and which are passed through.
         #expect(Set(app) == Set(0...21).union([25]))
         #expect(Set(purchase) == Set(1_701...1_722))
     }
@@ -138,7 +138,7 @@ struct FactsCoverageTests {
         return Array(from...to)
     }
 
-    @Test("lines of old-style receipts (facts/verify-receipt §9)")
+    @Test("Lines of old-style receipts (facts/verify-receipt §9)")
     func oldStyleLines() throws {
         let lines = try section("## 9.", of: "verify-receipt.md")
         let line = try #require(lines.first { $0.hasPrefix("`purchase-info` keys") })
@@ -165,7 +165,7 @@ struct FactsCoverageTests {
             "is-trial-period": { $0.isTrialPeriod != nil },
             "is-in-intro-offer-period": { $0.isInIntroductoryOfferPeriod != nil },
         ]
-        // The same dates once more, as text for people.
+        // The same dates again, as text for people.
         let carried: Set<String> = [
             "original-purchase-date", "original-purchase-date-pst", "purchase-date", "purchase-date-pst",
             "expires-date-formatted", "expires-date-formatted-pst",

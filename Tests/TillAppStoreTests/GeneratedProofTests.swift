@@ -1,9 +1,9 @@
 import Testing
 import TillAppStore
 
-@Suite("Proofs made here, of kinds that the shared ones do not have, have their verdicts")
+@Suite("Proofs generated here, of kinds that the shared ones lack, have their verdicts")
 struct GeneratedProofTests {
-    /// Every verdict that is not `ok`; the oracle says the same (`OracleTests`).
+    /// Every verdict other than `ok`; the oracle gives the same verdicts (`OracleTests`).
     private static let refused: [String: [String]] = [
         "malformed": [
             "chain: another algorithm", "form: two parts", "form: no JSON", "form: four parts",
@@ -41,7 +41,7 @@ struct GeneratedProofTests {
         "ok-unverified": ["transaction: decoded for Xcode"],
     ]
 
-    @Test("each of them, and the record says the same")
+    @Test("Each proof has its verdict, and the record has the same one")
     func verdicts() {
         var verdicts: [String: String] = [:]
         for (verdict, ids) in Self.refused { for id in ids { verdicts[id] = verdict } }

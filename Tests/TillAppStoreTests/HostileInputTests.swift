@@ -4,7 +4,7 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// Numbers that look random and are the same every time (SplitMix64).
+/// Numbers that look random and are the same in every run (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     var state: UInt64
 
@@ -17,12 +17,12 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-@Suite("Nothing sent from outside crashes or passes")
+@Suite("Data from outside never crashes the verifier or passes it")
 struct HostileInputTests {
     private static let authority = TestAuthority()
     private static let receiptAuthority = TestAuthority(keys: .rsa)
 
-    @Test("damaged proofs of every kind are refused or change nothing", arguments: 1...4 as ClosedRange<UInt64>)
+    @Test("Damaged proofs of every kind are refused or change nothing", arguments: 1...4 as ClosedRange<UInt64>)
     func damaged(seed: UInt64) throws {
         var generator = SeededGenerator(state: seed)
         let transaction = Array(Self.authority.sign(TestPayloads.transaction()).utf8)
@@ -45,7 +45,7 @@ struct HostileInputTests {
         }
     }
 
-    @Test("signed payloads full of rubbish are refused or read")
+    @Test("Signed payloads full of rubbish are refused or read")
     func rubbishPayloads() throws {
         var generator = SeededGenerator(state: 99)
         let verifier = try Self.authority.verifier()
@@ -65,7 +65,7 @@ struct HostileInputTests {
         }
     }
 
-    @Test("random bytes and texts are no proof")
+    @Test("Random bytes and texts are no proof")
     func random() {
         var generator = SeededGenerator(state: 7)
         let policy = InspectionPolicy { TestAuthority.today }
@@ -84,7 +84,7 @@ struct HostileInputTests {
         }
     }
 
-    @Test("roots that cannot be read stop a verifier from being made")
+    @Test("A verifier can't be created with unreadable roots")
     func badRoots() {
         var policy = TrustPolicy(bundleID: nil, environments: nil) { TestAuthority.today }
         policy.roots = [[1, 2, 3]]
@@ -99,7 +99,7 @@ struct HostileInputTests {
         #expect(ProofInspection.chain(x5c: good, root: good[2], at: day, isStrict: false).isOK)
     }
 
-    @Test("the pinned roots are Apple's, by the fingerprints Apple publishes")
+    @Test("The pinned roots have the fingerprints that Apple publishes")
     func pinnedRoots() throws {
         let fingerprints = [
             "63343abfb89a6a03ebb57e9b3f5fa7be7c4f5c756f3017b3a8c488c3653e9179",
@@ -117,7 +117,7 @@ struct HostileInputTests {
         #expect(Certificate(der: AppleRoots.rootCA)?.notAfter == 2_054_670_036)
     }
 
-    /// One to three small harms: a byte changed, taken out, doubled, or the end cut off.
+    /// One to three small changes: a byte changed, removed or doubled, or the end cut off.
     private static func damage(_ bytes: [UInt8], _ generator: inout SeededGenerator) -> [UInt8] {
         var damaged = bytes
         for _ in 0..<Int.random(in: 1...3, using: &generator) where !damaged.isEmpty {

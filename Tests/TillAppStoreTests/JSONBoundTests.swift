@@ -3,7 +3,7 @@ import Testing
 @testable import TillAppStore
 @testable import TillJSON
 
-@Suite("Both readers of JSON draw one border")
+@Suite("Both JSON readers have the same limits")
 struct JSONBoundTests {
     @Test("The tree's reader and the members' reader count depth alike", arguments: [62, 63, 64, 65, 66])
     func depth(levels: Int) {
@@ -17,7 +17,7 @@ struct JSONBoundTests {
     }
 
     @Test(
-        "A number that no double holds is refused by both, wherever it stands",
+        "Both readers refuse a number beyond the range of a double, at any place",
         arguments: [
             "1e999", "-1E+309", "1e309", String(repeating: "9", count: 309), String(repeating: "9", count: 310) + ".5",
         ])
@@ -29,7 +29,7 @@ struct JSONBoundTests {
     }
 
     @Test(
-        "A large number that a double holds is read by both",
+        "Both readers accept a large number within the range of a double",
         arguments: ["1e308", "1e-999", String(repeating: "9", count: 308), "0." + String(repeating: "9", count: 400)])
     func large(number: String) throws {
         let text = "{\"a\":\(number)}"

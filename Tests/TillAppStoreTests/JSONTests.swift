@@ -3,7 +3,7 @@ import TillJSON
 
 @Suite("JSON is read strictly")
 struct JSONTests {
-    @Test("values come back as they were written, with integers apart from fractions")
+    @Test("Values are read back as written, with integers distinct from fractions")
     func values() throws {
         let text =
             #" {"a":[1,-2.5,1e3,true,false,null],"b":{"c":"x\n\"\\\/\u00e9\ud83d\ude00é"},"#
@@ -18,7 +18,7 @@ struct JSONTests {
         #expect(try JSONValue(decoding: "9223372036854775808") == .double(9_223_372_036_854_775_808))
     }
 
-    @Test("equal values are equal texts, members in the order of their keys")
+    @Test("Equal values have equal texts, with members in the order of their keys")
     func encoding() throws {
         let value: JSONValue = ["b": 1, "a": ["\u{1}\t", 0.5], "c": [:], "d": []]
         #expect(value.encoded() == #"{"a":["\u0001\t",0.5],"b":1,"c":{},"d":[]}"#)
@@ -26,7 +26,7 @@ struct JSONTests {
     }
 
     @Test(
-        "an object that names a key twice is refused, however it is spelled, as deep as it is read",
+        "An object that repeats a key is refused, in any spelling and at any depth",
         arguments: [
             #"{"a":1,"a":2}"#, #"{"a":1,"a":1}"#, #"{"a":1,"\u0061":1}"#, #"{"b":{"a":1,"a":null}}"#, #"[{"":1,"":1}]"#,
         ])
@@ -35,7 +35,7 @@ struct JSONTests {
     }
 
     @Test(
-        "anything that is not JSON is refused",
+        "A text that is not JSON is refused",
         arguments: [
             "", " ", "{", "}", "[", "[1,]", "{\"a\":1,}", "{\"a\"}", "{a:1}", "01", "1.", ".5", "-", "+1", "1e", "0x1",
             "NaN", "Infinity", "tru", "nul", "\"", "\"\n\"", "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"", "1 2", "[1 2]",
@@ -45,7 +45,7 @@ struct JSONTests {
         #expect(throws: JSONError.self) { try JSONValue(decoding: text) }
     }
 
-    @Test("text that is not UTF-8 is refused")
+    @Test("Text that is not UTF-8 is refused")
     func notUTF8() {
         let bad: [[UInt8]] = [
             [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xE2, 0x82], [0x80], [0xF0, 0x8F, 0xBF, 0xBF],
@@ -57,7 +57,7 @@ struct JSONTests {
         #expect(throws: Never.self) { try JSONValue(decoding: "\"\u{7FF}\u{FFFF}\u{10FFFF}\"") }
     }
 
-    @Test("half a surrogate pair reads as a replacement character, and depth is bounded")
+    @Test("Half a surrogate pair is read as a replacement character, and depth is limited")
     func oddities() throws {
         #expect(try JSONValue(decoding: #""\ud800x\udc00""#).string == "\u{FFFD}x\u{FFFD}")
         let deep = String(repeating: "[", count: 100_000)

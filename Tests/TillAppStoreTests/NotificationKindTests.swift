@@ -3,7 +3,7 @@ import TillAppStore
 import TillBilling
 import TillJSON
 
-@Suite("Notifications of every type, subtype and object are taken")
+@Suite("Notifications of every type, subtype and object are accepted")
 struct NotificationKindTests {
     private static let authority = TestAuthority()
     private var authority: TestAuthority { Self.authority }
@@ -12,7 +12,7 @@ struct NotificationKindTests {
         try authority.verifier(environments: [.production, .sandbox]).notification(authority.sign(payload))
     }
 
-    @Test("every type with every subtype, those known here and those Apple will add")
+    @Test("Every type with every subtype, known ones and ones that Apple may add")
     func types() throws {
         let types = NotificationType.known + [NotificationType(rawValue: "BIRTHDAY")]
         let subtypes = NotificationSubtype.known + [NotificationSubtype(rawValue: "CAKE")]
@@ -30,7 +30,7 @@ struct NotificationKindTests {
         }
     }
 
-    @Test("a mass extension's summary, with its counts")
+    @Test("A mass extension's summary, with its counts")
     func summary() throws {
         let summary: JSONValue = [
             "environment": "Sandbox", "bundleId": "com.example.learn", "productId": "com.example.learn.monthly",
@@ -48,7 +48,7 @@ struct NotificationKindTests {
         #expect(notification.transaction == nil)
     }
 
-    @Test("a withdrawn consent, with its app transaction verified too")
+    @Test("A withdrawn consent, with its app transaction verified too")
     func appData() throws {
         func payload(_ app: JSONValue) -> JSONValue {
             TestPayloads.notification([
@@ -69,7 +69,7 @@ struct NotificationKindTests {
         #expect(refusal { try verified(payload(TestPayloads.transaction())) } == .malformed)
     }
 
-    @Test("an external purchase token with its kind and both dates")
+    @Test("An external purchase token with its kind and both dates")
     func externalPurchase() throws {
         let notification = try verified(
             TestPayloads.notification([
@@ -86,7 +86,7 @@ struct NotificationKindTests {
         #expect(token.json["new"] == 1.5)
     }
 
-    @Test("a question about consumption, with the reason Apple gives and one it may give later")
+    @Test("A consumption request, with a known reason and one that Apple may add")
     func consumption() throws {
         for reason in ["UNINTENDED_PURCHASE", "LEGAL", "BORED"] {
             let payload = TestPayloads.notification(

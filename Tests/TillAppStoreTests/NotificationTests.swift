@@ -3,7 +3,7 @@ import TillAppStore
 import TillBilling
 import TillJSON
 
-@Suite("Notifications are verified with everything inside them")
+@Suite("Notifications are verified together with all tokens inside")
 struct NotificationTests {
     private static let authority = TestAuthority()
     private var authority: TestAuthority { Self.authority }
@@ -21,7 +21,7 @@ struct NotificationTests {
                 ], changes))
     }
 
-    @Test("a sound one carries verified parts")
+    @Test("A sound notification carries verified parts")
     func sound() throws {
         let verified = try authority.verifier().notification(notification())
         #expect(verified.id == "002e14d5-51f5-4503-b5a8-c3a1af68eb20")
@@ -31,7 +31,7 @@ struct NotificationTests {
         #expect(verified.environment == .production)
     }
 
-    @Test("a nested token of another signer, app or environment is its own verdict, by name")
+    @Test("A nested token of another signer, app or environment has a verdict of its own, by name")
     func nested() throws {
         let verifier = try authority.verifier(environments: [.production, .sandbox])
         let cases: [(String, Verdict)] = [
@@ -53,7 +53,7 @@ struct NotificationTests {
         #expect(refusal { try verifier.notification(renewal) } == .wrongEnvironment)
     }
 
-    @Test("an inspection names the nested token too, and does not need what a settlement needs")
+    @Test("An inspection names the nested token too, and does not require the fields that processing needs")
     func inspected() {
         var policy = InspectionPolicy { TestAuthority.today }
         policy.roots = [authority.root.der]
@@ -67,7 +67,7 @@ struct NotificationTests {
         #expect(ProofInspection.inspect(Array(notification().utf8), policy: policy).verdict == "wrong_app")
     }
 
-    @Test("a notification without a date is judged now")
+    @Test("A notification without a date is verified at the current time")
     func withoutDate() throws {
         let jws = notification(changes: ["signedDate": nil])
         #expect(refusal { try authority.verifier().notification(jws) } == nil)
@@ -77,7 +77,7 @@ struct NotificationTests {
         #expect(refusal { try verifier.notification(notification()) } == nil)
     }
 
-    @Test("the app's number is checked where the notification states it")
+    @Test("The app's number is checked if the notification states it")
     func appAppleID() throws {
         var policy = authority.policy()
         policy.appAppleID = 42
@@ -85,7 +85,7 @@ struct NotificationTests {
         #expect(refusal { try verifier.notification(notification()) } == .wrongApp)
     }
 
-    @Test("one without an id, or about no app, is not taken")
+    @Test("A notification without an id, or about no app, is refused")
     func withoutID() throws {
         let verifier = try authority.verifier()
         #expect(refusal { try verifier.notification(notification(changes: ["notificationUUID": nil])) } == .malformed)
@@ -93,7 +93,7 @@ struct NotificationTests {
     }
 
     @Test(
-        "an external purchase token's environment is told by its id",
+        "The id of an external purchase token states its environment",
         arguments: [("SANDBOX_b2158121", Environment.sandbox), ("b2158121-7af9-49d4-9561-1f588205523e", .production)])
     func externalPurchase(id: String, environment: Environment) throws {
         let jws = notification(changes: [

@@ -5,11 +5,11 @@ import TillCrypto
 
 @testable import TillAppStore
 
-/// Our offers, judged by implementations that share nothing with ours: the message is built by Apple's own library, and
-/// the signatures are checked by Python's `cryptography`, by PyJWT and by the command `openssl`.
-@Suite("Offers, judged by Apple's library", .enabled(if: OfferPython.isInstalled, OfferPython.isMissing))
+/// Till's offers, checked by independent implementations: Apple's own library builds the message, and Python's
+/// `cryptography`, PyJWT and the command `openssl` check the signatures.
+@Suite("Offers, checked by Apple's library", .enabled(if: OfferPython.isInstalled, OfferPython.isMissing))
 struct OfferLibraryTests {
-    // MARK: What is asked and answered
+    // MARK: Questions and answers
 
     private struct Question: Encodable {
         let issuer = OfferKey.issuerID
@@ -23,7 +23,7 @@ struct OfferLibraryTests {
     private struct Signature: Encodable {
         let productId: String
         let offerId: String
-        /// As an app has it, not in lower case.
+        /// As the app writes it, not in lower case.
         let account: String
         let nonce: String
         let timestamp: Int64
@@ -45,7 +45,7 @@ struct OfferLibraryTests {
             let message: String
             let cryptography: Bool
             let openssl: Bool
-            /// Which field could be changed without breaking the signature.
+            /// The fields that could be changed without breaking the signature.
             let changeable: [String]
         }
 
@@ -53,7 +53,7 @@ struct OfferLibraryTests {
             let kind: String
             let header: [String: String]
             let theirHeader: [String: String]
-            /// The names of claims that theirs has otherwise, `nonce` and `iat` left out.
+            /// The names of claims that differ from the library's, `nonce` and `iat` left out.
             let differing: [String]
             let claims: [String]
             let issued: Int64
@@ -219,9 +219,9 @@ struct OfferLibraryTests {
         return try OfferPython.answer(of: script, to: question, as: Answer.self)
     }
 
-    // MARK: The tests
+    // MARK: Tests
 
-    @Test("Its message for a classic offer, whatever the account, is the one we signed, and no field can be changed")
+    @Test("The library's message for a classic offer, with any account, is the signed one, and no field can be changed")
     func classic() throws {
         let judged = try Self.answer.get().signatures
         #expect(judged.count == Self.accounts.count)
@@ -235,7 +235,7 @@ struct OfferLibraryTests {
     }
 
     @Test(
-        "Its tokens for promotional offers, introductory eligibility and Advanced Commerce have our claims and header")
+        "The library's tokens for promotional, introductory and Advanced Commerce offers have equal claims and headers")
     func tokens() throws {
         let judged = try Self.answer.get().tokens
         #expect(judged.map(\.kind) == ["promotional", "promotional", "introductory", "introductory", "advanced"])
@@ -252,7 +252,7 @@ struct OfferLibraryTests {
         #expect(judged[4].claims == (common + ["request"]).sorted())
     }
 
-    @Test("PyJWT refuses each token once a letter of it is changed, and for any other audience")
+    @Test("PyJWT refuses each token after a letter changes, and for any other audience")
     func alteredTokens() throws {
         let judged = try Self.answer.get().tokens
         #expect(judged.count == 5)

@@ -7,13 +7,13 @@ enum OfferPython {
         .deletingLastPathComponent().deletingLastPathComponent()
     private static let path = package.appendingPathComponent(".build/python/bin/python").path
 
-    /// Wholly, and as the list stands now: a copy of the list is put there last.
+    /// Compares the whole list with the installed copy, which is written last.
     static let isInstalled = FileManager.default.contentsEqual(
         atPath: package.appendingPathComponent("Tests/requirements.txt").path,
         andPath: package.appendingPathComponent(".build/python/requirements.txt").path)
     static let isMissing: Comment = "Tests/requirements.txt is not installed in .build/python: make deps"
 
-    /// Runs a script on one JSON text; gives what it prints, which is one JSON text too.
+    /// Runs a script with one JSON text; returns its output, which is one JSON text too.
     static func answer<Question: Encodable, Answer: Decodable>(
         of script: String, to question: Question, as type: Answer.Type
     ) throws -> Answer {

@@ -7,7 +7,7 @@ import TillJSON
 
 @testable import TillAppStore
 
-/// A key of an app's, and signers with it.
+/// A test app's key, and signers that use it.
 struct OfferKey: Sendable {
     static let issuerID = "57246542-96fe-1a63-e053-0824d011072a"
     static let keyID = "2X9R4HXF34"
@@ -17,7 +17,7 @@ struct OfferKey: Sendable {
 
     init() throws { privateKey = try PrivateKey.generate(.p256) }
 
-    /// - Parameter random: what entropy gives; made up anew each time if nil.
+    /// - Parameter random: the byte that entropy returns; new random bytes each time if nil.
     func signer(at now: Instant, bundleID: String = bundleID, random: UInt8? = nil) throws -> OfferSigner {
         let key = try InAppPurchaseKey(issuerID: Self.issuerID, keyID: Self.keyID, privateKey: privateKey)
         return OfferSigner(key: key, bundleID: bundleID, clock: { now }) { count in
@@ -25,7 +25,7 @@ struct OfferKey: Sendable {
         }
     }
 
-    /// Whether `signature` is this key's ECDSA signature of `message` in DER, by OpenSSL itself.
+    /// Whether `signature` is this key's ECDSA signature of `message` in DER, according to OpenSSL.
     func hasSigned(_ message: String, _ signature: [UInt8]) throws -> Bool {
         let info = try privateKey.publicKeyInfo()
         let key = info.withUnsafeBufferPointer { buffer in
@@ -66,7 +66,7 @@ struct OfferSignerTests {
         #expect(try !key.hasSigned(message + " ", signature))
     }
 
-    @Test("Without an account its place stays empty, and the separators stay")
+    @Test("Without an account its place is empty, and the separators stay")
     func nobody() throws {
         let key = try OfferKey()
         let offer = try PromotionalOffer(productID: Self.monthly, offerID: "a")
@@ -78,7 +78,7 @@ struct OfferSignerTests {
         #expect(try key.hasSigned(message, try #require(Base64.decode(signed.signature))))
     }
 
-    @Test("Every signature has a nonce of its own, in either form")
+    @Test("Every signature has its own nonce, in either form")
     func nonces() throws {
         let signer = try OfferKey().signer(at: Self.now)
         let offer = try PromotionalOffer(productID: Self.monthly, offerID: "a")
@@ -95,7 +95,7 @@ struct OfferSignerTests {
         try JSONValue(decoding: try #require(CompactToken(token)).payload)
     }
 
-    @Test("Each JWS carries the claims of its audience, and no others")
+    @Test("Each JWS carries exactly the claims of its audience")
     func tokens() throws {
         let signer = try OfferKey().signer(at: Self.now, random: 7)
         let common: [String: JSONValue] = [
@@ -141,7 +141,7 @@ struct OfferSignerTests {
     }
 
     @Test(
-        "A text that could shift the fields, or that can't be what it says, is refused by name",
+        "A text that could shift the fields, or that is invalid for its field, is refused by name",
         arguments: [
             ("", "a", "", "productId", "empty"),
             ("com.example\u{2063}a", "a", "", "productId", "foreign_character"),
@@ -167,7 +167,7 @@ struct OfferSignerTests {
         #expect(refused?.isRetryable == false)
     }
 
-    @Test("An account holds nothing that can't be seen")
+    @Test("An account contains no invisible characters")
     func unseen() {
         for scalar: Unicode.Scalar in [
             "\u{0}", "\u{1F}", "\u{7F}", "\u{85}", "\u{AD}", "\u{200B}", "\u{202E}", "\u{2028}", "\u{2063}", "\u{E000}",
@@ -194,7 +194,7 @@ struct OfferSignerTests {
     }
 
     @Test(
-        "What is within its bounds is taken, the account in lower case",
+        "A valid account is accepted and signed in lower case",
         arguments: ["安娜", "Ann@Example.COM", "ß", "ann b"])
     func taken(_ account: String) throws {
         let offer = try PromotionalOffer(
@@ -203,7 +203,7 @@ struct OfferSignerTests {
         #expect(offer.account == account.lowercased())
     }
 
-    @Test("An Advanced Commerce request is a JSON object of at most 64 KiB, and signed byte by byte as it is")
+    @Test("An Advanced Commerce request is a JSON object of at most 64 KiB, and is signed byte by byte")
     func advancedCommerce() throws {
         for text in ["", "[]", "1", "{", "{}x", #"{"a":"\#(String(repeating: "x", count: 64 << 10))"}"#] {
             let refused = #expect(throws: OfferRefusal.self) { try AdvancedCommerceRequest(json: Array(text.utf8)) }
@@ -215,7 +215,7 @@ struct OfferSignerTests {
         #expect(Base64.decode(request) == Array(text.utf8))
     }
 
-    @Test("A separator in the configured bundle id is a fault, not a signature")
+    @Test("A separator in the configured bundle id is a fault and gives no signature")
     func configuration() throws {
         let signer = try OfferKey().signer(at: Self.now, bundleID: "com.example\u{2063}learn")
         let offer = try PromotionalOffer(productID: Self.monthly, offerID: "a")

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillCrypto
 
-/// Real old-style receipts changed in every part: Apple alone could make new ones.
+/// Real old-style receipts with changes in every part: only Apple could make new ones.
 enum OldStyleCases {
     static var all: [Oracle.Question] {
         guard let row = SharedVectors.rows.first(where: { $0.id == "mbaasy-tx-sandbox" }),

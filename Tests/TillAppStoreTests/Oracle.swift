@@ -3,22 +3,22 @@ import TillAppStore
 import TillBilling
 import TillJSON
 
-/// The independent implementation that came with the shared proofs (`reference.py`), asked about proofs by their
-/// bytes. It needs a Python with its libraries: `TILL_ORACLE_PYTHON` names the interpreter.
+/// The independent implementation that came with the shared proofs (`reference.py`), which is given proofs as bytes. It
+/// needs a Python with its libraries: `TILL_ORACLE_PYTHON` names the interpreter.
 enum Oracle {
     static let python = ProcessInfo.processInfo.environment["TILL_ORACLE_PYTHON"]
     static let isPresent =
         SharedVectors.arePresent && (python.map(FileManager.default.isExecutableFile(atPath:)) ?? false)
     static let absence = "TILL_ORACLE_PYTHON names no Python that could run ../shared/vectors/reference.py"
 
-    /// One proof to ask about.
+    /// One proof for the oracle.
     struct Question {
         let id: String
         let bytes: [UInt8]
         let kind: ProofInspection.Kind
         /// `jws`, `p7-der`, `p7-b64`, `oldstyle-b64`, `chain-json`.
         let format: String
-        /// The policy by the manifest's names, roots aside.
+        /// The policy by the manifest's names, without the roots.
         var policy: [String: JSONValue] = [:]
         /// Trust anchors as DER.
         var roots: [[UInt8]] = []
@@ -30,7 +30,7 @@ enum Oracle {
         let fields: [String: JSONValue]
     }
 
-    /// - Parameter now: what the oracle takes for the present, seconds since 1970.
+    /// - Parameter now: the oracle's current time, in seconds since 1970.
     static func answers(_ questions: [Question], now: Int64 = testNow.seconds) throws -> [String: Answer] {
         let directory = URL(fileURLWithPath: NSTemporaryDirectory() + "till-oracle-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
@@ -62,7 +62,7 @@ enum Oracle {
         return Dictionary(answers, uniquingKeysWith: { first, _ in first })
     }
 
-    /// The oracle's own exceptions are answers too: it has none for some of what we ask.
+    /// The oracle's exceptions are answers too: it supports only a part of the questions.
     private static let driver = """
         import sys, json
         sys.path.insert(0, sys.argv[1])
@@ -86,8 +86,8 @@ enum Oracle {
         return Array(printed)
     }
 
-    /// What our fields and the oracle's differ in, by name. Ours may have more; a number is a number however it is
-    /// written. What Apple's library says is the oracle's alone.
+    /// The names of fields that differ from the oracle's. Till may have more fields; numbers compare by value. The
+    /// output of Apple's library is the oracle's alone.
     static func differences(_ ours: [String: JSONValue], _ oracle: [String: JSONValue]) -> [String] {
         oracle.keys.filter { $0 != "appleLibrary" }.sorted().compactMap { name in
             let mine = ours[name]

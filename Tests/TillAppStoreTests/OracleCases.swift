@@ -3,14 +3,14 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// Proofs of the same kinds as the shared ones and not among them, made here, for the oracle to judge too.
+/// Generated proofs of the same kinds as the shared ones, for the oracle to verify too.
 enum OracleCases {
     static let authority = TestAuthority()
     static let rsa = TestAuthority(keys: .rsa)
     private static let strangers = TestAuthority()
     private static let foreignRSA = TestAuthority(keys: .rsa)
 
-    /// As `till verify` would be told it.
+    /// The policy as `till verify` would get it.
     static func policy(of question: Oracle.Question) -> InspectionPolicy {
         var policy = InspectionPolicy { testNow }
         policy.roots = question.roots

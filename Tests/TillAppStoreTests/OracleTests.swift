@@ -4,10 +4,10 @@ import TillBilling
 import TillCrypto
 
 @Suite(
-    "Verdicts and fields are those of an independent implementation",
+    "Verdicts and fields equal those of an independent implementation",
     .enabled(if: Oracle.isPresent, Comment(rawValue: Oracle.absence)))
 struct OracleTests {
-    @Test("of every shared proof and chain, down to the last field")
+    @Test("They are equal for every shared proof and chain, down to the last field")
     func sharedProofs() throws {
         let rows = SharedVectors.proofs
         let answers = try Oracle.answers(
@@ -29,7 +29,7 @@ struct OracleTests {
         }
     }
 
-    @Test("of tokens and receipts made here, of kinds that the shared ones do not have")
+    @Test("They are equal for generated tokens and receipts, of kinds that the shared ones lack")
     func generatedProofs() throws {
         let questions = OracleCases.tokens + OracleCases.receipts + OldStyleCases.all
         let answers = try Oracle.answers(questions)

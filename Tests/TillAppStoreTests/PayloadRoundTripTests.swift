@@ -5,9 +5,9 @@ import TillCrypto
 @testable import TillAppStore
 @testable import TillJSON
 
-@Suite("Payloads are written again as they were read")
+@Suite("Payloads are written as they were read")
 struct PayloadRoundTripTests {
-    /// Makes payload texts: members of a kind with fitting values, and members nobody knows.
+    /// Generates payload texts: members of a kind with valid values, and unknown members.
     private struct Maker {
         var generator: SeededGenerator
 
@@ -15,7 +15,7 @@ struct PayloadRoundTripTests {
             elements[Int.random(in: elements.indices, using: &generator)]
         }
 
-        /// Any JSON text, with what a tree of 64-bit integers and doubles could not hold.
+        /// Any JSON text, including values beyond 64-bit integers and doubles.
         mutating func anything(depth: Int = 0) -> String {
             switch Int.random(in: 0..<(depth < 3 ? 9 : 7), using: &generator) {
             case 0: return "null"
@@ -34,7 +34,7 @@ struct PayloadRoundTripTests {
             }
         }
 
-        /// A value that the member's type takes, by the value that it takes in `sample`.
+        /// A value that the member's type accepts, by the kind of its value in `sample`.
         private mutating func fitting(_ sample: JSONValue) -> String {
             switch sample {
             case .string: return pick([#""PURCHASED""#, #""A New One""#, #""2000000900000001""#, #""\u0041""#])
@@ -77,7 +77,7 @@ struct PayloadRoundTripTests {
         #expect(again.members.list.map(\.value) == payload.members.list.map(\.value))
     }
 
-    @Test("whatever is generated for any of their members, known or not", arguments: 1...6 as ClosedRange<UInt64>)
+    @Test("Any generated values of known and unknown members survive", arguments: 1...6 as ClosedRange<UInt64>)
     func generated(seed: UInt64) throws {
         var maker = Maker(generator: SeededGenerator(state: seed))
         for _ in 0..<60 {
@@ -90,7 +90,7 @@ struct PayloadRoundTripTests {
     }
 
     @Test(
-        "the payloads of every shared token, and Apple's own models",
+        "The payloads of every shared token, and of Apple's own models, survive",
         .enabled(if: SharedVectors.arePresent, SharedVectors.absence))
     func shared() throws {
         var count = 0
@@ -106,7 +106,7 @@ struct PayloadRoundTripTests {
         for row in SharedVectors.rows where row.policy["model"]?.string.map(models.contains) ?? false {
             let text = String(decoding: row.bytes, as: UTF8.self)
             try holdAny(text)
-            // All that Apple's models have is typed here.
+            // Every member of Apple's models has a type here.
             let object = try JSONObject(row.bytes)
             let members: JSONMembers =
                 switch TokenKind(having: { object.has($0) }) {
@@ -133,7 +133,7 @@ struct PayloadRoundTripTests {
         }
     }
 
-    @Test("what is changed is written changed, and everything else as it was, digit by digit")
+    @Test("A changed member is written changed, and all others as they were, digit by digit")
     func changed() throws {
         let text =
             #"{"quantity":1,"big":123456789012345678901234567890,"purchaseDate":1697679936049.7297,"#
@@ -150,7 +150,7 @@ struct PayloadRoundTripTests {
         #expect(payload.json["quantity"] == 3 && payload.json["offerType"] == nil)
     }
 
-    @Test("an escaped key is written plainly, with its value's digits")
+    @Test("An escaped key is written unescaped, with its value's digits")
     func escapedKey() throws {
         let text = #"{"quant\u0069ty":2,"b\u0069g":123456789012345678901234567890}"#
         let payload = try TransactionPayload(decoding: Array(text.utf8))
@@ -159,7 +159,7 @@ struct PayloadRoundTripTests {
         #expect(written == #"{"quantity":2,"big":123456789012345678901234567890}"#)
     }
 
-    @Test("a receipt's record has a payload that can be written too")
+    @Test("A receipt's record has a payload that can be written too")
     func ofReceipt() throws {
         let authority = OracleCases.rsa
         let receipt = try authority.verifier().receipt(authority.receipt(TestReceipts.content()))
@@ -170,7 +170,7 @@ struct PayloadRoundTripTests {
     }
 }
 
-/// One value for every member that has a type: what kind of value it takes.
+/// One value for every typed member, which shows the kind of value it accepts.
 enum PayloadSamples {
     private static let offer: [String: JSONValue] = [
         "offerType": 1, "offerIdentifier": "x", "offerDiscountType": "x", "offerPeriod": "x",

@@ -4,13 +4,13 @@ import TillCrypto
 
 @testable import TillAppStore
 
-@Suite("Receipts are written again as they were read")
+@Suite("Receipts are written as they were read")
 struct ReceiptRoundTripTests {
-    @Test("a content with known, unknown, repeated and odd attributes, in its order, with their versions")
+    @Test("A content with known, unknown, repeated and unusual attributes keeps its order and versions")
     func generated() throws {
         var generator = SeededGenerator(state: 3)
         for _ in 0..<200 {
-            // What is decided on may be there once only.
+            // Attributes that decisions depend on may appear only once.
             var once: Set<Int64> = [0, 2, 3, 12, 19]
             let attributes = (0..<Int.random(in: 0...30, using: &generator)).map { _ in
                 attribute(&generator, &once)
@@ -20,7 +20,7 @@ struct ReceiptRoundTripTests {
             let again = try ReceiptPayload(payload.encoded())
             #expect(again == payload)
             #expect(again.attributes.count == attributes.count)
-            // The lengths of the tests' own DER are not the shortest ones where they are long.
+            // The tests' own DER does not use the shortest form for long lengths.
             if attributes.flatMap({ $0 }).count < 0x80 { #expect(payload.encoded() == content) }
         }
     }
@@ -42,7 +42,7 @@ struct ReceiptRoundTripTests {
     }
 
     @Test(
-        "the contents of real receipts, octet by octet where they are DER",
+        "The contents of real receipts survive octet by octet where they are DER",
         .enabled(if: SharedVectors.arePresent, SharedVectors.absence))
     func shared() throws {
         var (same, purchases) = (0, 0)
@@ -61,7 +61,7 @@ struct ReceiptRoundTripTests {
         #expect(same >= 15 && purchases >= 60, "\(same) receipts, \(purchases) purchases")
     }
 
-    @Test("every attribute that Apple has been seen to write has a name here, and the others are carried")
+    @Test("Every attribute that Apple is known to write has a name here, and the others are passed through")
     func everyType() throws {
         let nameless: [Int64] = [22, 23, 24]
         for type in Array(0...25) as [Int64] {
@@ -78,7 +78,7 @@ struct ReceiptRoundTripTests {
         }
     }
 
-    /// A value of the inner encoding that facts/pkcs7-receipt §3 has for the type.
+    /// A value in the inner encoding that facts/pkcs7-receipt §3 lists for the type.
     static func sample(_ type: Int64) -> [UInt8] {
         switch type {
         case 1, 9, 11, 13...16, 25, 1_701, 1_707, 1_710, 1_711, 1_713, 1_719, 1_722: TestASN1.integer(7)
@@ -89,14 +89,14 @@ struct ReceiptRoundTripTests {
         }
     }
 
-    /// Whether a property other than the list of all attributes tells the two apart.
+    /// Whether a property other than the list of all attributes differs.
     private static func isNamed(_ one: Any, _ other: Any) -> Bool {
         zip(Mirror(reflecting: one).children, Mirror(reflecting: other).children).contains { left, right in
             left.label != "attributes" && "\(left.value)" != "\(right.value)"
         }
     }
 
-    @Test("an old-style receipt is written with every line it had")
+    @Test("An old-style receipt is written with every line it had")
     func oldStyle() throws {
         let inner =
             "{\n\t\"transaction-id\" = \"7\";\n\t\"purchase-date-ms\" = \"1340000000000\";\n\t\"new\" = \"thing\";\n}"

@@ -3,12 +3,12 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 
-@Suite("App receipts are believed only when everything fits")
+@Suite("App receipts are verified only when everything matches")
 struct ReceiptTests {
     private static let authority = TestAuthority(keys: .rsa)
     private var authority: TestAuthority { Self.authority }
 
-    @Test("a sound one is verified, with or without signed attributes, SHA-256 or SHA-1")
+    @Test("A sound receipt is verified, with or without signed attributes, with SHA-256 or SHA-1")
     func sound() throws {
         for (attributes, sha1) in [(false, false), (true, false), (false, true), (true, true)] {
             let bytes = authority.receipt(TestReceipts.content(), hasSignedAttributes: attributes, sha1: sha1)
@@ -23,7 +23,7 @@ struct ReceiptTests {
         }
     }
 
-    @Test("a cancelled record is revoked, also when the receipt names it twice")
+    @Test("A cancelled record is revoked, also when the receipt lists it twice")
     func cancelled() throws {
         let cancelled = TestReceipts.purchase("7", cancelled: "2025-05-31T23:59:59Z")
         let content = TestReceipts.content(purchases: [TestReceipts.purchase("7"), cancelled])
@@ -32,7 +32,7 @@ struct ReceiptTests {
     }
 
     @Test(
-        "the environment is what the receipt's type means, and none is not production",
+        "The receipt's type gives the environment, and a missing type is not production",
         arguments: [
             ("Production", Environment.production), ("ProductionVPP", .production), ("ProductionSandbox", .sandbox),
             ("ProductionVPPSandbox", .sandbox), ("Xcode", nil), ("", nil), (nil, nil),
@@ -48,7 +48,7 @@ struct ReceiptTests {
                 == (environment == nil ? .wrongEnvironment : nil))
     }
 
-    @Test("another app's receipt, and another device's, are refused")
+    @Test("Another app's receipt, and another device's, are refused")
     func appAndDevice() throws {
         let verifier = try authority.verifier()
         let other = authority.receipt(TestReceipts.content(bundleID: "com.example.other"))
@@ -57,7 +57,7 @@ struct ReceiptTests {
         #expect(refusal { try verifier.receipt(sound, device: [1, 2, 3, 4, 5, 6]) } == .wrongDevice)
     }
 
-    @Test("certificates are judged when the receipt was made")
+    @Test("Certificates are checked at the receipt's creation date")
     func validity() throws {
         let verifier = try authority.verifier()
         let late = authority.receipt(TestReceipts.content(created: "2026-01-02T00:00:00Z"))
@@ -70,7 +70,7 @@ struct ReceiptTests {
         #expect(refusal { try verifier.receipt(undated) } == .malformed)
     }
 
-    @Test("foreign chains, and certificates without Apple's markers, are refused")
+    @Test("Foreign chains, and certificates without Apple's markers, are refused")
     func chains() throws {
         let other = TestAuthority(keys: .rsa)
         let bytes = other.receipt(TestReceipts.content())
@@ -93,7 +93,7 @@ struct ReceiptTests {
         #expect(ProofInspection.inspect(receipt, policy: policy).isOK)
     }
 
-    @Test("a content in one more octet string is read, as is one in pieces")
+    @Test("A content in one more octet string is read, and so is one in pieces")
     func wrapped() throws {
         let content = TestReceipts.content()
         let half = content.count / 2
@@ -105,7 +105,7 @@ struct ReceiptTests {
         }
     }
 
-    @Test("contents that are not a set of attributes are malformed")
+    @Test("Contents that are not a set of attributes are malformed")
     func malformedContents() throws {
         let verifier = try authority.verifier()
         let sound = TestReceipts.content()
@@ -142,7 +142,7 @@ struct ReceiptTests {
         }
     }
 
-    @Test("no flipped bit of a receipt passes unless it changes nothing that is believed", arguments: [false, true])
+    @Test("No flipped bit of a receipt passes unless it changes no trusted data", arguments: [false, true])
     func everyByte(hasSignedAttributes: Bool) throws {
         let verifier = try authority.verifier()
         let bytes = authority.receipt(TestReceipts.content(), hasSignedAttributes: hasSignedAttributes)
@@ -151,7 +151,7 @@ struct ReceiptTests {
         for position in stride(from: 0, to: bytes.count, by: 7) {
             var damaged = bytes
             damaged[position] ^= 0x10
-            // The root that comes along is not believed, so nothing may hang on its bytes.
+            // The enclosed root is not trusted, so nothing may depend on its bytes.
             guard let receipt = try? verifier.receipt(damaged) else {
                 refused += 1
                 continue
@@ -168,7 +168,7 @@ struct ReceiptTests {
         }
     }
 
-    @Test("a thousand purchases are read, and receipts come as base64 with line feeds and as PEM too")
+    @Test("A thousand purchases are read, and receipts may be base64 with line feeds or PEM")
     func large() throws {
         let content = TestReceipts.content(purchases: (1...1_000).map { TestReceipts.purchase(String($0)) })
         let bytes = authority.receipt(content)

@@ -3,14 +3,14 @@ import TillCrypto
 
 @testable import TillAppStore
 
-@Suite("The work on a receipt is in proportion to its size")
+@Suite("The work on a receipt is proportional to its size")
 struct ReceiptWorkTests {
     private static let rsa = TestAuthority(keys: .rsa)
 
-    /// The list of digest algorithms is not signed: anybody can lengthen it around certificates that are Apple's.
-    /// `CMS_verify` hashes the content once for each, one call inside the other: twenty thousand cost it seconds, three
-    /// hundred thousand more than five minutes.
-    @Test("Two hundred thousand digest algorithms around a genuine chain are answered at once")
+    /// The list of digest algorithms is not signed, so any client can lengthen it around Apple's genuine certificates.
+    /// `CMS_verify` hashes the content once for each, with nested calls: twenty thousand take seconds, three hundred
+    /// thousand more than five minutes.
+    @Test("Two hundred thousand digest algorithms around a genuine chain are answered quickly")
     func digests() throws {
         let genuine = Self.rsa.receipt(TestReceipts.content())
         let padded = try Self.with(digests: 200_000, in: genuine)

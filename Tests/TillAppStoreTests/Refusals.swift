@@ -2,7 +2,7 @@ import Foundation
 import TillAppStore
 import TillCrypto
 
-/// The verdict a verification fails with; nil if it succeeds.
+/// The verdict of a failed verification; nil if it succeeds.
 func refusal<Verified>(_ verify: () throws -> Verified) -> Verdict? {
     do {
         _ = try verify()

@@ -5,19 +5,19 @@ import TillBilling
 import TillCrypto
 import TillThreads
 
-/// Apple's OCSP responders as a test needs them: honest, slow, down or lying; at whatever time the test says it is.
+/// Apple's OCSP responders as a test needs them: honest, slow, down or lying, at any time that the test sets.
 final class RevocationResponder: Sendable {
     static let leafURL = "http://ocsp.example.com/leaf"
     static let intermediateURL = "http://ocsp.example.com/intermediate"
 
-    /// What a responder does when it is asked.
+    /// The behavior of a responder.
     enum Conduct: Sendable {
         case good(forSeconds: Int64?)
         case revoked(at: Instant, reason: Int32)
         case unheardOf
-        /// Says it with another authority's key.
+        /// Answers with another authority's key.
         case forged(isRevoked: Bool)
-        /// Says it of another certificate.
+        /// Answers about another certificate.
         case another(isRevoked: Bool)
         case bytes([UInt8], status: Int)
         case outage(AppleOutage.Reason)
@@ -30,7 +30,7 @@ final class RevocationResponder: Sendable {
         var leaf = Conduct.good(forSeconds: 86_400)
         var intermediate = Conduct.good(forSeconds: 86_400)
         var requests: [AppleRequest] = []
-        /// Answers wait until this many have asked.
+        /// Answers wait until this many requests have arrived.
         var isHeld = false
         var isImpatient = false
     }
@@ -49,7 +49,7 @@ final class RevocationResponder: Sendable {
     func advance(seconds: Int64) { state.withLock { $0.now = $0.now.adding(seconds: seconds) } }
 
     var requests: [AppleRequest] { state.withLock { $0.requests } }
-    /// How often it was asked since the last time.
+    /// The number of requests since the last call.
     func takeCount() -> Int {
         state.withLock { state in
             defer { state.requests = [] }
@@ -81,7 +81,7 @@ final class RevocationResponder: Sendable {
         RevocationChecker(policy: policy, effects: effects)
     }
 
-    /// What a verification of this authority's proofs relies on.
+    /// The certificates that a verification of this authority's proofs relies on.
     func sightings(signedAt: Instant? = TestAuthority.today) -> [SignerSighting] {
         let chain = authority.certificates.compactMap { Certificate(der: $0) }
         return [

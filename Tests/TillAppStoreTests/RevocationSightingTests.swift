@@ -3,10 +3,10 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 
-@Suite("Whom a verification relies on") struct RevocationSightingTests {
+@Suite("The signers that a verification relies on") struct RevocationSightingTests {
     private static let urls = [RevocationResponder.leafURL, RevocationResponder.intermediateURL]
 
-    @Test("Every signature of a notification is told of, with its own date, remembered chains like new ones")
+    @Test("Every signature of a notification is reported with its own date, with a cached chain as with a new one")
     func notification() throws {
         let authority = RevocationResponder().authority
         let verifier = try authority.verifier()
@@ -29,7 +29,7 @@ import TillCrypto
         #expect(verifier.cachedChainCount == 1)
     }
 
-    @Test("A receipt's chain is told of, at the receipt's own date")
+    @Test("A receipt's chain is reported with the receipt's own date")
     func receipt() throws {
         let urls = TestAuthority.Flaws(
             leafOCSP: RevocationResponder.leafURL, intermediateOCSP: RevocationResponder.intermediateURL)
@@ -42,7 +42,7 @@ import TillCrypto
         #expect(sightings.first?.questions.map(\.responderURL) == Self.urls)
     }
 
-    @Test("What fails tells nobody whom to ask: strangers don't say where our requests go")
+    @Test("A failed verification reports no signer: outsiders can't choose the addresses of OCSP requests")
     func failures() throws {
         let (ours, theirs) = (RevocationResponder().authority, RevocationResponder().authority)
         let verifier = try ours.verifier()

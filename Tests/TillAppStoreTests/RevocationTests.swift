@@ -3,9 +3,9 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 
-@Suite("Revocation: asked once, remembered, and never a forgery by silence (field G7)", .timeLimit(.minutes(2)))
+@Suite("Revocation is checked once and cached; a missing answer is no forgery (field G7)", .timeLimit(.minutes(2)))
 struct RevocationTests {
-    @Test("Leaf and intermediate are asked about where they say themselves; after that nobody is asked")
+    @Test("Leaf and intermediate are checked at the addresses they name; repeated checks use the cache")
     func asks() async throws {
         let responder = RevocationResponder()
         let checker = responder.checker()
@@ -22,7 +22,7 @@ struct RevocationTests {
         #expect(responder.takeCount() == 2)
     }
 
-    @Test("A hundred proofs at once ask one question for each certificate, and all get the answer")
+    @Test("A hundred concurrent proofs send one request for each certificate, and all get the answer")
     func crowd() async {
         let responder = RevocationResponder()
         responder.hold(true)
@@ -42,7 +42,7 @@ struct RevocationTests {
         #expect(responder.takeCount() == 2)
     }
 
-    @Test("Whoever gives up takes nobody along: another one asks instead, and nothing is held against the responder")
+    @Test("A cancelled caller cancels no other: another caller asks instead, and the responder is not held at fault")
     func givesUp() async {
         let responder = RevocationResponder()
         responder.hold(true)
@@ -63,7 +63,7 @@ struct RevocationTests {
         #expect(await second.value == .good)
     }
 
-    /// Reason, whether the proof was signed before the revocation, and what becomes of it (decisions/0015).
+    /// Reason, whether the proof was signed before the revocation, and the result (docs/decisions/0015).
     private static let reasons: [(Int32, isBefore: Bool, String)] = [
         (-1, true, "revoked"), (0, true, "revoked"), (1, true, "revoked"), (2, true, "revoked"),
         (10, true, "revoked"), (8, true, "revoked"), (77, true, "revoked"),
@@ -72,7 +72,7 @@ struct RevocationTests {
         (9, false, "revoked"), (-1, false, "revoked"), (6, false, "onHold"),
     ]
 
-    @Test("What a revocation means for a proof depends on its reason and on what was first")
+    @Test("The effect of a revocation on a proof depends on its reason and on which came first")
     func reasons() async {
         for (reason, isBefore, expected) in Self.reasons {
             for isLeaf in [true, false] {
@@ -83,7 +83,7 @@ struct RevocationTests {
                 let checker = responder.checker()
                 let standing = await checker.standing(of: responder.sightings())
                 #expect("\(standing)".hasPrefix(expected), "reason \(reason), \(isBefore), \(standing)")
-                // Without a date nothing is older than the revocation.
+                // Without a date, no proof counts as older than the revocation.
                 if expected != "onHold", reason != 6 {
                     let dateless = await checker.standing(of: responder.sightings(signedAt: nil))
                     #expect("\(dateless)".hasPrefix("revoked"))
@@ -94,7 +94,7 @@ struct RevocationTests {
         }
     }
 
-    @Test("Revoked is final: nobody is asked again, whatever the years and other certificates")
+    @Test("Revoked is final: no further request is sent, after any time and with any other certificates")
     func final() async {
         let responder = RevocationResponder()
         responder.behave(leaf: .revoked(at: TestAuthority.today, reason: 1), intermediate: .outage(.timedOut))
@@ -113,7 +113,7 @@ struct RevocationTests {
         #expect(responder.takeCount() == 0)
     }
 
-    @Test("A hold is asked about again, and may be lifted")
+    @Test("A hold is checked again, and may be lifted")
     func hold() async {
         let responder = RevocationResponder()
         responder.behave(leaf: .revoked(at: TestAuthority.today, reason: 6))
@@ -122,7 +122,7 @@ struct RevocationTests {
             Issue.record("not on hold")
             return
         }
-        // An outage lifts nothing.
+        // An outage lifts no hold.
         responder.behave(leaf: .outage(.unreachable))
         responder.advance(seconds: 601)
         guard case .onHold = await checker.standing(of: responder.sightings()) else {
@@ -134,7 +134,7 @@ struct RevocationTests {
         #expect(await checker.standing(of: responder.sightings()) == .good)
     }
 
-    /// Everything that is no answer.
+    /// Every response that gives no answer.
     private static let silences: [RevocationResponder.Conduct] = [
         .outage(.unreachable), .outage(.timedOut), .outage(.answerTooLarge), .unheardOf,
         .bytes(Array("<html>Service Unavailable</html>".utf8), status: 200), .bytes([], status: 200),
@@ -144,7 +144,7 @@ struct RevocationTests {
         .good(forSeconds: -1_000), .silent,
     ]
 
-    @Test("Down, slow, stale, forged or about something else: neither good nor revoked, then left alone, then asked")
+    @Test("Down, slow, stale, forged or about another certificate: neither good nor revoked; paused, then asked again")
     func silences() async {
         for conduct in Self.silences {
             let responder = RevocationResponder()
@@ -172,7 +172,7 @@ struct RevocationTests {
         }
     }
 
-    @Test("A good answer is renewed at half its life; an outage takes it away only at its end")
+    @Test("A good answer is renewed halfway through its life; during an outage it stays valid until its end")
     func renewal() async {
         let responder = RevocationResponder()
         responder.behave(leaf: .good(forSeconds: 3_600))
@@ -197,7 +197,7 @@ struct RevocationTests {
         #expect(await checker.standing(of: sightings) == .good)
     }
 
-    @Test("While one renews a good answer, the others go on with it")
+    @Test("While one caller renews a good answer, the others keep using it")
     func renewalWaitsForNobody() async {
         let responder = RevocationResponder()
         let checker = responder.checker(.hard)
@@ -213,7 +213,7 @@ struct RevocationTests {
         #expect(await renewing.value == .good)
     }
 
-    @Test("Believed for six hours at most, and for fifteen minutes without a next update; not when the clock went back")
+    @Test("An answer counts for six hours at most, 15 minutes without a next update, and not after the clock went back")
     func lifetimes() async {
         for (validity, life) in [(Int64?(365 * 86_400), Int64(6 * 3_600)), (nil, 900)] {
             let responder = RevocationResponder()
@@ -237,7 +237,7 @@ struct RevocationTests {
         #expect(checker.known(responder.sightings()) == nil)
     }
 
-    @Test("A certificate that names no responder is unknown, and nobody is asked")
+    @Test("A certificate without a responder address is unknown, and no request is sent")
     func unnamed() async {
         let responder = RevocationResponder(urls: false)
         guard case .unknown = await responder.checker().standing(of: responder.sightings()) else {
@@ -247,7 +247,7 @@ struct RevocationTests {
         #expect(responder.takeCount() == 0)
     }
 
-    @Test("The memory is bounded, and what is revoked is forgotten last")
+    @Test("The cache is bounded, and revoked certificates are removed last")
     func bounded() async {
         let first = RevocationResponder()
         first.behave(leaf: .revoked(at: TestAuthority.today, reason: 1))

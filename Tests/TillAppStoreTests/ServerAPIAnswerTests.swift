@@ -5,8 +5,8 @@ import TillJSON
 
 @testable import TillAppStore
 
-/// Every endpoint against a stand-in that reads the request as Apple would and answers in Apple's shapes, signed.
-@Suite("App Store Server API: what is answered")
+/// Every endpoint against a stand-in that reads requests as Apple does and answers in Apple's signed formats.
+@Suite("App Store Server API: answers")
 struct ServerAPIAnswerTests {
     private static let id = TransactionID("2000000900000001")
     private static let request = UniqueID(high: 0x4F18_9D3A_0B1C_4D2E, low: 0x9F00_0000_0000_0001)
@@ -14,7 +14,7 @@ struct ServerAPIAnswerTests {
     private static let transaction = JSONValue.string(authority.sign(TestPayloads.transaction()))
     private static let renewal = JSONValue.string(authority.sign(TestPayloads.renewal()))
 
-    /// Method and path of what Apple has, with its answer; the rest is 404 without a body.
+    /// Method and path of Apple's endpoints, with their answers; any other is 404 without a body.
     private static let answers: [String: AppleAnswer] = [
         "GET /inApps/v1/transactions/\(id)": .json(["signedTransactionInfo": transaction]),
         "GET /inApps/v1/transactions/appTransactions/\(id)": .json([
@@ -65,7 +65,7 @@ struct ServerAPIAnswerTests {
         "PUT /inApps/v2/transactions/consumption/\(id)": AppleAnswer(status: 202),
     ]
 
-    /// Reads requests as Apple does: who asks, what for, and whether a body belongs there.
+    /// Checks requests as Apple does: the caller, the endpoint, and whether a body is allowed.
     private static func apple() throws -> CannedApple {
         let publicHalf = try #require(CannedApple.key).privateKey.publicKeyInfo()
         let key = try #require(PublicKey(der: publicHalf))
@@ -83,7 +83,7 @@ struct ServerAPIAnswerTests {
         }
     }
 
-    @Test("Transactions and downloads come signed, and a verifier opens them")
+    @Test("Transactions and downloads are signed, and a verifier reads them")
     func transactions() async throws {
         let api = try Self.apple().api()
         let verifier = try Self.authority.verifier()
@@ -112,7 +112,7 @@ struct ServerAPIAnswerTests {
         #expect(try await api.lookUpOrder("MNEW").status.rawValue == 7)
     }
 
-    @Test("Statuses come by group, with both signed parts, and an unknown status survives")
+    @Test("Statuses are listed by group, with both signed parts, and an unknown status survives")
     func statuses() async throws {
         let statuses = try await Self.apple().api().subscriptionStatuses(of: Self.id).value
         #expect(statuses.bundleID == "com.example.learn" && statuses.appAppleID == 1_234_567_890)
@@ -126,7 +126,7 @@ struct ServerAPIAnswerTests {
         #expect(group.subscriptions[1].status?.rawValue == 99 && group.subscriptions[1].transaction == nil)
     }
 
-    @Test("Extensions answer with their result, in milliseconds")
+    @Test("Extensions return their result, in milliseconds")
     func extensions() async throws {
         let api = try Self.apple().api()
         let one = RenewalExtension(days: 7, reason: .outage, requestIdentifier: "outage")
@@ -144,7 +144,7 @@ struct ServerAPIAnswerTests {
         #expect(!running.isComplete && running.completeDate == nil && running.succeededCount == nil)
     }
 
-    @Test("A test notification is asked for, and its sending is told")
+    @Test("A test notification can be requested, and its delivery status read")
     func testNotification() async throws {
         let api = try Self.apple().api()
         let token = try await api.requestTestNotification(in: .production)
@@ -153,7 +153,7 @@ struct ServerAPIAnswerTests {
         #expect(try sent.notification.verified(by: try Self.authority.verifier()).type == .test)
     }
 
-    @Test("Consumption is taken with 202")
+    @Test("Consumption information is accepted with 202")
     func consumption() async throws {
         let api = try Self.apple().api()
         let information = ConsumptionInformation(hasConsent: true, delivery: .delivered, hadSample: false)

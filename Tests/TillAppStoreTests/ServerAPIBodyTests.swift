@@ -3,7 +3,7 @@ import TillBilling
 
 @testable import TillAppStore
 
-@Suite("App Store Server API: requests that are not sent")
+@Suite("App Store Server API: invalid requests are not sent")
 struct ServerAPIBodyTests {
     private static let id = TransactionID("2000000900000001")
 
@@ -22,7 +22,7 @@ struct ServerAPIBodyTests {
 
     private typealias V2 = ConsumptionInformation
 
-    @Test("Consumption information keeps Apple's rules before it is sent (facts/server-api §5)")
+    @Test("Consumption information is checked against Apple's rules before it is sent (facts/server-api §5)")
     func consumption() async throws {
         let field = "consumptionPercentage"
         let rows: [(V2, String)] = [
@@ -66,7 +66,7 @@ struct ServerAPIBodyTests {
             preference: .grantProrated, productType: type)
     }
 
-    @Test("Tenures, times and sums fall into Apple's classes")
+    @Test("Tenures, times and sums map to Apple's ranges")
     func classes() {
         typealias V1 = ConsumptionInformationV1
         let tenures = [0: 1, 3: 1, 4: 2, 10: 2, 30: 3, 90: 4, 180: 5, 181: 6, 365: 6, 366: 7, Int.max: 7]
@@ -80,7 +80,7 @@ struct ServerAPIBodyTests {
         for (cents, expected) in sums { #expect(V1.Dollars(cents: cents).rawValue == expected) }
     }
 
-    @Test("Extensions keep Apple's bounds")
+    @Test("Extensions are checked against Apple's limits")
     func extensions() async throws {
         let rows: [(days: Int, identifier: String, String)] = [
             (1, "a", "sent"), (90, String(repeating: "a", count: 128), "sent"), (0, "a", "extendByDays outOfRange"),
@@ -113,7 +113,7 @@ struct ServerAPIBodyTests {
         }
     }
 
-    @Test("Notifications are asked for within 180 days, and from an earlier time to a later")
+    @Test("Notifications are requested within 180 days, from an earlier time to a later one")
     func notificationSpans() async throws {
         let now = TestAuthority.today
         let day: Int64 = 86_400
@@ -130,7 +130,7 @@ struct ServerAPIBodyTests {
         }
     }
 
-    @Test("A filter that says nothing or too much is not sent")
+    @Test("An empty or contradictory filter is not sent")
     func filters() async throws {
         var backwards = HistoryFilter()
         backwards.start = Instant(milliseconds: 2)

@@ -4,12 +4,12 @@ import TillThreads
 
 @testable import TillAppStore
 
-@Suite("App Store Server API: one budget for all")
+@Suite("App Store Server API: one request budget for all callers")
 struct ServerAPIBudgetTests {
-    /// What happened to one request for a turn.
+    /// The result of one request for a turn.
     private struct Turn: Sendable {
         let caller: RequestCaller
-        /// Of this caller's requests, in the order in which they came.
+        /// The request's number among this caller's requests, in order of arrival.
         let number: Int
         let asked: Instant
         let settled: Instant
@@ -43,7 +43,7 @@ struct ServerAPIBudgetTests {
         record.add(Turn(caller: caller, number: number, asked: asked, settled: time.now, fault: found))
     }
 
-    /// The most that fell into any window of that length, which begins with one and does not include its end.
+    /// The largest number within any window of that length, which begins with one of them and excludes its end.
     private static func most(_ instants: [Instant], in window: Int64) -> Int {
         let sorted = instants.sorted()
         var first = 0
@@ -61,7 +61,7 @@ struct ServerAPIBudgetTests {
         return quotas
     }
 
-    @Test("Whatever comes, in whatever order: never above the quota, first come first served, nobody starves")
+    @Test("For any arrivals: never above the quota, first come first served, and no caller starves")
     func properties() {
         var total = 0
         for seed in 0..<300 as Range<UInt64> {
@@ -104,11 +104,11 @@ struct ServerAPIBudgetTests {
         #expect(most(instants, in: quota.window) <= quota.count, "seed \(seed)")
         if let hourly = quota.hourly { #expect(most(instants, in: 3_600_000) <= hourly, "seed \(seed)") }
         for (_, turns) in Dictionary(grouping: granted, by: \.caller.name) {
-            // Turns of one moment are taken up in the order that the seed likes.
+            // Turns with the same time are granted in an order that the seed decides.
             let inOrder = turns.sorted { $0.number < $1.number }.map(\.settled)
             #expect(inOrder == inOrder.sorted(), "seed \(seed)")
         }
-        // While one waits, nobody else gets more than their share before it.
+        // While one request waits, no other caller gets more than its share before it.
         for turn in granted where turn.asked < turn.settled {
             let meanwhile = granted.filter { turn.asked < $0.settled && $0.settled < turn.settled }
             let ahead = granted.filter { $0.caller == turn.caller && $0.number < turn.number }.count + 1
@@ -118,7 +118,7 @@ struct ServerAPIBudgetTests {
             #expect(meanwhile.count <= bound, "seed \(seed): \(meanwhile.count) before one of \(turn.caller.name)")
         }
         guard quota.hourly == nil, let first = granted.map(\.asked).min(), let last = instants.max() else { return }
-        // Nothing is wasted either: all could have been asked in this time.
+        // No capacity is wasted either: all requests fit into this time.
         let latest = granted.map(\.asked).max() ?? first
         let needed = Int64((count + quota.count - 1) / quota.count) * quota.window
         #expect(last <= latest.adding(milliseconds: needed), "seed \(seed)")
@@ -146,7 +146,7 @@ struct ServerAPIBudgetTests {
         #expect(trace(7) != trace(8))
     }
 
-    @Test("A buyer who comes while a bulk walk has hundreds in line is served at the next turn, and the walk goes on")
+    @Test("A buyer who arrives behind hundreds of bulk requests is served at the next turn, and the bulk continues")
     func urgentLane() {
         let time = PretendTime(seed: 1)
         let quotas = Self.quotas(RequestQuota(1, per: 100))
@@ -177,7 +177,7 @@ struct ServerAPIBudgetTests {
         #expect(meanwhile.prefix(9).allSatisfy { $0.settled <= rush.adding(milliseconds: 5_000) })
     }
 
-    @Test("On real threads nobody is lost, and time passes as the quota wants it")
+    @Test("On real threads every caller is served, and time passes as the quota requires")
     func realThreads() async {
         let now = Locked(TestAuthority.today)
         let effects = AppleEffects(
@@ -202,7 +202,7 @@ struct ServerAPIBudgetTests {
         #expect(budget.waiting(for: .history, in: .production) == 0)
     }
 
-    @Test("Callers of one lane take turns, by their weight")
+    @Test("Callers of one queue take turns, by their weight")
     func rounds() {
         let time = PretendTime(seed: 1)
         let budget = RequestBudget(effects: time.effects, quotas: Self.quotas(RequestQuota(1, per: 10)))
@@ -221,14 +221,14 @@ struct ServerAPIBudgetTests {
         }
         let names = record.granted.map(\.caller.name)
         #expect(names.count == 42)
-        // Whoever begins: in any ten turns of the first twenty, b has three for one of a's, and c both of its own.
+        // Whichever begins: in any ten turns of the first twenty, b has three for one of a's, and c both of its own.
         let early = names.dropFirst().prefix(20)
         #expect((10...14).contains(early.count { $0 == "b" }), "\(names)")
         #expect((3...6).contains(early.count { $0 == "a" }), "\(names)")
         #expect(names.prefix(14).count { $0 == "c" } == 2, "\(names)")
     }
 
-    @Test("Who cannot be served in time is told at once when to come again; who might, waits until it is certain")
+    @Test("A caller that can't be served in time is refused at once with a time to return; others wait until certain")
     func patience() {
         let time = PretendTime(seed: 1)
         let budget = RequestBudget(effects: time.effects, quotas: Self.quotas(RequestQuota(2, per: 1_000)))
@@ -256,7 +256,7 @@ struct ServerAPIBudgetTests {
         #expect(late.allSatisfy { $0.settled <= start.adding(milliseconds: 1_501) })
     }
 
-    @Test("The waiting room is bounded")
+    @Test("The number of waiting requests is limited")
     func waitingLimit() {
         let time = PretendTime(seed: 1)
         let budget = RequestBudget(
@@ -276,7 +276,7 @@ struct ServerAPIBudgetTests {
         #expect(record.turns.count { $0.fault?.isRetryable == true } == 89)
     }
 
-    @Test("Where the last of the fullest line is the leader, the one before it makes room")
+    @Test("If the last request of the fullest queue is the leader, the one before it makes room")
     func leaderIsLast() {
         let time = PretendTime(seed: 1)
         let budget = RequestBudget(
@@ -290,7 +290,7 @@ struct ServerAPIBudgetTests {
                         await Self.ask(budget, RequestCaller("thief", patience: 1_000_000), time, record)
                     }
                 }
-                // The first was served, and the last leads from now on.
+                // The first was served, and the last one leads from now on.
                 await time.pause(1_500)
                 for name in ["ben", "ann"] {
                     group.addTask { await Self.ask(budget, RequestCaller(name, patience: 1_000_000), time, record) }
@@ -301,7 +301,7 @@ struct ServerAPIBudgetTests {
         #expect(record.granted.map(\.caller.name).sorted() == ["ann", "ben", "thief", "thief"])
     }
 
-    @Test("A wait can be cancelled, the leader's too: whoever stays is served all the same")
+    @Test("A wait can be cancelled, the leader's too, and the remaining callers are still served")
     func cancellation() {
         for seed in 0..<50 as Range<UInt64> {
             let time = PretendTime(seed: seed)
@@ -336,7 +336,7 @@ struct ServerAPIBudgetTests {
         }
     }
 
-    @Test("A clock that is set back or ahead neither stops the turns nor lets more of them through for long")
+    @Test("A clock set back or ahead neither stops the turns nor exceeds the quota for long")
     func clockChanges() {
         for jump in [-86_400_000, -500, 500, 86_400_000] as [Int64] {
             let time = PretendTime(seed: 1)
@@ -354,7 +354,7 @@ struct ServerAPIBudgetTests {
         }
     }
 
-    @Test("On a clock that stands still one is refused in the end, and does not wait for ever")
+    @Test("On a stopped clock a caller is refused in the end, and does not wait for ever")
     func standingClock() async {
         var effects = PretendTime(seed: 1).effects
         effects.clock = { TestAuthority.today }
@@ -369,7 +369,7 @@ struct ServerAPIBudgetTests {
 }
 
 extension RequestBudget {
-    /// Uses up that many turns of the history's.
+    /// Uses up that many turns of the history endpoint.
     fileprivate func takeAll(of count: Int) async {
         for _ in 0..<count { try? await turn(.history, in: .production, for: .buyer) }
     }

@@ -5,7 +5,7 @@ import TillThreads
 
 @testable import TillAppStore
 
-/// Apple's service as a list of answers: remembers what it was asked, and on what clock.
+/// Apple's service as a list of answers. It records the requests and uses a test clock.
 final class CannedApple: Sendable {
     typealias Answering = @Sendable (AppleRequest) throws(AppleOutage) -> AppleAnswer
 
@@ -20,7 +20,7 @@ final class CannedApple: Sendable {
 
     init(_ answering: @escaping Answering) { self.answering = answering }
 
-    /// Gives the answers one after the other, the last for ever.
+    /// Gives the answers one after the other, and repeats the last one.
     convenience init(_ answers: AppleAnswer...) {
         let rest = Locked(answers)
         self.init { _ in rest.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] } }
@@ -34,7 +34,7 @@ final class CannedApple: Sendable {
         state.withLock { $0.now = $0.now.adding(milliseconds: milliseconds) }
     }
 
-    /// Effects on a clock that moves when somebody pauses.
+    /// Effects on a clock that advances when a caller pauses.
     var effects: AppleEffects {
         AppleEffects(
             exchange: { request async throws(AppleOutage) in
@@ -79,7 +79,7 @@ extension AppleAnswer {
     static let empty = AppleAnswer(status: 200)
 }
 
-/// The fault of a call; nil if it gave something.
+/// The fault of a call; nil if it returned a value.
 func fault<Value>(_ call: () async throws(ServerAPIFault) -> Value) async -> ServerAPIFault? {
     do {
         _ = try await call()

@@ -3,7 +3,7 @@ import TillBilling
 
 @testable import TillAppStore
 
-@Suite("App Store Server API: which environment is asked")
+@Suite("App Store Server API: the environment of a request")
 struct ServerAPIEnvironmentTests {
     private static let id = TransactionID("2000000900000001")
     private static let found = AppleAnswer.json(["signedTransactionInfo": "a.b.c"])
@@ -27,7 +27,7 @@ struct ServerAPIEnvironmentTests {
         }
     }
 
-    @Test("Unknown: production first, the sandbox only on 4040010, and the answer names who gave it")
+    @Test("Unknown: production first, the sandbox only on 4040010, and the answer names its environment")
     func unknown() async throws {
         let page = AppleAnswer.text("<html>", status: 503)
         let rows: [(production: AppleAnswer, sandbox: AppleAnswer, outcome: String, asked: Int)] = [
@@ -50,7 +50,7 @@ struct ServerAPIEnvironmentTests {
         }
     }
 
-    @Test("Known: only that one is asked")
+    @Test("Known: the request goes only to that environment")
     func known() async throws {
         let apple = Self.apple(.error(4_040_010), Self.found)
         #expect(await Self.outcome(try apple.api(), in: .production) == "4040010")
@@ -75,7 +75,7 @@ struct ServerAPIEnvironmentTests {
         }
     }
 
-    @Test("The pages of a walk all come from the environment that knew the customer")
+    @Test("All pages of a list come from the environment that knew the customer")
     func pages() async throws {
         let apple = CannedApple { request in
             guard request.url.contains("sandbox") else { return .error(4_040_010) }

@@ -5,9 +5,9 @@ import TillCrypto
 
 @testable import TillAppStore
 
-@Suite("App Store Server API: what goes wrong")
+@Suite("App Store Server API: errors")
 struct ServerAPIErrorTests {
-    /// Code, Apple's name, and when to ask again (facts/server-api §6).
+    /// Code, Apple's name, and when to retry (facts/server-api §6).
     private static let codes = """
         4000000 GeneralBadRequest never
         4000002 InvalidAppIdentifier never
@@ -83,7 +83,7 @@ struct ServerAPIErrorTests {
         return await fault { () throws(ServerAPIFault) in try await api.transactionInfo(id) }
     }
 
-    @Test("Every error code has its name and its advice, and an unknown one survives")
+    @Test("Every error code has its name and its retry advice, and an unknown one survives")
     func codes() async throws {
         let rows = Self.codes.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
         #expect(rows.count == 65)
@@ -104,7 +104,7 @@ struct ServerAPIErrorTests {
         #expect(ServerAPIErrorCode.rateLimitExceeded.retry == .soon)
     }
 
-    @Test("The codes are those of the fact sheet, if it is there")
+    @Test("The codes equal those of the fact sheet, if it is present")
     func factSheet() throws {
         let sheet = "../shared/facts/server-api.md"
         guard let text = try? String(contentsOfFile: sheet, encoding: .utf8) else {
@@ -128,7 +128,7 @@ struct ServerAPIErrorTests {
     private static let page = "<html><body>Service Unavailable</body></html>"
 
     @Test(
-        "What is not Apple's is read as nothing: asked again, and never a word about the purchase (P2, P11, U7)",
+        "Responses not from Apple are ignored and retried, and say nothing about the purchase (P2, P11, U7)",
         arguments: [
             (AppleAnswer.text(page), UnreadableAnswer.Reason.html),
             (.text(page, status: 503), .html),
@@ -174,7 +174,7 @@ struct ServerAPIErrorTests {
         #expect(found?.code == nil)
     }
 
-    @Test("JSON is taken with a charset, as a +json type, and without any type")
+    @Test("JSON is accepted with a charset, as a +json type, and without any type")
     func contentTypes() async throws {
         for type in ["application/json", "Application/JSON; charset=utf-8", "application/problem+json", nil] {
             let apple = CannedApple(.text(#"{"signedTransactionInfo":"a.b.c","new":[{}]}"#, type: type))
@@ -183,7 +183,7 @@ struct ServerAPIErrorTests {
         }
     }
 
-    @Test("An empty success is empty: a page in its place is no success")
+    @Test("A success without content must have an empty body: a page in its place is an error")
     func emptySuccess() async throws {
         let rows: [(AppleAnswer, isDone: Bool)] = [
             (.empty, true), (.text("\n", type: nil), true), (.json([:]), true), (.text(Self.page), false),
@@ -205,7 +205,7 @@ struct ServerAPIErrorTests {
         #expect(found?.isRetryable == true, "Apple says 202 here, a portal says 200")
     }
 
-    @Test("An outage is passed on with its reason, and an answer that is too large is one")
+    @Test("An outage is returned with its reason, and an oversized answer is an outage")
     func outages() async throws {
         for reason in [AppleOutage.Reason.unreachable, .timedOut, .connectionLost, .answerTooLarge, .stopped] {
             let apple = CannedApple { _ throws(AppleOutage) in throw AppleOutage(reason, "x") }
@@ -222,7 +222,7 @@ struct ServerAPIErrorTests {
         #expect(outage.reason == .answerTooLarge)
     }
 
-    @Test("401 is final, and says in both languages what to look at")
+    @Test("401 is final, and its message names in both languages what to check")
     func unauthorized() async throws {
         for answer in [AppleAnswer.text("", status: 401, type: nil), .text("Unauthenticated", status: 401)] {
             let apple = CannedApple(answer)
@@ -238,7 +238,7 @@ struct ServerAPIErrorTests {
     }
 
     @Test(
-        "Retry-After is read as Apple writes it and as HTTP does, and never believed beyond an hour",
+        "Retry-After is read in Apple's format and in HTTP's, and limited to an hour",
         arguments: [
             ("1748736030000", 30_000), (" 1748736030000 ", 30_000), ("1748736030", 30_000), ("30", 30_000),
             ("Sun, 01 Jun 2025 00:00:30 GMT", 30_000), ("0", 1_000), ("1748735000000", 1_000), ("1748735000", 1_000),
@@ -258,7 +258,7 @@ struct ServerAPIErrorTests {
         #expect(found?.isRetryable == true)
     }
 
-    @Test("A long message is cut, and a body of another kind in its place does not matter")
+    @Test("A long message is truncated, and a body of another kind in its place is ignored")
     func messages() async throws {
         let found = try await Self.ask(CannedApple(.error(4_040_001, String(repeating: "长", count: 10_000))))
         guard case .refused(let refusal) = found else { throw Missing() }
@@ -270,7 +270,7 @@ struct ServerAPIErrorTests {
 
     private struct Missing: Error {}
 
-    @Test("Every kind of fault has a word, a sentence in two languages, and knows whether it passes")
+    @Test("Every kind of fault has a code, a sentence in two languages, and states whether a retry may succeed")
     func kinds() {
         let instant = TestAuthority.today
         let rows: [(ServerAPIFault, String, Bool)] = [
@@ -294,7 +294,7 @@ struct ServerAPIErrorTests {
 
     private static let small = #"{"data":[{"lastTransactions":[{"originalTransactionId":"1","status":1}]}]}"#
 
-    @Test("An answer that was cut or bent is read or refused, and never stops the program")
+    @Test("A truncated or altered answer is read or refused, and never stops the program")
     func bentAnswers() async throws {
         var random = SeededRandom(state: 20_260_101)
         var read = 0
@@ -320,7 +320,7 @@ struct ServerAPIErrorTests {
         #expect((10...2_000).contains(read))
     }
 
-    @Test("A megabyte of brackets, braces or commas cost no more than their reading")
+    @Test("A megabyte of brackets, braces or commas costs no more than reading it")
     func heavyNonsense() async throws {
         let pieces = ["{},", "[", "{\"a\":", "\"\",", "1e9,", "\\u0000", "{\"a\":1,\"a\":1},"]
         for piece in pieces {

@@ -5,7 +5,7 @@ import TillThreads
 
 @testable import TillAppStore
 
-@Suite("App Store Server API: page after page")
+@Suite("App Store Server API: paging")
 struct ServerAPIPagingTests {
     private static let id = TransactionID("2000000900000001")
     private static let authority = TestAuthority()
@@ -34,7 +34,7 @@ struct ServerAPIPagingTests {
             .map { String($0.dropFirst(name.count + 1)) }
     }
 
-    @Test("A walk asks with each page's revision until there is no more, and keeps the filter")
+    @Test("Each page is requested with the revision of the page before, until the last, and the filter stays")
     func walk() async throws {
         let apple = CannedApple(
             Self.page(["a", "b"], "r 1", more: true), Self.page(["c"], "r2", more: true),
@@ -55,7 +55,7 @@ struct ServerAPIPagingTests {
         #expect(apple.asked.allSatisfy { Self.parameter("productType", of: $0) == "CONSUMABLE" })
     }
 
-    @Test("A transaction that changes while one walks comes once, in its newest copy; what is not Apple's is set aside")
+    @Test("A transaction that changes during paging appears once, in its newest copy; data not from Apple is set aside")
     func reappearing() async throws {
         let stranger = TestAuthority().sign(TestPayloads.transaction(["transactionId": "9"]))
         let apple = CannedApple(
@@ -73,7 +73,7 @@ struct ServerAPIPagingTests {
         #expect(history.environment == .production)
     }
 
-    @Test("What is new since a kept revision comes without what was there before")
+    @Test("The changes since a stored revision come without earlier data")
     func sinceRevision() async throws {
         let apple = CannedApple { request in
             Self.parameter("revision", of: request) == "kept"
@@ -84,7 +84,7 @@ struct ServerAPIPagingTests {
         #expect(history.transactions.map(\.id.text) == ["2"] && history.revision == "later")
     }
 
-    @Test("A server that leads in circles, or nowhere, or on for ever, ends the walk with a fault")
+    @Test("Pages that repeat, lead nowhere or never end stop the paging with a fault")
     func endless() async throws {
         let counter = Locked(0)
         let rows: [(CannedApple, asked: Int)] = [
@@ -119,7 +119,7 @@ struct ServerAPIPagingTests {
         }
     }
 
-    @Test("A fault does not move the walk: asking for the next page asks for the same one")
+    @Test("A fault does not advance the paging: the next request asks for the same page")
     func faultInBetween() async throws {
         let apple = CannedApple(
             Self.page(["a"], "r1", more: true), .error(5_000_000), Self.page(["b"], "r2", more: false))
@@ -132,7 +132,7 @@ struct ServerAPIPagingTests {
         #expect(apple.asked.map { Self.parameter("revision", of: $0) } == [nil, "r1", "r1"])
     }
 
-    @Test("Refunds are walked and verified the same way (U5)")
+    @Test("Refunds are paged and verified the same way (U5)")
     func refunds() async throws {
         let apple = CannedApple(
             Self.page([Self.signed("1", revoked: true)], "r1", more: true),
@@ -143,7 +143,7 @@ struct ServerAPIPagingTests {
         #expect(apple.asked.map { $0.url.contains("/v2/refund/lookup/") } == [true, true])
     }
 
-    @Test("A week of notifications is walked with the same body and each page's token (U3)")
+    @Test("A week of notifications is paged with the same body and each page's token (U3)")
     func notifications() async throws {
         let payload = Self.authority.sign(TestPayloads.notification())
         func page(_ token: String?, more: Bool) -> AppleAnswer {
@@ -176,7 +176,7 @@ struct ServerAPIPagingTests {
         #expect(Set(apple.asked.map(\.body)).count == 1)
     }
 
-    @Test("A heavy page is taken, up to four megabytes")
+    @Test("A large page is accepted, up to four megabytes")
     func heavyPage() async throws {
         let heavy = JSONValue.string(String(repeating: "a", count: 180_000))
         let apple = CannedApple(Self.page([JSONValue](repeating: heavy, count: 20), "r1", more: false))

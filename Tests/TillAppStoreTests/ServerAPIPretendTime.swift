@@ -2,8 +2,8 @@ import TillAppStore
 import TillBilling
 import TillThreads
 
-/// One thread, one seed, and a clock that jumps to the next alarm when nobody has anything to do: what runs on it runs
-/// the same way every time, and takes no time.
+/// One thread, one seed, and a clock that jumps to the next alarm when no task can run: everything on it runs the same
+/// way every time, and takes no real time.
 final class PretendTime: TaskExecutor, Sendable {
     private struct Alarm {
         let at: Int64
@@ -67,7 +67,7 @@ final class PretendTime: TaskExecutor, Sendable {
         state.withLock { $0.jobs.append(job) }
     }
 
-    /// Runs all of it, in an order that the seed decides. False if somebody waits for ever.
+    /// Runs all tasks, in an order that the seed decides. Returns false if a task waits for ever.
     func run(_ body: @escaping @Sendable () async -> Void) -> Bool {
         let isOver = Locked(false)
         Task(executorPreference: self) {

@@ -5,7 +5,7 @@ import TillBilling
 
 @Suite("App Store Server API: Apple's quotas")
 struct ServerAPIQuotaTests {
-    @Test("A 429 closes its endpoint in its environment until the time it names, and no other")
+    @Test("A 429 closes only its endpoint in its environment, until the time it names")
     func closing() async throws {
         let until = TestAuthority.today.adding(milliseconds: 90_000)
         let apple = CannedApple(
@@ -30,7 +30,7 @@ struct ServerAPIQuotaTests {
         #expect(apple.now == until)
     }
 
-    @Test("Apple's quotas are these, a tenth of them in the sandbox, and can be set")
+    @Test("Apple's quotas have these values, a tenth of them in the sandbox, and can be configured")
     func published() {
         let quotas = RequestQuotas()
         let table: [(count: Int, endpoints: [ServerAPI.Endpoint], tenth: RequestQuota)] = [

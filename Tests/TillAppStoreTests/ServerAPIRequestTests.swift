@@ -5,7 +5,7 @@ import TillJSON
 
 @testable import TillAppStore
 
-@Suite("App Store Server API: what is asked")
+@Suite("App Store Server API: requests")
 struct ServerAPIRequestTests {
     private struct Row: Sendable, CustomTestStringConvertible {
         let name: String
@@ -42,7 +42,7 @@ struct ServerAPIRequestTests {
             onlyFailures: true)
     }
 
-    /// Everything that can be asked, in the order of `requests`.
+    /// Every kind of request, in the order of `requests`.
     private static let rows: [Row] = [
         Row("transaction info") { _ = try await $0.transactionInfo(id) },
         Row("transaction info, sandbox") { _ = try await $0.transactionInfo(id, in: .sandbox) },
@@ -111,7 +111,7 @@ struct ServerAPIRequestTests {
         Row("finish") { try await $0.finish(id) },
     ]
 
-    /// Method, URL and body, a line each.
+    /// Method, URL and body, one request per line.
     private static let requests = """
         GET P/inApps/v1/transactions/2000000900000001
         GET S/inApps/v1/transactions/2000000900000001
@@ -157,12 +157,12 @@ struct ServerAPIRequestTests {
         POST P/inApps/v1/transactions/2000000900000001/finish
         """
 
-    @Test("Every endpoint is asked with exactly its method, URL, body and headers")
+    @Test("Every endpoint is called with exactly its method, URL, body and headers")
     func requests() async throws {
         let expected = Self.requests.split(separator: "\n").map(String.init)
         try #require(expected.count == Self.rows.count)
         for (row, line) in zip(Self.rows, expected) {
-            // Nothing is understood of this answer: only the request counts.
+            // The answer has no meaning: only the request counts.
             let apple = CannedApple(.text("", status: 500))
             let api = try apple.api()
             await #expect(throws: ServerAPIFault.self, "\(row.name)") { try await row.call(api) }
@@ -182,7 +182,7 @@ struct ServerAPIRequestTests {
         }
     }
 
-    @Test("Every endpoint there is stands in the table")
+    @Test("Every endpoint is in the table")
     func coverage() async throws {
         var endpoints: Set<ServerAPI.Endpoint> = []
         for endpoint in ServerAPI.Endpoint.allCases {
@@ -192,7 +192,7 @@ struct ServerAPIRequestTests {
                 let api = ServerAPI(
                     key: try #require(CannedApple.key), bundleID: "b", effects: apple.effects, budget: budget)
                 try? await row.call(api)
-                // A 429 closes the endpoint that was asked.
+                // A 429 closes the endpoint that was called.
                 let isClosed = Environment.allCases.contains { budget.nextTurn(of: endpoint, in: $0) > apple.now }
                 if isClosed { endpoints.insert(endpoint) }
             }
@@ -215,7 +215,7 @@ struct ServerAPIRequestTests {
     }
 
     @Test(
-        "An id that no escape makes harmless is not sent",
+        "An id that no escaping makes safe is not sent",
         arguments: [
             ("", InvalidRequest.Rule.missing), (".", .badText), ("..", .badText), ("1\r\nHost: x", .badText),
             ("1\u{0}", .badText), (String(repeating: "1", count: 129), .tooLong),
@@ -229,7 +229,7 @@ struct ServerAPIRequestTests {
         #expect(apple.asked.isEmpty)
     }
 
-    @Test("An environment that configuration does not allow is never asked")
+    @Test("An environment that the configuration excludes is never called")
     func environments() async throws {
         let apple = CannedApple(.error(4_040_010))
         let api = try apple.api(environments: [.sandbox])
@@ -246,7 +246,7 @@ struct ServerAPIRequestTests {
         #expect(apple.asked.allSatisfy { $0.url.hasPrefix("https://api.storekit-sandbox.apple.com/") })
     }
 
-    @Test("A bearer token says what Apple wants to read, is signed by the key, and serves four minutes")
+    @Test("A bearer token has the claims that Apple requires, is signed by the key, and is used for four minutes")
     func bearerTokens() async throws {
         let apple = CannedApple(.error(4_040_001))
         let api = try apple.api(environments: [.production])

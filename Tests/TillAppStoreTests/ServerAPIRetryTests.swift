@@ -4,12 +4,12 @@ import TillThreads
 
 @testable import TillAppStore
 
-@Suite("App Store Server API: asking again")
+@Suite("App Store Server API: retries")
 struct ServerAPIRetryTests {
     private static let id = TransactionID("2000000900000001")
     private static let found = AppleAnswer.json(["signedTransactionInfo": "a.b.c"])
 
-    @Test("A burst of faults that pass is waited out, each pause longer")
+    @Test("Transient faults are retried, each after a longer pause")
     func backOff() async throws {
         let apple = CannedApple(
             .error(5_000_001), .text("<html>", status: 503), .error(4_040_002), .error(4_040_006), Self.found)
@@ -21,7 +21,7 @@ struct ServerAPIRetryTests {
         #expect(apple.pauses == [500, 1_000, 2_000, 4_000])
     }
 
-    @Test("A final fault is passed on at once")
+    @Test("A final fault is returned at once")
     func final() async throws {
         for answer in [AppleAnswer.error(4_000_006), .error(4_040_001), AppleAnswer(status: 401)] {
             let apple = CannedApple(answer, Self.found)
@@ -36,7 +36,7 @@ struct ServerAPIRetryTests {
         }
     }
 
-    @Test("After a 429 the next request leaves when Apple said, not before")
+    @Test("After a 429 the next request leaves at Apple's stated time, not before")
     func rateLimit() async throws {
         let until = TestAuthority.today.adding(milliseconds: 1_200_000)
         let times = Locked<[Instant]>([])
@@ -55,7 +55,7 @@ struct ServerAPIRetryTests {
         #expect(times.withLock { $0 } == [TestAuthority.today, until])
     }
 
-    @Test("Whoever has no time gets the moment to come again instead of a long wait")
+    @Test("A caller without patience gets the time to return instead of a long wait")
     func brief() async throws {
         let until = TestAuthority.today.adding(milliseconds: 1_200_000)
         let apple = CannedApple(
@@ -68,7 +68,7 @@ struct ServerAPIRetryTests {
         #expect(apple.pauses.isEmpty)
     }
 
-    @Test("Attempts are counted, and a fault of Apple's server that may last is met with long pauses")
+    @Test("Attempts are limited, and lasting faults of Apple's server are retried after long pauses")
     func bounds() async throws {
         let apple = CannedApple(.error(5_000_000))
         let api = try apple.api()
@@ -87,7 +87,7 @@ struct ServerAPIRetryTests {
         #expect(apple.asked.count == 5)
     }
 
-    @Test("Cancelled in a pause, nothing more is sent")
+    @Test("Cancelled during a pause, the client sends nothing more")
     func cancelled() {
         let time = PretendTime(seed: 3)
         let sent = Locked(0)

@@ -12,7 +12,7 @@ struct ServerAPISourceTests {
         return quotas
     }
 
-    /// Takes what is free, has all of them wait, and returns who was served and who refused, in order.
+    /// Uses up the free turns, lets all callers wait, and returns the served and the refused ones, in order.
     private static func serve(
         _ callers: [RequestCaller], waitingLimit: Int = 1_000
     ) -> (served: [String], refused: [String]) {
@@ -24,7 +24,7 @@ struct ServerAPISourceTests {
             await withTaskGroup(of: Void.self) { group in
                 for (index, caller) in callers.enumerated() {
                     group.addTask {
-                        // The seed likes any order within a moment; a millisecond apart they come as listed.
+                        // The seed reorders callers with equal times; a millisecond apart they arrive as listed.
                         if index >= callers.count - 1 { await time.pause(1) }
                         let refused = await fault { () throws(ServerAPIFault) in
                             try await budget.turn(.transactionInfo, in: .production, for: caller)
@@ -48,7 +48,7 @@ struct ServerAPISourceTests {
         (0..<count).map { RequestCaller("eve \($0)", source: "network 203.0.113.7", patience: 1_000_000) }
     }
 
-    @Test("four hundred accounts at one address have one turn in each round: who comes last is served second")
+    @Test("Four hundred accounts at one address have one turn in each round: the last caller to come is served second")
     func sources() {
         let ann = RequestCaller("ann", source: "network 198.51.100.1", patience: 1_000_000)
         let (served, refused) = Self.serve(Self.crowd(400) + [ann])
@@ -56,14 +56,14 @@ struct ServerAPISourceTests {
         #expect(served.prefix(2).contains("ann"))
     }
 
-    @Test("at the same address callers still take turns: one with hundreds waiting keeps nobody else waiting")
+    @Test("At one address callers still take turns: one with hundreds waiting delays no other")
     func callersOfOneSource() {
         let eve = RequestCaller("eve", source: "network 203.0.113.7", patience: 1_000_000)
         let ann = RequestCaller("ann", source: "network 203.0.113.7", patience: 1_000_000)
         #expect(Self.serve(Array(repeating: eve, count: 400) + [ann]).served.prefix(2).contains("ann"))
     }
 
-    @Test("where there is no more room the fullest source makes some, and never for itself")
+    @Test("When there is no more room the fullest source makes some, and never for itself")
     func crowded() {
         let ann = RequestCaller("ann", patience: 1_000_000)
         let (served, refused) = Self.serve(Self.crowd(50) + [ann], waitingLimit: 50)

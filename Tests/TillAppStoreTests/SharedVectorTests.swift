@@ -2,15 +2,15 @@ import Testing
 import TillAppStore
 import TillBilling
 
-@Suite("Real proofs are judged as the manifest says", .enabled(if: SharedVectors.arePresent, SharedVectors.absence))
+@Suite("Real proofs have the verdicts of the manifest", .enabled(if: SharedVectors.arePresent, SharedVectors.absence))
 struct SharedVectorTests {
-    @Test("there is something to judge")
+    @Test("There are proofs to verify")
     func manifestIsThere() {
         #expect(SharedVectors.proofs.count >= 60)
         #expect(SharedVectors.proofs.allSatisfy { !$0.bytes.isEmpty })
     }
 
-    @Test("every JWS, receipt and chain has its verdict and kind", arguments: SharedVectors.proofs)
+    @Test("Every JWS, receipt and chain has its verdict and kind", arguments: SharedVectors.proofs)
     func verdict(row: SharedVectors.Row) {
         let inspection = row.inspect()
         if row.expect == "reject" {
@@ -21,7 +21,7 @@ struct SharedVectorTests {
         #expect(inspection.kind.rawValue == row.kind)
     }
 
-    @Test("a real sandbox transaction is verified with all its fields")
+    @Test("A real sandbox transaction is verified with all its fields")
     func realTransaction() throws {
         var policy = TrustPolicy(bundleID: "Com.VoiceRecording.Telephone", environments: [.sandbox]) { testNow }
         policy.isStrict = true
@@ -38,7 +38,7 @@ struct SharedVectorTests {
         #expect(verifier.cachedChainCount == 1)
     }
 
-    @Test("a real renewal notification carries its verified transaction and renewal")
+    @Test("A real renewal notification carries its verified transaction and renewal")
     func realNotification() throws {
         let row = try SharedVectors.row("gopay-did-renew")
         var policy = TrustPolicy(bundleID: row.policy["bundleId"]?.string, environments: [.sandbox]) { testNow }
@@ -51,14 +51,14 @@ struct SharedVectorTests {
         #expect(notification.signedDate == nil)
     }
 
-    @Test("the same notification judged today is refused: it states no date, and its signer has expired")
+    @Test("The same notification verified today is refused: it has no date, and its signer has expired")
     func realNotificationToday() throws {
         let policy = TrustPolicy(bundleID: nil, environments: nil) { testNow }
         let verifier = try SignedDataVerifier(policy: policy)
         #expect(refusal { try verifier.notification(ProofBytes.of("gopay-did-renew")) } == .chainExpired)
     }
 
-    @Test("a sandbox transaction is no production purchase")
+    @Test("A sandbox transaction is no production purchase")
     func environmentOfConfiguration() throws {
         let policy = TrustPolicy(bundleID: nil, environments: [.production]) { testNow }
         let verifier = try SignedDataVerifier(policy: policy)
@@ -77,7 +77,7 @@ struct SharedVectorTests {
         #expect(refusal { try verifier.transaction(bytes) } == .chainLength)
     }
 
-    @Test("a real receipt's purchases become transactions")
+    @Test("A real receipt's purchases become transactions")
     func realReceipt() throws {
         let policy = TrustPolicy(bundleID: "com.hannesoid.PurchasingExperiments", environments: [.sandbox]) { testNow }
         let verifier = try SignedDataVerifier(policy: policy)
@@ -95,7 +95,7 @@ struct SharedVectorTests {
         #expect(refusal { try verifier.receipt(base64: text, device: other) } == .wrongDevice)
     }
 
-    @Test("a real production receipt without purchases is valid and grants nothing")
+    @Test("A real production receipt without purchases is valid and grants nothing")
     func emptyReceipt() throws {
         let verifier = try SignedDataVerifier(
             policy: TrustPolicy(bundleID: "com.apple.dt.Xcode", environments: [.production]) { testNow })
@@ -104,7 +104,7 @@ struct SharedVectorTests {
         #expect(receipt.transactions.isEmpty)
     }
 
-    @Test("a receipt's 54 purchases are all there, and any byte of it may be damaged without a crash or a wrong yes")
+    @Test("A receipt's 54 purchases are all read, and damage to any byte causes no crash and no false acceptance")
     func damagedReceipt() throws {
         let bytes = try SharedVectors.row("imdhemy-asn1").bytes
         let verifier = try SignedDataVerifier(
@@ -123,7 +123,7 @@ struct SharedVectorTests {
         }
     }
 
-    @Test("removing the unsigned environment line of an old-style receipt makes it read as production, and no more")
+    @Test("Removing the unsigned environment line of an old-style receipt makes it read as production, and no more")
     func oldStyleEnvironment() throws {
         let row = try SharedVectors.row("mbaasy-tx-sandbox")
         let decoded = try #require(Base64Text.decode(row.bytes))
@@ -137,7 +137,7 @@ struct SharedVectorTests {
         #expect(inspection.fields["chain_to_apple_root"] == "ok")
     }
 
-    @Test("an old-style receipt whose purchase was altered has a bad signature")
+    @Test("An old-style receipt with an altered purchase has a bad signature")
     func oldStyleAltered() throws {
         let row = try SharedVectors.row("mbaasy-tx-sandbox")
         let outer = try #require(Base64Text.decode(row.bytes))

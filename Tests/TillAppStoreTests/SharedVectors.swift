@@ -5,7 +5,7 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// Real proofs beside the repository (`../shared/vectors`); where they are absent the tests on them are skipped.
+/// Real proofs beside the repository (`../shared/vectors`); without them, the tests that use them are skipped.
 enum SharedVectors {
     static let directory = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -27,7 +27,7 @@ enum SharedVectors {
         var testDescription: String { id }
         var bytes: [UInt8] { SharedVectors.bytes(file) }
 
-        /// What the manifest wants checked, as `till verify` would be told it.
+        /// The manifest's policy, as `till verify` would get it.
         var inspectionPolicy: InspectionPolicy {
             var inspection = InspectionPolicy { testNow }
             inspection.roots = policy["roots"]?.array?.compactMap { $0.string.map(SharedVectors.bytes) }

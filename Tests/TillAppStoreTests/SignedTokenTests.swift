@@ -4,12 +4,12 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-@Suite("Signed tokens are believed only when everything fits")
+@Suite("Signed tokens are verified only when everything matches")
 struct SignedTokenTests {
     private static let authority = TestAuthority()
     private var authority: TestAuthority { Self.authority }
 
-    @Test("a sound transaction is verified with its fields")
+    @Test("A sound transaction is verified with its fields")
     func soundTransaction() throws {
         let transaction = try authority.verifier().transaction(authority.sign(TestPayloads.transaction()))
         #expect(transaction.id == TransactionID("2000000900000001"))
@@ -26,7 +26,7 @@ struct SignedTokenTests {
         #expect(transaction.signedDate == TestAuthority.today)
     }
 
-    @Test("the x5c's third certificate is not looked at, only the configured root")
+    @Test("The third certificate of x5c is ignored; only the configured root counts")
     func thirdCertificate() throws {
         let other = TestAuthority()
         let certificates = authority.certificates
@@ -38,14 +38,14 @@ struct SignedTokenTests {
     }
 
     @Test(
-        "the algorithm is ES256, whatever the header says",
+        "The algorithm is ES256, whatever the header says",
         arguments: ["none", "HS256", "ES384", "RS256", "es256", ""])
     func algorithm(name: String) throws {
         let jws = authority.sign(TestPayloads.transaction(), alg: name)
         #expect(refusal { try authority.verifier().transaction(jws) } == .malformed)
     }
 
-    @Test("a header without certificates is told apart from one with too few or too many")
+    @Test("A header without certificates has another verdict than one with too few or too many")
     func chainLength() throws {
         let verifier = try authority.verifier()
         let certificates = authority.certificates
@@ -61,7 +61,7 @@ struct SignedTokenTests {
                 == .chainLength)
     }
 
-    @Test("certificates that cannot be read are bad certificates")
+    @Test("Unreadable certificates are bad certificates")
     func badCertificates() throws {
         let verifier = try authority.verifier()
         let certificates = authority.certificates
@@ -80,7 +80,7 @@ struct SignedTokenTests {
                 == .badCertificate)
     }
 
-    @Test("both marker extensions are needed")
+    @Test("Both marker extensions are required")
     func markers() throws {
         var flaws = TestAuthority.Flaws()
         flaws.leafMarker = "1.2.840.113635.100.6.11.2"
@@ -95,7 +95,7 @@ struct SignedTokenTests {
             refusal { try unmarked.verifier().transaction(unmarked.sign(TestPayloads.transaction())) } == .missingOID)
     }
 
-    @Test("an intermediate that may not issue, and a chain in the wrong order, lead nowhere")
+    @Test("An intermediate that may not issue, and a chain in the wrong order, are untrusted")
     func brokenChains() throws {
         var flaws = TestAuthority.Flaws()
         flaws.intermediateIsCA = false
@@ -107,7 +107,7 @@ struct SignedTokenTests {
         #expect(refusal { try authority.verifier().transaction(jws) } != nil)
     }
 
-    @Test("certificates are judged when the token was signed, to the second")
+    @Test("Certificates are checked at the time of signing, to the second")
     func validity() throws {
         let validity = TestAuthority.validity
         let verifier = try authority.verifier()
@@ -116,7 +116,7 @@ struct SignedTokenTests {
             return refusal { try verifier.transaction(authority.sign(payload)) }
         }
         for _ in 0..<2 {
-            // The second round meets a cached chain and must say the same.
+            // The second round uses a cached chain and must have the same result.
             #expect(verdict(validity.lowerBound - 1) == .chainExpired)
             #expect(verdict(validity.lowerBound) == nil)
             #expect(verdict(validity.upperBound - 1) == nil)
@@ -126,7 +126,7 @@ struct SignedTokenTests {
         #expect(verifier.cachedChainCount == 1)
     }
 
-    @Test("a leaf of another curve cannot have made an ES256 signature", arguments: [TestAuthority.Key.p384, .rsa])
+    @Test("A leaf of another curve can't have an ES256 signature", arguments: [TestAuthority.Key.p384, .rsa])
     func otherKeys(key: TestAuthority.Key) throws {
         var flaws = TestAuthority.Flaws()
         flaws.leafKey = key
@@ -134,7 +134,7 @@ struct SignedTokenTests {
         #expect(refusal { try other.verifier().transaction(other.sign(TestPayloads.transaction())) } == .badSignature)
     }
 
-    @Test("signatures of the wrong form, of nothing, or out of range are bad")
+    @Test("Signatures that are malformed, empty or out of range are bad")
     func signatures() throws {
         let verifier = try authority.verifier()
         let jws = authority.sign(TestPayloads.transaction())
@@ -154,13 +154,13 @@ struct SignedTokenTests {
         #expect(verifier.cachedChainCount == 0, "a chain is remembered only after a good signature")
     }
 
-    @Test("no single flipped bit, and no text beside the one that was signed, passes")
+    @Test("No token with a single flipped bit passes, nor any text other than the signed one")
     func everyByte() throws {
         let verifier = try authority.verifier()
         let jws = Array(authority.sign(TestPayloads.transaction()).utf8)
         _ = try verifier.transaction(jws)
         let payloadStart = (jws.firstIndex(of: UInt8(ascii: ".")) ?? 0) - 4
-        // The header is long and slow to judge, so only every 13th of its bytes; all of the rest.
+        // The header is long and slow to verify, so only every 13th of its bytes is tried; all of the rest.
         for position in Array(stride(from: 0, to: payloadStart, by: 13)) + Array(payloadStart..<jws.count) {
             for bit in position < payloadStart ? [0] : [0, 1, 5] {
                 var damaged = jws

@@ -5,10 +5,10 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// A certificate authority that plays Apple for the tests, good or bad as they need: root → intermediate → leaf.
-/// It shares no code with what it tests beyond base64 and JSON text.
+/// A certificate authority that acts as Apple in tests, good or bad as they need: root → intermediate → leaf. It shares
+/// only base64 and JSON text with the code under test.
 struct TestAuthority: Sendable {
-    /// What can be wrong with a chain.
+    /// The possible flaws of a chain.
     struct Flaws {
         var leafMarker: String? = "1.2.840.113635.100.6.11.1"
         var intermediateMarker: String? = "1.2.840.113635.100.6.2.1"
@@ -16,7 +16,7 @@ struct TestAuthority: Sendable {
         var leafValidity = TestAuthority.validity
         var intermediateValidity = TestAuthority.validity
         var leafKey = Key.p256
-        /// Where the certificates say they may be asked about.
+        /// The OCSP addresses that the certificates name.
         var leafOCSP: String?
         var intermediateOCSP: String?
     }
@@ -27,7 +27,7 @@ struct TestAuthority: Sendable {
 
     /// 2024-01-01 to 2026-01-01.
     static let validity: ClosedRange<Int64> = 1_704_067_200...1_767_225_600
-    /// A time within.
+    /// A time within the validity.
     static let today = Instant(seconds: 1_748_736_000)
 
     let root: TestCertificate
@@ -35,7 +35,7 @@ struct TestAuthority: Sendable {
     let leaf: TestCertificate
 
     init(keys: Key = .p256, _ flaws: Flaws = Flaws()) {
-        // OpenSSL looks an issuer up by its name, so authorities that meet in one trust store need names of their own.
+        // OpenSSL finds an issuer by its name, so authorities in one trust store need different names.
         let number = Int.random(in: 1...1_000_000_000)
         root = TestCertificate(name: "Test Root \(number)", key: keys, validity: Self.validity, isCA: true, issuer: nil)
         intermediate = TestCertificate(
@@ -167,7 +167,7 @@ final class TestCertificate: @unchecked Sendable {
         return Array(signature.prefix(count))
     }
 
-    /// r‖s: the two integers of the ASN.1, each brought to half of 64 bytes (or of 96 on P-384).
+    /// r‖s: the two integers of the ASN.1, each padded or cut to half of 64 bytes (of 96 on P-384).
     func signES256(_ message: [UInt8]) -> [UInt8] {
         let der = signDER(message)
         guard der.first == 0x30 else { return der }

@@ -1,8 +1,8 @@
 import TillCrypto
 
-/// Writes a DER container again as BER, the way Xcode and other tools may write it (facts/pkcs7-receipt §2).
+/// Rewrites a DER container as BER, the way Xcode and other tools may write it (facts/pkcs7-receipt §2).
 enum TestBER {
-    /// The elements of some DER with one-byte tags, whole: tag, length and content.
+    /// The elements of DER with one-byte tags: tag, content, and the whole element.
     static func elements(of der: [UInt8]) -> [(tag: UInt8, content: [UInt8], whole: [UInt8])] {
         var found: [(tag: UInt8, content: [UInt8], whole: [UInt8])] = []
         var cursor = 0
@@ -24,14 +24,14 @@ enum TestBER {
 
     static func indefinite(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] { [tag, 0x80] + content + [0, 0] }
 
-    /// Pieces of an octet string in a constructed one, each `size` long but the last.
+    /// The pieces of an octet string in a constructed one, each of `size` octets except the last.
     static func pieces(_ octets: [UInt8], size: Int) -> [UInt8] {
         stride(from: 0, to: octets.count, by: size).flatMap { start in
             TestASN1.element(0x04, Array(octets[start..<min(start + size, octets.count)]))
         }
     }
 
-    /// A signed message with indefinite lengths all the way down to its content, which comes in pieces.
+    /// A signed message with indefinite lengths all the way down to its content, which is split into pieces.
     ///
     /// - Parameter pieceSize: nil leaves the content in one piece.
     static func container(_ der: [UInt8], pieceSize: Int?) -> [UInt8] {

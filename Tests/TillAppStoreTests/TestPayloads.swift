@@ -1,7 +1,7 @@
 import TillCrypto
 import TillJSON
 
-/// Payloads as Apple writes them, with made-up values.
+/// Payloads in Apple's format, with made-up values.
 enum TestPayloads {
     static let signedDate = TestAuthority.today.milliseconds
 
@@ -35,7 +35,7 @@ enum TestPayloads {
             ], changes)
     }
 
-    /// A notification whose data is `data` over a sound beginning.
+    /// A notification with `data` merged into sound data.
     static func notification(data: [String: JSONValue?] = [:], _ changes: [String: JSONValue?] = [:]) -> JSONValue {
         let base: JSONValue = [
             "environment": "Production", "appAppleId": 1_234_567_890, "bundleId": "com.example.learn",
@@ -48,7 +48,7 @@ enum TestPayloads {
             ], changes)
     }
 
-    /// The object with members replaced, or left out where the change is nil.
+    /// The object with members replaced, or removed if the change is nil.
     static func changed(_ object: JSONValue, _ changes: [String: JSONValue?]) -> JSONValue {
         var members = object.object ?? [:]
         for (key, value) in changes { members[key] = value }

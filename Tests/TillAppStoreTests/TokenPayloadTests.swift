@@ -5,7 +5,7 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-@Suite("What a token says is read strictly and checked against the configuration")
+@Suite("A token's payload is read strictly and checked against the configuration")
 struct TokenPayloadTests {
     private static let authority = TestAuthority()
     private var authority: TestAuthority { Self.authority }
@@ -16,7 +16,7 @@ struct TokenPayloadTests {
     }
 
     @Test(
-        "what a settlement needs must be there",
+        "The fields that processing needs must be present",
         arguments: ["transactionId", "productId", "purchaseDate", "signedDate"])
     func essentials(name: String) throws {
         #expect(try verdict([name: nil]) == .malformed)
@@ -24,7 +24,7 @@ struct TokenPayloadTests {
     }
 
     @Test(
-        "known fields of a wrong type or size are malformed",
+        "Known fields of a wrong type or size are malformed",
         arguments: [
             ("transactionId", 2_000_000_900_000_001), ("transactionId", ""), ("transactionId", "12 3"),
             ("transactionId", .string(String(repeating: "1", count: 129))), ("productId", "\u{7}"),
@@ -36,7 +36,7 @@ struct TokenPayloadTests {
         #expect(try verdict([name: value]) == .malformed)
     }
 
-    @Test("unknown keys and unknown values survive")
+    @Test("Unknown keys and unknown values survive")
     func unknown() throws {
         let jws = authority.sign(
             TestPayloads.transaction([
@@ -47,7 +47,7 @@ struct TokenPayloadTests {
         #expect(transaction.revocationReason?.rawValue == 77)
     }
 
-    @Test("a token that is no UUID is told apart from none")
+    @Test("An account token that is no UUID is distinct from a missing one")
     func accountTokens() throws {
         let verifier = try authority.verifier()
         let odd = try verifier.transaction(authority.sign(TestPayloads.transaction(["appAccountToken": "order-17"])))
@@ -57,7 +57,7 @@ struct TokenPayloadTests {
         #expect(none.appAccountToken == nil && none.appAccountTokenText == nil)
     }
 
-    @Test("fractions of milliseconds are cut off downwards; a revocation is seen")
+    @Test("Fractions of milliseconds are rounded down; a revocation is read")
     func dates() throws {
         let jws = authority.sign(
             TestPayloads.transaction(["purchaseDate": 1_748_735_995_000.729, "revocationDate": 1_748_735_999_000]))
@@ -66,7 +66,7 @@ struct TokenPayloadTests {
         #expect(transaction.isRevoked)
     }
 
-    @Test("a key that is written twice is refused, also when one is escaped; an escaped key counts as itself")
+    @Test("A repeated key is refused, also when one is escaped; an escaped key counts as itself")
     func duplicateKeys() throws {
         let payload = Array(TestPayloads.transaction().encoded().utf8.dropLast())
         let header: JSONValue = [
@@ -85,7 +85,7 @@ struct TokenPayloadTests {
         #expect(refusal { try authority.verifier().transaction(jws) } == .wrongApp)
     }
 
-    @Test("the app is checked before the environment, and both against the configuration")
+    @Test("The app is checked before the environment, and both against the configuration")
     func appAndEnvironment() throws {
         #expect(try verdict(["bundleId": "com.example.other"]) == .wrongApp)
         #expect(try verdict(["bundleId": "com.example.other", "environment": "Sandbox"]) == .wrongApp)
@@ -101,7 +101,7 @@ struct TokenPayloadTests {
                 == .wrongEnvironment)
     }
 
-    @Test("proofs of one kind are not taken for another")
+    @Test("A proof of one kind is refused as another kind")
     func kinds() throws {
         let verifier = try authority.verifier()
         let renewal = authority.sign(TestPayloads.renewal())
@@ -121,7 +121,7 @@ struct TokenPayloadTests {
         }
     }
 
-    @Test("the app's number is asked for in production, and of an accepted sandbox it is not")
+    @Test("The app's number is required in production, and not in an accepted sandbox")
     func appAppleID() throws {
         var policy = authority.policy(environments: [.production, .sandbox])
         policy.appAppleID = 1_234_567_890

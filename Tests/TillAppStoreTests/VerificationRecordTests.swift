@@ -23,7 +23,7 @@ struct VerificationRecordTests {
         record.checks.contains { $0.code == code && $0.outcome == .passed }
     }
 
-    @Test("of a sound notification every check has passed, with certificates, date, hashes and the tokens inside")
+    @Test("For a sound notification every check passes, with certificates, date, hashes and the tokens inside")
     func soundNotification() throws {
         let proof = notification()
         let record = try authority.verifier().explain(proof, as: .notification)
@@ -50,7 +50,7 @@ struct VerificationRecordTests {
         #expect(inner.checks.first { $0.code == .app }?.expected == "com.example.learn")
     }
 
-    @Test("the certificates of a receipt are told too, with RSA keys and the date of attribute 12")
+    @Test("A receipt's certificates are listed too, with RSA keys and the date of attribute 12")
     func soundReceipt() throws {
         let proof = Self.rsa.receipt(TestReceipts.content(), hasSignedAttributes: true)
         let record = try Self.rsa.verifier().explain(proof, as: .receipt, device: TestReceipts.device)
@@ -61,7 +61,7 @@ struct VerificationRecordTests {
         #expect(other.failed?.code == .device && other.verdict == "wrong_device")
     }
 
-    @Test("what failed is named, what came before passed, and what comes after was not reached")
+    @Test("The failed check is named, earlier ones passed, and later ones were not reached")
     func failures() throws {
         let payload = TestPayloads.transaction()
         let certificates = authority.certificates
@@ -109,7 +109,7 @@ struct VerificationRecordTests {
         }
     }
 
-    @Test("certificates that lead nowhere are shown as they came")
+    @Test("Untrusted certificates are shown in the order they came")
     func presented() throws {
         let stranger = TestAuthority()
         let record = try authority.verifier().explain(
@@ -119,7 +119,7 @@ struct VerificationRecordTests {
         #expect(record.failed?.words?.isEmpty == false, "OpenSSL's words")
     }
 
-    @Test("a token inside that fails is named, and one that was not got to is not called good")
+    @Test("A nested token that fails is named, and one that was not reached is not called good")
     func nested() throws {
         let verifier = try authority.verifier()
         let foreign = verifier.explain(notification(signer: TestAuthority()), as: .notification)
@@ -133,7 +133,7 @@ struct VerificationRecordTests {
         #expect(outer.nested.allSatisfy { $0.record.verdict == "not-judged" && !passes($0.record, .signature) })
     }
 
-    @Test("the date's source is told: the policy, the payload, the creation date, or now")
+    @Test("The date's source is stated: the policy, the payload, the creation date, or now")
     func dates() throws {
         var policy = authority.policy()
         policy.at = Instant(seconds: 1_740_000_000)
@@ -145,7 +145,7 @@ struct VerificationRecordTests {
         #expect(verifier.explain(app, as: .appTransaction).judgedAt?.source == .receiptCreationDate)
     }
 
-    @Test("explaining neither uses nor fills the memory of chains")
+    @Test("Explaining neither uses nor fills the cache of chains")
     func cache() throws {
         let verifier = try authority.verifier()
         #expect(verifier.explain(notification(), as: .notification).isOK)
@@ -154,7 +154,7 @@ struct VerificationRecordTests {
         #expect(verifier.explain(notification(), as: .notification).certificates.count == 3)
     }
 
-    @Test("the record as JSON has stable names")
+    @Test("The record as JSON has stable names")
     func json() throws {
         let json = try authority.verifier().explain(notification(signer: TestAuthority()), as: .notification).json
         let inner = json["nested"]?["signedTransactionInfo"]
@@ -173,7 +173,7 @@ struct VerificationRecordTests {
             ])
     }
 
-    @Test("every check has a sentence in both languages, and a place in some kind's order")
+    @Test("Every check has a sentence in both languages, and a place in some kind's order")
     func sentences() {
         for code in CheckCode.allCases {
             #expect(!code.sentence.en.isEmpty && !code.sentence.zh.isEmpty && code.sentence.en != code.sentence.zh)
@@ -181,7 +181,7 @@ struct VerificationRecordTests {
         }
     }
 
-    @Test("what a proof says fills no record: long texts are cut")
+    @Test("Text from a proof can't fill the record: long texts are truncated")
     func bounds() throws {
         let long = String(repeating: "x", count: 30_000)
         for changes in [["bundleId": JSONValue.string(long)], ["environment": .string(long)]] {
@@ -196,7 +196,7 @@ struct VerificationRecordTests {
     }
 
     @Test(
-        "a receipt in armour is read whatever the tool called it, and text with a byte order mark is text",
+        "An armoured receipt is read under any label, and text with a byte order mark is text",
         arguments: ["PKCS7", "CMS", "PKCS #7 SIGNED DATA", "RECEIPT"])
     func armour(label: String) throws {
         let receipt = Self.rsa.receipt(TestReceipts.content())
@@ -212,7 +212,7 @@ struct VerificationRecordTests {
     }
 
     @Test(
-        "what can't be recognised is a notification if it has dots, else a receipt",
+        "An unrecognized proof is treated as a notification if it has dots, else as a receipt",
         arguments: [
             ("a.b.c", "jws-notification"), ("", "pkcs7-receipt"), ("hello", "pkcs7-receipt"),
             ("{}", "old-style-receipt"),
@@ -224,7 +224,7 @@ struct VerificationRecordTests {
         #expect(inspection.record.checks.dropFirst().allSatisfy { $0.outcome == .skipped(.notReached) })
     }
 
-    @Test("dates at the ends of time are told without a trap", arguments: [Int64.min, -1, .max])
+    @Test("Dates at the ends of the range are reported without a trap", arguments: [Int64.min, -1, .max])
     func extremes(milliseconds: Int64) throws {
         let jws = authority.sign(TestPayloads.transaction(["signedDate": .int(milliseconds)]))
         let record = try authority.verifier().explain(Array(jws.utf8), as: .transaction)

@@ -4,7 +4,7 @@ import TillAppStore
 import TillBilling
 import TillJSON
 
-/// Answers as Apple words them, with made-up values.
+/// Answers in Apple's format, with made-up values.
 enum TestAnswers {
     static func instant(_ name: String, _ milliseconds: Int64, _ gmt: String, _ pacific: String) -> [String: JSONValue]
     {
@@ -94,9 +94,9 @@ enum TestAnswers {
     }
 }
 
-@Suite("Answers of verifyReceipt: every field read, nothing lost")
+@Suite("Answers of verifyReceipt: every field is read, and none is lost")
 struct VerifyReceiptAnswerTests {
-    @Test("Every member is read and written again as it was; unknown values and members survive")
+    @Test("Every member is read and written unchanged; unknown values and members survive")
     func roundTrip() throws {
         for sample in [TestAnswers.full, TestAnswers.legacy] {
             let answer = try TestAnswers.decode(sample)
@@ -124,7 +124,7 @@ struct VerifyReceiptAnswerTests {
         #expect(renewal.autoRenewStatus == .on && renewal.expirationIntent == ExpirationIntent(rawValue: 9))
         #expect(renewal.isInBillingRetryPeriod == true && renewal.priceConsentStatus == false)
         #expect(renewal.gracePeriodExpiresDate == Instant(milliseconds: 1_717_600_000_000))
-        // No member that is known ends among the unknown ones.
+        // No known member is among the unknown ones.
         #expect(answer.other == ["later": [:]] && receipt.other == ["tomorrow": "is another day"])
         #expect(renewal.other == ["another": true])
         #expect(answer.legacy == nil && answer.latestReceiptInfo?.count == 2)
@@ -142,14 +142,14 @@ struct VerifyReceiptAnswerTests {
         #expect(answer.other.isEmpty)
     }
 
-    /// A receipt whose one purchase has these members beside or instead of the usual ones.
+    /// A receipt whose one purchase has these members besides or instead of the usual ones.
     private func purchase(_ changes: [String: JSONValue?]) throws -> AnsweredPurchase {
         let changed = TestPayloads.changed(TestAnswers.purchase, changes)
         let answer = try TestAnswers.decode(["status": 0, "receipt": ["bundle_id": "a", "in_app": [changed]]])
         return try #require(answer.receipt?.inApp?.first)
     }
 
-    @Test("Numbers may be text and text numbers; truths may be either")
+    @Test("Numbers may be text and text numbers; booleans may be either")
     func lenience() throws {
         let odd = try purchase([
             "quantity": 2, "transaction_id": 1_000_000_104_232_856, "purchase_date_ms": 1_395_750_083_000,
@@ -178,7 +178,7 @@ struct VerifyReceiptAnswerTests {
             "cancellation_date_ms": nil, "cancellation_date": "", "cancellation_date_pst": .some(.null),
         ]
         #expect(try purchase(none).cancellationDate == nil)
-        // Milliseconds under the text's name have been seen.
+        // Milliseconds under the text's name occur in practice.
         #expect(
             try purchase(["cancellation_date_ms": nil, "cancellation_date": "1401924047883"]).cancellationDate
                 == Instant(milliseconds: 1_401_924_047_883))
@@ -191,14 +191,14 @@ struct VerifyReceiptAnswerTests {
     ]
 
     @Test(
-        "What cannot be read is no answer, and is never skipped: a cancellation that looks odd is not “not cancelled”",
+        "An unreadable member makes the answer invalid: a cancellation that looks odd is not “not cancelled”",
         arguments: unreadableMembers)
     func unreadable(_ name: String, _ value: JSONValue) throws {
         #expect(throws: VerifyReceiptAnswer.Unusable.member(name)) { _ = try purchase([name: .some(value)]) }
     }
 
     @Test(
-        "A body that is no answer says why",
+        "An invalid body is refused with the reason",
         arguments: [
             ("", VerifyReceiptAnswer.Unusable.empty), (" \r\n\t", .empty),
             ("<html><body>Sorry</body></html>", .notJSON),
@@ -206,7 +206,7 @@ struct VerifyReceiptAnswerTests {
             ("{\"status\":true}", .member("status")), ("{\"status\":null}", .member("status")),
             ("{\"status\":\"ok\"}", .member("status")), ("{\"status\":1.5}", .member("status")),
             ("{\"error\":{\"code\":503}}", .member("status")),
-            // Genuine, but nothing is there to be genuine.
+            // Genuine by its status, but without a receipt.
             ("{\"status\":0}", .member("receipt")), ("{\"status\":0,\"receipt\":\"MIIT\"}", .member("receipt")),
             ("{\"status\":0,\"receipt\":{\"in_app\":{}}}", .member("in_app")),
             ("{\"status\":0,\"receipt\":{\"in_app\":[1]}}", .member("in_app")),
@@ -217,7 +217,7 @@ struct VerifyReceiptAnswerTests {
         #expect(throws: reason) { _ = try VerifyReceiptAnswer(decoding: Array(body.utf8)) }
     }
 
-    @Test("Damaged answers are read or refused, and whatever is read can be written and read again")
+    @Test("Damaged answers are read or refused, and every answer that is read can be written and read again")
     func damaged() throws {
         var generator = SeededBytes(state: 20_261_121)
         var read = 0
@@ -248,7 +248,7 @@ struct VerifyReceiptAnswerTests {
     }
 
     @Test(
-        "Real answers that others published are read, and written in the usual form they stay as they were",
+        "Real answers that others published are read, and in the usual form they are written unchanged",
         .enabled(if: SharedVectors.arePresent, SharedVectors.absence))
     func published() throws {
         let folder = SharedVectors.directory
@@ -268,7 +268,7 @@ struct VerifyReceiptAnswerTests {
                 unchanged.insert(String(file.split(separator: "/").last ?? ""))
             }
         }
-        // The others have numbers for text, nulls, or moments that contradict themselves.
+        // The others have numbers for text, nulls, or times that contradict themselves.
         #expect(
             unchanged.isSuperset(of: [
                 "revenuecat-vr-sample1.json", "aporat-vr-21002.json", "dollabill-vr-subscription-renewed.json",

@@ -2,7 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 
-@Suite("What a receipt is said to prove, against Apple's answer (facts/verify-receipt §8)")
+@Suite("An expected purchase compared with Apple's answer (facts/verify-receipt §8)")
 struct VerifyReceiptClaimTests {
     static let claim = VerifyReceiptClaim(
         bundleID: "com.example.learn", transactionID: TransactionID("1"), productID: ProductID("points60"), quantity: 2,
@@ -40,7 +40,7 @@ struct VerifyReceiptClaimTests {
         claim.findings(in: answer, from: environment)
     }
 
-    @Test("Everything as claimed finds nothing, wherever among the purchases it stands")
+    @Test("A purchase that matches gives no finding, at any place among the purchases")
     func good() {
         #expect(findings(Self.answer()).isEmpty)
         let other = Self.purchase { $0.transactionID = "2" }
@@ -50,7 +50,7 @@ struct VerifyReceiptClaimTests {
         #expect(findings(Self.answer([running])).isEmpty)
     }
 
-    @Test("Each thing that is not as claimed is named, and all of them at once")
+    @Test("Each mismatch is named, and several at once")
     func bad() {
         #expect(findings(Self.answer([])) == [.transactionNotInReceipt])
         #expect(findings(Self.answer { $0.receipt?.inApp = nil }) == [.transactionNotInReceipt])
@@ -58,7 +58,7 @@ struct VerifyReceiptClaimTests {
         #expect(findings(Self.answer([Self.purchase { $0.quantity = nil }])) == [.quantityMismatch])
         let cancelled = Self.purchase { $0.cancellationDate = Instant(seconds: 2_000) }
         #expect(findings(Self.answer([cancelled])) == [.cancelled])
-        // Whichever of the two lists says so.
+        // Either of the two lists may state it.
         #expect(findings(Self.answer([Self.purchase()], latest: [cancelled])) == [.cancelled])
         #expect(findings(Self.answer([Self.purchase { $0.expiresDate = Instant(seconds: 5_000) }])) == [.expired])
         let older = Self.purchase { $0.purchaseDate = Instant(milliseconds: 999_999) }
@@ -91,7 +91,7 @@ struct VerifyReceiptClaimTests {
         #expect(findings(Self.answer { $0.environment = nil }) == [.wrongEnvironment])
     }
 
-    @Test("Old-style answers are held against the same claim")
+    @Test("Old-style answers are compared in the same way")
     func legacy() {
         var purchase = LegacyPurchase()
         purchase.bundleID = "com.example.learn"

@@ -5,7 +5,7 @@ import TillCrypto
 import TillJSON
 import TillThreads
 
-/// Apple's two hosts as a test wants them: canned answers, and what was asked for.
+/// Apple's two hosts with a test's answers, and a record of the requests.
 final class CannedHosts: Sendable {
     struct Canned: Sendable {
         var status = 200
@@ -57,7 +57,7 @@ final class CannedHosts: Sendable {
 struct VerifyReceiptClientTests {
     typealias Canned = CannedHosts.Canned
 
-    @Test("It posts base64 without line breaks to production, with the secret, and asks once")
+    @Test("It posts base64 without line breaks to production, with the secret, once")
     func request() async throws {
         let hosts = CannedHosts(Canned(TestAnswers.full))
         let bytes = (0..<200).map { UInt8($0) }
@@ -81,7 +81,7 @@ struct VerifyReceiptClientTests {
         #expect(try JSONValue(decoding: plain.requests.first?.body ?? []) == ["receipt-data": "AQID"])
     }
 
-    @Test("What is no receipt's text never leaves")
+    @Test("A text that can't be a receipt is not sent")
     func unusableRequests() {
         #expect(throws: VerifyReceiptRequest.Unusable.empty) { try VerifyReceiptRequest(base64: " \n") }
         for text in ["AQI", "AQ ID=", "A_-=", "AQID;", "AQIB=", "é"] {
@@ -96,7 +96,7 @@ struct VerifyReceiptClientTests {
         }
     }
 
-    @Test("The shared secret shows itself in no text, dump or outcome (T7)")
+    @Test("The shared secret appears in no text, dump or outcome (T7)")
     func secrecy() async throws {
         let text = "5ecre7-5ecre7-5ecre7"
         let secret = AppSharedSecret(text)
@@ -115,7 +115,7 @@ struct VerifyReceiptClientTests {
         }
     }
 
-    /// What each status comes to when production says it and the sandbox answers 21005.
+    /// The outcome of each status when production answers it and the sandbox answers 21005.
     static let outcomes: [(JSONValue, VerifyReceiptOutcome)] = [
         (["status": 21000], .misconfigured(.notPost)),
         (["status": 21001], .retry(.status(.malformedJSON), after: nil)),
@@ -132,18 +132,18 @@ struct VerifyReceiptClientTests {
         (["status": 21042], .retry(.status(VerifyReceiptStatus(rawValue: 21042)), after: nil)),
     ]
 
-    @Test("Every status comes to what it must (P2)", arguments: outcomes)
+    @Test("Every status has its outcome (P2)", arguments: outcomes)
     func statuses(_ answer: JSONValue, _ outcome: VerifyReceiptOutcome) async throws {
         #expect(try await CannedHosts(Canned(answer)).verify() == outcome)
     }
 
-    @Test("21006 is an answer: genuine, and over")
+    @Test("21006 is an answer: genuine and expired")
     func expired() async throws {
         let outcome = try await CannedHosts(Canned(TestAnswers.legacy)).verify()
         #expect(outcome == .answered(try TestAnswers.decode(TestAnswers.legacy), from: .production))
     }
 
-    @Test("21100 to 21199 are retried as is-retryable says, in both spellings and six forms; without a word, retried")
+    @Test("21100 to 21199 are retried as is-retryable says, in both spellings and six forms; without it, retried")
     func flags() async throws {
         let forms: [(JSONValue, Bool)] = [
             (true, true), (1, true), ("true", true), ("1", true), (false, false), (0, false), ("false", false),
@@ -162,7 +162,7 @@ struct VerifyReceiptClientTests {
             #expect(
                 try await CannedHosts(Canned(["status": .int(code)])).verify() == .retry(.status(status), after: nil))
         }
-        // Elsewhere the flag means nothing: neither does it save a forgery, nor does it end an outage.
+        // Elsewhere the flag has no effect: it neither excuses a forgery nor ends an outage.
         #expect(
             try await CannedHosts(Canned(["status": 21003, "is-retryable": true])).verify()
                 == .refused(.notAuthentic, isFinal: false))
@@ -171,7 +171,7 @@ struct VerifyReceiptClientTests {
                 == .retry(.status(.unavailable), after: nil))
     }
 
-    @Test("21007 is asked once more in the sandbox with the identical body, and never back (P2)")
+    @Test("21007 is sent once more to the sandbox with the identical body, and never back (P2)")
     func switching() async throws {
         let hosts = CannedHosts(Canned(["status": 21007]), sandbox: Canned(TestAnswers.full))
         #expect(try await hosts.verify() == .answered(try TestAnswers.decode(TestAnswers.full), from: .sandbox))
@@ -187,7 +187,7 @@ struct VerifyReceiptClientTests {
         #expect(confused.requests.count == 2)
     }
 
-    /// What has been in the place of an answer. All of it says nothing about the purchase.
+    /// Responses seen in place of an answer. They say nothing about the purchase.
     static let troubles: [(Canned, VerifyReceiptTrouble)] = [
         (
             Canned("<html><body><b>Http/1.1 Service Unavailable</b></body></html>", type: "text/html"), .page
@@ -221,14 +221,14 @@ struct VerifyReceiptClientTests {
     }
 
     @Test(
-        "No answer at all is a retry with its reason",
+        "A missing answer is a retry with its reason",
         arguments: [AppleOutage.Reason.unreachable, .timedOut, .connectionLost, .answerTooLarge, .stopped])
     func noAnswer(_ reason: AppleOutage.Reason) async throws {
         #expect(try await CannedHosts(AppleOutage(reason)).verify() == .retry(.outage(reason), after: nil))
     }
 
     @Test(
-        "Retry-After is told in milliseconds; a date, a text and more than a day are not obeyed",
+        "Retry-After is returned in milliseconds; a date, a text and more than a day are ignored",
         arguments: [
             ("120", 120_000), ("0", 0), ("86400", 86_400_000), ("86401", nil), ("-1", nil), ("soon", nil),
             ("Wed, 21 Oct 2026 07:28:00 GMT", nil), ("9223372036854775807", nil), ("", nil),

@@ -2,7 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 
-@Suite("The statuses of verifyReceipt, and when it is asked again (P2)")
+@Suite("The statuses of verifyReceipt, and when to retry (P2)")
 struct VerifyReceiptStatusTests {
     @Test(
         "Every published status has its name and its treatment (P2)",
@@ -35,14 +35,14 @@ struct VerifyReceiptStatusTests {
         #expect(status.treatment == treatment)
     }
 
-    @Test("The published ones are all there are, each with a name of its own")
+    @Test("The list has exactly the published statuses, each with a name of its own")
     func published() {
         let all = VerifyReceiptStatus.published
         #expect(all.map(\.rawValue) == [0] + Array(21000...21010))
         #expect(Set(all.map(\.name)).count == all.count)
     }
 
-    @Test("Asked again after 5 s, doubling to an hour, hourly for a day, then daily up to 30 days")
+    @Test("Retries follow after 5 s, doubling to an hour, hourly for a day, then daily up to 30 days")
     func schedule() throws {
         let second: Int64 = 1_000
         let delays = (1...).lazy.map { VerifyReceiptSchedule.delay(afterAttempt: $0) }.prefix { $0 != nil }
@@ -62,7 +62,7 @@ struct VerifyReceiptStatusTests {
         #expect(VerifyReceiptSchedule.delay(afterAttempt: .max) == nil)
     }
 
-    @Test("A receipt that Apple calls malformed for more than a day is one: an evening of 21002 is not (P2)")
+    @Test("A receipt that Apple calls malformed for over a day counts as malformed: an evening of 21002 does not (P2)")
     func malformed() throws {
         let malformed = VerifyReceiptTrouble.status(.malformed)
         var attempt = 1

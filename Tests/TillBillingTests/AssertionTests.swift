@@ -2,9 +2,9 @@ import Testing
 
 @testable import TillBilling
 
-/// docs/invariants.md: what stops the program.
+/// The conditions in docs/invariants.md that stop the program.
 @Suite("Rules of money that stop the program") struct AssertionTests {
-    @Test("A refund that takes back more than was given (invariant 4)")
+    @Test("A refund of more than was granted stops the program (invariant 4)")
     func refundOfTooMuch() async {
         let end = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = RevokedShare(thousandths: 100_001)

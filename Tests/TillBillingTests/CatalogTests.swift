@@ -19,7 +19,7 @@ import TillBilling
         #expect(catalog[ProductID("B")] == nil)
     }
 
-    @Test("Each fault is a named finding with its cure (L2)") func findings() {
+    @Test("Each fault is a named finding with its remedy (L2)") func findings() {
         let catalog = Catalog(products: [
             product("a"), product("a"), product("sp ace"), product("nameless", zh: ""), product("cheap", price: -1),
             product("odd", currency: "cny"), product("none", points: [:]), product("zero", points: ["points": 0]),
@@ -33,7 +33,7 @@ import TillBilling
         #expect(Catalog(products: []).findings.map(\.code) == [.noProducts])
     }
 
-    @Test("Points are counted for the quantity, in one order, and never overflow silently") func points() {
+    @Test("Points are multiplied by the quantity, listed in a fixed order, and never overflow silently") func points() {
         let pack = product("a", points: ["points": 60, "bonus": 5])
         #expect(pack.points(quantity: 3)?.map { "\($0.kind) \($0.amount)" } == ["bonus 15", "points 180"])
         #expect(product("b", points: ["points": Int64.max]).points(quantity: 2) == nil)

@@ -1,14 +1,14 @@
 import Testing
 import TillBilling
 
-@Suite("What a reconciliation finds") struct DifferenceTests {
+@Suite("The differences that a reconciliation finds") struct DifferenceTests {
     private func standing(revokedAt milliseconds: Int64) -> LedgerStanding {
         LedgerStanding(
             state: .revoked, quarantine: nil, revokedAt: Instant(milliseconds: milliseconds),
             terms: TransactionTerms(), orderID: nil)
     }
 
-    @Test("A receipt tells of a refund in whole seconds: that is no difference, another moment is one (U3, regression)")
+    @Test("A receipt states a refund in whole seconds: that is no difference, another time is one (U3, regression)")
     func receiptsTellSeconds() {
         let known = standing(revokedAt: 1_767_728_733_000)
         func difference(_ milliseconds: Int64) -> Difference? {

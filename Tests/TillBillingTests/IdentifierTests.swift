@@ -3,8 +3,8 @@ import Testing
 
 @testable import TillBilling
 
-@Suite("Identifiers are their bytes") struct IdentifierTests {
-    @Test("Texts that Unicode calls equivalent are different identifiers, in sets, in order and in JSON")
+@Suite("Identifiers compare by their bytes") struct IdentifierTests {
+    @Test("Texts that Unicode treats as equivalent are different identifiers, in sets, in order and in JSON")
     func bytes() throws {
         let pairs = [
             ("\u{212A}arl", "Karl"), ("Jose\u{301}", "Jos\u{E9}"), ("\u{212B}", "\u{C5}"), ("a\u{37E}", "a;"),
@@ -19,7 +19,7 @@ import Testing
             #expect(try JSONDecoder().decode([UserID].self, from: data) == [UserID(one)])
             #expect(try JSONDecoder().decode([UserID].self, from: data) != [UserID(two)])
         }
-        // A text that Foundation brought has the same bytes, whatever holds them.
+        // A text bridged from Foundation has the same bytes in any storage.
         let bridged = NSString(string: "Jos\u{E9} \u{1F34A}") as String
         #expect(UserID(bridged) == UserID("Jos\u{E9} \u{1F34A}"))
         #expect(UserID(bridged).hashValue == UserID("Jos\u{E9} \u{1F34A}").hashValue)
@@ -30,11 +30,11 @@ import Testing
         var (tried, differing): (Int, [String]) = (0, [])
         for value in UInt32(0)...0x10FFFF {
             guard let scalar = Unicode.Scalar(value), scalar.properties.generalCategory != .unassigned,
-                // What is newer than the table counts as normalized.
+                // Characters newer than the table count as normalized.
                 scalar.properties.age.map({ $0.major <= 14 }) == true
             else { continue }
             let character = String(Character(scalar))
-            // Beside marks Foundation on Linux takes U+10041 for U+0041; the script compares those with Python.
+            // Beside marks, Foundation on Linux treats U+10041 as U+0041; the script compares those with Python.
             let beside = ["e" + character + "\u{301}", "\u{E9}" + character, character + "\u{323}\u{302}"]
             for text in [character] + (value < 0x10000 ? beside : []) {
                 tried += 1
@@ -47,7 +47,7 @@ import Testing
         #expect(differing.isEmpty, "\(differing.count) texts: \(shown)")
     }
 
-    @Test("Words of many scripts are in normalization form C, their decompositions are not")
+    @Test("Words of many scripts are in normalization form C, and their decompositions are not")
     func words() {
         for word in ["Jos\u{E9}", "한국어", "தமிழ்நாடு", "বাংলা", "Tiếng Việt", "हिन्दी", "日本語", "עברית", "العربية", "user-1"] {
             #expect(word.isNormalized, "\(word)")
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test("Control characters, marks of direction, line separators and noncharacters are found, ordinary text is not")
+    @Test("Control characters, direction marks, line separators and noncharacters are found; ordinary text is not")
     func forbidden() {
         let refused: [ClosedRange<UInt32>] = [
             0...0x1F, 0x7F...0x9F, 0x61C...0x61C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFDD0...0xFDEF,

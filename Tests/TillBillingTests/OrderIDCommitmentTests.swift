@@ -4,7 +4,7 @@ import TillBilling
 /// The expected values come from Python's hashlib.
 @Suite struct OrderIDCommitmentTests {
     @Test(
-        "SHA-256 agrees with another implementation around the ends of its blocks",
+        "SHA-256 agrees with another implementation around its block boundaries",
         arguments: [
             (0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
             (55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318"),
@@ -27,7 +27,7 @@ import TillBilling
         #expect(OrderIDCommitment(user: UserID(user), nonce: nonce).id.description == expected)
     }
 
-    @Test("A user id that looks like another's commits to another id")
+    @Test("A user id that looks like another one commits to a different order id")
     func twins() throws {
         let nonce = try #require(OrderIDNonce(bytes: Array(0..<16)))
         let twin = OrderIDCommitment(user: UserID("\u{212A}arl"), nonce: nonce)
@@ -42,7 +42,7 @@ import TillBilling
         #expect(OrderIDCommitment(user: UserID("ben"), orderNumber: "2013-07-A 17").id != ann.id)
     }
 
-    @Test("A nonce is 32 hexadecimal digits, and nothing else")
+    @Test("A nonce is 32 hexadecimal digits; any other text is none")
     func nonceText() throws {
         let nonce = try #require(OrderIDNonce("000102030405060708090A0b0c0d0e0f"))
         #expect(nonce.text == "000102030405060708090a0b0c0d0e0f")

@@ -2,7 +2,7 @@ import Testing
 import TillBilling
 
 @Suite("The statuses of an order") struct OrderStatusTests {
-    /// A row for each status; the legal next ones behind the arrow (L6, T3, DESIGN §4 invariant 5).
+    /// A row for each status, with the legal next statuses after the arrow (L6, T3, DESIGN §4 invariant 5).
     static let table = """
         prepared  -> ongoing completed cancelled failed deferred
         completed -> refunded
@@ -13,7 +13,7 @@ import TillBilling
         refunded  -> completed
         """
 
-    @Test("Legal moves only, all of them (L6)") func moves() throws {
+    @Test("Exactly the legal moves are allowed (L6)") func moves() throws {
         for row in Self.table.split(separator: "\n") {
             let words = row.split(separator: " ").map(String.init)
             let from = try #require(OrderStatus(name: words[0]))
@@ -25,7 +25,7 @@ import TillBilling
         }
     }
 
-    @Test("The codes of the five statuses are the articles' own, then deferred and refunded (L6)") func codes() {
+    @Test("The codes of the five statuses are those of the articles, then deferred and refunded (L6)") func codes() {
         #expect(
             OrderStatus.allCases.map { "\($0.rawValue) \($0.name) \($0.title.zh)" } == [
                 "0 prepared 待充值", "1 completed 充值完成", "2 ongoing 充值中", "3 cancelled 充值取消", "4 failed 充值失败",
@@ -33,7 +33,7 @@ import TillBilling
             ])
     }
 
-    @Test("A cancelled or failed order that turns out paid goes through ongoing to completed (T3)") func revived() {
+    @Test("A cancelled or failed order that is paid after all goes through ongoing to completed (T3)") func revived() {
         #expect(OrderStatus.cancelled.way(to: .completed) == [.ongoing, .completed])
         #expect(OrderStatus.failed.way(to: .completed) == [.ongoing, .completed])
         #expect(OrderStatus.prepared.way(to: .completed) == [.completed])

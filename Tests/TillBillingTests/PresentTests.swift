@@ -1,7 +1,7 @@
 import Testing
 import TillBilling
 
-@Suite("An order takes what it ordered") struct PresentTests {
+@Suite("An order is granted for the product and quantity it ordered") struct PresentTests {
     /// facts, separated by commas | decision; the facts are those of `SettlementTests.table`.
     static let table = """
         token OA, order quantity 2                            | quarantine contradicts_order
@@ -26,7 +26,7 @@ import TillBilling
         """
 
     @Test(
-        "What differs from its order waits for the order's user, but for what follows in the user's own chain",
+        "A purchase that differs from its order waits for the order's user, except renewals in the user's own chain",
         arguments: table.split(separator: "\n").map(String.init))
     func row(_ row: String) throws {
         let sides = row.split(separator: "|").map { $0.trimmed }

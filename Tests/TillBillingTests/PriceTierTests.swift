@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TillBilling
 
-/// App Store Connect's own export, which lies beside the repository or not.
+/// App Store Connect's own export, in a folder beside the repository that may be absent.
 private let sheetOfTiers = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent("shared/facts/price-tiers.csv")
@@ -13,7 +13,7 @@ private let sheetOfTiers = URL(fileURLWithPath: #filePath)
     }
 
     @Test(
-        "the table is the one App Store Connect exported, cell by cell",
+        "The table equals App Store Connect's export, cell by cell",
         .enabled(
             if: FileManager.default.fileExists(atPath: sheetOfTiers.path),
             "../shared/facts is not beside the repository"))
@@ -39,7 +39,7 @@ private let sheetOfTiers = URL(fileURLWithPath: #filePath)
         #expect(table.currencies.count == 11)
     }
 
-    @Test("price → tier and tier → price") func lookups() throws {
+    @Test("A price gives its tiers, and a tier its price") func lookups() throws {
         let table = try #require(PriceTierTable.latest)
         #expect(table.tiers.count == 95)
         #expect(table.price(ofTier: "1", in: Currency("CNY")) == Money(amount: 600, currency: Currency("CNY")))
@@ -65,7 +65,7 @@ private let sheetOfTiers = URL(fileURLWithPath: #filePath)
         }
     }
 
-    @Test("a table holds from its day on") func validity() throws {
+    @Test("A table is valid from its own day on") func validity() throws {
         let before = try #require(CivilDate(year: 2019, month: 10, day: 2))
         let since = try #require(CivilDate(year: 2019, month: 10, day: 3))
         let today = try #require(CivilDate(year: 2026, month: 3, day: 1))
@@ -75,7 +75,7 @@ private let sheetOfTiers = URL(fileURLWithPath: #filePath)
     }
 
     @Test(
-        "US dollars: the steps of today's price points",
+        "US dollars: the steps between the current price points",
         arguments: [
             ("0.29", true), ("0.28", false), ("0.30", false), ("0.39", true), ("0.99", true), ("1.00", true),
             ("9.99", true), ("10.09", false), ("10.49", true), ("49.99", true), ("50.49", false), ("50.99", true),
@@ -87,7 +87,7 @@ private let sheetOfTiers = URL(fileURLWithPath: #filePath)
         #expect(PricePoints.contains(try money(price, "USD")) == isPoint)
     }
 
-    @Test("about 900 points, each of them accepted, and every classic tier in dollars among them") func allPoints() {
+    @Test("About 900 points exist, each accepted, and every classic tier in dollars among them") func allPoints() {
         let points = PricePoints.dollars
         #expect(points.count == 928 && Set(points).count == 928)
         #expect(points.allSatisfy { PricePoints.contains($0) == true })
@@ -107,7 +107,7 @@ private let sheetOfTiers = URL(fileURLWithPath: #filePath)
         }
     }
 
-    @Test("what is known of a price") func standing() throws {
+    @Test("Each standing of a price is recognized") func standing() throws {
         #expect(PriceStanding(of: try money("4.99", "USD")) == .onTiers(["5", "alt5"]))
         #expect(PriceStanding(of: try money("4.89", "USD")) == .pricePoint)
         #expect(PriceStanding(of: try money("4.85", "USD")) == .notOffered)
@@ -115,7 +115,7 @@ private let sheetOfTiers = URL(fileURLWithPath: #filePath)
         #expect(PriceStanding(of: try money("9.9", "BRL")) == .unknownCurrency)
     }
 
-    @Test("decimals of a price tag become minor units, and nothing else does") func decimals() {
+    @Test("Only the decimals of a price become minor units") func decimals() {
         func amount(_ text: String, _ currency: String) -> Int64? {
             Money(decimal: text, currency: Currency(currency))?.amount
         }

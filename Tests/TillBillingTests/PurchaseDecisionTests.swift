@@ -1,12 +1,12 @@
 import Testing
 import TillBilling
 
-/// The decision as a table. Each row is one set of facts, in words, and what becomes of the transaction.
+/// The decision as a table. Each row is one set of facts, in words, and the decision about the transaction.
 @Suite("PurchaseDecision decides from facts alone") struct SettlementTests {
     /// facts, separated by commas | decision
     ///
-    /// The transaction T is of points60, one piece, bought at 100, signed at 110, no token, not seen before, brought by
-    /// user A; A's order OA (points60, one piece, opened at 90) exists. Facts change that.
+    /// The transaction T is of points60, one piece, bought at 100, signed at 110, without a token, new, submitted by
+    /// user A; A's order OA (points60, one piece, opened at 90) exists. The facts change that.
     static let table = """
         token OA                                              | grant A OA token
         token OA, by B                                        | grant A OA token
@@ -223,7 +223,7 @@ import TillBilling
         assigned, decided for B, revoked                      | revoked
         """
 
-    /// facts | what the ladder says of each rung that it looked at
+    /// facts | the result of each owner match that was tried
     static let ladders = """
         token OA                            | token matched
         token OA, order product other       | token contradicts_order
@@ -244,7 +244,7 @@ import TillBilling
         """
 
     @Test(
-        "Every rung that was looked at leaves its evidence (U1)",
+        "Every owner match that was tried leaves its evidence (U1)",
         arguments: ladders.split(separator: "\n").map(String.init))
     func ladder(_ row: String) throws {
         let sides = row.split(separator: "|").map { $0.trimmed }
@@ -254,7 +254,7 @@ import TillBilling
     }
 
     @Test(
-        "Each row of the table (O3, O8, P8, T3, T9, U1, U4, U8)",
+        "Each row of the table holds (O3, O8, P8, T3, T9, U1, U4, U8)",
         arguments: table.split(separator: "\n").map(String.init))
     func row(_ row: String) throws {
         let sides = row.split(separator: "|").map { $0.trimmed }

@@ -119,7 +119,7 @@ struct SettlementWords {
         return orders
     }
 
-    /// What T renews: a purchase S of 50, behind another one of 40.
+    /// The purchase that T renews: S at 50, after another one at 40.
     private func renewed(_ renewal: PaidTransaction) -> RenewedPurchase? {
         guard has("repeats") || has("inherited") || has("hidden") || has("waiting") else { return nil }
         var token: OrderID?

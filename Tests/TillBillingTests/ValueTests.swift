@@ -11,7 +11,7 @@ import TillBilling
     }
 
     @Test(
-        "What is no UUID is none",
+        "A text that is no UUID is refused",
         arguments: [
             "", "3f2c4d5e", "3f2c4d5e-0011-4a2b-8c3d-0123456789a", "3f2c4d5e-0011-4a2b-8c3d-0123456789abc",
             "3f2c4d5e00114a2b8c3d0123456789ab", "3f2c4d5e-0011-4a2b-8c3d-0123456789ag",
@@ -38,7 +38,7 @@ import TillBilling
         #expect(Instant(rfc3339: text)?.milliseconds == milliseconds)
     }
 
-    @Test("Offsets and fractions of other writers are read (an Xcode receipt writes +0300)") func offsets() {
+    @Test("Offsets and fractions of other programs are read (an Xcode receipt writes +0300)") func offsets() {
         let expected = Instant(rfc3339: "2023-10-19T10:00:00Z")
         #expect(Instant(rfc3339: "2023-10-19T13:00:00+0300") == expected)
         #expect(Instant(rfc3339: "2023-10-19T13:00:00+03:00") == expected)
@@ -47,7 +47,7 @@ import TillBilling
     }
 
     @Test(
-        "What is no time is none",
+        "A text that is no time is refused",
         arguments: [
             "", "2023-02-29T00:00:00Z", "2023-13-01T00:00:00Z", "2023-01-01T24:00:00Z", "2023-01-01T00:00:00",
             "2023-01-01", "2023-01-01T00:00:00.Z", "2023-01-01T00:00:00Zx", "2023-01-01T00:00:00+25:00",
@@ -57,7 +57,7 @@ import TillBilling
     }
 
     @Test(
-        "A date that was never meant to be read stops nothing (regression: signedDate of Int64.min ended the server)",
+        "A date outside every calendar causes no fault (regression: signedDate of Int64.min ended the server)",
         arguments: [Int64.min, .min + 998, -1_001, -1_000, -999, 0, .max - 1, .max])
     func farAway(_ milliseconds: Int64) {
         let instant = Instant(milliseconds: milliseconds)
@@ -97,7 +97,7 @@ import TillBilling
     }
 
     @Test(
-        "The reader's language is the one asked for most",
+        "The reader's language is the one with the highest preference",
         arguments: [
             ("", "en"), ("zh-CN,zh;q=0.9,en;q=0.8", "zh"), ("en-US,en;q=0.9,zh;q=0.8", "en"), ("zh_CN.UTF-8", "zh"),
             ("fr, zh;q=0.5", "zh"), ("en;q=0.1, zh;q=0.2", "zh"), ("de", "en"), ("C", "en"), ("zh;q=0", "en"),
@@ -106,7 +106,7 @@ import TillBilling
         #expect(Language(preference: preference).rawValue == expected)
     }
 
-    @Test("Every refusal, status and reason has a sentence in both languages, and no two codes are the same")
+    @Test("Every refusal, status and reason has a sentence in both languages, and no two have the same code")
     func sentences() {
         let texts =
             Refusal.allCases.map(\.sentence) + OrderStatus.allCases.map(\.title)

@@ -4,7 +4,7 @@ import TillCrypto
 @Suite("Base64 is read strictly")
 struct Base64Tests {
     @Test(
-        "texts of RFC 4648 §10 mean their bytes, in both alphabets",
+        "The texts of RFC 4648 §10 decode to their bytes, in both alphabets",
         arguments: [
             ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
             ("foobar", "Zm9vYmFy"),
@@ -17,7 +17,7 @@ struct Base64Tests {
         #expect(Base64.decode(unpadded, .url) == Array(plain.utf8))
     }
 
-    @Test("the alphabets are not mixed")
+    @Test("The alphabets are not mixed")
     func alphabets() {
         #expect(Base64.encode([0xFB, 0xFF, 0xBF]) == "+/+/")
         #expect(Base64.encode([0xFB, 0xFF, 0xBF], .url) == "-_-_")
@@ -26,20 +26,20 @@ struct Base64Tests {
     }
 
     @Test(
-        "anything but the one right text is refused",
+        "Every text other than the canonical one is refused",
         arguments: ["Zg", "Zg=", "Zg===", "Zh==", "Zm9=", "Z m9v", "Zm9v\n", "Zm9v=", "====", "=", "Z===", "Zm9v*AAA"])
     func refusedPadded(text: String) {
         #expect(Base64.decode(text) == nil)
     }
 
     @Test(
-        "stray bits and padding are refused without padding too",
+        "Stray bits and padding are refused without padding too",
         arguments: ["Zh", "Zm9", "Zg==", "Z", "Zm9vA", "é"])
     func refusedUnpadded(text: String) {
         #expect(Base64.decode(text, .url) == nil)
     }
 
-    @Test("every length comes back as it went")
+    @Test("Every length survives a round trip")
     func roundTrips() {
         for count in 0..<200 {
             let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ count) }

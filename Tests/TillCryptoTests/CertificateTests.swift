@@ -22,7 +22,7 @@ struct CertificateTests {
         -----END CERTIFICATE-----
         """
 
-    @Test("names, dates, fingerprint and key of a real certificate")
+    @Test("Names, dates, fingerprint and key of a real certificate are read")
     func real() throws {
         let certificate = try #require(Certificate(derOrPEM: Array(Self.text.utf8)))
         #expect(certificate.subject == "C=US,O=Apple Inc.,OU=Apple Certification Authority,CN=Apple Root CA - G3")
@@ -43,7 +43,7 @@ struct CertificateTests {
         #expect(Certificate(der: certificate.der) == certificate)
     }
 
-    @Test("a byte too many or too few, and what is no certificate, is refused")
+    @Test("A byte too many or too few, and bytes that are no certificate, are refused")
     func refused() throws {
         let der = try #require(PEM.decode(Self.text, label: "CERTIFICATE"))
         #expect(der.count == 583)
@@ -55,7 +55,7 @@ struct CertificateTests {
         #expect(Certificate(derOrPEM: Array("hello".utf8)) == nil)
     }
 
-    @Test("a root vouches for itself while it is valid, to the second, and for nobody when it is not configured")
+    @Test("A configured root is trusted while it is valid, to the second; an unconfigured root is not trusted")
     func chain() throws {
         let root = try #require(Certificate(derOrPEM: Array(Self.text.utf8)))
         let store = TrustStore(roots: [root])
@@ -74,10 +74,10 @@ struct CertificateTests {
         }
     }
 
-    @Test("bytes that are no signed message are refused")
+    @Test("Bytes that are no signed message are refused")
     func messages() throws {
         let der = try #require(PEM.decode(Self.text, label: "CERTIFICATE"))
-        // A ContentInfo of plain data: well-formed, but signed by nobody.
+        // A ContentInfo of plain data: well-formed, but unsigned.
         let plain: [UInt8] =
             [
                 0x30, 0x11, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x01, 0xA0, 0x04, 0x04, 0x02, 1,

@@ -21,9 +21,9 @@ private enum Example {
         + [0x06, 0x08, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00, 0x04] + x + y
 }
 
-@Suite("Compact tokens are taken apart and checked")
+@Suite("Compact tokens are parsed and verified")
 struct CompactTokenTests {
-    @Test("RFC 7515's ES256 token carries its key's signature, and not when anything changes")
+    @Test("RFC 7515's ES256 token has a valid signature by its key, and an altered token has not")
     func es256() throws {
         let key = try #require(PublicKey(der: Example.keyDER))
         #expect(key.isP256 && !key.isRSA)
@@ -38,7 +38,7 @@ struct CompactTokenTests {
         #expect(CompactToken(Example.hs256)?.isSigned(by: key) == false)
     }
 
-    @Test("the key comes from PEM too")
+    @Test("A key can be read from PEM")
     func pem() throws {
         let text = PEM.encode(Example.keyDER, label: "PUBLIC KEY")
         #expect(PublicKey(pem: text)?.der == Example.keyDER)
@@ -48,7 +48,7 @@ struct CompactTokenTests {
         #expect(PublicKey(der: []) == nil)
     }
 
-    @Test("RFC 7515's HS256 token is its secret's, and no other's")
+    @Test("RFC 7515's HS256 token is valid under its own secret only")
     func hs256() throws {
         let secret = try #require(Example.secret)
         let token = try #require(CompactToken(Example.hs256))
@@ -58,7 +58,7 @@ struct CompactTokenTests {
         #expect(CompactToken(Example.es256)?.isAuthenticated(by: Example.keyDER) == false, "a public key is no secret")
     }
 
-    @Test("a prepared verifier serves many messages, and forgets each")
+    @Test("A prepared verifier checks many messages independently")
     func prepared() throws {
         let key = try #require(PublicKey(der: Example.keyDER))
         let token = try #require(CompactToken(Example.es256))
@@ -72,7 +72,7 @@ struct CompactTokenTests {
     }
 
     @Test(
-        "what is not three strict segments is no token",
+        "A text other than three strict segments is no token",
         arguments: ["", ".", "..x", "a.b", "e30.e30", "e30.e30.AA.AA", "e30.e30=.AA", "e30.e 0.AA", "e30.e30.AAA\n"])
     func refused(text: String) {
         #expect(CompactToken(text) == nil)

@@ -3,7 +3,7 @@ import TillCrypto
 
 @Suite("Hashes, codes and comparisons are the standard ones")
 struct DigestTests {
-    @Test("SHA-1 and SHA-256 of FIPS 180 examples")
+    @Test("SHA-1 and SHA-256 match the FIPS 180 examples")
     func hashes() {
         #expect(hexadecimal(Digest.sha1.hash(Array("abc".utf8))) == "a9993e364706816aba3e25717850c26c9cd0d89d")
         #expect(hexadecimal(Digest.sha1.hash([])) == "da39a3ee5e6b4b0d3255bfef95601890afd80709")
@@ -15,7 +15,7 @@ struct DigestTests {
                 == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
     }
 
-    @Test("HMAC-SHA256 of RFC 4231, cases 1, 2 and 6")
+    @Test("HMAC-SHA256 matches RFC 4231, cases 1, 2 and 6")
     func codes() {
         let long = [UInt8](repeating: 0xAA, count: 131)
         let cases: [([UInt8], String, String)] = [
@@ -42,7 +42,7 @@ struct DigestTests {
         #expect(HMACSHA256.code(for: [], key: []).count == 32)
     }
 
-    @Test("equal means equal in length and every byte")
+    @Test("Equal means equal in length and in every byte")
     func comparison() {
         #expect(constantTimeEqual([1, 2, 3], [1, 2, 3]))
         #expect(constantTimeEqual([], []))
@@ -50,7 +50,7 @@ struct DigestTests {
         #expect(!constantTimeEqual([1, 2, 3], [1, 2]))
     }
 
-    @Test("random bytes come in the number asked for, and not twice")
+    @Test("Random bytes come in the requested number, and never the same twice")
     func randomness() {
         #expect(RandomBytes.make(0).isEmpty)
         #expect(RandomBytes.make(33).count == 33)

@@ -2,17 +2,17 @@ import Foundation
 import Testing
 import TillCrypto
 
-/// An authority like Apple's (root, intermediate, signer), and OpenSSL's command as its OCSP responder: a program that
-/// nobody here wrote. It knows no other time than the machine's.
+/// An authority like Apple's (root, intermediate, signer), with OpenSSL's command as its OCSP responder: an independent
+/// implementation. It always uses the machine's time.
 final class OCSPAuthority: Sendable {
-    /// The signer's, as the index has it.
+    /// The signer's serial number, as the index writes it.
     static let serial = "7EEF"
     static let url = "http://ocsp.example.com/ocsp03-wwdrg602"
     let folder: URL
     let root: SigningIdentity
     let intermediate: SigningIdentity
     let signer: SigningIdentity
-    /// Charged with answering for the intermediate.
+    /// The responder delegated by the intermediate.
     let responder: SigningIdentity
     let now: Int64
 
@@ -47,22 +47,22 @@ final class OCSPAuthority: Sendable {
         try #require(Certificate(der: identity.chain[0]))
     }
 
-    /// About the signer.
+    /// The OCSP question about the signer.
     func question() throws -> OCSPQuestion {
         OCSPQuestion(certificate: try Self.certificate(signer), issuer: try Self.certificate(intermediate))
     }
 
-    /// How a certificate stands in the authority's books.
+    /// The status of a certificate in the authority's index.
     enum Status {
         case valid
         case revoked(reason: String?)
         case unheardOf
     }
 
-    /// What OpenSSL's responder answers.
+    /// The answer of OpenSSL's responder.
     ///
     /// - Parameters:
-    ///   - status: of the signer.
+    ///   - status: the status of the signer.
     ///   - signing: the responder; the delegated one if nil.
     ///   - more: further arguments of `openssl ocsp`.
     func respond(
@@ -85,7 +85,7 @@ final class OCSPAuthority: Sendable {
         return Array(try Data(contentsOf: folder.appendingPathComponent("response.der")))
     }
 
-    /// One line a certificate, as `openssl ca` keeps them: state, end, revocation, serial, file, subject.
+    /// One line per certificate, as `openssl ca` writes them: state, end, revocation, serial, file, subject.
     private func index(_ status: Status) -> String {
         let end = "400101000000Z"
         switch status {
@@ -100,7 +100,7 @@ final class OCSPAuthority: Sendable {
         try Data(bytes).write(to: folder.appendingPathComponent(name))
     }
 
-    /// Runs the command in this authority's folder; returns all it wrote.
+    /// Runs the command in this authority's folder; returns all its output.
     func openssl(_ arguments: [String]) throws -> String {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")

@@ -3,7 +3,7 @@ import Testing
 import TillCrypto
 
 @Suite("OCSP: what an authority says about its certificates (RFC 6960)") struct OCSPTests {
-    @Test("A certificate says where it may be asked about; one that does not, does not")
+    @Test("A certificate names the address of its OCSP responder; one without an address names none")
     func url() throws {
         let authority = try OCSPAuthority()
         #expect(try authority.question().responderURL == OCSPAuthority.url)
@@ -21,7 +21,7 @@ import TillCrypto
         }
     }
 
-    @Test("OpenSSL reads our request: one certificate, by hashes and serial; with the nonce where there is one")
+    @Test("OpenSSL reads the request: one certificate, by hashes and serial, with the nonce if there is one")
     func request() throws {
         let authority = try OCSPAuthority()
         let question = try authority.question()
@@ -36,7 +36,7 @@ import TillCrypto
         #expect(!plain.contains("Nonce"))
         let bound = try text(question.request(nonce: [UInt8](1...16)))
         #expect(bound.contains("OCSP Nonce") && bound.contains("0102030405060708090A0B0C0D0E0F10"), "\(bound)")
-        // The same request as OpenSSL's own, to the byte.
+        // The request equals OpenSSL's own, byte for byte.
         try authority.write("ca.pem", Array(OCSPAuthority.pem(authority.intermediate).utf8))
         try authority.write("signer.pem", Array(OCSPAuthority.pem(authority.signer).utf8))
         _ = try authority.openssl([
@@ -46,7 +46,7 @@ import TillCrypto
         #expect(question.request() == Array(theirs))
     }
 
-    @Test("Good, revoked with its date and reason, unheard of: as OpenSSL's responder says them")
+    @Test("Good, revoked with date and reason, and unknown are read from OpenSSL's responder")
     func answers() throws {
         let authority = try OCSPAuthority()
         let question = try authority.question()
@@ -73,7 +73,7 @@ import TillCrypto
         #expect(question.answer(in: unheardOf, at: authority.now) == .unknown(.unknownCertificate))
     }
 
-    @Test("The issuer may answer itself, with its certificate in the response or without")
+    @Test("The issuer may answer itself, with or without its certificate in the response")
     func issuerAnswers() throws {
         let authority = try OCSPAuthority()
         let question = try authority.question()
@@ -87,14 +87,14 @@ import TillCrypto
         }
     }
 
-    @Test("Whoever the issuer did not charge is not believed, in neither direction")
+    @Test("An answer of a responder that the issuer did not delegate is not trusted, neither good nor revoked")
     func wrongSigners() throws {
         let authority = try OCSPAuthority()
         let other = try OCSPAuthority()
         let question = try authority.question()
         let request = try #require(question.request())
         let validity = authority.now - 100...authority.now + 10_000
-        // From the issuer, but for another purpose; from above the issuer; from another authority; self-made; expired.
+        // Issued by the issuer for another purpose; above the issuer; of another authority; self-signed; expired.
         let strangers: [(String, SigningIdentity)] = [
             ("the signer itself", authority.signer),
             ("the root", authority.root),
@@ -129,7 +129,7 @@ import TillCrypto
         }
     }
 
-    @Test("An answer counts for its own time, with five minutes of other clocks, and for its own certificate")
+    @Test("An answer is valid for its own period, with five minutes of clock difference, and for its own certificate")
     func timesAndNames() throws {
         let authority = try OCSPAuthority()
         let question = try authority.question()
@@ -150,7 +150,7 @@ import TillCrypto
             #expect(doubt(endless, after: 86_000) == nil)
             #expect(doubt(endless, after: 87_000) == .stale)
 
-            // Of the same authority, about another certificate: replayed.
+            // An answer of the same authority about another certificate, replayed.
             let sibling = try authority.intermediate.issue(
                 OCSPAuthority.template("Sibling", 8, authority.now - 100...authority.now + 10_000, .signer),
                 key: .generate(.p256))
@@ -159,7 +159,7 @@ import TillCrypto
         }
     }
 
-    @Test("A nonce binds the answer where the responder repeats it; one without any is taken, another one is not")
+    @Test("A repeated nonce binds the answer; an answer without a nonce is accepted, one with another nonce is not")
     func nonce() throws {
         let authority = try OCSPAuthority()
         let question = try authority.question()
@@ -174,7 +174,7 @@ import TillCrypto
         #expect(question.answer(in: bound, nonce: other, at: authority.now) == .unknown(.otherNonce))
     }
 
-    @Test("The responder's excuses, web pages, broken-off, lengthened and altered answers say nothing")
+    @Test("Error responses, web pages, and truncated, extended or altered answers give no result")
     func garbage() throws {
         let authority = try OCSPAuthority()
         let question = try authority.question()
@@ -202,7 +202,7 @@ import TillCrypto
             for position in genuine.indices {
                 var altered = genuine
                 altered[position] ^= 1 << (position % 8)
-                // What is neither signed nor read (an algorithm's parameters, another certificate) may change.
+                // Bytes that are neither signed nor read (an algorithm's parameters, another certificate) may change.
                 switch answer(altered) {
                 case verdict: changed += 1
                 case .unknown: break

@@ -4,10 +4,10 @@ import TillCrypto
 
 @Suite("While a process exits")
 struct ProcessExitTests {
-    @Test("Signatures can still be checked: OpenSSL stays whole until the end")
+    @Test("While the process exits, signatures can still be checked: OpenSSL is never cleaned up early")
     func opensslOutlivesExit() async {
         await #expect(processExitsWith: .success) {
-            // Handlers run in reverse: this one runs after any that OpenSSL registers at its first use.
+            // Exit handlers run in reverse order: this one runs after any that OpenSSL registers at its first use.
             atexit { _ = TrustStore(roots: []) }
             _ = TrustStore(roots: [])
             exit(0)

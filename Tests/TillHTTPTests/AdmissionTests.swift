@@ -4,10 +4,10 @@ import TillThreads
 
 @testable import TillHTTP
 
-@Suite("Long bodies are taken only after somebody has said so") struct AdmissionTests {
+@Suite("Long bodies are accepted only after admission") struct AdmissionTests {
     private static let long = ListenerConfiguration.bodyBeforeAdmission + 1
 
-    /// What a listener asked and handed out.
+    /// What a listener asked the admission, and the shares it holds.
     private final class Book: Sendable {
         let asked = Locked([Int]())
         let handled = Atomic<Int>(0)
@@ -24,7 +24,7 @@ import TillThreads
         deinit { book.held.subtract(1, ordering: .relaxed) }
     }
 
-    /// Takes long bodies from who shows the word `good`.
+    /// Accepts long bodies of requests with the word `good`.
     private static func with(_ test: (RawConnection, Book) async throws -> Void) async throws {
         let book = Book()
         let listener = try Listener(
@@ -45,7 +45,7 @@ import TillThreads
         #expect(book.held.load(ordering: .relaxed) == 0, "what was held is let go of")
     }
 
-    @Test("A long body without a good credential is answered 401 before any of it came, and the connection is closed")
+    @Test("A long body without a good credential gets a 401 before any of it arrives, and the connection is closed")
     func announced() async throws {
         try await Self.with { connection, book in
             connection.send("POST / HTTP/1.1\r\nHost: t\r\nAuthorization: bad\r\nContent-Length: 8000000\r\n\r\n")
@@ -56,7 +56,7 @@ import TillThreads
         }
     }
 
-    @Test("The same in chunks is answered when 64 KiB have come")
+    @Test("The same in chunks is answered once 64 KiB have arrived")
     func chunked() async throws {
         try await Self.with { connection, book in
             connection.send("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -71,7 +71,7 @@ import TillThreads
         }
     }
 
-    @Test("Who may send a long body is asked once, and what is held lasts until the answer")
+    @Test("Admission is asked once per long body, and its share is held until the answer")
     func admitted() async throws {
         try await Self.with { connection, book in
             for count in [Self.long, 3_000_000] {
@@ -85,7 +85,7 @@ import TillThreads
         }
     }
 
-    @Test("Up to 64 KiB nobody is asked")
+    @Test("Up to 64 KiB admission is not asked")
     func short() async throws {
         try await Self.with { connection, book in
             connection.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: \(Self.long - 1)\r\n\r\n")
@@ -95,7 +95,7 @@ import TillThreads
         }
     }
 
-    @Test("Who waits for 100 Continue is told 401 at once")
+    @Test("A client that waits for 100 Continue gets the 401 at once")
     func expectation() async throws {
         try await Self.with { connection, _ in
             connection.send(
@@ -104,7 +104,7 @@ import TillThreads
         }
     }
 
-    @Test("A work thread runs what waits for it, one task after another, and ends when it is stopped")
+    @Test("A work thread runs waiting tasks one after another, and ends when it is stopped")
     func workThread() async throws {
         let thread = try WorkThread(niceness: 5)
         let running = Locked((now: 0, most: 0, done: 0))

@@ -27,7 +27,7 @@ import Testing
             connection.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: \(count)\r\n\r\n")
             connection.send(body)
             #expect(try #require(connection.receive()).body == body)
-            // The same connection again: framing has stayed in step.
+            // The second request on the connection shows that the framing is still in step.
             connection.send("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n")
             connection.send(Self.chunked(body, size: 7_001))
             let reply = try #require(connection.receive())
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("Who sends all of a too large body before reading still gets the 413", arguments: [200_000, 3_000_000])
+    @Test("A client that sends a too large body before reading still gets the 413", arguments: [200_000, 3_000_000])
     func sentTooLarge(_ count: Int) async throws {
         try await withListener(bodyLimit: Self.limit) { listener in
             let connection = try #require(RawConnection(port: listener.port))
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test("Who waits for 100 Continue is told 413 at once, or to go on")
+    @Test("A client that waits for 100 Continue gets the 413, or the 100, at once")
     func expectation() async throws {
         try await withListener(bodyLimit: Self.limit) { listener in
             let refused = try #require(RawConnection(port: listener.port))
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("Long bodies share a bounded memory: what finds no room is told to come back; short ones always find some")
+    @Test("Long bodies share a bounded memory: one that finds no room gets a Retry-After; short ones always fit")
     func memory() async throws {
         var configuration = ListenerConfiguration()
         configuration.bodyMemoryLimit = 1 << 20
@@ -94,25 +94,25 @@ import Testing
                 #expect(refused.text.contains(#""retryable":true"#))
                 #expect(Int(refused.header("Retry-After") ?? "").map { $0 > 0 } == true)
                 #expect(try #require(try send(32_768, of: 32_768).receive()).body.count == 32_768)
-                // Who was there first is not disturbed, and what they held is free again.
+                // Earlier requests are not disturbed, and their memory is released afterwards.
                 for connection in waiting {
                     connection.send("x")
                     #expect(try #require(connection.receive()).body.count == 300_001)
                 }
                 waiting = []
-                // An answer is there a moment before its request is gone.
+                // An answer arrives a moment before its request is released.
                 for _ in 0..<6_000 where listener.requestsUnderWay > 0 { usleep(10_000) }
                 #expect(try #require(try send(1 << 20, of: 1 << 20).receive()).body.count == 1 << 20)
             }
         }
     }
 
-    @Test("Chunks that pass the limit are answered 413 as soon as they do")
+    @Test("Chunks that exceed the limit are answered 413 at once")
     func chunkedTooLarge() async throws {
         try await withListener(bodyLimit: Self.limit) { listener in
             let connection = try #require(RawConnection(port: listener.port))
             connection.send("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n")
-            // Never ended: the answer must not wait for it.
+            // The body has no end: the answer must not wait for it.
             connection.send(Self.chunked(Self.body(Self.limit + 1), size: 9_999).dropLast(5))
             let reply = try #require(connection.receive())
             #expect(reply.status == 413)
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test("Where nothing is served a body is dropped and the handler answers without it")
+    @Test("Where no route takes a body, it is dropped and the handler answers without it")
     func unwanted() async throws {
         try await withListener(
             bodyLimit: 0,
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test("The limit is asked for by method and decoded path")
+    @Test("The limit is looked up by method and decoded path")
     func limitPerRoute() async throws {
         try await blocking {
             let listener = try Listener(

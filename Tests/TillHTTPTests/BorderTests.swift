@@ -2,13 +2,13 @@ import Testing
 
 @testable import TillHTTP
 
-/// What breaks the rules of HTTP is refused before a handler sees it, and the connection closed.
+/// Requests that break the rules of HTTP are refused before a handler sees them, and the connection is closed.
 @Suite struct BorderTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
         let bytes: [UInt8]
         let status: Int
-        /// Nil where libmicrohttpd refuses by itself, with a page of its own.
+        /// Nil where libmicrohttpd itself refuses, with its own page.
         let code: String?
         var testDescription: String { name }
 
@@ -120,7 +120,7 @@ import Testing
                 }
                 #expect(connection.isClosedByPeer())
             } else {
-                // To a bad length libmicrohttpd sends its answer's header twice.
+                // For a bad length, libmicrohttpd sends its answer's header twice.
                 #expect(connection.isClosedAfterAll())
             }
         }
@@ -151,7 +151,7 @@ import Testing
             status: 200, nil),
     ]
 
-    @Test("What HTTP allows is let in, in one piece or byte by byte", arguments: good, [false, true])
+    @Test("Requests that HTTP allows are accepted, in one piece or byte by byte", arguments: good, [false, true])
     func accepts(_ one: Case, _ isByByte: Bool) async throws {
         try await withListener { listener in
             let connection = try #require(RawConnection(port: listener.port))
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test("Values lose the blanks around them and keep the rest; names are found in any case")
+    @Test("Values lose the whitespace around them and keep the rest; names are found in any case")
     func values() async throws {
         try await withListener(handler: { request in
             HTTPResponse(status: 200, body: Array("[\(request.headers["x-one"] ?? "-")]".utf8))
@@ -172,7 +172,7 @@ import Testing
         }
     }
 
-    @Test("A refusal speaks Chinese to who asks for it, and the server may word it itself")
+    @Test("A refusal is in Chinese if the request asks for Chinese, and the server can supply its own wording")
     func languages() async throws {
         try await withListener { listener in
             let connection = try #require(RawConnection(port: listener.port))
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test("A libmicrohttpd that the border was not made for stops the start, unless that is wanted")
+    @Test("An unknown version of libmicrohttpd stops the start, unless the configuration allows it")
     func unknownLibrary() async throws {
         var configuration = ListenerConfiguration()
         configuration.libraryVersion = "1.0.0"

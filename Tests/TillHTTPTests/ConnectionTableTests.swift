@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test("An address is text for people and a network for counting")
+    @Test("An address has a text for people and a network for counting")
     func addresses() {
         #expect(Self.peer(0x7F00_0001).text == "127.0.0.1")
         #expect(Self.peer(0x7F00_0001).key != Self.peer(0x7F00_0002).key)
@@ -35,7 +35,7 @@ import Testing
         #expect(mapped.key == Self.peer(0x7F00_0001).key)
     }
 
-    @Test("Full for one address, it closes that address's longest unfinished connection; others come in freely")
+    @Test("When one address is full, its longest unfinished connection is closed; other addresses still connect")
     func perAddress() {
         var table = ConnectionTable(limit: 100, limitPerAddress: 3)
         let (here, there) = (Self.peer(1), Self.peer(2))
@@ -54,14 +54,14 @@ import Testing
         table.set(2, .sending)
         _ = table.open(socket: 3, peer: here, deadline: 0)
         table.set(3, .handling)
-        // All three that are left are being answered.
+        // All three remaining connections are being answered.
         welcome = table.admit(here.key) { shut.append($0) }
         #expect(!welcome)
         #expect(table.busy == 3)
         #expect(shut == [1])
     }
 
-    @Test("After any sequence of events the counts and chains are what a plain list says", arguments: 0..<20)
+    @Test("After any sequence of events the counts and chains match a plain list", arguments: 0..<20)
     func model(_ seed: UInt64) {
         struct Model {
             var socket: Int32
@@ -103,7 +103,7 @@ import Testing
                 model[place] = Model(socket: socket, host: host, since: step)
             case 2, 3:
                 guard !places.isEmpty else { continue }
-                // Those that were shut down are gone soon.
+                // Connections that were shut down end soon.
                 let place = places.first { model[$0]?.phase == .leaving } ?? places[next(places.count)]
                 _ = table.close(place)
                 model[place] = nil

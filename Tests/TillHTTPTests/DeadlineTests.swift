@@ -3,7 +3,7 @@ import Testing
 
 @testable import TillHTTP
 
-/// Deadlines are absolute: one byte now and then does not move them.
+/// Deadlines are absolute: a byte now and then does not extend them.
 @Suite struct DeadlineTests {
     private static var short: ListenerConfiguration {
         var configuration = ListenerConfiguration()
@@ -15,7 +15,7 @@ import Testing
         return configuration
     }
 
-    /// Sends a byte every 50 ms until the other end has gone; how long that took, or nil after 20 s.
+    /// Sends a byte every 50 ms until the other end closes; returns how long that took, or nil after 20 s.
     private static func trickle(_ connection: RawConnection, _ bytes: [UInt8]) -> Int? {
         let start = monotonicMilliseconds()
         connection.setReceiveTimeout(50)
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("A kept-alive connection is closed when it has been idle for long, and not before")
+    @Test("A kept-alive connection is closed after a long idle time, and not before")
     func idle() async throws {
         var configuration = Self.short
         configuration.headerDeadline = 10_000
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test("Who does not read the answer is cut off")
+    @Test("A client that does not read the answer is cut off")
     func slowReader() async throws {
         let big = [UInt8](repeating: 65, count: 32 << 20)
         try await withListener(Self.short, handler: { _ in HTTPResponse(status: 200, body: big) }) { listener in
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test("A handler past its deadline is cancelled, and what it answers then is still sent")
+    @Test("A handler past its deadline is cancelled, and the answer it gives then is still sent")
     func slowHandler() async throws {
         try await withListener(
             Self.short,
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test("A handler that answers late, within its deadline, is waited for while others are served")
+    @Test("A late handler within its deadline is awaited while other requests are served")
     func lateHandler() async throws {
         var configuration = ListenerConfiguration()
         configuration.threads = 1
@@ -134,7 +134,7 @@ import Testing
 }
 
 extension RawConnection {
-    /// Whether the other end has hung up; what it said stays to be received.
+    /// Whether the other end has closed; the data it sent can still be received.
     func hasEnded() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let count = recv(descriptor, &buffer, buffer.count, 0)

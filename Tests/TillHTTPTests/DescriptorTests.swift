@@ -4,9 +4,9 @@ import Testing
 
 @testable import TillHTTP
 
-/// A program that this one starts must not hold our port or our customers' connections open.
+/// A child process must not hold the server's port or its customers' connections open.
 @Suite("Sockets end with the program") struct DescriptorTests {
-    @Test("No program started from here inherits the listening socket, an accepted one, or one of Fetch's")
+    @Test("A child process inherits neither the listening socket, nor an accepted one, nor one of Fetch's")
     func nothingInherited() async throws {
         try await withListener { listener in
             let connection = try #require(RawConnection(port: listener.port))
@@ -18,7 +18,7 @@ import Testing
             #expect(try await fetch.send("http://127.0.0.1:\(listener.port)/", request).status == 200)
 
             let sockets = try Self.sockets(touching: listener.port).filter { $0.descriptor != connection.descriptor }
-            // The listening one; two accepted; Fetch's kept-alive one.
+            // The listening socket; two accepted ones; Fetch's kept-alive one.
             #expect(sockets.count >= 4)
             for socket in sockets { #expect(socket.closesOnExec, "\(socket)") }
             withExtendedLifetime(connection) {}
@@ -32,7 +32,7 @@ import Testing
         let closesOnExec: Bool
     }
 
-    /// This process's TCP sockets with that port at one of their ends.
+    /// This process's TCP sockets with that port at one end.
     private static func sockets(touching port: UInt16) throws -> [Socket] {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
             .compactMap { descriptor in

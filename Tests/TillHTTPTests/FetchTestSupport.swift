@@ -5,7 +5,7 @@ import TillThreads
 
 @testable import TillHTTP
 
-/// Expects that a fault of that kind comes and no answer.
+/// Expects a fault of that kind and no answer.
 func expectFault(
     _ kind: HTTPFault.Kind, sourceLocation: SourceLocation = #_sourceLocation,
     _ body: () async throws -> HTTPResponse
@@ -18,15 +18,15 @@ func expectFault(
     }
 }
 
-/// A server that says whatever bytes a test likes, one connection after the other.
+/// A server that sends any bytes a test chooses, one connection after the other.
 func withServer<Result>(
     _ serve: @escaping @Sendable (ServedConnection) -> Void, _ body: (UInt16) async throws -> Result
 ) async throws -> Result {
     let socket = try ListeningSocket(address: "127.0.0.1", port: 0)
     let descriptor = socket.descriptor
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
-    // The thread alone closes it: a number that is free again would soon be another server's socket, and the thread
-    // would go on answering there.
+    // Only the thread closes the socket: a freed descriptor would soon be another server's socket, and the thread would
+    // go on answering there.
     let isOpen = Locked(true)
     let isStarted = SystemThread.detached {
         while true {
@@ -52,7 +52,7 @@ final class ServedConnection {
 
     deinit { close(descriptor) }
 
-    /// One request without a body.
+    /// Receives one request without a body.
     func receive() -> Bool {
         lastHead = ""
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -76,7 +76,7 @@ final class ServedConnection {
     }
 }
 
-/// curl, the program.
+/// The command-line program curl.
 enum CurlProgram {
     private static let path = "/usr/bin/curl"
     static var isThere: Bool { access(path, X_OK) == 0 }

@@ -10,7 +10,7 @@ import Testing
         "http://127.0.0.1:\(listener.port)\(path)"
     }
 
-    @Test("Method, path, query, headers and body go there, and come back", arguments: HTTPMethod.allCases)
+    @Test("Method, path, query, headers and body arrive, and come back", arguments: HTTPMethod.allCases)
     func echoes(_ method: HTTPMethod) async throws {
         try await withListener(handler: { request in
             var response = await echo(request)
@@ -32,14 +32,14 @@ import Testing
                 #expect(response.headers["X-Path"] == "/a b")
                 #expect(response.headers["X-Query"] == "c=d")
                 #expect(response.headers["X-Got"] == "yes")
-                // No media type that nobody gave.
+                // No media type is sent unless the caller sets one.
                 #expect(response.headers["X-Type"] == "-")
                 #expect(response.body == content)
             }
         }
     }
 
-    @Test("Connections are used again")
+    @Test("Connections are reused")
     func reuse() async throws {
         try await withListener { listener in
             let fetch = try Fetch()
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test("Many at once: every answer is its own request's")
+    @Test("Of many concurrent requests, each gets its own answer")
     func concurrent() async throws {
         try await withListener(handler: echoElsewhere) { listener in
             let fetch = try Fetch()
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test("An answer of the limit's size arrives, one byte more is a fault", arguments: [true, false])
+    @Test("An answer of exactly the limit arrives, one byte more is a fault", arguments: [true, false])
     func bound(_ hasLength: Bool) async throws {
         try await withServer { connection in
             _ = connection.receive()
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test("No answer, half an answer, an answer that is none: each is a fault with a name")
+    @Test("No answer, half an answer and an invalid answer are each a fault with a name")
     func badAnswers() async throws {
         let cases: [(String, HTTPFault.Kind)] = [
             ("", .connectionLost), ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", .connectionLost),
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test("Nobody there, no such name, no TLS there, no URL: each is a fault with a name")
+    @Test("No listener, an unknown host, no TLS and an invalid URL are each a fault with a name")
     func faults() async throws {
         try await withListener { listener in
             let fetch = try Fetch()
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test("The environment's proxy is not asked")
+    @Test("The environment's proxy is not used")
     func noProxy() async throws {
         setenv("http_proxy", "http://127.0.0.1:1", 1)
         defer { unsetenv("http_proxy") }
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    @Test("What takes too long is a fault")
+    @Test("A request that takes too long is a fault")
     func timeOut() async throws {
         try await withListener(handler: { _ in
             try? await Task.sleep(nanoseconds: 2_000_000_000)
@@ -195,7 +195,7 @@ import Testing
         }
     }
 
-    @Test("Cancelling the caller aborts the transfer; stopping aborts them all, and later ones at once")
+    @Test("Cancelling the caller aborts its transfer; stopping aborts all, and later ones at once")
     func stopping() async throws {
         try await withListener(handler: { _ in
             try? await Task.sleep(nanoseconds: 4_000_000_000)
@@ -205,7 +205,7 @@ import Testing
             let send = fetch.send
             let target = url(listener)
             let request = HTTPRequest(method: .get, path: "/")
-            // Left alone, both would be answered after a while.
+            // Without an abort, both would be answered after a while.
             let cancelled = Task { await expectFault(.stopped) { try await send(target, request) } }
             let stopped = Task { await expectFault(.stopped) { try await send(target, request) } }
             for _ in 0..<6_000 where listener.requestsUnderWay < 2 { usleep(5_000) }
@@ -217,13 +217,13 @@ import Testing
         }
     }
 
-    @Test("A program nobody here wrote understands the listener", .enabled(if: CurlProgram.isThere))
+    @Test("An independent client, curl, understands the listener", .enabled(if: CurlProgram.isThere))
     func curl() async throws {
         try await withListener(bodyLimit: 2_000_000) { listener in
             let big = String(repeating: "0123456789", count: 150_000)
             let small = try CurlProgram.run(["-d", "a=b&c", "\(url(listener))x"])
             #expect(small == "a=b&c")
-            // Over a megabyte curl asks first (Expect: 100-continue).
+            // Over a megabyte, curl waits for 100 Continue first.
             #expect(try CurlProgram.run(["--data-binary", "@-", url(listener)], input: big) == big)
             let chunked = ["-H", "Transfer-Encoding: chunked", "--data-binary", "@-", url(listener)]
             #expect(try CurlProgram.run(chunked, input: big) == big)

@@ -3,7 +3,7 @@ import TillThreads
 
 @testable import TillHTTP
 
-/// A handler may answer nothing: the other end sees its connection closed.
+/// A handler may give no answer: the client then sees its connection closed.
 @Suite struct HangUpTests {
     /// Hangs up at `/silence`, at once or a little later, and echoes the rest.
     @Sendable private static func respond(_ request: HTTPRequest) async -> HTTPResponse {
@@ -32,7 +32,7 @@ import TillThreads
         }
     }
 
-    @Test("What was answered before on the same connection arrived, and other connections go on")
+    @Test("Earlier answers on the same connection have arrived, and other connections go on")
     func onlyThatConnection() async throws {
         try await withListener(handler: Self.respond) { listener in
             let other = try #require(RawConnection(port: listener.port))
@@ -48,7 +48,7 @@ import TillThreads
         }
     }
 
-    @Test("curl and our own client see an empty reply", .enabled(if: CurlProgram.isThere))
+    @Test("curl and Till's own client see an empty reply", .enabled(if: CurlProgram.isThere))
     func clients() async throws {
         try await withListener(handler: Self.respond) { listener in
             let base = "http://127.0.0.1:\(listener.port)"
@@ -64,7 +64,7 @@ import TillThreads
         }
     }
 
-    @Test("On a connection that was used before, libcurl asks once more by itself: the handler sees both")
+    @Test("On a reused connection libcurl retries once by itself: the handler sees both requests")
     func reusedConnection() async throws {
         let seen = Locked(0)
         try await withListener(handler: { request in
@@ -81,7 +81,7 @@ import TillThreads
         }
     }
 
-    @Test("In process it is a value, and becomes a fault where it would have arrived")
+    @Test("In process, a hang-up is a value, and turns into a fault when it is delivered")
     func inProcess() async throws {
         #expect(HTTPResponse.hangUp.isHangUp)
         #expect(!HTTPResponse(status: 200).isHangUp)

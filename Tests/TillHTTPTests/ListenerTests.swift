@@ -4,7 +4,7 @@ import Testing
 @testable import TillHTTP
 
 @Suite struct ListenerTests {
-    @Test("A request arrives whole and its answer goes back")
+    @Test("A request arrives whole and its answer is sent back")
     func echoes() async throws {
         try await withListener { listener in
             let connection = try #require(RawConnection(port: listener.port))
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("Requests sent in one go are answered in their order")
+    @Test("Requests sent in one go are answered in order")
     func pipelining() async throws {
         try await withListener { listener in
             let connection = try #require(RawConnection(port: listener.port))
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test("Connection: close is kept to, from either side")
+    @Test("Connection: close is honoured from either side")
     func closing() async throws {
         try await withListener(handler: { request in
             var response = HTTPResponse(status: 200)
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test("An address that is none, or not ours, is a fault with a name", arguments: ["256.1.1.1", "192.0.2.1"])
+    @Test("An invalid or foreign address is a fault with a name", arguments: ["256.1.1.1", "192.0.2.1"])
     func badAddress(_ address: String) {
         var configuration = ListenerConfiguration()
         configuration.address = address
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test("A listener that is dropped gives its port back")
+    @Test("A listener that is released frees its port")
     func dropped() async throws {
         var configuration = ListenerConfiguration()
         do {
@@ -126,7 +126,7 @@ import Testing
         Issue.record("the port is still taken")
     }
 
-    @Test("One thread serves as well as several, and an executor may be named")
+    @Test("One thread serves as well as several, and a caller can supply an executor")
     func variants() async throws {
         for (threads, executor) in [(1, nil), (4, nil), (2, globalConcurrentExecutor)] as [(Int, (any TaskExecutor)?)] {
             var configuration = ListenerConfiguration()

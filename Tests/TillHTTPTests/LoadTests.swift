@@ -6,7 +6,7 @@ import TillThreads
 @testable import TillHTTP
 
 @Suite(.serialized) struct LoadTests {
-    @Test("64 connections at once: every answer is its own request's, and nothing stays behind")
+    @Test("On 64 concurrent connections each request gets its own answer, and nothing is left behind")
     func nothingCrossed() async throws {
         try await withListener(handler: echoElsewhere) { listener in
             let port = listener.port
@@ -32,9 +32,9 @@ import TillThreads
         }
     }
 
-    @Test("Clients that go away at any moment leave nothing behind")
+    @Test("Clients that disconnect at any moment leave nothing behind")
     func disconnects() async throws {
-        // libmicrohttpd overlooks an end that arrives together with the last bytes; the deadline does not.
+        // libmicrohttpd misses an end that arrives together with the last bytes; the deadline does not.
         var configuration = ListenerConfiguration()
         configuration.headerDeadline = 500
         configuration.bodyDeadline = 500
@@ -45,7 +45,7 @@ import TillThreads
                 for cut in 0..<whole.utf8.count {
                     guard let connection = RawConnection(port: port) else { continue }
                     connection.send(whole.utf8.prefix(cut + 1))
-                    // Some go in the middle of a request, some while the handler has it.
+                    // Some disconnect in the middle of a request, others while the handler has it.
                     if (cut + thread) % 3 == 0 { usleep(200) }
                 }
             }
@@ -58,7 +58,7 @@ import TillThreads
         }
     }
 
-    @Test("A client that goes while its handler runs: the handler ends as always, and nothing stays behind")
+    @Test("When a client disconnects during its request, the handler still ends normally, and nothing is left behind")
     func goneWhileHandled() async throws {
         let handled = LiveCount()
         try await withListener(handler: { _ in
@@ -78,7 +78,7 @@ import TillThreads
         }
     }
 
-    @Test("2,500 idle connections do not keep a newcomer out")
+    @Test("2,500 idle connections do not keep a new client out")
     func idleConnections() async throws {
         try await withListener { listener in
             var idle: [RawConnection] = []
@@ -103,12 +103,13 @@ import TillThreads
     }
 
     @Test(
-        "Past the limit the connection that waited longest makes room; busy ones are left alone",
+        "Past the limit the connection that waited longest makes room; busy ones are kept",
         arguments: [true, false])
     func limit(_ isPerAddress: Bool) async throws {
         var configuration = ListenerConfiguration()
         if isPerAddress { configuration.connectionLimitPerAddress = 10 } else { configuration.connectionLimit = 10 }
-        // Gates, not times: on a busy machine a request takes long to arrive, and what waits longest is another one.
+        // Gates instead of times: on a busy machine a request takes long to arrive, and another connection would wait
+        // longest.
         let (isBusy, mayEnd) = (Locked(false), Locked(false))
         try await withListener(
             configuration,
@@ -129,7 +130,7 @@ import TillThreads
             var idle: [RawConnection] = []
             for number in 1...9 {
                 idle.append(try #require(RawConnection(port: listener.port)))
-                // The ninth makes eleven, so the first has to go.
+                // The ninth makes eleven connections, so the first is closed.
                 for _ in 0..<2_000 where listener.connections < min(2 + number, 10) { usleep(5_000) }
             }
             #expect(first.isClosedByPeer())
@@ -142,7 +143,7 @@ import TillThreads
         }
     }
 
-    @Test("Slow requests that fill the listener do not keep a newcomer out")
+    @Test("Slow requests that fill the listener do not keep a new client out")
     func slowCrowd() async throws {
         var configuration = ListenerConfiguration()
         configuration.connectionLimit = 50
@@ -163,7 +164,7 @@ import TillThreads
         }
     }
 
-    @Test("Where every connection is busy one more is closed at once")
+    @Test("When every connection is busy, a new one is closed at once")
     func allBusy() async throws {
         var configuration = ListenerConfiguration()
         configuration.connectionLimit = 5

@@ -4,8 +4,8 @@ import Testing
 
 @testable import TillHTTP
 
-@Suite("Where a server of ours may connect to") struct NetworkAddressTests {
-    /// As the system reads it, with all its odd ways of writing IPv4.
+@Suite("The addresses that the server may connect to") struct NetworkAddressTests {
+    /// Parses an address as the system does, with all its unusual notations of IPv4.
     private func address(_ text: String) throws -> NetworkAddress {
         var hints = addrinfo()
         hints.ai_flags = AI_NUMERICHOST
@@ -37,7 +37,7 @@ import Testing
         special         ::ffff:0:127.0.0.1 2002:a9fe:a9fe::
         """
 
-    @Test("What kind of place an address is, whichever way it is written (SSRF)")
+    @Test("The kind of an address is the same in every notation (SSRF)")
     func kinds() throws {
         var count = 0
         for line in Self.table.split(separator: "\n") {
@@ -51,7 +51,7 @@ import Testing
         #expect(count > 80)
     }
 
-    @Test("Which rule lets whom through, encrypted and not")
+    @Test("Each rule admits its addresses, encrypted and not")
     func rules() throws {
         let samples = [
             "8.8.8.8", "127.0.0.1", "10.0.0.1", "169.254.169.254", "fd00::1", "::1", "fe80::1",
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(
-        "The address that is really connected to counts: nothing reaches a listener on this machine (SSRF)",
+        "The connected address decides: no spelling of a host reaches a listener on this machine (SSRF)",
         arguments: [
             "127.0.0.1", "localhost", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0", "[::ffff:127.0.0.1]",
         ])
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test("Own networks are reached where they are allowed, and a link's addresses are not")
+    @Test("Private networks are reached where they are allowed, and link-local addresses are not")
     func ownNetworks() async throws {
         try await withListener { listener in
             var settings = FetchConfiguration()
@@ -98,7 +98,7 @@ import Testing
             let reply = try await fetch.send(
                 "http://127.0.0.1:\(listener.port)/", HTTPRequest(method: .get, path: "/"))
             #expect(reply.status == 200)
-            // A cloud's metadata, and a public address without encryption.
+            // A cloud's metadata address, and a public address without encryption.
             for url in ["http://169.254.169.254/latest/meta-data", "http://8.8.8.8/"] {
                 await expectFault(.addressRefused) {
                     try await fetch.send(url, HTTPRequest(method: .get, path: "/"))

@@ -3,8 +3,8 @@ import TillThreads
 
 @testable import TillHTTP
 
-/// Runs each job on a thread of its own. Raw sockets block, and a test that blocked one of the few threads that all
-/// tasks share would keep the handler it waits for from going on.
+/// Runs each job on its own thread. Raw sockets block, and a test that blocked one of the shared threads would stop the
+/// handler it waits for.
 final class OwnThread: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
@@ -13,12 +13,12 @@ final class OwnThread: TaskExecutor {
     }
 }
 
-/// Runs a test's body where it may block.
+/// Runs a test's body on a thread that may block.
 func blocking<Result>(_ body: () async throws -> Result) async throws -> Result {
     try await withTaskExecutorPreference(OwnThread()) { try await body() }
 }
 
-/// A listener that is stopped when the test is over.
+/// A listener that is stopped at the end of the test.
 func withListener<Result>(
     _ configuration: ListenerConfiguration = ListenerConfiguration(),
     bodyLimit: Int = 1 << 20,
@@ -36,7 +36,7 @@ func withListener<Result>(
     }
 }
 
-/// Answers with what it was asked: method, path, query, and the body as it came.
+/// Answers with the request itself: method, path, query and body.
 @Sendable func echo(_ request: HTTPRequest) async -> HTTPResponse {
     var response = HTTPResponse(status: 200, body: request.body)
     response.headers.add("X-Method", request.method.rawValue)
@@ -47,13 +47,13 @@ func withListener<Result>(
     return response
 }
 
-/// The same, on another thread and a little later: its connection sleeps meanwhile.
+/// The same, on another thread and a little later, while the connection sleeps.
 @Sendable func echoElsewhere(_ request: HTTPRequest) async -> HTTPResponse {
     try? await Task.sleep(nanoseconds: 100_000)
     return await echo(request)
 }
 
-/// Runs `body` once on each of so many threads and waits for them all.
+/// Runs `body` once on each of the given number of threads and waits for them all.
 func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
     await withTaskGroup(of: Void.self) { group in
         for index in 0..<count {
@@ -62,7 +62,7 @@ func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
     }
 }
 
-/// Holds whoever comes until it is opened.
+/// Holds every task that passes until it is opened.
 final class Gate: Sendable {
     private let state = Locked((isOpen: false, waiting: [CheckedContinuation<Void, Never>]()))
 

@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(
-        "What is no escape, or no text, is refused",
+        "An invalid escape, and bytes that are no text, are refused",
         arguments: [
             ("%", PercentEncoding.Fault.badEscape), ("%1", .badEscape), ("%g0", .badEscape), ("%0g", .badEscape),
             ("%%20", .badEscape), ("%00", .badText), ("%ff", .badText), ("%e5%ad", .badText), ("%c0%af", .badText),
@@ -23,8 +23,7 @@ import Testing
         #expect(throws: fault) { try PercentEncoding.decode(encoded.utf8) }
     }
 
-    /// A longer run costs whoever compares the text quadratic time: eight kilobytes of path cost a second in the
-    /// router.
+    /// Comparing a text with a longer run takes quadratic time: eight kilobytes of path took a second in the router.
     @Test("Thirty combining marks in a row are text, thirty-one are not", arguments: ["%CC%80", "%E0%BD%B3"])
     func marks(mark: String) throws {
         #expect(throws: Never.self) { try PercentEncoding.decode(("e" + String(repeating: mark, count: 30)).utf8) }
@@ -33,7 +32,7 @@ import Testing
         }
     }
 
-    @Test("A form's items come in order, with plus for space, without the empty ones")
+    @Test("A form's items come in order, with plus for space and without the empty ones")
     func items() throws {
         let items = try PercentEncoding.items("a=1&b=%26+%3D&&c&=d&a=2&e==f".utf8)
         #expect(items.map(\.name) == ["a", "b", "c", "", "a", "e"])
@@ -41,7 +40,7 @@ import Testing
         #expect(try PercentEncoding.items("".utf8).isEmpty)
     }
 
-    @Test("There are only so many items")
+    @Test("The number of items is limited")
     func bounds() throws {
         let form = String(repeating: "a=b&", count: 10)
         #expect(try PercentEncoding.items(form.utf8, limit: 10).count == 10)

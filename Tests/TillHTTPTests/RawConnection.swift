@@ -1,11 +1,11 @@
 import Glibc
 
-/// A TCP connection that sends whatever bytes a test likes: the client no library would let us be.
+/// A TCP connection that sends any bytes a test chooses, including those that no HTTP library would send.
 final class RawConnection: @unchecked Sendable {
     let descriptor: Int32
     private var unread: [UInt8] = []
 
-    /// Nil where nobody listens or the connection is refused.
+    /// Nil if no server listens or the connection is refused.
     init?(port: UInt16, receiveTimeoutMilliseconds: Int = 20_000) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { return nil }
@@ -34,7 +34,7 @@ final class RawConnection: @unchecked Sendable {
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
     }
 
-    /// False where the other end has gone.
+    /// False if the other end has closed.
     @discardableResult
     func send(_ bytes: some Sequence<UInt8>) -> Bool {
         let all = Array(bytes)
@@ -69,7 +69,7 @@ final class RawConnection: @unchecked Sendable {
         }
     }
 
-    /// The next whole reply; nil where the connection ended or nothing came in time.
+    /// The next whole reply; nil if the connection ended or nothing arrived in time.
     /// - Parameter bodiless: the reply to HEAD has a length and no body.
     func receive(bodiless: Bool = false) -> Reply? {
         let separator = Array("\r\n\r\n".utf8)
@@ -91,7 +91,7 @@ final class RawConnection: @unchecked Sendable {
         return reply
     }
 
-    /// Whether the other end has closed and nothing more was said.
+    /// Whether the other end has closed without sending anything more.
     func isClosedByPeer() -> Bool {
         guard unread.isEmpty else { return false }
         var byte: UInt8 = 0
@@ -101,7 +101,7 @@ final class RawConnection: @unchecked Sendable {
 
     func push(_ bytes: [UInt8]) { unread += bytes }
 
-    /// Whether the other end closes, whatever it says before.
+    /// Whether the other end closes, whatever it sends before.
     func isClosedAfterAll() -> Bool {
         while fill() {}
         unread = []

@@ -49,7 +49,7 @@ import Testing
         #expect(String(decoding: response.body, as: UTF8.self) == text)
     }
 
-    @Test("405 tells which methods there are, HEAD with GET; 404 tells none")
+    @Test("405 lists the allowed methods, HEAD with GET; 404 lists none")
     func allow() async {
         let router = Self.router()
         let put = await router.respond(to: HTTPRequest(method: .put, path: "/v1/orders"))
@@ -58,7 +58,7 @@ import Testing
         #expect(nowhere.headers["Allow"] == nil)
     }
 
-    @Test("The body limit is the route's, and nothing where nothing is served")
+    @Test("The body limit is that of the route, and zero where no route exists")
     func limits() {
         let router = Self.router()
         #expect(router.bodyLimit(method: .post, path: "/v1/orders") == 10)
@@ -67,7 +67,7 @@ import Testing
         #expect(router.bodyLimit(method: .post, path: "/nowhere") == 0)
     }
 
-    @Test("Over a socket an escaped slash does not split a segment: it is refused; other escapes are one segment")
+    @Test("Over a socket an escaped slash does not split a segment but is refused; other escapes stay in one segment")
     func escapes() async throws {
         let router = Self.router()
         let listener = try Listener(bodyLimit: router.bodyLimit(method:path:), handler: router.respond(to:))

@@ -4,9 +4,9 @@ import Testing
 
 @testable import TillHTTP
 
-/// Stopping loses nothing: who was let in is answered.
+/// Stopping loses nothing: every accepted request is answered.
 @Suite(.serialized) struct StopTests {
-    @Test("A request under way is answered, a later one gets 503, a newcomer is not let in")
+    @Test("A request in progress is answered, a later one gets 503, and a new connection is refused")
     func phases() async throws {
         try await blocking {
             let gate = Gate()
@@ -50,12 +50,12 @@ import Testing
         }
     }
 
-    @Test("A handler that outlives the grace is cancelled and its client told 503")
+    @Test("A handler that exceeds the grace period is cancelled and its client gets 503")
     func grace() async throws {
         try await blocking {
             let gate = Gate()
             let listener = try Listener(bodyLimit: { _, _ in 0 }) { _ in
-                // Deaf to cancellation.
+                // Ignores cancellation.
                 await gate.pass()
                 return HTTPResponse(status: 200)
             }
@@ -67,25 +67,25 @@ import Testing
             let reply = try #require(connection.receive())
             #expect(reply.status == 503)
             #expect(reply.text.contains(#""code":"server_stopped""#))
-            // Its answer comes to nobody, and does no harm.
+            // Its late answer is dropped and does no harm.
             gate.open()
             for _ in 0..<6_000 where listener.requestsUnderWay > 0 { usleep(10_000) }
             #expect(listener.requestsUnderWay == 0)
         }
     }
 
-    @Test("With no connection open it stops at once")
+    @Test("With no connection open, stopping takes no time")
     func atOnce() async throws {
         var shortest = Duration.seconds(60)
         for _ in 0..<5 {
             let listener = try Listener(bodyLimit: { _, _ in 0 }, handler: echo)
             shortest = min(shortest, await ContinuousClock().measure { await listener.stop(grace: 5) })
         }
-        // Where somebody is connected it waits 200 ms for a next request.
+        // With an open connection, stopping waits 200 ms for a next request.
         #expect(shortest < .milliseconds(200), "\(shortest)")
     }
 
-    @Test("Stopping twice, or from two sides, ends once")
+    @Test("Stopping twice, or from two tasks, stops once")
     func twice() async throws {
         try await blocking {
             let listener = try Listener(bodyLimit: { _, _ in 0 }, handler: echo)
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test("Under load every request that a handler began is answered", arguments: 0..<3)
+    @Test("Under load every request that reached a handler is answered", arguments: 0..<3)
     func underLoad(_ round: Int) async throws {
         try await blocking {
             let handled = LiveCount()

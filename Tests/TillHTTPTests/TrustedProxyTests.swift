@@ -2,7 +2,7 @@ import Testing
 
 @testable import TillHTTP
 
-@Suite("For whom a proxy asks") struct TrustedProxyTests {
+@Suite("The client behind a trusted proxy") struct TrustedProxyTests {
     private func proxies(_ blocks: String...) throws -> TrustedProxies {
         TrustedProxies(try blocks.map { try #require(AddressBlock($0), "\($0)") })
     }
@@ -11,7 +11,7 @@ import Testing
         HTTPHeaders(values.map { ("X-Forwarded-For", $0) })
     }
 
-    @Test("Without a trusted proxy the other end of the connection is the client, whatever a header says")
+    @Test("Without a trusted proxy the connection's other end is the client, whatever a header says")
     func untrusted() throws {
         #expect(TrustedProxies().client(of: "192.0.2.9", headers: headers("8.8.8.8")) == "192.0.2.9")
         let other = try proxies("10.0.0.0/8")
@@ -19,7 +19,7 @@ import Testing
         #expect(other.client(of: "", headers: headers("8.8.8.8")).isEmpty)
     }
 
-    @Test("Hops are read from the right, only while each is trusted, so a visitor can't write himself another address")
+    @Test("Hops are read from the right, only while each is trusted, so a visitor can't forge another address")
     func fromTheRight() throws {
         let own = try proxies("127.0.0.1", "10.0.0.0/8")
         #expect(own.client(of: "127.0.0.1", headers: headers("1.1.1.1, 8.8.8.8")) == "8.8.8.8")
@@ -41,7 +41,7 @@ import Testing
         #expect(client == "10.1.2.3")
     }
 
-    @Test("Ports, brackets and IPv4 in IPv6 form are read; more hops than the bound are not")
+    @Test("Ports, brackets and IPv4 in IPv6 form are read; more hops than the limit are not")
     func forms() throws {
         let own = try proxies("127.0.0.1", "fd00::/8")
         #expect(own.client(of: "127.0.0.1", headers: headers("8.8.8.8:4711")) == "8.8.8.8")
@@ -52,7 +52,7 @@ import Testing
         #expect(own.client(of: "127.0.0.1", headers: long) == "fd00::1")
     }
 
-    @Test("Networks are read in CIDR form, and nothing else is taken for one")
+    @Test("Networks are read in CIDR form, and no other text is accepted")
     func blocks() throws {
         let network = try #require(AddressBlock("192.168.4.0/22"))
         #expect(network.contains(try #require(NetworkAddress(text: "192.168.7.255"))))
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("What requests are counted by is the address; of IPv6 the network of its subscriber")
+    @Test("Requests are counted by address, or in IPv6 by the subscriber's network")
     func networks() {
         #expect(HTTPRequest.network(ofClient: "192.0.2.1") == "192.0.2.1")
         #expect(HTTPRequest.network(ofClient: "2001:db8:1:2:3:4:5:6") == "2001:db8:1:2::")
@@ -75,7 +75,7 @@ import Testing
         #expect(HTTPRequest.network(ofClient: "").isEmpty)
     }
 
-    @Test("A listener names the client as its trusted proxy does, over the socket")
+    @Test("A listener names the client that its trusted proxy states, over a socket")
     func listener() async throws {
         var configuration = ListenerConfiguration()
         configuration.trustedProxies = try proxies("127.0.0.0/8")

@@ -3,13 +3,13 @@ import TillBilling
 
 @testable import TillLedger
 
-@Suite("Under which name a receipt has its turns at Apple")
+@Suite("The caller name under which a receipt takes turns at Apple")
 struct AskerTests {
     private func origin(_ caller: Caller, claimant: UserID? = nil) -> PurchaseOrigin {
         PurchaseOrigin(source: .app, caller: caller, claimant: claimant)
     }
 
-    @Test("each user has one, also of those whom a backend names; a backend that names nobody is trusted")
+    @Test("Each user has a name, including users named by a backend; a backend that names no user has no limit")
     func names() {
         #expect(origin(.user(UserID("ann"))).asker.name == "user:ann")
         #expect(origin(.backend(keyID: "shop", naming: UserID("ann"))).asker.name == "key:shop user:ann")
@@ -20,7 +20,7 @@ struct AskerTests {
         #expect(!origin(.user(UserID("ann"))).isTrustedWithNumber)
     }
 
-    @Test("a source has its own pace, and no more sources are remembered than there is room for")
+    @Test("Each source has its own rate, and the number of remembered sources is bounded")
     func pace() {
         let now = Instant(seconds: 1_790_000_000)
         let pace = SourcePace(Pace(burst: 2, interval: 1_000))

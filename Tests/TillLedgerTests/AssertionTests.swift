@@ -4,9 +4,9 @@ import TillSQLite
 
 @testable import TillLedger
 
-/// docs/invariants.md: what stops the program, and that it says why.
+/// The conditions in docs/invariants.md that stop the program, with their reasons.
 @Suite("Rules of the ledger that stop the program") struct AssertionTests {
-    @Test("A move that no order may make (invariant 5)")
+    @Test("An illegal move of an order stops the program (invariant 5)")
     func illegalMove() async throws {
         let end = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             try await withLedger { ledger in
@@ -27,7 +27,7 @@ import TillSQLite
         #expect(said.contains("legal moves"))
     }
 
-    @Test("Ids of orders that can be guessed (invariant 1)")
+    @Test("Guessable order ids stop the program (invariant 1)")
     func guessableIDs() async {
         let end = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = CommitInputs(now: Instant(milliseconds: 0), seed: [1, 2, 3])

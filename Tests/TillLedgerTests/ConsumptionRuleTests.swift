@@ -4,8 +4,8 @@ import TillBilling
 
 @testable import TillLedger
 
-@Suite("What Apple's rules let be said before a refund") struct ConsumptionRuleTests {
-    /// granted | share used | type | what the developer would like | delivery, percentage, preference
+@Suite("What Apple's rules allow in an answer before a refund") struct ConsumptionRuleTests {
+    /// granted | share used | type | the developer's preference | delivery, percentage, preference
     static let table = """
         yes | 16666  | Consumable                  | none            | DELIVERED 16666 none
         yes | 16666  | Consumable                  | DECLINE         | DELIVERED 16666 DECLINE
@@ -28,7 +28,7 @@ import TillBilling
         """
 
     @Test(
-        "Each row of the table, and Apple's own rules take each (U5)",
+        "Each row of the table holds, and Apple's own rules accept each answer (U5)",
         arguments: table.split(separator: "\n").map(String.init))
     func row(_ row: String) throws {
         let cells = row.split(separator: "|").map { cell in

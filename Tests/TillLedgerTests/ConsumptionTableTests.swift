@@ -4,7 +4,7 @@ import TillSQL
 
 @testable import TillLedger
 
-@Suite("What Apple asks, and what customers agreed to, on disk") struct ConsumptionTableTests {
+@Suite("Apple's consumption requests and customers' consents in the database") struct ConsumptionTableTests {
     private let at = Instant(milliseconds: 1_700_000_000_123)
 
     private func notified(_ session: any Connection, _ uuid: String) throws -> Int64 {
@@ -26,7 +26,7 @@ import TillSQL
         return posting
     }
 
-    @Test("The newest word about a consent counts, and the older ones can be neither edited nor deleted (U5)")
+    @Test("The newest statement about a consent counts, and older ones can be neither edited nor deleted (U5)")
     func consents() async throws {
         try await withLedger { ledger in
             let found = try await ledger.write { session in
@@ -47,7 +47,7 @@ import TillSQL
         }
     }
 
-    @Test("A question is kept once for its notification, waits, and ends once (U5)")
+    @Test("A request is stored once per notification, waits, and ends once (U5)")
     func questions() async throws {
         try await withLedger { ledger in
             try await ledger.write { session in
@@ -73,7 +73,7 @@ import TillSQL
         }
     }
 
-    @Test("A bonus and a correction are each found by their reference, and posted once; by the index and nothing else")
+    @Test("A bonus and a correction are each found by their reference, through the index alone, and posted once")
     func handmade() async throws {
         try await withLedger { ledger in
             try await ledger.write { session in

@@ -5,11 +5,11 @@ import TillSQL
 
 @testable import TillLedger
 
-@Suite("Ids that follow from what they name") struct DerivedIDTests {
+@Suite("Ids derived from what they identify") struct DerivedIDTests {
     private let now = Instant(seconds: 1_790_000_000)
 
-    // Computed with Python's hashlib from the sentence in docs/decisions/0060.
-    @Test("A grant's id is the digest of app, environment and transaction, and an event's that of key and revision")
+    // Computed with Python's hashlib from the rule in docs/decisions/0060.
+    @Test("A grant's id is the digest of app, environment and transaction; an event's id that of key and revision")
     func vectors() {
         let id = TransactionID("2000000123456789")
         #expect(
@@ -23,7 +23,7 @@ import TillSQL
         #expect(DerivedID.event(key, revision: 1).description == "179ded16-7f33-8b5d-b8ef-aec8d4a37af0")
     }
 
-    @Test("Two ledgers that learn of the same things in the same order give their events the same ids, none twice")
+    @Test("Two ledgers that record the same things in the same order give their events the same, unique ids")
     func sameIDs() async throws {
         func ids(_ ledger: any Database) async throws -> [UniqueID] {
             try await ledger.write { session in

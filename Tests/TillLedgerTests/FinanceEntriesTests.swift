@@ -4,10 +4,10 @@ import TillSQL
 
 @testable import TillLedger
 
-@Suite("What the ledger adds up for settlement reports") struct FinanceEntriesTests {
+@Suite("The ledger's entries for settlement reports") struct FinanceEntriesTests {
     private static let day = CivilDate(daysSinceEpoch: 20_000)
 
-    /// A purchase in the table of a test: noon in UTC, so that every region of the world has the same day.
+    /// A purchase in a test's table: at noon in UTC, so that every region of the world has the same day.
     private static func sale(
         _ id: Int, _ product: String = "a", day: Int = 0, price: Int64? = 600, type: ProductType? = .consumable,
         storefront: String? = "CHN", quantity: Int = 1, refunded: Int? = nil, percentage: Int? = nil,
@@ -29,7 +29,7 @@ import TillSQL
 
     private static func record(_ sales: [PaidTransaction], in session: any Connection) throws {
         for (index, sale) in sales.enumerated() {
-            // Who they belong to is no matter.
+            // The owner does not matter.
             let state: RecordedTransaction.State =
                 sale.revokedAt != nil ? .revoked : index % 2 == 0 ? .granted : .quarantined
             _ = try TransactionTable(session).insert(
@@ -38,7 +38,7 @@ import TillSQL
         }
     }
 
-    /// An entry as a line: kind, day, product, storefront, price × quantity, how many, and what else there is.
+    /// An entry as a line: kind, day, product, storefront, price × quantity, count, and further members.
     private static func line(_ entry: FinanceEntry) -> String {
         var words = [
             entry.kind.rawValue, "+\(entry.day.daysSinceEpoch - day.daysSinceEpoch)", entry.productID.text,
@@ -88,7 +88,7 @@ import TillSQL
         "refund +41 b CHN 600x1 1 sold+1 45000",
     ]
 
-    @Test("A seat that somebody else pays for is no sale, in quarantine and after an operator has granted it (V6)")
+    @Test("A seat that another customer pays for is no sale, in quarantine and after an operator has granted it (V6)")
     func assignedSeats() async throws {
         func assigned(_ id: Int) -> PaidTransaction {
             var terms = TransactionTerms(type: .consumable, storefront: "CHN")
@@ -104,7 +104,7 @@ import TillSQL
         #expect(found.unpriced.isEmpty)
     }
 
-    @Test("Sales and refunds count on their own days, whoever they belong to; what cost nothing does not (C3)")
+    @Test("Sales and refunds count on their own days, for any owner; free transactions do not count (C3)")
     func table() async throws {
         let found = try await Self.lines(Self.mixed)
         #expect(found.lines == Self.mixedLines)
@@ -112,7 +112,7 @@ import TillSQL
         #expect(try await Self.lines(Self.mixed, in: .sandbox).lines == ["sale +0 a CHN 600x1 1"])
     }
 
-    @Test("Only the days that are asked for count: a refund without its sale, and a sale without its refund")
+    @Test("Only the requested days count: a refund without its sale, and a sale without its refund")
     func span() async throws {
         #expect(try await Self.lines(Self.mixed, days: 40...40).lines == ["refund +40 b CHN 600x1 1 sold+1"])
         #expect(
@@ -138,7 +138,7 @@ import TillSQL
             try await Self.lines(late, days: 1...1).lines == ["sale +1 a DEU 600x1 1", "sale +1 a JPN 600x1 1"])
     }
 
-    /// Thirteen periods of thirty days; a free week before them; then again after a gap of so many days.
+    /// Thirteen periods of thirty days, with a free week before them; then another period after a gap of so many days.
     private static func subscriber(_ number: Int, gap: Int, upgradedAt: Int? = nil) -> [PaidTransaction] {
         let first = number * 100
         var periods = [sale(first, "s", price: 0, type: .autoRenewable, original: first, days: 7)]
@@ -153,7 +153,7 @@ import TillSQL
         return periods
     }
 
-    @Test("After 365 days of paid service a subscriber's periods say so; a gap over 60 days begins anew (C2)")
+    @Test("After 365 days of paid service a subscriber's periods are marked; a gap over 60 days starts anew (C2)")
     func year() async throws {
         let all = Self.subscriber(1, gap: 60) + Self.subscriber(2, gap: 61)
         let found = try await Self.lines(all).lines
@@ -163,11 +163,11 @@ import TillSQL
             found.suffix(2) == ["sale +457 s CHN 700x1 1 after-one-year", "sale +458 s CHN 700x1 1"],
             "390 days before, and none")
         #expect(found.count == 15, "\(found)")
-        // Only the last days are asked for, but what was before counts.
+        // Only the last days are requested, but earlier periods count.
         #expect(try await Self.lines(all, days: 457...457).lines == ["sale +457 s CHN 700x1 1 after-one-year"])
     }
 
-    @Test("The refund of a period gives back at the rate of its sale, and ends its service (C2, C3)")
+    @Test("The refund of a period uses the rate of its sale, and ends its service (C2, C3)")
     func refundedPeriod() async throws {
         var all = Self.subscriber(1, gap: 0)
         all[14] = Self.sale(150, "s", day: 397, price: 700, type: .autoRenewable, refunded: 400, original: 100)
@@ -175,7 +175,7 @@ import TillSQL
             try await Self.lines(all, days: 390...410).lines == [
                 "sale +397 s CHN 700x1 1 after-one-year", "refund +400 s CHN 700x1 1 after-one-year sold+397",
             ])
-        // Two periods whose money was given back on the day they began are no service.
+        // Two periods that were refunded on their first day are no service.
         for index in 1...2 {
             all[index] = Self.sale(
                 100 + index, "s", day: 7 + (index - 1) * 30, type: .autoRenewable, refunded: 7 + (index - 1) * 30,
@@ -184,7 +184,7 @@ import TillSQL
         #expect(try await Self.lines(all, days: 397...397).lines == ["sale +397 s CHN 700x1 1"])
     }
 
-    @Test("The order of arrival and the number of walks change nothing (DESIGN §4, invariant 8)")
+    @Test("The order of arrival and the number of passes change nothing (DESIGN §4, invariant 8)")
     func shuffled() async throws {
         var sales = Self.mixed
         for number in 1...20 { sales += Self.subscriber(number, gap: 50 + number, upgradedAt: number % 13) }
@@ -204,7 +204,7 @@ import TillSQL
 }
 
 @Suite("Apple's reports in the ledger") struct AppleReportTableTests {
-    @Test("The same text is kept once; reports are found by the days they tell of, the newest first")
+    @Test("The same text is stored once; reports are found by the days they cover, the newest first")
     func table() async throws {
         try await withLedger { ledger in
             @Sendable func entry(_ byte: UInt8, _ start: Int, _ end: Int) -> AppleReportTable.Entry {

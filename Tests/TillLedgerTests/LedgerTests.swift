@@ -6,7 +6,7 @@ import TillSQLite
 
 @testable import TillLedger
 
-/// The tables on the real driver: what the database promises by itself.
+/// The tables on the real driver: the guarantees of the database itself.
 @Suite("The ledger's tables") struct LedgerTests {
     private let at = Instant(milliseconds: 1_700_000_000_123)
     private let user = UserID("u1")
@@ -24,7 +24,7 @@ import TillSQLite
             reference: reference, at: at)
     }
 
-    @Test("An order comes back as it was stored, with its history in order (L6)")
+    @Test("An order is read back as it was stored, with its history in order (L6)")
     func orderRoundTrip() async throws {
         try await withLedger { ledger in
             let opened = order(1)
@@ -65,7 +65,7 @@ import TillSQLite
                     try GrantTable(session).insert(grant("7", opened), transaction: sequence, orderSequence: 1)
                 }
             }
-            // The same transaction can't come in under another row either.
+            // The same transaction can't be inserted as another row either.
             await #expect(throws: DatabaseError.self) {
                 _ = try await ledger.write { session in
                     try TransactionTable(session).insert(
@@ -84,7 +84,7 @@ import TillSQLite
             userID: user, productID: order.productID, quantity: 1, points: points, entitlement: nil, at: at)
     }
 
-    @Test("A proof comes back byte for byte; what signers share is stored once")
+    @Test("A proof is read back byte for byte; the header that proofs of one signer share is stored once")
     func proofs() async throws {
         try await withLedger { ledger in
             let bodies = ["header.one.s1", "header.two.s2", "other.three.s3", "no parts", ""].map { Array($0.utf8) }
@@ -107,7 +107,7 @@ import TillSQLite
         }
     }
 
-    @Test("A receipt never replaces a signed transaction as proof; the other way round it does")
+    @Test("A receipt never replaces a signed transaction as proof; a signed transaction replaces a receipt")
     func proofRank() async throws {
         try await withLedger { ledger in
             let found = try await ledger.write { session in
@@ -163,7 +163,7 @@ import TillSQLite
         }
     }
 
-    @Test("Of more evidence than is shown the newest is, the oldest of it first")
+    @Test("If there is more evidence than the list shows, it shows the newest entries, oldest first")
     func newestEvidence() async throws {
         try await withLedger { ledger in
             let listed = try await ledger.write { session in
@@ -247,7 +247,7 @@ import TillSQLite
         }
     }
 
-    @Test("An idempotency answer is found in its own scope only, and is let go when it is old")
+    @Test("An idempotency answer is found in its own scope only, and is deleted when it is old")
     func idempotency() async throws {
         try await withLedger { ledger in
             @Sendable func scope(_ credential: String, in environment: Environment = .sandbox) -> IdempotencyTable.Scope

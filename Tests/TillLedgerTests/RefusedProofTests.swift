@@ -23,7 +23,7 @@ import TillSQL
         return [Int64(found.count), Int64(found.filter(\.isWhole).count)]
     }
 
-    @Test("A flood of anonymous posts pushes out neither a user's record nor a backend's (10,400 posts)")
+    @Test("A flood of anonymous posts displaces neither a user's record nor a backend's (10,400 posts)")
     func anonymousFlood() async throws {
         try await withLedger { ledger in
             let kept = try await ledger.write { session in
@@ -46,7 +46,7 @@ import TillSQL
         }
     }
 
-    @Test("One user pushes out only records of that user's own, and a backend key only its own")
+    @Test("A user displaces only that user's own records, and a backend key only its own")
     func ownBudget() async throws {
         try await withLedger { ledger in
             let kept = try await ledger.write { session in
@@ -62,7 +62,7 @@ import TillSQL
         }
     }
 
-    @Test("Many accounts of one person don't fill the disk either")
+    @Test("Many accounts of one person can't fill the disk either")
     func manyUsers() async throws {
         try await withLedger { ledger in
             let quota = RefusedProofTable.Quota.users
@@ -81,7 +81,7 @@ import TillSQL
         }
     }
 
-    @Test("The same proof refused again is counted, with the time it came last, and takes no second row")
+    @Test("The same proof refused again is counted, with its latest time, and takes no second row")
     func repeated() async throws {
         try await withLedger { ledger in
             let order = try #require(OrderID("3f2c91ab-0000-4000-8000-000000000001"))
@@ -106,7 +106,7 @@ import TillSQL
         }
     }
 
-    @Test("Notifications of a stranger's app don't push out those that state another app")
+    @Test("Notifications of one foreign app don't displace those that state another app")
     func foreignNotifications() async throws {
         try await withLedger { ledger in
             let kept = try await ledger.write { session in

@@ -20,7 +20,7 @@ import TillSQLite
                 network: network), at: now)
     }
 
-    @Test("each kind is due by itself, and its callers take turns")
+    @Test("Each kind of proof is due separately, and its callers take turns")
     func turns() async throws {
         try await withLedger { ledger in
             let now = now
@@ -55,7 +55,7 @@ import TillSQLite
         return names
     }
 
-    @Test("one proof in four hundred hands, many proofs at one address, many users of one backend: others are next")
+    @Test("Four hundred callers of one proof, many proofs from one address or many for one user delay no other caller")
     func fairness() async throws {
         #expect(
             try await firstTwo { session in
@@ -76,7 +76,7 @@ import TillSQLite
             } == ["eve", "ann"])
     }
 
-    @Test("all callers together have sixty-four variants of one proof")
+    @Test("All callers together have sixty-four variants of one proof")
     func ofOne() async throws {
         try await withLedger { ledger in
             let kept = try await ledger.write { session in
@@ -86,7 +86,7 @@ import TillSQLite
         }
     }
 
-    @Test("production and sandbox are separate queues")
+    @Test("Production and sandbox are separate queues")
     func environments() async throws {
         try await withLedger { ledger in
             let now = now
@@ -102,7 +102,7 @@ import TillSQLite
         }
     }
 
-    @Test("a caller has eight variants of one proof, and the same one again is none")
+    @Test("A caller has eight variants of one proof, and a repeated one does not count")
     func variants() async throws {
         try await withLedger { ledger in
             let (kept, count) = try await ledger.write { session -> ([Bool], Int64) in
@@ -119,7 +119,7 @@ import TillSQLite
         }
     }
 
-    @Test("a receipt and its signed copy are two proofs, each saved once")
+    @Test("A receipt and its signed copy are two proofs, each saved once")
     func kinds() async throws {
         try await withLedger { ledger in
             let (kept, count) = try await ledger.write { session -> ([Bool], Int64) in

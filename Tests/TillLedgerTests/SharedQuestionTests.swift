@@ -4,12 +4,12 @@ import TillThreads
 
 @testable import TillLedger
 
-/// Many want to know what Apple says about one purchase.
-@Suite("Questions to Apple are shared", .timeLimit(.minutes(1)))
+/// Many callers need Apple's statement about one purchase.
+@Suite("Requests to Apple are shared", .timeLimit(.minutes(1)))
 struct SharedQuestionTests {
     private static let subject = SharedQuestions.Subject(environment: .production, id: TransactionID("7"))
 
-    /// The clock, who asked, and what holds an answer back.
+    /// The clock, the callers that asked, and the gate that holds an answer back.
     private final class World: Sendable {
         let now = Locked(Instant(seconds: 1_790_000_000))
         let asked = Locked<[String]>([])
@@ -39,13 +39,13 @@ struct SharedQuestionTests {
         }
     }
 
-    /// Until the task is cancelled.
+    /// Runs until the task is cancelled.
     @Sendable private static func never() async -> Bool {
         while !Task.isCancelled { await Task.yield() }
         return false
     }
 
-    @Test("four hundred who ask at once cost one question, and all hear the answer")
+    @Test("Four hundred callers at once cost one request, and all get its answer")
     func once() async {
         let world = World()
         world.isOpen.withLock { $0 = false }
@@ -61,7 +61,7 @@ struct SharedQuestionTests {
         #expect(await world.answer("later") == "no" && world.asked.withLock { $0.count } == 1)
     }
 
-    @Test("who waits long for a turn holds up nobody who has one, and hears the other's answer")
+    @Test("A caller that waits long for a turn delays no caller that has one, and gets that caller's answer")
     func turns() async {
         let world = World()
         let answers = await withTaskGroup(of: String.self) { group in
@@ -74,7 +74,7 @@ struct SharedQuestionTests {
         #expect(world.asked.withLock { $0 } == ["ann"])
     }
 
-    @Test("who has no turn is told so, unless somebody asks already; that is remembered by nobody")
+    @Test("A caller without a turn is refused, unless a request is in progress; the refusal is not cached")
     func refused() async {
         let world = World()
         #expect(await world.answer("eve", turn: { false }) == "no turn")
@@ -92,7 +92,7 @@ struct SharedQuestionTests {
     }
 
     @Test(
-        "an answer is remembered for its time, and no longer",
+        "An answer is cached for its time, and no longer",
         arguments: [(SignedTransactionLookup.Answer.none("no"), 60), (.later("busy", not: nil), 5)]
             as [(SignedTransactionLookup.Answer, Int64)])
     func memory(answer: SignedTransactionLookup.Answer, seconds: Int64) async {
@@ -107,7 +107,7 @@ struct SharedQuestionTests {
         #expect(world.asked.withLock { $0.count } == 2)
     }
 
-    @Test("that Apple does not know what was just paid is remembered for five seconds, after two minutes for sixty")
+    @Test("Apple's not-found for a new purchase is cached for five seconds, after two minutes for sixty")
     func memoryOfNew() async {
         let world = World()
         let paid = world.now.withLock { $0 }
@@ -118,7 +118,7 @@ struct SharedQuestionTests {
         }
     }
 
-    @Test("environments are apart, and no more answers are remembered than there is room for")
+    @Test("Environments are separate, and the number of cached answers is bounded")
     func capacity() async {
         let world = World()
         _ = await world.answer("ann")
@@ -135,7 +135,7 @@ struct SharedQuestionTests {
         #expect(world.asked.withLock { $0.count } == before + 1)
     }
 
-    @Test("who leaves takes the question along only if it was theirs to ask, and others ask again")
+    @Test("A caller that leaves cancels the request only if it made the request, and other callers ask again")
     func cancelled() async {
         let world = World()
         world.isOpen.withLock { $0 = false }
@@ -148,7 +148,7 @@ struct SharedQuestionTests {
         #expect(world.asked.withLock { $0 } == ["ann"])
     }
 
-    @Test("while a question is asked nobody else takes a turn for it, and who waits for one leaves the line")
+    @Test("While a request is in progress no other caller takes a turn for it, and waiting callers leave the queue")
     func noTurns() async {
         let world = World()
         world.isOpen.withLock { $0 = false }

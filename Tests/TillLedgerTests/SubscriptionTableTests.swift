@@ -36,7 +36,7 @@ import TillSQLite
         return terms
     }
 
-    @Test("A word about the renewal comes back as it was stored, and so does its proof")
+    @Test("A renewal statement is read back as it was stored, and so is its proof")
     func renewal() async throws {
         try await withLedger { ledger in
             try await ledger.write { session in
@@ -54,7 +54,7 @@ import TillSQLite
         }
     }
 
-    @Test("Periods are listed newest purchase first, once each, with all that was signed of them")
+    @Test("Periods are listed newest purchase first, once each, with all their signed members")
     func periods() async throws {
         try await withLedger { ledger in
             try await ledger.write { session in
@@ -83,7 +83,7 @@ import TillSQLite
         }
     }
 
-    @Test("What nobody has is found by its chain and by its order, without a look at anything else")
+    @Test("Purchases without an owner are found by chain and by order, through their indices alone")
     func waiting() async throws {
         try await withLedger { ledger in
             try await ledger.write { session in

@@ -4,7 +4,7 @@ import TillSQLite
 
 @testable import TillLedger
 
-/// A new ledger in a file of its own, gone again afterwards.
+/// Runs the body with a new ledger in its own file, which is deleted afterwards.
 func withLedger(_ body: (any Database) async throws -> Void) async throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -14,7 +14,7 @@ import TillSQLite
             actor: "user:ann", operatorName: kind == .reversal ? "li" : nil, at: at)
     }
 
-    @Test("A transfer comes back as it was stored, with its points summed, and its reversal is found (P12)")
+    @Test("A transfer is read back as it was stored, with its points summed, and its reversal is found (P12)")
     func roundTrip() async throws {
         try await withLedger { ledger in
             try await ledger.write { session in
@@ -69,7 +69,7 @@ import TillSQLite
         }
     }
 
-    @Test("A guest's account is found along accounts that became guests themselves (P12)")
+    @Test("A guest's account is found through accounts that became guests themselves (P12)")
     func account() async throws {
         try await withLedger { ledger in
             try await ledger.write { session in

@@ -5,7 +5,7 @@ import TillSQLite
 
 @testable import TillLedger
 
-@Suite("Receipts that wait for Apple's word") struct WaitingProofTests {
+@Suite("Receipts that wait for Apple's answer") struct WaitingProofTests {
     private let now = Instant(milliseconds: 1_700_000_000_123)
     private let ann = WaitingProofTable.Bearer(name: "user:ann", namedUser: nil, claimedOrder: nil)
     private let shop = WaitingProofTable.Bearer(
@@ -19,7 +19,7 @@ import TillSQLite
             digest: [UInt8](repeating: receipt, count: 32), at: now, due: now.adding(seconds: due), detail: "timedOut")
     }
 
-    @Test("they come back when they are due, the longest overdue first, with all that was said beside them")
+    @Test("They are returned when they are due, the longest overdue first, with everything submitted beside them")
     func due() async throws {
         try await withLedger { ledger in
             let now = now
@@ -40,7 +40,7 @@ import TillSQLite
         }
     }
 
-    @Test("the same question twice is one row, and a receipt is kept once however many of its purchases wait")
+    @Test("A repeated question is one row, and a receipt is stored once for all of its waiting purchases")
     func once() async throws {
         try await withLedger { ledger in
             try await ledger.write { session in
@@ -60,7 +60,7 @@ import TillSQLite
         }
     }
 
-    @Test("callers take turns, one question goes by itself, and a question that is there leaves no receipt behind")
+    @Test("Callers take turns, a question can be removed alone, and a repeated question stores no further receipt")
     func turns() async throws {
         try await withLedger { ledger in
             let now = now
@@ -82,7 +82,7 @@ import TillSQLite
         }
     }
 
-    @Test("one purchase in many hands has one turn, production is a queue of its own, and all hands have a bound")
+    @Test("Many callers of one purchase share one turn and have a limit, and production is a queue of its own")
     func hands() async throws {
         try await withLedger { ledger in
             let now = now
@@ -102,7 +102,7 @@ import TillSQLite
         }
     }
 
-    @Test("what Apple can't say is put off; what is settled goes for everybody who asked, its receipt with the last")
+    @Test("Without an answer a question is postponed; a processed one is removed for all callers, and last its receipt")
     func goes() async throws {
         try await withLedger { ledger in
             let now = now

@@ -4,7 +4,7 @@ import TillSQL
 
 @testable import TillLedger
 
-@Suite("Lines of deliveries, and each user's numbers") struct WebhookTableTests {
+@Suite("Delivery queues, and the event numbers of each user") struct WebhookTableTests {
     private static let now = Instant(seconds: 1_790_000_000)
 
     private func happen(_ users: [String?], _ session: any Connection) throws {
@@ -14,7 +14,7 @@ import TillSQL
         _ = try OutboxTable(session).place(limit: 1_000)
     }
 
-    @Test("Numbers count each user's events without a gap, and nobody's have none")
+    @Test("Numbers count each user's events without a gap, and events without a user have none")
     func numbers() async throws {
         try await withLedger { ledger in
             try await ledger.write { try happen(["u1", nil, "u2", "u1", "U1", "u1", "u2"], $0) }
@@ -23,7 +23,7 @@ import TillSQL
             #expect(events.map(\.position) == [1, 2, 3, 4, 5, 6, 7])
             let own = try await ledger.read { try OutboxTable($0).list(of: UserID("u1"), after: 1, limit: 10) }
             #expect(own.map(\.position) == [4, 6])
-            // What is undone has used no number.
+            // A rolled-back event uses no number.
             struct Undone: Error {}
             await #expect(throws: Undone.self) {
                 try await ledger.write { session in
@@ -78,7 +78,7 @@ import TillSQL
         }
     }
 
-    @Test("Events without a user, however many, leave half of the places to those of users")
+    @Test("However many events have no user, half of the places go to events of users")
     func fairness() async throws {
         try await withLedger { ledger in
             let due = try await ledger.write { session -> [[Int64]] in
@@ -95,7 +95,7 @@ import TillSQL
         }
     }
 
-    @Test("Of a line only the first is due; when it ends the next comes up, in each lane by itself")
+    @Test("Only the first event of a queue is due; when it ends the next is, in live and replay queues separately")
     func lines() async throws {
         try await withLedger { ledger in
             let due = try await ledger.write { session -> [[Int64]] in

@@ -3,9 +3,9 @@ import TillSQL
 
 @testable import TillSQLite
 
-/// docs/invariants.md: what stops the program.
+/// The conditions in docs/invariants.md that stop the program.
 @Suite("Rules of a commit that stop the program") struct AssertionTests {
-    @Test("A body that is told two outcomes (invariant 2)")
+    @Test("A body that is given two outcomes stops the program (invariant 2)")
     func answeredTwice() async {
         let end = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let body = Body({ _ in 1 }) { _ in }

@@ -4,7 +4,7 @@ import TillSQL
 
 @testable import TillSQLite
 
-@Suite("Many at once")
+@Suite("Concurrent requests")
 struct ConcurrencyTests {
     let directory = TemporaryDirectory()
 
@@ -12,7 +12,7 @@ struct ConcurrencyTests {
         try SQLiteDatabase.open(path: directory.database, role: .server, options: Ledger.options(change))
     }
 
-    @Test("256 requesters: each gets its own answer, once, and finds its write at once")
+    @Test("Each of 256 requesters gets its own answer, once, and reads its write at once")
     func requesters() async throws {
         let database = try open()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -37,7 +37,7 @@ struct ConcurrencyTests {
         await database.close()
     }
 
-    @Test("A broken rule of the schema is one body's fault, the deferred ones too")
+    @Test("A violated rule of the schema is the fault of one body, deferred rules included")
     func constraints() async throws {
         let database = try open()
         _ = try await database.write { try Ledger.grant(0, in: $0) }
@@ -63,14 +63,14 @@ struct ConcurrencyTests {
         case 1: try Ledger.grant(0, in: session)
         case 2: try Ledger.grant(id, points: 0, in: session)
         case 3:
-            // Its order never comes: checked only at the end.
+            // Its order never exists: the rule is checked only at the end.
             try session.execute(
                 "INSERT INTO grants (id, \"order\", points) VALUES (?, ?, 1)", [.integer(id), .integer(-id)])
         default: try Ledger.grant(id, in: session)
         }
     }
 
-    @Test("A body may catch a broken rule and go on; what it did before stands")
+    @Test("A body may catch a violated rule and continue; its earlier writes stand")
     func caughtConstraint() async throws {
         let database = try open()
         _ = try await database.write { try Ledger.grant(1, in: $0) }
@@ -86,7 +86,7 @@ struct ConcurrencyTests {
         await database.close()
     }
 
-    @Test("close runs what was accepted and answers everybody; later calls are told so")
+    @Test("close runs every accepted call and answers each caller; later calls get a fault")
     func closeLosesNothing() async throws {
         let database = try open()
         let answered = await withTaskGroup(of: (Int64, DatabaseError?).self) { group in
@@ -111,7 +111,7 @@ struct ConcurrencyTests {
         await again.close()
     }
 
-    @Test("More waiting writes than the limit are refused as busy, and memory stays bounded")
+    @Test("Waiting writes beyond the limit are refused as busy, and memory stays bounded")
     func queueLimit() async throws {
         let database = try open { $0.queueLimit = 8 }
         let gate = Gate()
@@ -120,7 +120,7 @@ struct ConcurrencyTests {
                 await fault { try await database.write { _ in gate.wait() } }
             }
             gate.waitUntilTaken()
-            // Eight wait, and whoever comes then is refused at once; the gate opens when four have been.
+            // Eight wait, and later ones are refused at once; the gate opens after four refusals.
             for id in Int64(0)..<12 {
                 group.addTask {
                     let found = await fault { try await database.write { try Ledger.grant(id, in: $0) } }
@@ -169,7 +169,7 @@ struct ConcurrencyTests {
         await database.close()
     }
 
-    @Test("A log that a long query made grow is cut back when the query is over, and the query saw one state")
+    @Test("A log that grew during a long query is truncated after the query, and the query saw one state")
     func logAfterLongQuery() async throws {
         let limit = 1 << 20
         let database = try open { $0.logLimitBytes = limit }

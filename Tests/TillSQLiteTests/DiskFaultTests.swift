@@ -4,7 +4,7 @@ import TillSimulation
 
 @testable import TillSQLite
 
-/// One server on a disk that can be told to fail, and what it answered.
+/// One server on a disk that fails on demand, and the record of its answers.
 private final class Server {
     let disk: CrashableDisk
     let database: SQLiteDatabase
@@ -66,14 +66,14 @@ private final class Server {
 
 @Suite("A disk that is full or fails")
 struct DiskFaultTests {
-    @Test("Full at every write there is: a typed fault, nothing lost, and the next request goes through")
+    @Test("A full disk at each single write gives a typed fault, loses nothing, and the next request succeeds")
     func fullAtEveryWrite() async throws {
         var position = 0
         var struck = 0
         while true {
             let server = try Server(seed: UInt64(position))
             #expect(server.grantFive(from: 1).isEmpty)
-            // Leaves something for a checkpoint to move, and fails the batch and its second tries from here on.
+            // Leaves data for a checkpoint to move, and fails the batch and its retries from here on.
             for extra in 0..<40 { server.disk.failNext(.write, with: .full, after: position + extra) }
             let before = server.disk.operations
             let faults = server.grantFive(from: 100)
@@ -95,7 +95,7 @@ struct DiskFaultTests {
         #expect(struck > 16)
     }
 
-    @Test("At every capacity from just enough to open: what does not fit is refused, what was answered stays")
+    @Test("At every capacity above the minimum, requests that don't fit are refused, and answered ones stay")
     func everyCapacity() async throws {
         let room = try Server().disk.usedBytes
         var refused = 0
@@ -115,7 +115,7 @@ struct DiskFaultTests {
         #expect(refused > 100)
     }
 
-    @Test("Without powersafe overwrite a commit's end is written again: full there is in doubt, and may stand")
+    @Test("Without powersafe overwrite a commit's end is rewritten: a full disk there leaves the commit in doubt")
     func fullInDoubt() async throws {
         var doubts = 0
         var stood = 0
@@ -132,7 +132,7 @@ struct DiskFaultTests {
         #expect(stood > 0, "if none of them ever stood, the doubt would be idle")
     }
 
-    @Test("A sync that fails: in doubt, and the next commit is sound")
+    @Test("A failed sync leaves a commit in doubt, and the next commit is sound")
     func failedSyncs() async throws {
         var inDoubt = 0
         for position in 0..<6 {
@@ -153,7 +153,7 @@ struct DiskFaultTests {
         #expect(inDoubt >= 6 * 10)
     }
 
-    @Test("Mounted read-only: readOnly, and by itself again when it is writable")
+    @Test("A disk mounted read-only gives readOnly, and writes succeed again once it is writable")
     func readOnly() async throws {
         let server = try Server()
         #expect(server.grantFive(from: 1).isEmpty)
@@ -167,11 +167,12 @@ struct DiskFaultTests {
         try await server.check()
     }
 
-    @Test("Read-only while the writer opens its connection anew: writable again by itself (regression: for ever)")
+    @Test("Read-only while the writer reopens its connection: writes succeed again afterwards (regression: never)")
     func readOnlyAtReopening() async throws {
         let server = try Server()
         #expect(server.grantFive(from: 1).isEmpty)
-        // After a failed sync nobody knows what was committed, and the connection is opened anew: on this disk.
+        // After a failed sync the state of the commit is unknown, so the connection is reopened, here on a read-only
+        // disk.
         server.disk.failNext(.sync)
         #expect(!server.grantFive(from: 10).isEmpty)
         server.disk.conditions.isReadOnly = true
@@ -185,7 +186,7 @@ struct DiskFaultTests {
         try await server.check()
     }
 
-    @Test("A read that fails is a fault of that request alone")
+    @Test("A failed read is a fault of that request alone")
     func failedReads() async throws {
         let server = try Server()
         #expect(server.grantFive(from: 1).isEmpty)
@@ -196,7 +197,7 @@ struct DiskFaultTests {
         try await server.check()
     }
 
-    @Test("A body too large for the space left does not take its neighbours down")
+    @Test("A body too large for the free space does not fail the other bodies of its batch")
     func largeNeighbour() async throws {
         let server = try Server()
         server.disk.conditions.capacity = server.disk.usedBytes + 300_000
@@ -215,7 +216,7 @@ struct DiskFaultTests {
         #expect(try await server.database.read(Ledger.granted) == [0, 1, 2, 4, 5, 6, 7])
     }
 
-    @Test("With its threads: a full disk answers everybody, and everybody gets through when space returns")
+    @Test("With threads: a full disk answers every request, and every request succeeds when space returns")
     func fullWithThreads() async throws {
         let disk = CrashableDisk(seed: 5)
         let database = try SQLiteDatabase.open(

@@ -19,7 +19,7 @@ struct FileTests {
         try SQLiteDatabase.open(path: directory.database, role: .operator, options: Ledger.options())
     }
 
-    @Test("A second server on the same file is refused and told who has it, under any name of the file")
+    @Test("A second server on the same file is refused with the process that has it, under any name of the file")
     func secondServer() async throws {
         let first = try serve()
         let alias = directory.path + "/alias.db"
@@ -35,7 +35,7 @@ struct FileTests {
         await second.close()
     }
 
-    @Test("A server of another process keeps us out while it lives, and a killed one leaves no stale lock")
+    @Test("A server in another process locks the file while it lives, and a killed one leaves no stale lock")
     func otherProcess() async throws {
         let holder = Process()
         holder.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -52,7 +52,7 @@ struct FileTests {
         kill(holder.processIdentifier, SIGKILL)
         holder.waitUntilExit()
         let database = try serve()
-        // And the other way round: ours keeps another process out.
+        // The reverse: this process's server keeps another process out.
         let other = Process()
         other.executableURL = URL(fileURLWithPath: "/bin/sh")
         other.arguments = ["-c", "exec 9<>\"$0\"; flock -n 9", directory.database + "-lock"]
@@ -62,7 +62,7 @@ struct FileTests {
         await database.close()
     }
 
-    @Test("A database object that is dropped without close lets go of the file as well")
+    @Test("A database object that is released without close releases the file too")
     func dropped() async throws {
         do { _ = try serve() }
         var reopened: SQLiteDatabase?
@@ -74,7 +74,7 @@ struct FileTests {
         await reopened?.close()
     }
 
-    @Test("An operator reads beside the server what is committed and not yet in the file, and can't write")
+    @Test("Beside the server an operator reads commits that are still in the log, and can't write")
     func operatorBesideServer() async throws {
         let server = try serve()
         for id in Int64(1)...20 { _ = try await server.write { try Ledger.grant(id, in: $0) } }
@@ -89,7 +89,7 @@ struct FileTests {
         await server.close()
     }
 
-    @Test("An operator opens a database that no server runs on; a missing one is a clear fault")
+    @Test("An operator opens a database without a running server; a missing one is a clear fault")
     func operatorAlone() async throws {
         let missing = await fault { try operate() }
         #expect(missing?.detail.contains("no database") == true)
@@ -105,7 +105,7 @@ struct FileTests {
         await desk.close()
     }
 
-    @Test("Only this user can read the files")
+    @Test("Only the current user can read the files")
     func rights() async throws {
         let database = try serve()
         _ = try await database.write { try Ledger.grant(1, in: $0) }
@@ -124,7 +124,7 @@ struct FileTests {
         #expect(!FileManager.default.fileExists(atPath: directory.database + "-wal"))
     }
 
-    @Test("A path that can't be is refused with what to do")
+    @Test("An impossible path is refused with a remedy")
     func badPaths() async {
         let missing = await fault { try serve(directory.path + "/no/such/ledger.db") }
         #expect(missing?.detail.contains("does not exist; create it first") == true)
@@ -133,7 +133,7 @@ struct FileTests {
         }
     }
 
-    @Test("Another program's database and what is no database are refused and left as they are")
+    @Test("Another program's database and files that are no database are refused and left unchanged")
     func foreignFiles() async throws {
         let foreign = directory.path + "/foreign.db"
         let other = try serve(foreign) { $0.schema.applicationID = 42 }
@@ -147,7 +147,7 @@ struct FileTests {
         #expect(await fault { try serve(text) }?.kind == .corrupt)
     }
 
-    @Test("An older file is brought up to date with its rows; a newer one is refused")
+    @Test("An older file is migrated with its rows; a newer one is refused")
     func migrations() async throws {
         let first = try serve()
         _ = try await first.write { try Ledger.grant(1, in: $0) }
@@ -173,7 +173,7 @@ struct FileTests {
         }
     }
 
-    @Test("A file from before the first version that is numbered now is refused, and stays as it is")
+    @Test("A file older than the first numbered version is refused and left unchanged")
     func unreleased() async throws {
         let first = try serve()
         _ = try await first.write { try Ledger.grant(1, in: $0) }
@@ -191,7 +191,7 @@ struct FileTests {
         await again.close()
     }
 
-    @Test("A file says which migrations it has been through and when, and is refused under another text of one")
+    @Test("A file records its migrations and their times, and is refused if the text of one has changed")
     func history() async throws {
         let migration = Migration(["CREATE TABLE notes (id INTEGER PRIMARY KEY) STRICT"], sha256: [1, 254])
         let filling = Migration(["INSERT INTO notes (id) VALUES (7)"], phase: .backfill, sha256: [3])
@@ -220,7 +220,7 @@ struct FileTests {
         }
     }
 
-    @Test("Versions are numbered from the first one on")
+    @Test("Versions are numbered upward from the first one")
     func firstVersion() async throws {
         let later = Ledger.migrations + [["CREATE TABLE outbox (id INTEGER PRIMARY KEY) STRICT"]]
         let first = try serve { $0.schema.firstVersion = 101 }
@@ -235,7 +235,7 @@ struct FileTests {
         #expect(await fault { try serve { $0.schema.firstVersion = 101 } }?.kind == .newerSchema)
     }
 
-    @Test("A migration that fails leaves the version before it, whole")
+    @Test("A failed migration leaves the previous version intact")
     func failedMigration() async throws {
         let first = try serve()
         await first.close()

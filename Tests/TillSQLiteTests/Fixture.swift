@@ -3,7 +3,7 @@ import TillSQL
 
 @testable import TillSQLite
 
-/// A directory that goes away with the value.
+/// A directory that is deleted with the value.
 final class TemporaryDirectory: Sendable {
     let path: String
 
@@ -18,7 +18,7 @@ final class TemporaryDirectory: Sendable {
     deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// Two linked tables, as an order and its grant are: a grant without its order can't exist.
+/// Two linked tables, like an order and its grant: a grant without its order can't exist.
 enum Ledger {
     static let migrations: [Migration] = [
         [
@@ -39,7 +39,7 @@ enum Ledger {
         return options
     }
 
-    /// What a grant does, in short: an order and its grant in one body.
+    /// A grant in short: an order and its grant in one body.
     @discardableResult
     static func grant(_ id: Int64, points: Int64 = 60, proof: [UInt8] = [], in session: any Connection) throws -> Int64
     {
@@ -56,7 +56,7 @@ enum Ledger {
     }
 }
 
-/// What `write` or `read` threw, if it was a fault of the driver.
+/// The fault that `write` or `read` threw, if the driver threw one.
 func fault<Value>(_ body: () async throws -> Value) async -> DatabaseError? {
     do {
         _ = try await body()

@@ -5,7 +5,7 @@ import TillSimulation
 
 @testable import TillSQLite
 
-/// Runs a shop on a `CrashableDisk`, cuts the power, starts again and compares with what was answered.
+/// Runs a shop on a `CrashableDisk`, cuts the power, starts again and compares the file with the answers.
 final class ShopUnderPowerCuts {
     let disk: CrashableDisk
     private let options: SQLiteDatabase.Options
@@ -13,7 +13,7 @@ final class ShopUnderPowerCuts {
     private var nextID: Int64 = 1
 
     private(set) var acknowledged: Set<Int64> = []
-    /// Answered with a fault that says it is not there, or with the body's own refusal.
+    /// Requests answered with a fault that excludes a commit, or with the body's own refusal.
     private var denied: Set<Int64> = []
     private var violations: [String] = []
     private(set) var faults: [DatabaseError.Kind: Int] = [:]
@@ -37,12 +37,12 @@ final class ShopUnderPowerCuts {
         }
     }
 
-    /// One life: open, serve until the power fails, start again, check. Answers everything found wrong so far.
-    /// - Parameter conditions: how the disk behaves in this life, checking excepted.
+    /// One life: open, serve until the power fails, start again, check. Returns every violation found so far.
+    /// - Parameter conditions: how the disk behaves in this life, except during the check.
     func live(
         operations: Int, _ conditions: (inout CrashableDisk.Conditions) -> Void = { _ in }
     ) async -> [String] {
-        // Inline, nothing ever waits: without this one of the few threads that all tests share would be held for long.
+        // The inline database never suspends: without this, one of the tests' shared threads would be held for long.
         await Task.yield()
         conditions(&disk.conditions)
         disk.cutPower(afterOperations: random.below(operations))
@@ -96,15 +96,15 @@ final class ShopUnderPowerCuts {
             if !lost.isEmpty { violations.append("acknowledged and lost: \(lost.sorted())") }
             let undead = denied.intersection(books.granted)
             if !undead.isEmpty { violations.append("refused and there: \(undead.sorted())") }
-            // What nobody knew is known now, and must stay so.
+            // Outcomes in doubt are known now, and must stay so.
             acknowledged.formUnion(books.granted)
         } catch {
             violations.append("cannot be opened or read: \(error)")
         }
     }
 
-    /// Every byte of a proof is its order's number. Compared with itself one byte further on: a loop over the bytes
-    /// takes most of a debug build's time.
+    /// Every byte of a proof is its order's number. It is compared with itself one byte further on, because a loop over
+    /// the bytes takes most of a debug build's time.
     private static func isWhole(_ proof: [UInt8], of id: Int64) -> Bool {
         guard let first = proof.first else { return true }
         guard first == UInt8(truncatingIfNeeded: id) else { return false }
@@ -114,7 +114,7 @@ final class ShopUnderPowerCuts {
         }
     }
 
-    /// Everything in the file, and what contradicts itself there.
+    /// Everything in the file, and its contradictions.
     private struct Books: Sendable {
         let granted: Set<Int64>
         private(set) var violations: [String] = []
@@ -137,7 +137,7 @@ final class ShopUnderPowerCuts {
 }
 
 extension SQLiteDatabase {
-    /// Runs bodies in one commit, as the writer's thread does with what has queued up.
+    /// Runs bodies in one commit, as the writer's thread does with queued bodies.
     func together<Value: Sendable>(
         _ bodies: [@Sendable (any Connection) throws -> Value]
     ) -> [Result<Value, any Error>] {
@@ -169,7 +169,7 @@ struct SplitMix {
 
 @Suite("Power cuts on the real driver")
 struct PowerCutTests {
-    @Test("240 seeds, four power cuts each: nothing acknowledged is lost, nothing refused is there")
+    @Test("In 240 seeds with four power cuts each, nothing acknowledged is lost and nothing refused is present")
     func powerCuts() async {
         var cuts: Set<CrashableDisk.Cut> = []
         var acknowledged = 0
@@ -182,7 +182,7 @@ struct PowerCutTests {
             cuts.formUnion(shop.cuts)
             acknowledged += shop.acknowledged.count
         }
-        // The cuts have to have come where it matters: in commits, in checkpoints, at the creation of the file.
+        // The cuts must have come at the critical places: in commits, in checkpoints, at the creation of the file.
         #expect(acknowledged > 10_000)
         for cut in [
             CrashableDisk.Cut(operation: .write, file: "ledger.db-wal"), .init(operation: .sync, file: "ledger.db-wal"),
@@ -193,7 +193,7 @@ struct PowerCutTests {
         }
     }
 
-    @Test("200 seeds on a disk that also fails now and then, half of them without powersafe overwrite")
+    @Test("The same in 200 seeds on a disk that also fails now and then, half of them without powersafe overwrite")
     func powerCutsAndFaults() async {
         var faults: [DatabaseError.Kind: Int] = [:]
         var acknowledged = 0
@@ -215,7 +215,7 @@ struct PowerCutTests {
         #expect(faults[.full, default: 0] > 100)
     }
 
-    @Test("A seed repeats: the same answers, the same cuts, the same bytes lost")
+    @Test("A seed repeats the same answers, the same cuts and the same lost bytes")
     func seedsRepeat() async {
         var runs: [[Set<Int64>]] = []
         var operations: [Int] = []
@@ -243,7 +243,7 @@ struct PowerCutTests {
             } > 0)
     }
 
-    @Test("The same test finds the losses of a disk whose syncs lie")
+    @Test("The same test finds the losses of a disk that ignores syncs")
     func plantedLyingSync() async {
         #expect(
             await violations { _ in

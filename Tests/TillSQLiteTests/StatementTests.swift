@@ -13,7 +13,7 @@ struct StatementTests {
 
     private static let columns: Columns = "id, note"
 
-    @Test("A text is its literals with the lists of columns and the marks between them")
+    @Test("A statement's text is its literals with the column lists and the parameter marks between them")
     func text() {
         let sql: SQL =
             "INSERT INTO orders (\(Self.columns), proof) VALUES (\(marks: 3)) RETURNING \(Self.columns, of: "o")"
@@ -22,7 +22,7 @@ struct StatementTests {
         #expect(list() == list() && list() != sql && "\(list())" == "SELECT id, note FROM orders")
     }
 
-    @Test("Statements that run together answer one by one: how many rows a write changed, and the rows of a query")
+    @Test("Statements that run together are answered one by one: the rows a write changed, and the rows of a query")
     func batch() async throws {
         let database = try open()
         let results = try await database.write { session in
@@ -43,7 +43,7 @@ struct StatementTests {
         await database.close()
     }
 
-    @Test("One that fails is the last that runs, and leaves nothing of the others behind")
+    @Test("A failing statement is the last that runs, and the changes of the others are undone")
     func failedBatch() async throws {
         let database = try open()
         let refusal = await fault {
@@ -60,7 +60,7 @@ struct StatementTests {
         await database.close()
     }
 
-    @Test("A column that a statement does not answer is a fault that names both")
+    @Test("A column that a statement does not return is a fault that names both")
     func missingColumn() async throws {
         let database = try open()
         let sql: SQL = "SELECT id FROM orders"
@@ -74,7 +74,7 @@ struct StatementTests {
         await database.close()
     }
 
-    @Test("A column is found by its name, whatever its place, however many there are")
+    @Test("A column is found by its name, at any position, among any number")
     func places() async throws {
         let database = try open()
         let sum = try await database.read { session in

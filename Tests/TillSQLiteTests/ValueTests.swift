@@ -11,7 +11,7 @@ struct ValueTests {
         try SQLiteDatabase.open(path: directory.database, role: .server, options: Ledger.options())
     }
 
-    /// Printed as what it is and not as 8 MiB of numbers.
+    /// Printed by its kind instead of as 8 MiB of numbers.
     struct Sample: Sendable, CustomTestStringConvertible {
         let value: SQLValue
 
@@ -32,7 +32,7 @@ struct ValueTests {
         .blob([UInt8](repeating: 9, count: 8 << 20)),
     ]
 
-    @Test("Every value comes back as it went in", arguments: samples.map(Sample.init))
+    @Test("Every value is read back unchanged", arguments: samples.map(Sample.init))
     func roundTrip(sample: Sample) async throws {
         let value = sample.value
         let database = try open()
@@ -114,7 +114,7 @@ struct ValueTests {
         await database.close()
     }
 
-    @Test("A prepared statement follows a change of the schema")
+    @Test("A prepared statement follows a schema change")
     func schemaChange() async throws {
         let database = try open()
         let columns: @Sendable (any Connection) throws -> String? = { session in
@@ -147,7 +147,7 @@ struct ValueTests {
         await database.close()
     }
 
-    @Test("execute counts the rows it changed, and 0 for what changes none")
+    @Test("execute counts the rows it changed, and 0 if it changes none")
     func changeCounts() async throws {
         let database = try open()
         let counts = try await database.write { session in
@@ -163,7 +163,7 @@ struct ValueTests {
         await database.close()
     }
 
-    @Test("Mistakes in a statement are faults that a repetition can't heal")
+    @Test("Mistakes in a statement are faults that a retry can't fix")
     func mistakes() async throws {
         let database = try open()
         let mistakes: [@Sendable (any Connection) throws -> Int] = [
@@ -185,7 +185,7 @@ struct ValueTests {
         await database.close()
     }
 
-    @Test("A read can't change anything, and a kept session answers nothing")
+    @Test("A read can't change anything, and a session kept after its body fails")
     func readOnlySession() async throws {
         let database = try open()
         let write = await fault { try await database.read { try Ledger.grant(1, in: $0) } }

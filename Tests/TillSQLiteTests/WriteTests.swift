@@ -6,7 +6,7 @@ import Testing
 struct WriteTests {
     let directory = TemporaryDirectory()
 
-    @Test("What was written is read back, by this server and by the next one on the same file")
+    @Test("A write is read back, by this server and by the next one on the same file")
     func roundTrip() async throws {
         let first = try SQLiteDatabase.open(path: directory.database, role: .server, options: Ledger.options())
         let id = try await first.write { try Ledger.grant(7, in: $0) }
@@ -18,7 +18,7 @@ struct WriteTests {
         await second.close()
     }
 
-    @Test("A body that throws is undone alone, and its own error comes back")
+    @Test("A body that throws is undone alone, and its caller gets its own error")
     func oneBodyIsUndoneAlone() async throws {
         let database = try SQLiteDatabase.open(path: directory.database, role: .server, options: Ledger.options())
         let outcomes = await withTaskGroup(of: (Int64, Bool).self) { group in

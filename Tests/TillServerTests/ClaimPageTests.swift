@@ -5,7 +5,7 @@ import TillHTTP
 @testable import TillServer
 
 @Suite("Claims on the dashboard") struct ClaimPageTests {
-    @Test("An operator gives what is nobody's to a user, with a reason, and every step can be seen (U1, U9)")
+    @Test("An operator gives an unclaimed purchase to a user, with a reason, and the page shows every step (U1, U9)")
     func form() async throws {
         try await Office.open { office in
             let stray = try await office.pay(token: nil)
@@ -19,7 +19,7 @@ import TillHTTP
                 "form": try page.formToken, "user": "lin", "reason": "showed <b>Apple's</b> bill",
             ]
             let own = ["Origin": "http://\(Office.host)"]
-            // Another site's form, and one without the page's token.
+            // A form from another site, and one without the page's token.
             #expect(try await visitor.post(target, form, ["Origin": "http://evil.example"]).status == 403)
             #expect(try await visitor.post(target, ["user": "eve", "reason": "r"], own).status == 403)
             #expect(try await visitor.post(target, form.merging(["user": ""]) { $1 }, own).status == 400)
@@ -40,7 +40,7 @@ import TillHTTP
             #expect(again.status == 409 && again.read.contains("isn't in quarantine"))
             let chinese = try await visitor.get("/dashboard/transactions/1", ["Accept-Language": "zh"])
             for text in ["由运营人员决定归属", "认领"] { #expect(chinese.read.contains(text), "\(text)") }
-            // A script, which has no form token, sees no form.
+            // A script has no form token, so the page shows it no form.
             var request = HTTPRequest(method: .get, path: "/dashboard/quarantine")
             request.headers.add("Host", Office.host)
             request.headers.add("Authorization", "Bearer \(Office.operatorToken)")

@@ -4,7 +4,7 @@ import TillHTTP
 import TillJSON
 
 extension OpenAPITests {
-    /// Calls about a transaction that is nobody's: method, address, its path, body and status.
+    /// Calls about an unclaimed transaction: method, address, its path, body and status.
     static func claimCalls(_ transaction: String) -> [(HTTPMethod, String, String, JSONValue?, Int)] {
         let body: JSONValue = ["userId": "u9", "reason": "r", "operator": "o"]
         return [
@@ -18,7 +18,7 @@ extension OpenAPITests {
         ]
     }
 
-    /// What is sent and taken about claims, each with everything in it and with as little as there can be.
+    /// Request and reply bodies of claims, each once with every member and once with the required members only.
     static var claimSamples: [String: (full: JSONValue, least: JSONValue)] {
         get throws {
             let id = UniqueID(high: 1, low: 2)

@@ -12,7 +12,7 @@ struct DashboardBrowserTests {
     private static let hostileUser = #"<script>hacked=1</script>"><img src=x onerror=hacked=1>"#
     private static let hostileText = hostileUser + "\u{202E}evil"
 
-    /// A few orders in different states, one of them with a hostile name, a refused proof and an unclaimed payment.
+    /// Orders in different states, one of them with a hostile name, a refused proof and an unclaimed payment.
     private struct Scene {
         let paid: OrderID
         let hostile: OrderID
@@ -41,7 +41,7 @@ struct DashboardBrowserTests {
         return Scene(paid: paid, hostile: hostile, cancelled: cancelled)
     }
 
-    /// A server on a port of its own, and a browser in front of it.
+    /// A server on its own port, with a browser connected to it.
     private static func visit(_ look: (Office, BrowserPage, String) async throws -> Void) async throws {
         try await Office.open { office in
             let router = office.server.router
@@ -69,7 +69,7 @@ struct DashboardBrowserTests {
         try await page.until("document.querySelector('h1')?.textContent === 'Orders'", "the orders are shown")
     }
 
-    @Test("An operator logs in, sees orders appear by themselves, narrows the list, opens one and logs out (U9)")
+    @Test("An operator logs in, sees new orders without a reload, filters the list, opens an order and logs out (U9)")
     func visit() async throws {
         try await Self.visit { office, page, address in
             let scene = try await Self.scene(office)
@@ -87,7 +87,7 @@ struct DashboardBrowserTests {
             #expect(try await page.value("typeof hacked") == "undefined")
             #expect(try await page.value("document.querySelectorAll('main script, main img').length") == 0)
 
-            // A new order, and a new state of an old one, without a reload.
+            // A new order, and a new state of an older one, appear without a reload.
             _ = try await page.value("marker = 1")
             let fresh = try await office.openOrder(user: "zhang")
             try await page.until("document.getElementById('row-\(fresh)')", "the new order appears by itself")
@@ -97,7 +97,7 @@ struct DashboardBrowserTests {
                 "document.querySelector('#row-\(fresh) .status').textContent === 'Completed'", "it completes by itself")
             #expect(try await page.value("marker") == 1)
 
-            // Paused, it stands still; then it goes on.
+            // While paused the list does not change; then it refreshes again.
             try await page.click("#live-switch")
             let later = try await office.openOrder(user: "zhao")
             try await Task.sleep(for: .seconds(3))
@@ -185,7 +185,7 @@ struct DashboardBrowserTests {
         }
     }
 
-    @Test("Keyboard alone is enough, and so is a browser that runs no scripts", .slow)
+    @Test("The pages work with the keyboard alone, and in a browser that runs no scripts", .slow)
     func withoutMouseOrScript() async throws {
         try await Self.visit { office, page, address in
             let scene = try await Self.scene(office)
@@ -197,7 +197,7 @@ struct DashboardBrowserTests {
             for _ in 0..<40 where try await page.text("document.activeElement.id") != linkID {
                 try await page.press("Tab", code: 9)
             }
-            // A refresh in between takes neither the focus nor the page away.
+            // A refresh in between keeps the focus and the page.
             let fresh = try await office.openOrder(user: "zhang")
             try await page.until("document.getElementById('row-\(fresh)')", "the list refreshes")
             #expect(try await page.text("document.activeElement.id") == linkID)
@@ -212,7 +212,7 @@ struct DashboardBrowserTests {
         }
     }
 
-    @Test("Should markup ever get in, the browser runs none of it; and such errors are seen by these tests")
+    @Test("The browser runs no script from injected markup, and these tests detect such errors")
     func policy() async throws {
         try await Self.visit { _, page, address in
             try await Self.logIn(page, address)

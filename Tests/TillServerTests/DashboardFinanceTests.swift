@@ -8,7 +8,7 @@ import TillLedger
 @testable import TillServer
 
 @Suite("The dashboard's finance page") struct DashboardFinanceTests {
-    /// Two sales, one of them given back in the next fiscal year's first month; the office opens on 2026-09-21.
+    /// Two sales, one of them refunded in the first month of the next fiscal year; the office opens on 2026-09-21.
     private static func sell(_ office: Office) async throws {
         let (_, first) = try await office.sell(to: "lin")
         _ = try await office.sell(to: "wei")
@@ -20,7 +20,7 @@ import TillLedger
 
     private static let september = "/dashboard/finance?fiscalYear=2026&period=12"
 
-    /// Apple's report of the two sales, which are worth 4.41 each: 6.00 ÷ 1.0203 × 75 %.
+    /// Apple's report of the two sales, with proceeds of 4.41 each: 6.00 ÷ 1.0203 × 75 %.
     static func file(units: Int = 2, share: String = "4.41", sum: String = "8.82") -> String {
         """
         Start Date\tEnd Date\tVendor Identifier\tQuantity\tPartner Share\tExtended Partner Share\t\
@@ -33,7 +33,7 @@ import TillLedger
         """
     }
 
-    @Test("Charts and tables tell units, gross, tax, commission, proceeds, refunds and payment in both languages (C3)")
+    @Test("Charts and tables show units, gross, tax, commission, proceeds, refunds and payment in both languages (C3)")
     func figures() async throws {
         try await Office.open { office in
             try await Self.sell(office)
@@ -65,14 +65,14 @@ import TillLedger
             #expect(later.read.contains("−4.41") && later.read.contains("0 − 1"))
             let empty = try await visitor.get("/dashboard/finance?fiscalYear=2020&period=&currency=&environment=")
             #expect(empty.read.contains("Nothing was sold or refunded."))
-            // What a fiscal year is by default: that of today, 2026-10-01.
+            // The default fiscal year is that of the current day, 2026-10-01.
             #expect(try await visitor.get("/dashboard/finance").text.contains("<option value=\"2027\" selected>"))
             #expect(try await visitor.get("/dashboard/finance?period=99").status == 400)
             #expect(try await Visitor(office).get("/dashboard/finance").status == 303)
         }
     }
 
-    @Test("A report is imported with the form of the page, and stands beside the ledger; what differs is named (C3)")
+    @Test("The page's form imports a report, shows it beside the ledger and names the differences (C3)")
     func importing() async throws {
         try await Office.open { office in
             try await Self.sell(office)
@@ -96,7 +96,7 @@ import TillLedger
         }
     }
 
-    @Test("A bad file is refused with each line's fault and cure, and nothing of it is kept (C3)")
+    @Test("A bad file is refused with the fault and the remedy of each line, and none of it is stored (C3)")
     func badFile() async throws {
         try await Office.open { office in
             let visitor = try await Visitor.loggedIn(office)
@@ -114,7 +114,7 @@ import TillLedger
         }
     }
 
-    @Test("Another site can't have a report imported, and neither can who isn't logged in or sends no form")
+    @Test("A report is not imported from another site, from a visitor who isn't logged in, or without a form")
     func forged() async throws {
         try await Office.open { office in
             let visitor = try await Visitor.loggedIn(office)
@@ -143,7 +143,7 @@ import TillLedger
         }
     }
 
-    @Test("One report is made at a time, so that orders don't wait for a queue of them")
+    @Test("Reports are made one at a time, so that orders don't wait for a queue of them")
     func oneAtATime() async throws {
         let desk = FinanceDesk()
         let answer = try await desk.alone { () async throws -> String in
@@ -158,7 +158,7 @@ import TillLedger
     }
 
     @Test(
-        "Amounts are written with their thousands apart",
+        "Amounts are written with thousands separators",
         arguments: [
             (0, "USD", "0.00"), (5, "USD", "0.05"), (-5, "USD", "−0.05"), (99_999, "CNY", "999.99"),
             (100_000, "CNY", "1,000.00"), (123_456_789_012, "CNY", "1,234,567,890.12"),
@@ -171,7 +171,7 @@ import TillLedger
 }
 
 extension Visitor {
-    /// Sends a file as the page's form does; with the page's own token unless another is given.
+    /// Uploads a file as the page's form does, with the page's own token unless the call gives another.
     func upload(
         _ text: String, named name: String, _ extra: [String: String] = [:], token: String?? = .none
     ) async throws -> Answer {

@@ -5,13 +5,13 @@ import TillHTTP
 
 @testable import TillServer
 
-@Suite("The dashboard's door") struct DashboardLoginTests {
+@Suite("The dashboard's login") struct DashboardLoginTests {
     private static let pages = [
         "/dashboard", "/dashboard/quarantine", "/dashboard/refusals", "/dashboard/transactions/1",
         "/dashboard/orders/3f2c91ab-0000-4000-8000-000000000001",
     ]
 
-    @Test("Who isn't logged in is shown to the login, and after it to where they wanted to go", arguments: pages)
+    @Test("A visitor who isn't logged in is redirected to the login, and then to the requested page", arguments: pages)
     func shownTheWay(_ page: String) async throws {
         try await Office.open { office in
             let visitor = Visitor(office)
@@ -28,7 +28,7 @@ import TillHTTP
         }
     }
 
-    @Test("The session's cookie is out of reach of scripts and other sites, and Secure behind an https proxy")
+    @Test("Scripts and other sites can't read or send the session's cookie, which is Secure behind an https proxy")
     func cookie() async throws {
         try await Office.open { office in
             let visitor = Visitor(office)
@@ -45,7 +45,7 @@ import TillHTTP
         }
     }
 
-    @Test("A wrong token opens nothing, and the right one a session that is new each time")
+    @Test("A wrong token opens no session, and the right one opens a new session each time")
     func tokens() async throws {
         try await Office.open { office in
             let visitor = Visitor(office)
@@ -67,7 +67,7 @@ import TillHTTP
         }
     }
 
-    @Test("A login form of no browser of ours, or of another one, is refused even with the right token")
+    @Test("A login form issued to no browser, or to another one, is refused even with the right token")
     func loginForgery() async throws {
         try await Office.open { office in
             let visitor = Visitor(office)
@@ -86,7 +86,7 @@ import TillHTTP
         }
     }
 
-    @Test("Logging out needs the page's own form, and ends the session for good")
+    @Test("Logging out needs the page's own form, and ends the session permanently")
     func logout() async throws {
         try await Office.open { office in
             let visitor = try await Visitor.loggedIn(office)
@@ -116,7 +116,7 @@ import TillHTTP
         }
     }
 
-    @Test("After ten wrong tokens a minute the next wrong one is told to wait, and the right one passes all the same")
+    @Test("After ten wrong tokens in a minute the next wrong one must wait, and the right one still passes")
     func bruteForce() async throws {
         try await Office.open { office in
             let visitor = Visitor(office)
@@ -139,7 +139,7 @@ import TillHTTP
         }
     }
 
-    @Test("A token longer than any is wrong without being hashed")
+    @Test("A token longer than the limit is refused without being hashed")
     func longToken() async throws {
         try await Office.open { office async throws in
             let long = String(repeating: "a", count: 9_000)
@@ -148,7 +148,7 @@ import TillHTTP
         }
     }
 
-    @Test("A script shows an operator token instead, and a wrong one is no reason for a form")
+    @Test("A script shows an operator token instead, and with a wrong one gets no login form")
     func bearer() async throws {
         try await Office.open { office in
             let script = Visitor(office)
@@ -160,13 +160,13 @@ import TillHTTP
                 #expect(refused.status == 401)
                 #expect(refused.headers["WWW-Authenticate"] == "Bearer")
             }
-            // In an address a token would end up in logs: there it means nothing.
+            // A token in a URL would end up in logs, so the server ignores it there.
             #expect(try await script.get("/dashboard?token=\(Office.operatorToken)").status == 303)
         }
     }
 
     @Test(
-        "Under a name that isn't this server's there are no pages: another site can't point its name here",
+        "Under a host name that isn't this server's there are no pages: another site can't point its name here",
         arguments: [
             ("127.0.0.1", 200), ("localhost:9", 200), ("[::1]:8787", 200), ("[::1]", 200), ("LOCALHOST", 200),
             ("till.example.com", 200), ("till.example.com:443", 200), ("evil.example", 421), ("evil.example:8787", 421),
@@ -186,7 +186,7 @@ import TillHTTP
     }
 
     @Test(
-        "After the login nobody is sent to another site",
+        "The login never redirects to another site",
         arguments: [
             "https://evil.example/", "//evil.example", "/dashboardevil", "/dashboard//evil.example", "/v1/orders",
             "/dashboard/../v1", "javascript:alert(1)", "/dashboard\r\nSet-Cookie: a=b", "/dashboard@evil.example",
@@ -197,7 +197,7 @@ import TillHTTP
         }
     }
 
-    @Test("Without operators the login says what to do, and lets nobody in")
+    @Test("Without operators the login page says what to do, and no token is accepted")
     func noOperators() async throws {
         try await Office.open(operators: []) { office async throws in
             let visitor = Visitor(office)
@@ -207,7 +207,7 @@ import TillHTTP
         }
     }
 
-    @Test("Every answer of the dashboard forbids foreign code, frames and sniffing, and pages are stored nowhere")
+    @Test("Every response of the dashboard forbids foreign code, frames and sniffing, and pages are not stored")
     func protection() async throws {
         try await Office.open { office in
             let visitor = try await Visitor.loggedIn(office)

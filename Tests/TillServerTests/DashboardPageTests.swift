@@ -42,7 +42,7 @@ import TillSQL
         }
     }
 
-    @Test("The language that was chosen with the switch is kept, whatever the browser prefers")
+    @Test("The language chosen with the switch stays, whatever the browser prefers")
     func language() async throws {
         try await Office.open { office in
             let visitor = try await Visitor.loggedIn(office)
@@ -56,7 +56,7 @@ import TillSQL
         }
     }
 
-    @Test("The list can be narrowed to a status, a user, both, an order id or a transaction id")
+    @Test("The list can be filtered by a status, a user, both, an order id or a transaction id")
     func filters() async throws {
         try await Office.open { office in
             let (paid, transaction) = try await office.sell(to: "lin")
@@ -87,7 +87,7 @@ import TillSQL
         }
     }
 
-    @Test("Older orders are a page away, none twice and none left out, for every filter")
+    @Test("Older orders are on the next pages, each once and none missing, for every filter")
     func paging() async throws {
         try await Office.open { office in
             try await office.ledger.write { session in
@@ -116,7 +116,7 @@ import TillSQL
         }
     }
 
-    @Test("The part that refreshes itself is the list's own table, under the same filter, for who is logged in")
+    @Test("The part that refreshes is the list's own table, with the same filter, for logged-in operators only")
     func live() async throws {
         try await Office.open { office in
             let order = try await office.openOrder(user: "lin")
@@ -133,7 +133,7 @@ import TillSQL
     }
 
     @Test(
-        "An order's page tells every step with its evidence: ground, door, caller, grant, postings, proof (U9)"
+        "An order's page shows every step with its evidence: ground, source, caller, grant, postings, proof (U9)"
     )
     func evidence() async throws {
         try await Office.open { office in
@@ -153,7 +153,7 @@ import TillSQL
                 "bundleId", Office.bundleID, "Proof refused", "chain_untrusted", Refusal.chainUntrusted.sentence.en,
                 hexadecimal(forged),
             ] { #expect(page.read.contains(text), "\(text)") }
-            // The proof itself stays in the ledger.
+            // The page does not contain the proof itself.
             #expect(!page.text.contains(payment.signed.suffix(40)))
             let steps = ["The order was opened", "Proof refused", "Granted", "Completed"].compactMap {
                 page.read.range(of: $0, range: (page.read.range(of: "History")!.upperBound)..<page.read.endIndex)
@@ -169,7 +169,7 @@ import TillSQL
 
     private func sha256(_ text: String) -> [UInt8] { ProofFacts(kind: .receipt, body: Array(text.utf8)).sha256 }
 
-    @Test("What is paid but nobody's is listed with its reason, and found by its transaction id (invariant 6)")
+    @Test("A paid transaction without an owner is listed with its reason, and found by its id (invariant 6)")
     func quarantine() async throws {
         try await Office.open { office in
             let visitor = try await Visitor.loggedIn(office)
@@ -189,7 +189,7 @@ import TillSQL
         }
     }
 
-    @Test("Refused proofs are listed with code, sentence, caller and hash, also for an order there never was (P9)")
+    @Test("Refused proofs are listed with code, sentence, caller and hash, also for an order that never existed (P9)")
     func refusals() async throws {
         try await Office.open { office in
             let order = try #require(UniqueID("3f2c91ab-0000-4000-8000-000000000001"))
@@ -205,7 +205,7 @@ import TillSQL
         }
     }
 
-    @Test("What isn't there is a page that says so", arguments: ["orders/x", "transactions/99", "transactions/x", "x"])
+    @Test("Anything missing gets a page saying so", arguments: ["orders/x", "transactions/99", "transactions/x", "x"])
     func missing(_ path: String) async throws {
         try await Office.open { office in
             let visitor = try await Visitor.loggedIn(office)
@@ -230,13 +230,13 @@ import TillSQL
     }
 
     @Test(
-        "Nothing an outsider writes becomes markup on any page",
+        "Text from outside never becomes markup on any page",
         arguments: HTMLTests.hostile.map(\.0).filter { !$0.contains("\0") && !$0.contains("\n") } + [
             String(repeating: "很长", count: 20)
         ])
     func hostile(_ text: String) async throws {
         try await Office.open { office in
-            // What no identifier may hold comes in by texts for people only.
+            // Texts that identifiers can't contain are sent in members meant for people only.
             let name = text.firstForbiddenScalar == nil ? text : "lin"
             let order = try await office.openOrder(user: name, device: name, metadata: ["note": .string(text)])
             try await office.close(order, as: "fail", reason: text)
@@ -259,7 +259,7 @@ import TillSQL
         }
     }
 
-    @Test("A hundred thousand orders are listed at once, under every filter")
+    @Test("A hundred thousand orders are listed quickly, under every filter")
     func many() async throws {
         try await Office.open { office in
             try await office.ledger.write { session in
@@ -275,7 +275,7 @@ import TillSQL
                     let taken = try await clock.measure { _ = try await visitor.get("/dashboard?\(query)") }
                     best = min(best, taken)
                 }
-                // Milliseconds; but a debug build shares a busy machine with other tests.
+                // It takes milliseconds, but a debug build shares a busy machine with other tests.
                 #expect(best < .seconds(2), "\(query)")
                 if ProcessInfo.processInfo.environment["TILL_FIGURES"] != nil { print("dashboard ?\(query): \(best)") }
             }

@@ -9,7 +9,7 @@ import TillHTTP
 @testable import TillServer
 
 @Suite("Endpoints and bodies are declared once") struct EndpointTests {
-    @Test("Every member of a body is described, and every description is of a member", arguments: Body.all.map(\.name))
+    @Test("Every member of a body is described, and every description has its member", arguments: Body.all.map(\.name))
     func members(_ name: String) throws {
         let body = try #require(Body.all.first { $0.name == name })
         #expect(body.differences.isEmpty, "\(name): \(body.differences)")
@@ -31,7 +31,7 @@ import TillHTTP
         #expect(declared.count > 70 && missing.isEmpty, "not described: \(missing)")
     }
 
-    @Test("Learnt members are what JSON of the type holds")
+    @Test("The recorded members are those in the JSON of the type")
     func learnt() {
         let members = CodableMembers.of(CorrectionBody.self)
         #expect(
@@ -43,7 +43,7 @@ import TillHTTP
     }
 
     @Test(
-        "A request beyond a declared bound is refused, with the member and what it may be",
+        "A request beyond a declared bound is refused, with the member and its allowed values",
         arguments: [
             ("/v1/users/u1/wallet/debits", debit(["amount": 0]), 400, "amount: 1 to 1000000000000"),
             ("/v1/users/u1/wallet/debits", debit(["amount": 2e12]), 400, "amount: 1 to 1000000000000"),
@@ -83,7 +83,7 @@ import TillHTTP
         }
     }
 
-    @Test("The reason for closing an order may be empty, and has an end")
+    @Test("The reason for closing an order may be empty, and its length is limited")
     func reasons() async throws {
         try await Office.open { office async throws in
             let order = try await office.openOrder(user: "u1")
@@ -94,7 +94,7 @@ import TillHTTP
         }
     }
 
-    @Test("What is for backends is refused to an app's user")
+    @Test("The addresses for backends refuse an app's user")
     func backends() async throws {
         try await Office.open { office async throws in
             let token = Self.userToken("u1", expires: office.time.now.seconds + 600)

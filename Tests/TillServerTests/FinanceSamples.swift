@@ -3,7 +3,7 @@ import TillBilling
 import TillJSON
 
 extension OpenAPITests {
-    /// What is told about money, each with everything in it and with as little as there can be.
+    /// Reply bodies about money, each once with every member and once with the required members only.
     static var financeSamples: [String: (full: JSONValue, least: JSONValue)] {
         get throws {
             guard let report = FinanceSample.report(storefront: "CHN"), let bare = FinanceSample.report(storefront: nil)
@@ -41,8 +41,8 @@ extension OpenAPITests {
         }
     }
 
-    /// No line lacks both sides, so what may be absent is taken out by hand; a line of the ledger alone has no country
-    /// and no side of Apple's.
+    /// Every line has at least one side, so the optional members are removed by hand; a line of the ledger alone has no
+    /// country and no side of Apple's.
     private static func stripped(
         _ line: ComparisonLineReply, of names: Set<String>, _ lone: ComparisonReply
     ) throws -> JSONValue {
@@ -98,7 +98,7 @@ enum FinanceSample {
         units: 1, customerPrice: Money(amount: 600, currency: Currency("CNY")),
         proceeds: (Money(amount: 441, currency: Currency("CNY")), Money(amount: 441, currency: Currency("CNY"))))
 
-    /// A line that tells of no known country.
+    /// A line with an unknown country.
     static let oddFile = """
         Start Date\tEnd Date\tVendor Identifier\tQuantity\tPartner Share\tExtended Partner Share\t\
         Partner Share Currency\tSales or Return\tCountry Of Sale\tCustomer Price\tCustomer Currency

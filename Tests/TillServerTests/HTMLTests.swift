@@ -7,7 +7,7 @@ import TillPages
 @testable import TillServer
 
 @Suite("Markup") struct HTMLTests {
-    /// Texts that mean something to a browser, and how they have to be written so that they don't.
+    /// Texts with a meaning in HTML, and their escaped forms.
     static let hostile = [
         ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
         ("\" onmouseover=\"alert(1)", "&quot; onmouseover=&quot;alert(1)"), ("' autofocus '", "&#39; autofocus &#39;"),
@@ -16,7 +16,7 @@ import TillPages
         ("]]><!--", "]]&gt;&lt;!--"), ("学点 🎁 é", "学点 🎁 é"), ("two\nlines", "two\nlines"),
     ]
 
-    @Test("Text of outsiders stays text, in elements and in attributes", arguments: hostile)
+    @Test("Text from outside stays text, in elements and in attributes", arguments: hostile)
     func escaping(_ sample: (text: String, markup: String)) {
         #expect(element("p") { sample.text }.markup == "<p>\(sample.markup)</p>")
         #expect(HTML.outside(sample.text).markup == "<bdi>\(sample.markup)</bdi>")
@@ -24,7 +24,7 @@ import TillPages
         #expect(element("a", .label(sample.text)) {}.markup == "<a aria-label=\"\(sample.markup)\"></a>")
     }
 
-    @Test("A long text is cut between its characters")
+    @Test("A long text is cut between two characters")
     func cut() {
         #expect(HTML.outside("abcdef", limit: 3).markup == "<bdi>abc…</bdi>")
         #expect(HTML.outside("abc", limit: 3).markup == "<bdi>abc</bdi>")
@@ -32,7 +32,7 @@ import TillPages
         #expect(HTML.outside("", limit: 2).markup == "<bdi></bdi>")
     }
 
-    @Test("Branches and loops leave out what isn't there, and keep the order")
+    @Test("Branches and loops leave out absent elements, and keep the order")
     func builder() {
         let isShown = false
         let list = element("ul", .class("a", "b"), .flag("hidden")) {
@@ -43,7 +43,7 @@ import TillPages
         #expect(list.markup == "<ul class=\"a b\" hidden><li>1</li><li>2</li><li>3</li>yes</ul>")
     }
 
-    @Test("A link with somebody's text in it stays one link inside the dashboard")
+    @Test("A link that contains text from outside stays one link inside the dashboard")
     func links() {
         var filter = OrderFilter()
         filter.user = UserID("a&b=\"c\"/ü?#")

@@ -4,7 +4,7 @@ import TillBilling
 import TillJSON
 
 extension OpenAPITests {
-    /// The bodies of offers, each with everything in it and with as little as there can be.
+    /// The bodies of offers, each once with every member and once with the required members only.
     static var offerSamples: [String: (full: JSONValue, least: JSONValue)] {
         get throws {
             let id = UniqueID(high: 1, low: 2)

@@ -11,14 +11,14 @@ import TillHTTP
 @Suite("The OpenAPI document") struct OpenAPITests {
     private let check = SchemaCheck(document: OpenAPI.document)
 
-    /// Method and address of everything that is described.
+    /// Method and address of every described operation.
     private var described: [(method: String, path: String, operation: JSONValue)] {
         (OpenAPI.document["paths"]?.object ?? [:]).flatMap { path, item in
             (item.object ?? [:]).map { ($0.key.uppercased(), path, $0.value) }
         }
     }
 
-    @Test("Every route is described, and everything that is described is served, with the same body limit")
+    @Test("Every route is described and every described route is served, with the same body limit")
     func routes() async throws {
         try await Office.open { office async throws in
             let routes = office.server.router.routes
@@ -35,7 +35,7 @@ import TillHTTP
         }
     }
 
-    @Test("Each operation has a name of its own and describes the parameters of its path")
+    @Test("Each operation has its own name and describes the parameters of its path")
     func operations() {
         let names = described.compactMap { $0.operation["operationId"]?.string }
         #expect(names.count == described.count && Set(names).count == names.count)
@@ -53,7 +53,7 @@ import TillHTTP
         }
     }
 
-    @Test("Every reference leads to something, and everything can be reached")
+    @Test("Every reference resolves, and every schema is reachable")
     func references() {
         var used: Set<String> = []
         func walk(_ value: JSONValue) {
@@ -68,7 +68,7 @@ import TillHTTP
         for name in OpenAPI.schemas.keys { #expect(used.contains("#/components/schemas/\(name)"), "\(name) is unused") }
     }
 
-    @Test("Every code a program may meet is listed, and each operation names its own with their status")
+    @Test("Every code that a program may receive is listed, and each operation lists its own codes with their status")
     func codes() {
         let listed = OpenAPI.schemas["Problem"]?["properties"]?["code"]?["enum"]?.array?.compactMap(\.string) ?? []
         #expect(Set(listed).count == listed.count)
@@ -82,7 +82,7 @@ import TillHTTP
         }
     }
 
-    @Test("Schemas name the members that are really sent and taken, and require those that are always there")
+    @Test("Schemas name the members that are really sent and received, and require those that are always present")
     func members() throws {
         let samples = try Self.samples.merging(Self.offerSamples) { own, _ in own }
             .merging(Self.planSamples) { own, _ in own }
@@ -124,7 +124,7 @@ import TillHTTP
         #expect(count > 20)
     }
 
-    @Test("What the server answers is as described: status, type and every member")
+    @Test("The server's responses match the description: status, type and every member")
     func answers() async throws {
         try await Office.open { office in
             let (order, _) = try await office.sell(to: "u1")
@@ -195,7 +195,7 @@ import TillHTTP
         }
     }
 
-    @Test("Addresses that are described as guarded turn strangers away, and the open ones don't")
+    @Test("Addresses described as guarded refuse unauthenticated clients, and the open ones don't")
     func security() async throws {
         try await Office.open { office async throws in
             for operation in Endpoint.all where operation.tag != .dashboard {
@@ -206,7 +206,7 @@ import TillHTTP
         }
     }
 
-    @Test("It is served as JSON, and not again to who has it")
+    @Test("The document is served as JSON, and a client that has it already gets 304")
     func served() async throws {
         try await Office.open { office in
             let first = await office.server.respond(to: HTTPRequest(method: .get, path: "/openapi.json"))
@@ -241,8 +241,8 @@ extension OpenAPITests {
         return answer.json
     }
 
-    /// For each schema a value with everything in it and one with as little as there can be, made by the very types
-    /// that are sent and taken.
+    /// For each schema, a value with every member and one with the required members only, encoded from the types that
+    /// the API really sends and receives.
     private static var samples: [String: (full: JSONValue, least: JSONValue)] {
         get throws {
             let id = UniqueID(high: 1, low: 2)
@@ -306,7 +306,7 @@ extension OpenAPITests {
                 "Readiness": try same(["status": "ready", "database": "ok"]),
             ]
             made.merge(try dropInSamples(order(nil))) { first, _ in first }
-            // Exactly one of the two ways is taken, so no one value has all members.
+            // Exactly one of the two forms is accepted, so no single value has all members.
             let proof = (try sample(fullProof).object ?? [:]).merging(try sample(withReceipt).object ?? [:]) { $1 }
             let schema = try #require(OpenAPI.schemas["SubmitProof"]?["properties"]?.object)
             #expect(Set(proof.keys) == Set(schema.keys))

@@ -3,7 +3,8 @@ import TillBilling
 import TillJSON
 
 extension OpenAPITests {
-    /// What is sent and taken about plans and rights, each with everything in it and with as little as there can be.
+    /// Request and reply bodies about plans and rights, each once with every member and once with the required members
+    /// only.
     static var planSamples: [String: (full: JSONValue, least: JSONValue)] {
         get throws {
             let at = Instant(seconds: 1_790_000_000)

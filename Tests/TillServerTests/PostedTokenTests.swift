@@ -4,10 +4,10 @@ import TillBilling
 @testable import TillLedger
 @testable import TillServer
 
-@Suite("The token of what shipped clients post")
+@Suite("The token in the body that released apps post")
 struct PostedTokenTests {
     @Test(
-        "It is found by one walk, wherever it stands",
+        "The token is found in one pass, wherever it stands",
         arguments: [
             ("token=a.b.c&receipt-data=x", "a.b.c"), ("receipt-data=++&token=a%2Eb", "a.b"), ("token=", ""),
             ("&&token=a&token=b", "a"), (#"{"token":"a"}"#, "a"), (#" { "x" : 1 , "token" : "a\u0062\"" } "#, #"ab""#),
@@ -19,7 +19,7 @@ struct PostedTokenTests {
     }
 
     @Test(
-        "Where there is none, none is found",
+        "In a body without a token, none is found",
         arguments: [
             "", "   ", "+++", "xtoken=a", "tokens=a", "token", "{}", "{", #"{"token":1}"#, #"{"token":"unended}"#,
             #"{"x":"token"}"#, #"{"x":{"token":"inner"}}"#, #"["token","a"]"#, #"{"x":"\"#, #"{"token""#,
@@ -28,7 +28,7 @@ struct PostedTokenTests {
         #expect(PostedToken.find(in: Array(body.utf8)) == nil)
     }
 
-    @Test("One that is longer than any token is none")
+    @Test("A text longer than any token counts as no token")
     func bounded() {
         let long = String(repeating: "a", count: 7 * Authentication.maximumLength)
         #expect(PostedToken.find(in: Array("token=\(long)".utf8)) == nil)
@@ -36,11 +36,11 @@ struct PostedTokenTests {
     }
 }
 
-@Suite("How many unknown signers are judged")
+@Suite("How many unknown signers are verified")
 struct UnknownSignerTests {
     private let start = Instant(seconds: 1_000_000)
 
-    @Test("One customer or address has forty at once and ten a second, strangers together four times that")
+    @Test("A customer or address gets forty at once and ten a second; unauthenticated clients share four times that")
     func pace() {
         let signers = UnknownSigners()
         let token = String(repeating: "a", count: UnknownSigners.shortestToken)
@@ -57,11 +57,11 @@ struct UnknownSignerTests {
     }
 }
 
-@Suite("How much is written of refusals")
+@Suite("How many refusals are written")
 struct RefusalPaceTests {
     private let start = Instant(seconds: 1_000_000)
 
-    @Test("What comes alone is kept whole; of a flood a row a second is, and the checks of one in ten seconds")
+    @Test("Single refusals are kept whole; in a flood, one row a second is kept, and its checks once in ten seconds")
     func pace() {
         let pace = RefusalPace()
         let first = (0..<200).map { _ in pace.keeping(of: "user:eve", now: start) }
@@ -73,7 +73,7 @@ struct RefusalPaceTests {
         #expect(pace.keeping(of: "user:eve", now: start.adding(seconds: 10)) == .rowAndRecord)
     }
 
-    @Test("Strangers from everywhere together have four times the pace of one")
+    @Test("All unauthenticated clients together get four times the pace of one")
     func strangers() {
         let pace = RefusalPace()
         let kept = (0..<1_000).map { pace.keeping(ofStranger: "198.51.100.\($0 % 100)", now: start) }

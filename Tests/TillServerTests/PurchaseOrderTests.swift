@@ -11,12 +11,12 @@ import TillSQLite
 @testable import TillLedger
 @testable import TillServer
 
-/// Whatever Apple signs about some purchases, in whatever order and how often it comes: the books are the same in the
-/// end (U4, U6, U8; DESIGN §4, invariant 8).
+/// Whatever Apple signs about some purchases, in any order and any number of times, the ledger ends in the same state
+/// (U4, U6, U8; DESIGN §4, invariant 8).
 @Suite("PurchaseDecision does not depend on the order of arrival") struct SettlementOrderTests {
-    /// transaction/chain, product, by whom, order, days, when it was signed, and what is said of it
+    /// Each row: transaction/chain, product, kind of purchase, order, days, time of signing, further statements.
     ///
-    /// Orders are OA to OE of users A to E; `none` is no token, `lost` one that names no order of ours.
+    /// Orders are OA to OE of users A to E; `none` is no token, `lost` a token that names no known order.
     static let signed = """
         100/100 basic   buy   OA   0-30    @0
         100/100 basic   buy   OA   0-30    @20
@@ -83,7 +83,7 @@ import TillSQLite
                 plan: length.flatMap { PlanLength($0) }.map { PlanTerms(id: PlanID(id), length: $0, rank: "cloud") })
         })
 
-    /// Whose order it is, and for what.
+    /// The user and the product of each order.
     private static let orders = [
         ("OA", "A", "basic"), ("OB", "B", "points60"), ("OC", "C", "pro"), ("OD", "D", "month"), ("OE", "D", "year"),
     ]
@@ -94,7 +94,7 @@ import TillSQLite
 
     private static func at(_ day: Int64) -> Instant { Instant(seconds: 1_780_000_000 + day * 86_400) }
 
-    // MARK: What is signed
+    // MARK: Signed payloads
 
     private enum Piece: Sendable {
         case transaction(VerifiedTransaction, [UInt8])
@@ -171,11 +171,12 @@ import TillSQLite
         return members
     }
 
-    // MARK: The books
+    // MARK: The state of the ledger
 
     private static let users = ["A", "B", "C", "D"]
 
-    /// Opens a fresh ledger with the orders in it, settles everything in that order, and reads what came of it.
+    /// Opens a fresh ledger with the orders in it, processes all pieces in the given order, and reads the resulting
+    /// state.
     private static func books(
         _ pieces: [Piece], _ office: Office, _ configuration: ServerConfiguration
     ) async throws -> [String] {
@@ -255,7 +256,7 @@ import TillSQLite
         }
     }
 
-    @Test("The same copies in many orders, some of them twice, come to the same transactions, rights and wallets")
+    @Test("The same copies in many orders, some of them twice, lead to the same transactions, rights and wallets")
     func anyOrder() async throws {
         try await Office.open { office in
             var configuration = office.server.configuration
@@ -276,7 +277,7 @@ import TillSQLite
     }
 }
 
-/// Numbers that look random and are the same every time (SplitMix64).
+/// Numbers that look random and are the same in every run (SplitMix64).
 private struct Dice: RandomNumberGenerator {
     var state: UInt64
 

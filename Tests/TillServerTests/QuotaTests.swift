@@ -2,12 +2,12 @@ import Testing
 
 @testable import TillServer
 
-@Suite("Quotas of what is under way")
+@Suite("Quotas of operations in progress")
 struct QuotaTests {
     private let quota = Quota(
         Quota.Limits(count: 4, weight: 100, countPerSource: 2, weightPerSource: 60))
 
-    @Test("One source has its share and no more, and gets it back when its work is over")
+    @Test("A source has its share and no more, and gets it back when its work ends")
     func perSource() throws {
         var shares = [quota.take(weight: 10, from: "a"), quota.take(weight: 10, from: "a")]
         #expect(shares.allSatisfy { $0 != nil } && quota.take(weight: 10, from: "a") == nil)
@@ -19,7 +19,7 @@ struct QuotaTests {
         #expect(quota.count == 0)
     }
 
-    @Test("All sources together have a bound, by number and by weight")
+    @Test("All sources together have a limit, by number and by weight")
     func inAll() throws {
         let byNumber = (0..<4).map { quota.take(from: "\($0)") }
         #expect(byNumber.allSatisfy { $0 != nil } && quota.take(from: "e") == nil)
@@ -30,7 +30,7 @@ struct QuotaTests {
         withExtendedLifetime(byWeight) {}
     }
 
-    @Test("The longest body a route takes finds room alone")
+    @Test("The longest body that a route accepts fits when it is alone")
     func longest() {
         #expect(Server.receiptBodyLimit <= Server.strangersBodyLimits.weightPerSource)
     }

@@ -4,11 +4,11 @@ import TillThreads
 
 @testable import TillServer
 
-@Suite("Whether the ledger can be written, for anybody who asks")
+@Suite("Readiness for unauthenticated callers: whether the ledger can be written")
 struct ReadinessTests {
     private static let now = Instant(seconds: 1_790_000_000)
 
-    @Test("A good answer counts for a second, and a bad one for those who asked meanwhile only")
+    @Test("A good result is cached for a second, and a bad one is shared only with those who asked meanwhile")
     func memory() async {
         let desk = ReadinessDesk()
         var checks = 0
@@ -30,7 +30,7 @@ struct ReadinessTests {
         #expect(await ask(-5_000, "full") == "full", "a clock that was set back is no reason to believe it")
     }
 
-    @Test("A hundred who ask at the same time are told by one look at the ledger", arguments: [nil, "full"])
+    @Test("A hundred callers at the same time share one check of the ledger", arguments: [nil, "full"])
     func together(fault: String?) async {
         let desk = ReadinessDesk()
         let checks = Locked(0)
@@ -39,7 +39,7 @@ struct ReadinessTests {
                 group.addTask {
                     await desk.fault(at: Self.now) {
                         checks.withLock { $0 += 1 }
-                        // Long enough that the others come while this is under way.
+                        // Long enough for the others to arrive during the check.
                         for _ in 0..<1_000 { await Task.yield() }
                         return fault
                     }
@@ -51,7 +51,7 @@ struct ReadinessTests {
         #expect(checks.withLock { $0 } < 10)
     }
 
-    @Test("Over the address the ledger is written once in a second")
+    @Test("Through the address the ledger is written at most once a second")
     func heartbeat() async throws {
         try await Office.open { office in
             func beat() async throws -> Int64? {

@@ -4,7 +4,7 @@ import TillHTTP
 import TillJSON
 
 extension OpenAPITests {
-    /// Calls of those who run a server, here one that has no key to ask Apple with.
+    /// Calls by operators and backends, on a server without a key for Apple's API.
     static let reconciliationCalls: [(HTTPMethod, String, String, JSONValue?, Int)] = [
         (.post, Paths.reconciliations, Paths.reconciliations, ["dryRun": true], 501),
         (.post, Paths.reconciliations, Paths.reconciliations, ["dryRun": 1], 400),
@@ -13,7 +13,7 @@ extension OpenAPITests {
         (.get, Paths.metrics, Paths.metrics, nil, 401),
     ]
 
-    /// What is sent and taken, each with everything in it and with as little as there can be.
+    /// Request and reply bodies, each once with every member and once with the required members only.
     static var reconciliationSamples: [String: (full: JSONValue, least: JSONValue)] {
         get throws {
             let at = Instant(seconds: 1_790_000_000)

@@ -3,7 +3,7 @@ import TillBilling
 import TillJSON
 
 extension OpenAPITests {
-    /// What is told about rights and subscriptions, with everything in it and with as little as there can be.
+    /// Reply bodies about rights and subscriptions, once with every member and once with the required members only.
     static var rightSamples: [String: (full: JSONValue, least: JSONValue)] {
         get throws {
             let at = Instant(seconds: 1_790_000_000)
@@ -22,7 +22,7 @@ extension OpenAPITests {
             var full = try subscription(offer: offer, state: .grace, at: at)
             full.entitlement = "premium"
             full.plan = "p"
-            // No one subscription has all of it.
+            // No single subscription has all of these members.
             full.renewsAt = at
             full.priceIncrease = "pending"
             full.reason = "other"

@@ -6,8 +6,8 @@ import TillJSON
 @testable import TillLedger
 @testable import TillServer
 
-@Suite("Strangers' notifications and doubts, as operators see them") struct StrangersNotificationTests {
-    @Test("A notification for another app stands beside the refusals, with its app, type, reason and UUID (U4, U9)")
+@Suite("Notifications for other apps and unchecked certificates, on the dashboard") struct StrangersNotificationTests {
+    @Test("A notification for another app is listed beside the refusals, with its app, type, reason and UUID (U4, U9)")
     func shown() async throws {
         try await Office.open { office in
             let visitor = try await Visitor.loggedIn(office)
@@ -31,7 +31,7 @@ import TillJSON
         }
     }
 
-    @Test("An order granted while nobody could be asked about certificates says so in its timeline (U7, U9)")
+    @Test("An order granted while the certificates could not be checked says so in its timeline (U7, U9)")
     func doubt() async throws {
         try await Office.open { office in
             let order = try await office.openOrder(user: "lin")

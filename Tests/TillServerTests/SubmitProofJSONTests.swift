@@ -7,14 +7,14 @@ import TillLedger
 
 @testable import TillServer
 
-@Suite("The JSON of the route that counts") struct SubmitProofJSONTests {
+@Suite("The JSON of the route whose speed counts") struct SubmitProofJSONTests {
     private let grant = GrantReply(
         Grant(
             id: UniqueID(high: 1, low: 2), environment: .sandbox, transactionID: TransactionID("7"),
             orderID: UniqueID(high: 3, low: 4), userID: UserID("u\"1"), productID: ProductID("p"), quantity: 2,
             points: [GrantedPoints(currency: "points", amount: 120)], entitlement: "pro", at: Instant(milliseconds: 0)))
 
-    @Test("A reply is written as its Codable form would be")
+    @Test("A reply is written like its Codable form")
     func replies() throws {
         let replies = [
             SubmitProofReply(outcome: .quarantined, transactionId: "7", finish: false, reason: "no_owner"),
@@ -31,7 +31,7 @@ import TillLedger
         }
     }
 
-    @Test("A body is read as its Codable form would be, unknown members and nulls included")
+    @Test("A body is read like its Codable form, unknown members and nulls included")
     func bodies() throws {
         let texts = [
             #"{"signedTransaction":"a.b.c"}"#, #"{"receipt":"AA==","transactionId":"1","productId":"p"}"#,
@@ -53,7 +53,7 @@ import TillLedger
     }
 
     @Test(
-        "A body that doesn't fit is refused",
+        "An invalid body is refused",
         arguments: [
             "", "{", "[]", "null", "7", #"{"signedTransaction":7}"#, #"{"orderId":"x"}"#, #"{"userId":{}}"#,
         ])

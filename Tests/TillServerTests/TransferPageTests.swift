@@ -5,7 +5,7 @@ import TillPages
 @testable import TillServer
 
 @Suite("Transfers on the dashboard") struct TransferPageTests {
-    @Test("An order's page says that its grant was moved: when, to whom, why and by whom (U9, P12)")
+    @Test("An order's page shows that its grant was moved: when, to whom, why and by whom (U9, P12)")
     func timeline() async throws {
         try await Office.open { office in
             let (order, _) = try await office.sell(to: "guest-7")

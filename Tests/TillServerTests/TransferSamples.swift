@@ -4,7 +4,7 @@ import TillHTTP
 import TillJSON
 
 extension OpenAPITests {
-    /// Calls about a purchase of u1's: method, address, its path, body and status.
+    /// Calls about a purchase of u1: method, address, its path, body and status.
     static func transferCalls(
         _ transaction: String, _ signed: String
     ) -> [(HTTPMethod, String, String, JSONValue?, Int)] {
@@ -22,8 +22,8 @@ extension OpenAPITests {
         ]
     }
 
-    /// What is sent and taken about restoring and moving purchases, each with everything in it and with as little as
-    /// there can be.
+    /// Request and reply bodies about restoring and moving purchases, each once with every member and once with the
+    /// required members only.
     static var transferSamples: [String: (full: JSONValue, least: JSONValue)] {
         get throws {
             let id = UniqueID(high: 1, low: 2)

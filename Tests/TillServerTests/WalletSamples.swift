@@ -39,7 +39,8 @@ extension OpenAPITests {
         (.get, Paths.postings, "/v1/users/u1/wallet/postings", nil, 200),
     ]
 
-    /// What is sent and taken about points and consents, each with everything in it and with as little as there can be.
+    /// Request and reply bodies about points and consents, each once with every member and once with the required
+    /// members only.
     static var walletSamples: [String: (full: JSONValue, least: JSONValue)] {
         get throws {
             let at = Instant(seconds: 1_790_000_000)

@@ -4,7 +4,7 @@ import TillHTTP
 import TillJSON
 
 extension OpenAPITests {
-    /// Calls at a server without endpoints, and with some events.
+    /// Calls to a server without endpoints that has some events.
     static var webhookCalls: [(HTTPMethod, String, String, JSONValue?, Int)] {
         let span: JSONValue = ["from": "2026-01-16T00:00:00Z", "to": "2026-01-17T00:00:00Z"]
         let back: JSONValue = ["from": "2026-01-17T00:00:00Z", "to": "2026-01-16T00:00:00Z"]
@@ -22,7 +22,7 @@ extension OpenAPITests {
         ]
     }
 
-    /// What is sent and taken about webhooks, each with everything in it and with as little as there can be.
+    /// Request and reply bodies of webhooks, each once with every member and once with the required members only.
     static var webhookSamples: [String: (full: JSONValue, least: JSONValue)] {
         get throws {
             let now = Instant(seconds: 1_790_000_000)

@@ -1,17 +1,17 @@
 import TillBilling
 import TillPages
 
-/// Money as bars. Each stretches with the page, so it holds no text of its own: its name and its amount stand beside
-/// it, and the table under it says the same in numbers.
+/// Amounts of money as bars. A bar stretches with the page, so it contains no text: its name and amount stand beside
+/// it, and the table below gives the same numbers.
 struct FinanceChart {
     let say: Reader
     let currency: Currency
 
     private static let width = 1_000.0
-    /// Bars of one chart that fit a page; the table has all.
+    /// Bars that fit one chart; the table has all rows.
     private static let barLimit = 24
 
-    /// From what customers paid down to what Apple is expected to pay, a step a line.
+    /// The steps from the price that customers paid to the payment expected from Apple, one per line.
     func steps(_ figures: SettlementReport.Figures) -> HTML {
         let (sales, back) = (figures.sales, figures.refunds.proceeds)
         let net = sales.gross - sales.tax
@@ -28,7 +28,7 @@ struct FinanceChart {
         }
     }
 
-    /// What customers paid, split into where it went; refunds stand under it.
+    /// The price that customers paid, divided into its parts, with refunds below.
     @HTMLBuilder func stacks(_ bars: [(name: String, figures: SettlementReport.Figures)]) -> HTML {
         let shown = bars.prefix(Self.barLimit)
         let most = shown.map { max($0.figures.sales.gross, $0.figures.refunds.gross) }.max() ?? 0
@@ -113,13 +113,13 @@ struct FinanceChart {
         }
     }
 
-    /// Only where something is drawn; what it comes to stands beside it.
+    /// Rounded, for the drawing alone; the exact amount stands beside the bar.
     private static func place(_ amount: Int64, _ most: Int64) -> Int64 {
         Int64((Double(amount) / Double(most) * width).rounded())
     }
 }
 
-/// Amounts with their thousands apart: `1,234,567.89`.
+/// Amounts with separated thousands: `1,234,567.89`.
 enum Grouped {
     static func text(_ amount: Int64, _ currency: Currency) -> String {
         let decimal = String(Money(amount: amount, currency: currency).description.prefix { $0 != " " })

@@ -2,7 +2,7 @@ import TillBilling
 import TillLedger
 import TillPages
 
-/// Apple's reports: what was imported, how it compares, and the form to bring another.
+/// Apple's reports: the imported ones, their comparison with the ledger, and the form to import another.
 struct AppleReportSection {
     let page: FinancePage
 
@@ -46,7 +46,7 @@ struct AppleReportSection {
         }
     }
 
-    /// Only for who is logged in with a browser: a script has the interface.
+    /// Shown only in a browser session; scripts use the HTTP API.
     @HTMLBuilder private var form: HTML {
         if let token = page.visit.session.formToken {
             element(
@@ -71,7 +71,7 @@ struct AppleReportSection {
     }
 }
 
-/// Apple's lines and the ledger's, those that differ first.
+/// The lines of Apple's reports and of the ledger, those that differ first.
 struct ComparisonTable {
     let say: Reader
     let comparison: ReportComparison
@@ -157,7 +157,7 @@ struct ComparisonTable {
 }
 
 extension ReportComparison.Verdict {
-    /// Its colour, in words of the stylesheet. The text says the same.
+    /// The class that gives its color in the style sheet. The text carries the same meaning.
     var styleClass: StaticString {
         switch self {
         case .equal: "good"

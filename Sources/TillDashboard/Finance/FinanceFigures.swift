@@ -35,7 +35,7 @@ struct ProductTable {
     let catalog: Catalog
     let periods: [SettlementReport.Period]
 
-    /// A page that lists everything helps nobody; the CSV has all.
+    /// Rows on the page, to keep it readable; the CSV has all rows.
     private static let rowLimit = 200
 
     private struct Place: Hashable {
@@ -80,7 +80,7 @@ struct ProductTable {
     }
 }
 
-/// The cells that every row of figures has. On a narrow screen each says what it is.
+/// The cells that every row of figures has. On a narrow screen each cell shows its own title.
 struct FigureCells {
     let say: Reader
     let currency: Currency

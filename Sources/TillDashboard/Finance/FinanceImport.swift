@@ -5,8 +5,8 @@ import TillLedger
 import TillPages
 
 extension Dashboard {
-    /// `POST /dashboard/finance/apple-reports`: the form with Apple's report in it. All of the file is kept, or nothing
-    /// and the page says why.
+    /// `POST /dashboard/finance/apple-reports`: imports the report in the form. The file is stored whole, or not at
+    /// all; the page then lists the reasons.
     func importReport(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let session = visit.session
         guard session.formToken != nil else { return .redirect(to: .login) }
@@ -29,7 +29,7 @@ extension Dashboard {
     }
 }
 
-/// Why a file was not imported: every finding, with its cure.
+/// Why a file was not imported: every finding, and how to correct it.
 struct UnusableReportPage {
     let visit: DashboardVisit
     let name: String

@@ -4,7 +4,8 @@ import TillLedger
 import TillPages
 
 extension Dashboard {
-    /// `GET /dashboard/finance?fiscalYear=&period=&currency=&environment=`: what Apple owes, and what Apple says.
+    /// `GET /dashboard/finance?fiscalYear=&period=&currency=&environment=`: the proceeds that Apple owes, and Apple's
+    /// reports.
     func showFinance(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let choice = try FinanceChoice(visit, usual: ledger.settings.usualEnvironment)
         guard let span = FinanceSpan(fiscalYear: choice.fiscalYear) else { throw Refused(.invalidField, "fiscalYear") }
@@ -20,16 +21,16 @@ extension Dashboard {
     }
 }
 
-/// What an operator wants to see of the books.
+/// The operator's choice of period, currency and environment.
 struct FinanceChoice {
     let fiscalYear: Int
     let period: FiscalPeriod?
-    /// Nil: the one with the most money in it.
+    /// Nil: the currency with the most sold units.
     let currency: Currency?
     let environment: Environment
 
     init(_ visit: DashboardVisit, usual: Environment) throws {
-        // The forms send every field, chosen or not.
+        // The forms send every field, including empty ones.
         func asked(_ name: String) -> String? {
             visit.request.query.first { $0.name == name && !$0.value.isEmpty }?.value
         }
@@ -72,11 +73,11 @@ struct FinancePage {
         }
     }
 
-    // MARK: What is shown
+    // MARK: Contents
 
     private var periods: [SettlementReport.Period] { report.settlement.periods }
 
-    /// The periods that figures are shown of.
+    /// The periods whose figures the page shows.
     var chosen: [SettlementReport.Period] {
         choice.period.map { period in periods.filter { $0.fiscal == period } } ?? periods
     }
@@ -92,7 +93,7 @@ struct FinancePage {
 
     private var currencies: [Currency] { totals.keys.sorted() }
 
-    /// Currencies can't be compared by their amounts, so that with the most sales is shown first.
+    /// Amounts in different currencies can't be compared, so the currency with the most sold units comes first.
     var currency: Currency? {
         if let asked = choice.currency, currencies.contains(asked) { return asked }
         return totals.max { left, right in
@@ -195,9 +196,9 @@ extension SettlementReport.Period {
     }
 }
 
-/// Rows of one currency, a product at a time.
+/// The sums of one currency, by product.
 struct ProductSums {
-    /// The one that brought the most first.
+    /// The product with the largest gross first.
     let products: [(id: ProductID, figures: SettlementReport.Figures)]
 
     init(_ periods: [SettlementReport.Period], _ currency: Currency) {

@@ -1,7 +1,7 @@
 import TillHTTP
 import TillLedger
 
-/// A form with a file in it (RFC 7578), as browsers send one: the fields, and the file's name.
+/// A form with a file (RFC 7578) as browsers send it: the fields, and the file's name.
 struct MultipartForm: Sendable {
     struct Part: Sendable {
         let name: String
@@ -11,7 +11,7 @@ struct MultipartForm: Sendable {
 
     private let parts: [Part]
 
-    /// Ours have two fields.
+    /// Till's forms have two fields.
     static let partLimit = 8
     /// RFC 2046 §5.1.1.
     static let boundaryLimit = 70
@@ -21,7 +21,7 @@ struct MultipartForm: Sendable {
 
     func text(_ name: String) -> String? { self[name].map { String(decoding: $0.content, as: UTF8.self) } }
 
-    /// - Throws: `invalid_field` for what is no such form.
+    /// - Throws: `invalid_field` if the body is not such a form.
     init(_ request: HTTPRequest) throws {
         guard let boundary = Self.boundary(request.headers["Content-Type"] ?? "") else {
             throw Refused(.invalidField, "form")
@@ -51,7 +51,7 @@ struct MultipartForm: Sendable {
         return boundary
     }
 
-    /// Of `name=value` or `name="value"`.
+    /// Reads `name=value` or `name="value"`.
     private static func value(_ name: String, of piece: Substring) -> String? {
         let pair = piece.drop { $0 == " " }.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard pair.count == 2, pair[0].lowercased() == name else { return nil }
@@ -68,7 +68,7 @@ struct MultipartForm: Sendable {
         guard let disposition = lines.first(where: { $0.lowercased().hasPrefix("content-disposition:") }) else {
             return nil
         }
-        // Browsers write a quotation mark in a file's name as %22, and names of fields are our own.
+        // Browsers write a quotation mark in a file name as %22, and the field names are Till's own.
         let pieces = disposition.split(separator: ";").dropFirst()
         guard let name = pieces.compactMap({ value("name", of: $0) }).first else { return nil }
         return Part(
@@ -76,7 +76,7 @@ struct MultipartForm: Sendable {
             content: bytes.dropFirst(end + blank.count))
     }
 
-    /// Linear but for the pattern's own length, which is bounded.
+    /// Linear in the size of the body; the pattern's length is bounded.
     private static func find(_ pattern: [UInt8], in bytes: [UInt8], from start: Int) -> Int? {
         guard let first = pattern.first, bytes.count >= pattern.count else { return nil }
         return bytes.withUnsafeBufferPointer { all in

@@ -23,7 +23,7 @@ extension DashboardLink {
             "/dashboard/finance", [("fiscalYear", String(period.fiscalYear)), ("period", String(period.number))])
     }
 
-    /// The same choice, but for another period.
+    /// The same choice with another period.
     static func finance(_ choice: FinanceChoice, _ period: FiscalPeriod, _ currency: Currency) -> DashboardLink {
         DashboardLink(
             "/dashboard/finance",
@@ -56,17 +56,17 @@ extension DashboardLink {
         DashboardLink("/dashboard/refusals", [("cursor", String(cursor))])
     }
 
-    /// The login page that leads back to where somebody wanted to go.
+    /// The login page that continues to the requested page.
     package static func login(then request: HTTPRequest) -> DashboardLink {
         let wanted = DashboardLink(of: request)
         return wanted == .home ? .login : DashboardLink("/dashboard/login", [("to", wanted.text)])
     }
 
-    /// The page that was asked for, in another language or, with nil, without saying which.
+    /// The requested page in another language; with nil, the page without a language.
     package init(of request: HTTPRequest, in language: Language? = nil) {
         self.init(path: request.path, query: request.query, in: language)
     }
 
-    /// Where a form says it wants to go on to; nil for anything that isn't plainly a page of the dashboard.
+    /// The page that a form continues to; nil unless the text is a plain address of the dashboard.
     package init?(wanted text: String) { self.init(wanted: text, under: "/dashboard") }
 }

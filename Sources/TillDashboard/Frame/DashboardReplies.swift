@@ -42,8 +42,8 @@ extension HTTPRequest {
         return Dictionary(items.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// Whether a form comes from a page of this very server. Browsers say so; a request without either header comes
-    /// from none, and still needs the form's token.
+    /// Whether a form comes from one of this server's own pages, as browsers state in headers. A request without these
+    /// headers does not come from a browser page, and still needs the form's token.
     package var isFromOwnPage: Bool {
         PageProtection.isFromOwnPage(
             site: headers["Sec-Fetch-Site"], origin: headers["Origin"], host: headers["Host"]) ?? true
@@ -51,8 +51,8 @@ extension HTTPRequest {
 }
 
 extension DashboardSession {
-    /// Whether a form is of a page of this session: another site can make a browser send the cookie, but can't know
-    /// the token.
+    /// Whether a form comes from a page of this session: another site can make a browser send the cookie, but does not
+    /// know the token.
     package func isFormToken(_ text: String?) -> Bool {
         guard let text, let formToken else { return false }
         return constantTimeEqual(text.utf8, formToken.utf8)

@@ -1,4 +1,4 @@
-/// What only the dashboard's pages look like, behind the style sheet of all pages.
+/// The dashboard's own styles, appended to the style sheet of all pages.
 enum DashboardStyle {
     static let text: StaticString = #"""
         .who form { margin: 0; }

@@ -2,12 +2,12 @@ import TillBilling
 import TillHTTP
 import TillPages
 
-/// Where operators log in, for the server that knows who they are.
+/// The login form for operators. The mounting server checks the token.
 package struct LoginPage {
     package enum Complaint {
         case wrong
         case tooMany
-        /// The form is of another browser, another server or another day.
+        /// The form belongs to another browser, another server or an earlier process.
         case outlived
         /// The configuration names no operators.
         case nobody
@@ -20,8 +20,8 @@ package struct LoginPage {
     let languages: HTTPRequest
 
     /// - Parameters:
-    ///   - wanted: the page to go on to.
-    ///   - languages: what the switch of languages asks for again.
+    ///   - wanted: the page to continue to.
+    ///   - languages: the request that the language switch repeats.
     package init(
         say: Reader, formToken: String, wanted: DashboardLink?, complaint: Complaint?, languages: HTTPRequest
     ) {

@@ -3,7 +3,7 @@ import TillHTTP
 import TillLedger
 import TillPages
 
-/// What all pages have around them.
+/// The frame around all pages.
 enum PageFrame {
     enum Room: Hashable, CaseIterable {
         case orders
@@ -30,7 +30,7 @@ enum PageFrame {
         }
     }
 
-    /// A page for somebody who is logged in.
+    /// A page for a logged-in operator.
     static func page(
         title: String, _ visit: DashboardVisit, in room: Room?, script: Bool = false,
         @HTMLBuilder content: () -> HTML
@@ -62,7 +62,7 @@ enum PageFrame {
         }
     }
 
-    /// A page for anybody.
+    /// A page for every visitor.
     static func bare(
         title: String, _ say: Reader, languages: HTTPRequest?, @HTMLBuilder content: () -> HTML
     ) -> HTML {
@@ -80,7 +80,7 @@ enum PageFrame {
     }
 }
 
-/// A page with one thing to say.
+/// A page with a single message.
 package enum MessagePage {
     package static func misdirected(_ say: Reader) -> HTML {
         PageFrame.bare(title: say("Wrong host", "主机名不符"), say, languages: nil) {

@@ -1,7 +1,7 @@
 import TillBilling
 import TillPages
 
-/// The small pieces only these pages are made of.
+/// Small elements that only these pages use.
 extension HTML {
     static func status(_ status: OrderStatus, _ say: Reader) -> HTML {
         element("span", .class("pill", status.styleClass)) { say(status.title) }
@@ -25,7 +25,7 @@ extension HTML {
 }
 
 extension OrderStatus {
-    /// Its colour, in words of the stylesheet. The text says the same.
+    /// The class that gives its color in the style sheet. The text carries the same meaning.
     var styleClass: StaticString {
         switch self {
         case .prepared: "idle"

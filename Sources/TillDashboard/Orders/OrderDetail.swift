@@ -5,13 +5,13 @@ import TillSQL
 
 /// Everything the ledger knows about one order, read in one snapshot.
 struct OrderDetail: Sendable {
-    /// Transactions shown with all there is; a subscription may have hundreds, and each has a proof to be read.
+    /// Transactions shown in full. A subscription may have hundreds, and each has a proof to read.
     static let transactionLimit = 12
 
     let order: Order
     let moves: [OrderMove]
     let transactions: [TransactionDetail]
-    /// Those beyond the limit.
+    /// The transactions beyond the limit.
     let furtherTransactions: [TransactionTable.Stored]
     let refused: [RefusedProofTable.Entry]
 
@@ -35,13 +35,13 @@ struct TransactionDetail: Sendable {
     let evidence: [EvidenceTable.Entry]
     let grant: Grant?
     let postings: [Posting]
-    /// Whose the grant is now.
+    /// The current owner of the grant.
     let holder: UserID?
-    /// What the grant rests on.
+    /// The basis of the ownership.
     let basis: OwnershipBasis?
-    /// Where that is not a token: until when points are held, and what contests it.
+    /// For a basis other than a token: how long points are held, and the token that contests the ownership.
     let ownership: OwnershipTable.Stored?
-    /// How it came there, oldest first.
+    /// The transfers that led to the current owner, oldest first.
     let transfers: [Transfer]
     let proof: ProofFacts?
 

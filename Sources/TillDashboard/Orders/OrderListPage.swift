@@ -11,7 +11,7 @@ extension Dashboard {
         return .page(200, page.html, in: visit.say.language)
     }
 
-    /// `GET /dashboard/live`: the same table alone, for the script.
+    /// `GET /dashboard/live`: only the table of orders, for the script.
     func refreshOrders(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let page = try await orderList(visit)
         return .fragment(page.results, in: visit.say.language)
@@ -26,14 +26,14 @@ extension Dashboard {
     }
 }
 
-/// What the list of orders is narrowed to, as it stands in the page's address.
+/// The filter of the list of orders, as the page's address states it.
 struct OrderFilter: Sendable, Hashable {
     var status: OrderStatus?
     var user: UserID?
-    /// An order id, or a transaction id of either environment. It decides alone.
+    /// An order id, or a transaction id of either environment. With it, the other fields are ignored.
     var search: String?
 
-    /// Empty fields of the form mean nothing; a status there isn't neither.
+    /// Ignores empty fields of the form, and an unknown status.
     init(_ request: HTTPRequest) throws {
         status = request.queryValue("status").flatMap { OrderStatus(name: $0) }
         user = try Self.field("user", of: request).map(Bounds.user)
@@ -59,12 +59,12 @@ struct OrderFilter: Sendable, Hashable {
     }
 }
 
-/// One page of what a filter finds.
+/// One page of the orders that match a filter.
 struct OrderListing: Sendable {
     var orders: [OrderTable.Stored] = []
-    /// Where older ones begin, if there are any.
+    /// The position of older orders; nil if there are none.
     var next: Int64?
-    /// Transactions that were searched for and belong to no order.
+    /// Transactions that match the search and belong to no order.
     var strays: [TransactionTable.Stored] = []
 
     init(_ filter: OrderFilter, before cursor: Int64?, _ session: any Connection) throws {
@@ -117,7 +117,7 @@ struct OrderListPage {
         }
     }
 
-    /// What the script replaces every two seconds.
+    /// The part of the page that the script replaces every two seconds.
     var results: HTML {
         element("div") {
             if found.orders.isEmpty && found.strays.isEmpty { HTML.nothing(nothing) }
@@ -209,6 +209,6 @@ struct OrderListPage {
 }
 
 extension Catalog {
-    /// What a product is called; its id if the catalogue has let go of it.
+    /// The name of a product; its id if the catalog no longer lists it.
     func name(of id: ProductID, _ say: Reader) -> String { self[id].map { say($0.names) } ?? id.text }
 }

@@ -4,11 +4,11 @@ import TillLedger
 import TillPages
 
 extension Dashboard {
-    /// `GET /dashboard/orders/{id}`: every step of one order with its evidence (U9).
+    /// `GET /dashboard/orders/{id}`: every step of one order with its evidence.
     func showOrder(_ visit: DashboardVisit) async throws -> HTTPResponse {
         guard let id = OrderID(visit.parameters["id"]) else { throw Refused(.unknownOrder) }
         let (detail, refused) = try await ledger.database.read { session in
-            // Proofs may have come beside an order that there never was.
+            // Refused proofs can name an order that never existed.
             (try OrderDetail(id, session), try RefusedProofTable(session).list(claiming: id, limit: 50))
         }
         guard let detail else {
@@ -18,7 +18,7 @@ extension Dashboard {
         return .page(200, page.html, in: visit.say.language)
     }
 
-    /// `GET /dashboard/transactions/{sequence}`: one transaction, also one that belongs to nobody yet.
+    /// `GET /dashboard/transactions/{sequence}`: one transaction, with or without an owner.
     func showTransaction(_ visit: DashboardVisit) async throws -> HTTPResponse {
         guard let sequence = Int64(visit.parameters["sequence"]),
             let detail = try await ledger.database.read({ try TransactionDetail(sequence: sequence, $0) })
@@ -105,7 +105,7 @@ struct OrderPage {
     }
 }
 
-/// No such order; but perhaps somebody tried something with its id.
+/// The page for an unknown order. It lists the refused proofs that named its id.
 struct UnknownOrderPage {
     let visit: DashboardVisit
     let id: OrderID

@@ -2,8 +2,8 @@ import TillBilling
 import TillLedger
 import TillPages
 
-/// What happened to one order, in one line of time: its own moves, the decisions about its transactions with their
-/// grounds, and the proofs that were refused beside it (U9).
+/// The history of one order in one timeline: its own moves, the decisions about its transactions with their grounds,
+/// and the refused proofs that named it.
 struct OrderTimeline {
     enum Step {
         case moved(OrderMove)
@@ -24,7 +24,8 @@ struct OrderTimeline {
     let steps: [Step]
 
     init(_ detail: OrderDetail) {
-        // A decision and the move it causes share one moment: the decision comes first, and the opening before all.
+        // A decision and the move it causes have the same time: the decision comes first, and the opening before
+        // everything.
         let opening = detail.moves.prefix(1).map { (rank: 0, step: Step.moved($0)) }
         let refused = detail.refused.reversed().map { (rank: 1, step: Step.refused($0)) }
         let decided = detail.transactions.flatMap { transaction in
@@ -110,7 +111,7 @@ struct OrderTimeline {
     }
 }
 
-/// Evidence in words. Codes that this version doesn't know are shown as they are.
+/// Evidence as sentences. Codes that this version doesn't know are shown unchanged.
 enum Evidence {
     static func title(_ decision: String, _ say: Reader) -> HTML {
         switch decision {
@@ -142,7 +143,7 @@ enum Evidence {
         }
     }
 
-    /// Why it was decided so: a rung of the matching ladder, a reason of the quarantine, or Apple's own word.
+    /// The ground of a decision: an owner match, a quarantine reason, or Apple's statement.
     static func ground(_ ground: String, _ say: Reader) -> HTML {
         guard let sentence = sentence(ground: ground) else { return HTML.code(ground) }
         return HTML(say(sentence)) + HTML(" ") + HTML.code(ground)
@@ -191,7 +192,7 @@ enum Evidence {
         }
     }
 
-    /// What a move's stable word means. The reason of a cancelled or failed order is the device's own text.
+    /// The meaning of a move's stable code. The reason of a cancelled or failed order is the device's own text.
     static func sentence(of move: OrderMove) -> Text? {
         switch (move.status, move.reason) {
         case (.cancelled, _), (.failed, _): nil
@@ -210,7 +211,7 @@ enum Evidence {
         Refusal(rawValue: code).map { HTML(say($0.sentence)) } ?? HTML.code(code)
     }
 
-    /// Through which door, and who brought it.
+    /// The source of the proof, and its caller.
     static func origin(door: String, caller: String, _ say: Reader) -> HTML {
         let name: HTML =
             switch door {

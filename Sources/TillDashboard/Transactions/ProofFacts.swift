@@ -3,16 +3,17 @@ import TillCrypto
 import TillJSON
 import TillLedger
 
-/// What can be shown of a stored proof without showing the proof.
+/// The facts about a stored proof that can be shown without the proof itself.
 struct ProofFacts: Sendable {
     let kind: ProofTable.Kind
     /// Bytes.
     let size: Int
     let sha256: [UInt8]
-    /// What Apple signed, by name; empty for a receipt. It was verified before it was stored.
+    /// The members of the payload that Apple signed, by name; empty for a receipt. The proof was verified before it was
+    /// stored.
     let claims: [(name: String, value: JSONValue)]
 
-    /// More members than Apple has ever signed.
+    /// More members than any payload of Apple's has.
     static let claimLimit = 100
 
     init(kind: ProofTable.Kind, body: [UInt8]) {
@@ -30,11 +31,11 @@ struct ProofFacts: Sendable {
         return members.sorted { $0.key < $1.key }.prefix(claimLimit).map { ($0.key, $0.value) }
     }
 
-    /// A claim's value as text, and the moment it stands for, if it does.
+    /// A member's value as text, and the time it stands for, if it is a time.
     static func shown(_ name: String, _ value: JSONValue) -> (text: String, moment: Instant?) {
         switch value {
         case .string(let text): (text, nil)
-        // Apple's times are milliseconds, and are called so (facts/jws §1).
+        // Apple writes times in milliseconds, in members whose names end in `Date`.
         case .int(let number) where name.hasSuffix("Date"):
             (String(number), Instant.readable.contains(number) ? Instant(milliseconds: number) : nil)
         default: (value.encoded(), nil)
@@ -43,6 +44,6 @@ struct ProofFacts: Sendable {
 }
 
 extension Instant {
-    /// Milliseconds that fall into the years 1970 to 9999, which RFC 3339 can write.
+    /// Milliseconds in the years 1970 to 9999, which RFC 3339 can write.
     fileprivate static let readable: Range<Int64> = 0..<253_402_300_800_000
 }

@@ -3,7 +3,7 @@ import TillCrypto
 import TillLedger
 import TillPages
 
-/// One transaction with everything that is known of it: what Apple signed, what was decided and why, what was given.
+/// One transaction in full: the data that Apple signed, the decisions with their grounds, and the grant.
 struct TransactionCard {
     let say: Reader
     let catalog: Catalog
@@ -107,7 +107,7 @@ struct TransactionCard {
         }
     }
 
-    /// What says that it is its owner's, and what speaks against it.
+    /// The basis of the ownership, and what contests it.
     @HTMLBuilder private var ownership: HTML {
         if let basis = detail.basis {
             HTML.fact(say("Rests on", "归属依据")) {
@@ -137,7 +137,7 @@ struct TransactionCard {
             ]
         ) {
             for posting in detail.postings {
-                // One posting is both entries; a negative amount flows the other way.
+                // A posting has two sides; a negative amount flows in the other direction.
                 let isIncoming = posting.amount >= 0
                 HTML.row {
                     HTML.cell("time") { HTML.exactTime(posting.at) }
@@ -169,7 +169,7 @@ struct TransactionCard {
     }
 }
 
-/// What is known of a stored proof. The proof itself isn't shown: who has it could show it elsewhere.
+/// The facts about a stored proof. The page hides the proof itself, because a copy of it could be submitted elsewhere.
 struct ProofCard {
     let say: Reader
     let proof: ProofFacts

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillHTTP
 
-/// Puts an HTTP client behind the effect that Apple's services are asked by.
+/// Returns the effect that sends requests to Apple's services through an HTTP client.
 public func appleExchange(over send: @escaping HTTPSend) -> AppleExchange {
     { (request) async throws(AppleOutage) -> AppleAnswer in
         let method: HTTPMethod =
@@ -11,7 +11,7 @@ public func appleExchange(over send: @escaping HTTPSend) -> AppleExchange {
             case .put: .put
             }
         let headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
-        // The URL alone says where to; the path is only of this end (`Fetch.send`).
+        // The destination comes from the URL alone; `HTTPSend` ignores the request's path.
         let message = HTTPRequest(method: method, path: "/", headers: headers, body: request.body)
         let response: HTTPResponse
         do throws(HTTPFault) {

@@ -3,16 +3,16 @@ import TillCrypto
 import TillHTTP
 import TillLedger
 
-/// Finds out who is calling from `Authorization: Bearer …` (CONTRACT §2).
+/// Authenticates a caller by the `Authorization: Bearer …` header.
 struct Authentication: Sendable {
     private let secretKeys: [SecretKey]
     private let userTokens: [UserTokenKey]
     private let guests: GuestTerms
     private let clock: Server.Clock
 
-    /// Seconds for which a clock that issues tokens may be ahead of ours.
+    /// Seconds by which the clock of a token issuer may run ahead of the server's clock.
     static let clockLead = 60.0
-    /// Longest credential that is looked at, in bytes.
+    /// Maximum length of a credential, in bytes. A longer one is refused unread.
     static let maximumLength = 8_192
 
     init(configuration: ServerConfiguration, clock: @escaping Server.Clock) {
@@ -58,13 +58,13 @@ struct Authentication: Sendable {
         let exp: Double
         let nbf: Double?
         let iat: Double?
-        /// Whether the user is a guest; absent in the tokens of accounts.
+        /// Whether the user is a guest. Tokens of accounts omit it.
         let guest: Bool?
         let iss: String?
         let aud: Audience?
     }
 
-    /// `aud` may be one text or a list (RFC 7519 §4.1.3).
+    /// `aud` is one text or a list of texts (RFC 7519 §4.1.3).
     private struct Audience: Decodable {
         let all: [String]
         init(from decoder: any Decoder) throws {
@@ -108,7 +108,7 @@ struct Authentication: Sendable {
         return (try Self.subject(claims.sub), claims.guest)
     }
 
-    /// A token whose subject is no possible user id is refused.
+    /// Refuses a token whose subject is not a valid user id.
     private static func subject(_ text: String) throws -> UserID {
         do {
             return UserID(try Bounds.string(text, "sub", UserID.maximumLength))
@@ -117,7 +117,7 @@ struct Authentication: Sendable {
         }
     }
 
-    /// The key decides the algorithm; a token that names another is nobody's.
+    /// The key decides the algorithm: a token that names a different one fails the check.
     private func isSigned(_ token: CompactToken, _ header: Header, by key: UserTokenKey) -> Bool {
         switch key.algorithm {
         case .hs256(let secret): header.alg == "HS256" && token.isAuthenticated(by: secret)
@@ -126,15 +126,15 @@ struct Authentication: Sendable {
     }
 }
 
-/// Who is calling.
+/// The authenticated caller.
 enum Credential: Sendable, Hashable {
     case nobody
-    /// An app's backend, by its secret key.
+    /// An app's backend, authenticated by its secret key.
     case backend(keyID: String)
-    /// An app's user, by a user token.
+    /// An app's user, authenticated by a user token.
     case user(UserID)
 
-    /// As it stands in evidence and idempotency scopes.
+    /// The name recorded in evidence and in idempotency scopes.
     var name: String {
         switch self {
         case .nobody: "nobody"
@@ -143,7 +143,7 @@ enum Credential: Sendable, Hashable {
         }
     }
 
-    /// A backend acts for everybody, a user for nobody else.
+    /// A backend may act for every user, a user only for themselves.
     func mayActFor(_ user: UserID) throws {
         switch self {
         case .backend: return
@@ -159,7 +159,7 @@ enum Credential: Sendable, Hashable {
         guard case .backend = self else { throw Refused(.forbidden) }
     }
 
-    /// The user a request is for: a token's own; or whoever a backend names, which it then must.
+    /// The user a request is for: the user of the token, or the user that a backend names. A backend must name one.
     func buyer(naming named: String?) throws -> UserID {
         switch self {
         case .user(let user):
@@ -173,7 +173,7 @@ enum Credential: Sendable, Hashable {
     }
 }
 
-/// A credential, and what kind of customer its token speaks of.
+/// A credential, and the kind of customer that its token states.
 struct Bearer: Sendable {
     let credential: Credential
     /// Nil for a backend.

@@ -3,8 +3,8 @@ import TillLedger
 import TillSQL
 import TillThreads
 
-/// Which customers are on record already, so that no request asks the ledger twice. Bounded: when it is full it begins
-/// anew, and the ledger is asked once more.
+/// Caches which customers are recorded, so that a request for one of them skips the ledger. The cache is bounded: when
+/// it is full, it is emptied and the next requests read the ledger again.
 final class RecordedCustomers: Sendable {
     private struct Seen: Hashable {
         let user: UserID
@@ -27,8 +27,8 @@ final class RecordedCustomers: Sendable {
 }
 
 extension Server {
-    /// Writes down as what kind of customer somebody was seen: one look at the ledger for each user and process, one
-    /// row for each user. A disk that takes no row now refuses nobody who only reads: the next request tries again.
+    /// Records the kind of customer that a token states: one read per user and process, one row per user. A retryable
+    /// database error does not fail the request; the next request tries again.
     func record(_ bearer: Bearer) async throws {
         guard case .user(let user) = bearer.credential, let kind = bearer.kind,
             !recordedCustomers.contains(user, as: kind)

@@ -3,38 +3,38 @@ import TillAppStore
 import TillBilling
 import TillLedger
 
-/// Asks Apple whose order a number is, and settles what it answers for whoever claims it (U1): what is nobody's becomes
-/// theirs, and what is somebody's stays so. Each transaction is settled in a commit of its own; whatever ends it half
-/// way, asking again goes on.
+/// Asks Apple for the transactions of an order number and processes them for the customer who claims it. Unclaimed
+/// purchases become the customer's; purchases that have an owner keep that owner. Each transaction is processed in its
+/// own commit, so a claim that was interrupted continues when it is asked again.
 struct OrderNumberClaim: Sendable {
     let server: Server
     let api: ServerAPI
 
     enum Answer: Sendable {
         case found([ClaimedTransaction])
-        /// Apple knows no such order of this app, or all of it is other customers'. Both are told alike: whoever read
-        /// another customer's mail learns nothing of the purchase.
+        /// Apple knows no such order of this app, or all of it belongs to other customers. Both cases get the same
+        /// answer, so that a customer who read another customer's mail learns nothing about the purchase.
         case unknown
-        /// Nobody could say now. When to ask again, if that was said too.
+        /// Apple can't answer now. The instant is the earliest time for the next request, if Apple stated one.
         case later(String, not: Instant?)
     }
 
-    /// Attempts that a user has in a day: order numbers are long, and nobody has many of their own to claim.
+    /// Attempts per user and day. Order numbers are hard to guess, and a customer has few of their own to claim.
     static let dailyLimit: Int64 = 10
     static let day: Int64 = 86_400
-    /// Milliseconds for which a customer's request waits for a turn in the app's budget.
+    /// Milliseconds that a customer's request waits for its share of the app's request budget.
     private static let patience: Int64 = 3_000
 
-    /// - Parameter user: who waits for the answer; nil if it is a job.
+    /// - Parameter user: the user who waits for the answer; nil for a job.
     init?(_ server: Server, askedBy user: UserID?) {
         guard let api = server.ledger.serverAPI else { return nil }
         self.server = server
-        // By user, so that customers take turns in the app's budget.
+        // A caller per user, so that customers share the app's request budget in turns.
         let urgent = user.map { RequestCaller("claims user:\($0)", patience: Self.patience) }
         self.api = api.asking(as: urgent ?? .bulk("claims"))
     }
 
-    /// Asks, settles, and writes down what became of it; the claim as it stands then.
+    /// Asks Apple, processes the answer and records the result. Returns the claim in its new state.
     func answer(_ claim: ClaimTable.Stored) async throws -> ClaimReply {
         guard let number = claim.orderNumber else { return ClaimReply(claim) }
         let answer = try await ask(number, for: claim)
@@ -82,14 +82,14 @@ struct OrderNumberClaim: Sendable {
 
     private enum Decided {
         case told(ClaimedTransaction)
-        /// Another customer's, of which nothing is told.
+        /// The purchase belongs to another customer; the answer leaves it out.
         case ofAnother
-        /// It can't be judged now.
+        /// The proof can't be verified now.
         case later
     }
 
     private func process(_ signed: SignedTransaction, for claim: ClaimTable.Stored) async throws -> Decided {
-        // A merged guest claims for the account.
+        // A claim of a merged guest goes to the account.
         let user = try await server.database.read { try CustomerTable($0).account(of: claim.user) } ?? claim.user
         var origin = PurchaseOrigin(
             source: .claim, caller: Caller(name: claim.actor, naming: nil) ?? .user(claim.user))
@@ -125,7 +125,7 @@ struct OrderNumberClaim: Sendable {
         }
     }
 
-    /// Whether a purchase that was not granted is another known customer's: by Apple's token, or by its order.
+    /// Whether a purchase without a grant belongs to another known customer, by Apple's token or by its order.
     private func isNamed(_ verified: VerifiedTransaction, anotherThan user: UserID) async throws -> Bool {
         let (id, environment) = (verified.id, verified.environment)
         return try await server.database.read { session in

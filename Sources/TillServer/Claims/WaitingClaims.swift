@@ -1,17 +1,17 @@
 import TillBilling
 import TillLedger
 
-/// Asks Apple again about the order numbers that wait for its word (U1, U7).
+/// Asks Apple again about the order numbers that have no answer yet.
 public struct WaitingClaims: Sendable {
     private let server: Server
     private static let batch = 8
-    /// Questions in vain in a row, after which Apple is left alone until the next walk.
+    /// Consecutive requests without an answer, after which the job stops until its next pass.
     private static let mostVain = 3
 
     public init(_ server: Server) { self.server = server }
 
-    /// Takes up those that are due, the users in turns, until none is left or Apple can't say. Returns how many no
-    /// longer wait.
+    /// Asks about every claim that is due, taking the users in turns, until none is left or Apple can't answer. Returns
+    /// how many claims got their answer.
     @discardableResult
     public func askAll() async throws -> Int {
         guard let claims = OrderNumberClaim(server, askedBy: nil) else { return 0 }

@@ -2,18 +2,19 @@ import TillAPI
 import TillBilling
 import TillJSON
 
-/// A body of our API as it is described and checked. Its members, their types and which may be absent are the Swift
-/// type's (`CodableMembers`). Beside it stands what the type can't say: a sentence for each member, and its bounds.
+/// A body of the API, as described and checked. The Swift type gives its members, their types and which are optional
+/// (`CodableMembers`). The table adds what the type can't state: a sentence and the bounds of each member.
 struct Body: Sendable {
     /// The name of its schema.
     let name: String
-    /// Nil for what has no type of ours: Apple's words, forms, events. Their members are all named in the table.
+    /// Nil for bodies without a type of Till's own: Apple's formats, forms, events. The table lists all of their
+    /// members.
     let type: (any (Decodable & Sendable).Type)?
     let sentence: String
     fileprivate(set) var members: [(name: String, says: Member)] = []
-    /// JSON Schema that stands beside the members, or in place of them.
+    /// JSON Schema added to the members, or used in place of them.
     var schema: [String: JSONValue]?
-    /// Of a page: what it lists.
+    /// The type of the elements, for a page.
     fileprivate(set) var element: Any.Type?
 
     init(
@@ -43,7 +44,7 @@ struct Body: Sendable {
     }
 }
 
-/// Bodies, each with what is said of its members. A member that is a body of its own needs no line.
+/// Bodies, each with the descriptions of its members. A member that is itself a body needs no description.
 struct BodyTable: Sendable, ExpressibleByDictionaryLiteral {
     let bodies: [Body]
 
@@ -72,7 +73,7 @@ extension Body {
 
     static func of(_ type: Any.Type) -> Body? { typed[ObjectIdentifier(type)] }
 
-    /// As the examples' table has it; a page shows one element.
+    /// The example from the examples' table; a page shows one element.
     static func example(of name: String) -> JSONValue? {
         if let example = OpenAPI.examples[name] { return example }
         guard let element = named[name]?.element.flatMap(of), let example = example(of: element.name) else {
@@ -81,7 +82,7 @@ extension Body {
         return ["data": [example], "hasMore": false, "nextCursor": nil]
     }
 
-    /// Members that the table lacks, and names in it that the Swift type lacks. A test holds it to be empty.
+    /// Members that the table lacks, and names in it that the Swift type lacks. A test checks that it is empty.
     var differences: [String] {
         guard let type else { return [] }
         let own = CodableMembers.of(type)
@@ -92,7 +93,7 @@ extension Body {
         return lacking.map(\.name) + foreign.map(\.name)
     }
 
-    /// `sandbox` is the same in every answer.
+    /// `sandbox` has the same description in every response.
     private func says(of name: String) -> Member? {
         members.first { $0.name == name }?.says ?? (name == "sandbox" ? .sandbox : nil)
     }
@@ -124,7 +125,7 @@ extension Body {
 }
 
 extension Member {
-    /// - Parameter type: what the member's Swift type says.
+    /// - Parameter type: the schema of the member's Swift type.
     fileprivate func json(of type: [String: JSONValue]) -> JSONValue {
         if schema["$ref"] != nil { return .object(schema) }
         if type["$ref"] != nil { return isNullable ? ["anyOf": [.object(type), ["type": "null"]]] : .object(type) }

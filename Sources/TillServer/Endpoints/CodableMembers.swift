@@ -2,7 +2,7 @@ import TillAPI
 import TillBilling
 import TillJSON
 
-/// The members of a `Codable` type, learnt from its own `init(from:)`: so that no second list of them can go astray.
+/// The members of a `Codable` type, read from its own `init(from:)`, so that no second list has to be kept in step.
 struct CodableMembers {
     struct Member {
         let name: String
@@ -10,14 +10,14 @@ struct CodableMembers {
         let isOptional: Bool
     }
 
-    /// Empty for what is no object.
+    /// Empty for a type that is not an object.
     static func of(_ type: any Decodable.Type) -> [Member] {
         let recorder = Recorder()
         _ = try? type.init(from: recorder)
         return recorder.members
     }
 
-    /// What a member's type says by itself.
+    /// The schema that follows from a member's type.
     static func schema(of type: Any.Type) -> [String: JSONValue] {
         if let body = Body.of(type) { return OpenAPI.ref(body.name).object ?? [:] }
         if type == Bool.self { return ["type": "boolean"] }
@@ -47,9 +47,9 @@ extension Array: ListType { fileprivate static var element: Any.Type { Element.s
 private protocol MapType { static var value: Any.Type { get } }
 extension Dictionary: MapType where Key == String { fileprivate static var value: Any.Type { Value.self } }
 
-// MARK: The decoder that listens
+// MARK: The recording decoder
 
-/// Gives a type nothing but placeholders, and notes what it asks for.
+/// Gives a type placeholders for every value and records which members it decodes.
 private final class Recorder: Decoder {
     let codingPath: [any CodingKey] = []
     let userInfo: [CodingUserInfoKey: Any] = [:]
@@ -71,7 +71,7 @@ private final class Recorder: Decoder {
     func unkeyedContainer() -> any UnkeyedDecodingContainer { NoElements() }
     func singleValueContainer() -> any SingleValueDecodingContainer { Placeholder() }
 
-    /// Any value of the type: those that not every text is one of are at hand.
+    /// A value of the type. The known values are needed for types that don't accept every text.
     static func placeholder<Value: Decodable>(for type: Value.Type) throws -> Value {
         let known: [Any] = [
             "", 0, Int64(0), 0.0, false, UniqueID(high: 1, low: 2), Instant(milliseconds: 0), Metadata.null,
@@ -91,7 +91,7 @@ private final class Recorder: Decoder {
 
         func contains(_ key: Key) -> Bool { true }
 
-        /// Asked only of what may be absent.
+        /// Called only for optional members.
         func decodeNil(forKey key: Key) -> Bool {
             recorder.noteOptional(key.stringValue)
             return false

@@ -2,8 +2,8 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// One method of one address: who serves it, for whom, what it takes and what it answers. The router, the OpenAPI
-/// document and the limit of the body come from this one declaration.
+/// One method of one address: its handler, its callers, its input and its responses. The router, the OpenAPI document
+/// and the limit of the body come from this one declaration.
 struct Endpoint: Sendable {
     typealias Action = @Sendable (Server) -> @Sendable (Call) async throws -> HTTPResponse
 
@@ -12,25 +12,25 @@ struct Endpoint: Sendable {
     /// A verb and a noun, unique.
     let id: String
     let tag: Tag
-    /// Nil for the dashboard's, which serves its pages itself.
+    /// Nil for the dashboard, which serves its pages itself.
     var action: Action?
     let summary: String
     var description = ""
     var caller = Caller.anybody
-    /// False where the action records its caller itself, in its own commit. Where it wrote nothing, the customer is
-    /// recorded afterwards, before the answer.
+    /// False if the action records its caller in its own commit. If the action wrote nothing, the customer is recorded
+    /// afterwards, before the response.
     var recordsCustomer = true
-    /// The answer where too many long bodies of strangers come in; a problem unless told.
+    /// The response when too many long bodies of unauthenticated clients arrive; a problem by default.
     var crowded: HTTPResponse?
-    /// Beside a `userId` in the path, which is described by itself.
+    /// Besides `userId` in the path, which is described automatically.
     var parameters: [Parameter] = []
     var body: Request?
-    /// Bytes; what the router holds to.
+    /// Bytes; the router enforces it.
     var bodyLimit = 1 << 20
-    /// Whether a POST of those who show a credential takes an `Idempotency-Key`.
+    /// Whether a POST with a credential takes an `Idempotency-Key`.
     var isRepeatable = true
     var answers: [Answer]
-    /// What the handler may refuse with, beside what follows from the rest (``allRefusals``).
+    /// The refusals of the handler. The rest of the declaration implies more (``allRefusals``).
     var refusals: [Refusal] = []
 
     static let all =
@@ -82,7 +82,7 @@ struct Endpoint: Sendable {
     }
 }
 
-// MARK: What goes in and out
+// MARK: Requests and responses
 
 extension Endpoint {
     struct Parameter: Sendable {
@@ -136,13 +136,13 @@ extension Endpoint {
     struct Answer: Sendable {
         let status: Int
         let description: String
-        /// The name in a `BodyTable`; without one there is no body, or one of another type.
+        /// The name in a `BodyTable`. Nil for a response without a body, or with a body that is not JSON.
         var body: String?
         var type = "application/json"
-        /// In place of the body's own.
+        /// Replaces the body's own example.
         var example: JSONValue?
         var headers: [String: String] = [:]
-        /// Another type to choose, by `Accept`.
+        /// Another media type that the client can choose with `Accept`.
         var otherType: String?
         fileprivate var showsExample = true
 
@@ -164,7 +164,7 @@ extension Endpoint {
             answer(202, description, body, example)
         }
 
-        /// A page, or another text.
+        /// A page, or a text of another type.
         static func page(_ status: Int, _ description: String, type: String = "text/html") -> Answer {
             Answer(status: status, description: description, type: type)
         }
@@ -175,7 +175,7 @@ extension Endpoint {
             return answer
         }
 
-        /// The same as another type of text, for those who accept that.
+        /// The same response, also available as another media type.
         func or(_ type: String) -> Answer {
             var answer = self
             answer.otherType = type
@@ -190,7 +190,7 @@ extension Endpoint {
         }
     }
 
-    /// Whether a repetition under an `Idempotency-Key` is answered as the first request was.
+    /// Whether a repetition under an `Idempotency-Key` gets the first response again.
     var takesIdempotencyKey: Bool { method == .post && (caller == .app || caller == .backend) && isRepeatable }
 
     private var isAboutUser: Bool { path.contains("{userId}") }
@@ -199,7 +199,7 @@ extension Endpoint {
         (isAboutUser ? [.userID] : []) + parameters + (takesIdempotencyKey ? [.idempotencyKey] : [])
     }
 
-    /// What can be refused here: by the handler, and on the way to it.
+    /// All refusals of this endpoint: those of the handler and those of the checks before it.
     var allRefusals: [Refusal] {
         guard tag != .dashboard else { return [] }
         var all = refusals
@@ -280,7 +280,7 @@ extension Endpoint.Answer {
             content[type] = Endpoint.content(body, showsExample ? example ?? Body.example(of: body) : nil)
         } else if type != "application/json" {
             content[type] = ["schema": ["type": "string"]]
-            // The listener refuses what breaks the rules of HTTP, before any page is asked.
+            // The listener refuses requests that break HTTP's rules, before any page is called.
             if status == 400 { content["application/problem+json"] = ["schema": OpenAPI.ref("Problem")] }
         }
         if let otherType { content[otherType] = ["schema": ["type": "string"]] }

@@ -4,7 +4,7 @@ import TillBilling
 import TillJSON
 import TillLedger
 
-/// What Apple owes, what Apple says of it, and the rules behind both.
+/// The proceeds that Apple owes, Apple's reports, and the rules behind both.
 extension OpenAPI {
     static let financeEndpoints: [Endpoint] = [
         Endpoint(
@@ -37,7 +37,7 @@ extension OpenAPI {
             parameters: [
                 .query("name", .name("What to call it.", 255), "The file's name, for people.")
             ],
-            // The text's own digest makes a repetition the same.
+            // The digest of the text already makes a repetition the same import.
             body: Endpoint.Request(body: "AppleReportText", type: "text/tab-separated-values"),
             bodyLimit: Ledger.appleReportLimit, isRepeatable: false,
             answers: [.created("Kept.", "ImportReply"), .ok("It was here already.", "ImportReply")],

@@ -3,14 +3,14 @@ import TillBilling
 import TillJSON
 import TillLedger
 
-/// What is said of a member of a body, or of a parameter, beside its type: a sentence, and its bounds. A sentence alone
-/// is a string literal. Schemas are written from it, and requests are checked against it.
+/// The description of a body's member or of a parameter, in addition to its type: a sentence and its bounds. A string
+/// literal gives the sentence alone. Schemas are generated from it, and requests are checked against it.
 struct Member: Sendable, ExpressibleByStringInterpolation {
-    /// JSON Schema, as far as the Swift type doesn't say it.
+    /// JSON Schema, as far as the Swift type does not state it.
     var schema: [String: JSONValue]
     var bound: Bound?
     var isNullable = false
-    /// Nil: as the Swift type has it.
+    /// Nil: as the Swift type states.
     var isOptional: Bool?
 
     init(stringLiteral sentence: String) { schema = ["description": .string(sentence)] }
@@ -21,14 +21,14 @@ struct Member: Sendable, ExpressibleByStringInterpolation {
         self.bound = bound
     }
 
-    /// Of a parameter: text, unless it says otherwise.
+    /// The schema of a parameter: text by default.
     var json: JSONValue { .object(["type": "string"].merging(schema) { $1 }) }
 }
 
 // MARK: Kinds
 
 extension Member {
-    /// An identifier that outsiders choose: not empty, bounded, readable as it is.
+    /// An identifier that the caller chooses: not empty, bounded, without control characters.
     static func name(_ sentence: String, _ maximum: Int) -> Member {
         Member(
             "\(sentence) At most \(maximum) bytes, no control characters.",
@@ -38,7 +38,7 @@ extension Member {
             ], .identifier(maximum))
     }
 
-    /// What a person writes to a person.
+    /// Text that a person writes for people.
     static func prose(_ sentence: String, _ maximum: Int) -> Member {
         var member = name(sentence, maximum)
         member.bound = .prose(maximum)
@@ -49,7 +49,7 @@ extension Member {
         Member(sentence, ["type": "string", "maxLength": .int(Int64(maximum))], .length(maximum))
     }
 
-    /// - Parameter refusal: what it is refused with beyond the bounds.
+    /// - Parameter refusal: the refusal of a value outside the range.
     static func integer(
         _ sentence: String, _ range: ClosedRange<Int64>? = nil, else refusal: Refusal = .invalidField
     ) -> Member {
@@ -69,7 +69,7 @@ extension Member {
         words(sentence, Words.allCases.map(\.rawValue))
     }
 
-    /// As requests and reports name an environment.
+    /// The names of environments in requests and reports.
     static func environment(_ sentence: String) -> Member { words(sentence, ["production", "sandbox"]) }
 
     static func pattern(_ sentence: String, _ pattern: String) -> Member {
@@ -96,14 +96,14 @@ extension Member {
         return member
     }
 
-    /// Always there, though the Swift type could do without.
+    /// Always present, although the Swift type is optional.
     static func always(_ member: Member = "") -> Member {
         var member = member
         member.isOptional = false
         return member
     }
 
-    /// Always there, and null where there is nothing to say.
+    /// Always present; null without a value.
     static func orNull(_ member: Member = "") -> Member {
         var member = always(member)
         member.isNullable = true
@@ -116,7 +116,7 @@ extension Member {
         return member
     }
 
-    /// The handler checks it, because its bounds depend on what else the request says.
+    /// Without a check: the handler checks it, because its bounds depend on the rest of the request.
     var unchecked: Member {
         var member = self
         member.bound = nil
@@ -125,7 +125,7 @@ extension Member {
 
     static let userID = name("A user of the app, as the app's backend names them.", UserID.maximumLength)
 
-    /// Beside a status.
+    /// Accompanies a status.
     static let sandbox: Member = .optional(
         .truth("True for what was paid in the sandbox, where nobody pays: give no real goods for it. Absent otherwise.")
     )
@@ -136,7 +136,7 @@ extension Member {
 // MARK: Checks
 
 extension Member {
-    /// What a request may say there. Types are the Swift type's to check.
+    /// The values that a request may give. The Swift type checks the types.
     enum Bound: Sendable {
         case identifier(Int)
         case prose(Int)
@@ -147,7 +147,7 @@ extension Member {
 }
 
 extension Member.Bound {
-    /// - Throws: `Refused` with the member and what it may be.
+    /// - Throws: `Refused` with the member and its allowed values.
     func check(_ value: JSONValue, of name: String) throws {
         switch (self, value) {
         case (.identifier(let maximum), .string(let text)): _ = try Bounds.string(text, name, maximum)
@@ -156,7 +156,7 @@ extension Member.Bound {
             guard text.utf8.count <= maximum else { throw Refused(.invalidField, "\(name): at most \(maximum) bytes") }
         case (.range(let range, let refusal), .int(let number)):
             try Self.check(number, range, refusal, name)
-        // A whole number may be written with a point or an exponent.
+        // JSON may write a whole number with a point or an exponent.
         case (.range(let range, let refusal), .double(let number)):
             try Self.check(Int64(exactly: number), range, refusal, name)
         case (.count(let range), .array(let elements)):
@@ -177,7 +177,7 @@ extension Member.Bound {
 }
 
 extension Body {
-    /// Holds a request to the bounds of its members.
+    /// Checks a request against the bounds of its members.
     func check(_ request: JSONValue) throws {
         for (name, said) in members {
             guard let bound = said.bound, let value = request[name] else { continue }
@@ -187,14 +187,14 @@ extension Body {
 }
 
 extension Call {
-    /// The request's body, of the type's members and within the bounds that are declared beside it.
+    /// The request's body, checked against the type's members and the bounds declared for them.
     ///
-    /// - Throws: `Refused` with the member that doesn't fit.
+    /// - Throws: `Refused` with the invalid member.
     func body<Value: Decodable>(_ type: Value.Type) throws -> Value {
         try JSONText.decode(type, from: request.body) { try Body.of(type)?.check($0) }
     }
 
-    /// The same, where the body may be left out; nil then.
+    /// The same for an optional body; nil if it is absent.
     func bodyIfAny<Value: Decodable>(_ type: Value.Type) throws -> Value? {
         request.body.isEmpty ? nil : try body(type)
     }

@@ -4,13 +4,13 @@ import TillCrypto
 import TillHTTP
 import TillJSON
 
-/// The description of everything this server answers, in OpenAPI 3.1 (CONTRACT §2): written from the endpoints that
-/// the router serves, and from the bodies that requests are checked against.
+/// The OpenAPI 3.1 description of everything that this server answers. It is generated from the endpoints that the
+/// router serves and from the bodies that requests are checked against.
 enum OpenAPI {
     static let schemas: [String: JSONValue] = Dictionary(
         Body.all.map { ($0.name, $0.json) }, uniquingKeysWith: { first, _ in first })
 
-    /// By the name of a body, each in one place.
+    /// By the name of a body, each defined in one place.
     static let examples: [String: JSONValue] = [
         orderExamples, transactionExamples, ownershipExamples, walletExamples, planExamples, shopExamples,
         financeExamples, operationExamples, webhookExamples,
@@ -102,7 +102,7 @@ extension Endpoint.Parameter {
         "limit", schema: ["type": "integer", "minimum": 1, "maximum": 100, "default": 20], "How many at most.")
     static let cursor = query(
         "cursor", schema: cursorText, "`nextCursor` of the page before.")
-    /// Opaque to whoever reads a page; bounded, so that nothing long is decoded.
+    /// Opaque to clients; bounded, so that nothing long is decoded.
     static let cursorText: JSONValue = ["type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"]
 }
 

@@ -3,7 +3,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// For those who run the server: whether it is well, and how its books stand beside Apple's.
+/// For the people who run the server: its health, and the comparison of its ledger with Apple's records.
 extension OpenAPI {
     static let operationEndpoints: [Endpoint] = [
         Endpoint(
@@ -112,7 +112,7 @@ extension OpenAPI {
         ],
     ]
 
-    /// Codes that a listener answers with before any handler is asked.
+    /// Codes that the listener answers with before any handler is called.
     private static let listenerCodes: [String] =
         BadRequest.allCases.map(\.rawValue)
         + [

@@ -2,7 +2,7 @@ import TillAPI
 import TillBilling
 import TillJSON
 
-/// Orders, and the tokens that name users in place of orders.
+/// Orders, and the account tokens that name users in place of orders.
 extension OpenAPI {
     static let orderEndpoints: [Endpoint] = [
         Endpoint(

@@ -2,7 +2,7 @@ import TillAPI
 import TillBilling
 import TillJSON
 
-/// Purchases that go to another user, and those that are nobody's yet.
+/// Purchases that move to another user, and purchases without an owner.
 extension OpenAPI {
     static let ownershipEndpoints: [Endpoint] = [
         Endpoint(

@@ -3,7 +3,7 @@ import TillBilling
 import TillJSON
 import TillLedger
 
-/// What users may use, their subscriptions, and what buying a plan comes to.
+/// Entitlements, subscriptions, and previews of plan purchases.
 extension OpenAPI {
     static let planEndpoints: [Endpoint] = [
         Endpoint(

@@ -3,7 +3,7 @@ import TillAppStore
 import TillBilling
 import TillJSON
 
-/// What there is to buy, and what a subscription may cost less.
+/// The catalog, and the signatures for offers on subscriptions.
 extension OpenAPI {
     static let shopEndpoints: [Endpoint] = [
         Endpoint(

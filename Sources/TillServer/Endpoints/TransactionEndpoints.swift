@@ -3,7 +3,7 @@ import TillBilling
 import TillJSON
 import TillLedger
 
-/// Proofs from apps, notifications from Apple, and what apps already shipped call, in the words they were written for.
+/// Proofs from apps, notifications from Apple, and the addresses of released apps in the formats they were written for.
 extension OpenAPI {
     static let transactionEndpoints: [Endpoint] = [
         Endpoint(
@@ -86,7 +86,7 @@ extension OpenAPI {
             ]),
     ]
 
-    /// What is wrong with a proof, in the order of the checks.
+    /// The refusals of a proof, in the order of the checks.
     static let proofRefusals: [Refusal] = [
         .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired, .missingOID,
         .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice, .certificateRevoked,
@@ -161,7 +161,7 @@ extension OpenAPI {
         ],
     ]
 
-    /// Exactly one of the two ways.
+    /// Exactly one of the two forms.
     private static let oneProof: [String: JSONValue] = [
         "oneOf": [
             ["required": ["signedTransaction"], "not": ["required": ["receipt"]], "title": "A signed transaction"],

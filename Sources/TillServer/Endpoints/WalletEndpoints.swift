@@ -2,7 +2,7 @@ import TillAPI
 import TillBilling
 import TillJSON
 
-/// Points, and what Apple may be told of how they were used.
+/// Points, and the consent to report their use to Apple.
 extension OpenAPI {
     static let walletEndpoints: [Endpoint] = [
         Endpoint(

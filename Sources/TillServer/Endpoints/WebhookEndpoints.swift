@@ -3,7 +3,7 @@ import TillBilling
 import TillJSON
 import TillLedger
 
-/// What the app's backend is told: pushed to its endpoints, or fetched.
+/// The events for the app's backend: pushed to its endpoints, or fetched.
 extension OpenAPI {
     static let webhookEndpoints: [Endpoint] = [
         Endpoint(
@@ -73,7 +73,7 @@ extension OpenAPI {
             refusals: [.unknownEndpoint]),
     ]
 
-    /// As far as every reader of JSON counts exactly.
+    /// Up to the largest integer that every JSON reader represents exactly.
     private static let sequences: ClosedRange<Int64> = 1...9_007_199_254_740_991
 
     static let webhookBodies: BodyTable = [

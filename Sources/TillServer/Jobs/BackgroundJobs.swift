@@ -3,13 +3,13 @@ import TillLedger
 import TillSQL
 import TillThreads
 
-/// Everything that a server does beside answering requests. Each job is a walk over what is due, which a crash at any
-/// moment leaves to the next walk.
+/// Everything that a server does besides answering requests. Each job processes whatever is due; work that a crash
+/// interrupts is still due at the next pass.
 public struct BackgroundJobs: Sendable {
-    /// One of them.
+    /// One background job.
     public struct Job: Sendable {
         public let name: String
-        /// Milliseconds between the end of one walk and the next; nil: once at the start.
+        /// Milliseconds between the end of one pass and the next; nil runs the job once at the start.
         public let interval: Int64?
         let walk: @Sendable (Server) async throws -> Void
     }
@@ -26,7 +26,7 @@ public struct BackgroundJobs: Sendable {
             Job(name: "reminders", interval: 30_000) { _ = try await DueReminders($0.ledger).tellAll() },
         ] + ofEachEnvironment
 
-    /// A job for each environment: what comes in production while Apple's sandbox takes its time waits for no walk.
+    /// One job per environment, so that a slow answer from Apple's sandbox does not delay production.
     private static let ofEachEnvironment: [Job] = [Environment.production, .sandbox].flatMap { environment in
         func name(_ name: String) -> String {
             environment == .production ? name : "sandbox" + name.prefix(1).uppercased() + name.dropFirst()
@@ -48,9 +48,9 @@ public struct BackgroundJobs: Sendable {
     private let server: Server
     private let pause: @Sendable (Int64) async -> Void
 
-    /// To be made before the first request is answered: a webhook endpoint that is new gets what happens from then on.
+    /// Create this before the server answers its first request: a new webhook endpoint gets the events from then on.
     ///
-    /// - Parameter pause: comes back after that many milliseconds, or at once when the calling task is cancelled.
+    /// - Parameter pause: returns after that many milliseconds, or at once when the calling task is cancelled.
     public init(_ server: Server, pause: @escaping @Sendable (Int64) async -> Void) {
         let webhooks = WebhookDeliveries(server)
         all = Self.usual + [Job(name: "webhooks", interval: 1_000) { _ in _ = try await webhooks.deliverAll() }]
@@ -58,9 +58,10 @@ public struct BackgroundJobs: Sendable {
         self.pause = pause
     }
 
-    /// Until the task is cancelled. A walk that fails is taken up again with the next.
+    /// Runs until the task is cancelled. A pass that fails is repeated after the job's interval.
     ///
-    /// - Parameter onFault: hears a job's name and why it failed, once a minute at most for each job; in English.
+    /// - Parameter onFault: receives a job's name and the reason of its failure in English, at most once a minute per
+    ///   job.
     public func run(onFault: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
         for job in all where job.interval != nil { server.jobRecord.wentWell(job.name, at: server.clock()) }
         await withTaskGroup(of: Void.self) { jobs in
@@ -89,18 +90,18 @@ public struct BackgroundJobs: Sendable {
     }
 }
 
-/// When each job last went well, and when its last fault was told.
+/// When each job last succeeded, and when its last fault was reported.
 final class JobRecord: Sendable {
     private struct State {
         var wentWell: [String: Instant] = [:]
         var told: [String: Instant] = [:]
     }
 
-    /// Milliseconds between two words about one job.
+    /// Milliseconds between two reports about one job.
     private static let silence: Int64 = 60_000
     private let state = Locked(State())
 
-    /// By name; since the start for one that never did.
+    /// By name; the start of the server for a job that has not succeeded yet.
     var lastSuccesses: [(name: String, at: Instant)] {
         state.withLock { $0.wentWell }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }

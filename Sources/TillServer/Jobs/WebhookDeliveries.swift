@@ -4,34 +4,33 @@ import TillHTTP
 import TillLedger
 import TillSQL
 
-/// Pushes the outbox to the endpoints of the configuration, at least once each, a user's events one after the other.
+/// Pushes the outbox to the configured endpoints: each event at least once, and the events of one user in order.
 ///
-/// What was sent is recorded afterwards. So whatever stops the process in between, it is sent again, under the same
-/// `webhook-id`, and the receiver sees that it has it.
+/// A delivery is recorded after it is sent. If the process stops in between, the event is sent again under the same
+/// `webhook-id`, by which the receiver detects the repetition.
 public struct WebhookDeliveries: Sendable {
     private let server: Server
-    /// Where endpoints begin that were never seen before.
+    /// The start position for a new endpoint that configures none.
     private let startedAt: Instant
 
-    /// Events that are put in line in one commit.
+    /// Events queued in one commit.
     static let batch = 200
-    /// Events that are on their way to one endpoint at once, each of another line.
+    /// Events sent to one endpoint at the same time, each from a different queue.
     public static let width = 16
-    /// After so many milliseconds of a pass nothing new is begun, so that an endpoint that answers late does not keep
-    /// the others waiting for long.
+    /// Milliseconds after which a pass starts nothing new, so that a slow endpoint does not delay the others for long.
     static let passLength: Int64 = 5_000
     static let mostRounds = 200
-    /// Milliseconds for which deliveries that went through are remembered: thirty days.
+    /// Milliseconds for which successful deliveries are kept: thirty days.
     static let memory: Int64 = 30 * 86_400_000
 
-    /// To be made before the first request is answered: an endpoint that is new gets what happens from then on.
+    /// Create this before the server answers its first request: a new endpoint gets the events from then on.
     public init(_ server: Server) {
         self.server = server
         startedAt = server.clock()
     }
 
-    /// One pass over everything that is due; returns how many attempts were made. What one endpoint does not take
-    /// keeps no other one waiting.
+    /// Runs one pass over everything that is due and returns the number of attempts. A failing endpoint does not delay
+    /// the others.
     @discardableResult
     public func deliverAll() async throws -> Int {
         try await server.ledger.placeEvents()
@@ -58,7 +57,7 @@ public struct WebhookDeliveries: Sendable {
         let start = endpoint.start ?? startedAt
         let known = try await server.database.read { try WebhookEndpointTable($0).find(id) }
         guard let known else {
-            // Off the writer: it may have to look through all events.
+            // Read outside the writer, because it may scan all events.
             let position = try await server.database.read { try OutboxTable($0).position(before: start) }
             try await server.database.write(locking: [.endpoint(endpoint.id)]) { session in
                 let table = WebhookEndpointTable(session)
@@ -91,13 +90,13 @@ public struct WebhookDeliveries: Sendable {
             let sent = try await sendRound(to: endpoint, state, over: send)
             attempts += sent.count
             let wasSilent = !sent.isEmpty && sent.allSatisfy { $0.isSilence }
-            // Of one where nobody is there the next event is tried in the next pass.
+            // An endpoint that does not respond is tried again in the next pass.
             if wasSilent || sent.isEmpty && !isBehind { break }
         }
         return attempts
     }
 
-    /// Puts new events in line; returns whether there may be more.
+    /// Queues new events; returns whether there may be more.
     private func takeUp(_ endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored) async throws -> Bool {
         let events = try await server.database.read { session in
             try OutboxTable(session).list(after: state.position, limit: Self.batch)
@@ -112,7 +111,7 @@ public struct WebhookDeliveries: Sendable {
         return events.count == Self.batch
     }
 
-    /// Goes on with the oldest span of time that is to be sent again; returns whether there is more of it.
+    /// Continues the oldest open replay; returns whether more of it may be left.
     private func takeUpReplay(_ endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored) async throws -> Bool {
         let next = try await server.database.read { session -> Span? in
             let replays = WebhookReplayTable(session)
@@ -149,7 +148,7 @@ public struct WebhookDeliveries: Sendable {
         let body: [UInt8]
     }
 
-    /// Sends what is due, each line's first, and records what came of it.
+    /// Sends the first due event of each queue and records the results.
     private func sendRound(
         to endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored, over send: @escaping HTTPSend
     ) async throws -> [WebhookAttempt] {
@@ -211,7 +210,7 @@ public struct WebhookDeliveries: Sendable {
             try endpoints.markFailed(delivery.endpoint, error: error, isGone: attempt.isGone, at: now)
             let due = WebhookSchedule.next(
                 after: delivery.attempts + 1, event: delivery.event, at: now, wish: attempt.wish)
-            // What an endpoint that is gone did not take waits for its return.
+            // Events that a 410 refused wait until the endpoint is resumed.
             if let due = due ?? (attempt.isGone ? now : nil) {
                 try deliveries.postpone(delivery, until: due, status: attempt.status, error: error, at: now)
             } else {
@@ -220,7 +219,7 @@ public struct WebhookDeliveries: Sendable {
         }
     }
 
-    // MARK: What is over
+    // MARK: Pruning
 
     private func prune() async throws {
         let then = server.clock().adding(milliseconds: -Self.memory)

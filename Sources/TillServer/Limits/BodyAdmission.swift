@@ -2,8 +2,8 @@ import TillBilling
 import TillHTTP
 import TillLedger
 
-/// Which long bodies are taken, decided before they are read (``Admission``). Where a header shows the credential, it
-/// must be good; where the credential is in the body or nowhere, only so many strangers' bodies come in at once.
+/// Decides which long bodies to accept before they are read (``Admission``). A route with the credential in a header
+/// requires a valid one. The other routes limit how many bodies from unauthenticated clients arrive at the same time.
 extension Server {
     /// For routes whose credential is in the header.
     func admit(_ verify: @escaping @Sendable (HTTPRequest) throws -> Void) -> Admission.Decide {
@@ -19,13 +19,14 @@ extension Server {
         }
     }
 
-    /// For those who show a key or a token in the header.
+    /// Requires a valid key or token in the header.
     var signedInOnly: Admission.Decide {
         admit { head in _ = try authentication.credential(of: head) }
     }
 
-    /// For routes that take bodies from strangers.
-    /// - Parameter crowded: the response where there is no room; a problem unless told.
+    /// For routes that accept bodies from unauthenticated clients.
+    ///
+    /// - Parameter crowded: the response when the limit is reached; a problem by default.
     func strangers(crowded: HTTPResponse? = nil) -> Admission.Decide {
         { head, length in
             if let share = strangersBodies.take(weight: length, from: head.clientNetwork) {
@@ -35,8 +36,8 @@ extension Server {
         }
     }
 
-    /// Half of what all bodies may take up (`ListenerConfiguration.bodyMemoryLimit`), so that customers always find
-    /// room, and half of that for one address.
+    /// Half of the memory for all bodies (`ListenerConfiguration.bodyMemoryLimit`), so that customers always find room;
+    /// one network may use half of that.
     static let strangersBodyLimits = Quota.Limits(
         count: 64, weight: 64 << 20, countPerSource: 32, weightPerSource: 32 << 20)
 }

@@ -1,14 +1,15 @@
 import TillHTTP
 import TillLedger
 
-/// Where long computations run: receipts, chains of certificates never seen before, bodies over 64 KiB. Not on a
-/// connection's thread and not on the few that all tasks share, where purchases would wait behind them.
+/// The executors for long computations: receipts, unknown certificate chains, bodies over 64 KiB. On a connection's
+/// thread or in the shared task pool they would delay purchases.
 ///
-/// Passed in like every thread. Nil leaves work where its caller is, as in tests and in the simulation.
+/// The composition root passes them in, like every thread. Nil runs the work where its caller runs, as in tests and in
+/// the simulation.
 public struct HeavyWork: Sendable {
-    /// For callers whose credential is good.
+    /// For callers with a valid credential.
     public var signedIn: (any TaskExecutor)?
-    /// For everybody else. Its own, so that no customer waits behind a stranger.
+    /// For all other callers. Separate, so that no customer waits behind an unauthenticated client.
     public var strangers: (any TaskExecutor)?
 
     public init(signedIn: (any TaskExecutor)? = nil, strangers: (any TaskExecutor)? = nil) {
@@ -17,21 +18,21 @@ public struct HeavyWork: Sendable {
     }
 }
 
-/// Lets so much heavy work go on at once and answers 503 to the rest.
+/// Limits how much heavy work runs at the same time, and answers 503 above the limit.
 struct HeavyDesk: Sendable {
     private let work: HeavyWork
-    /// A backend brings the proofs of all its users, and as many at once as it has connections: after a start, when no
-    /// chain is known yet, all of them come here.
+    /// A backend submits the proofs of all its users over all its connections. After a start no chain is known yet, so
+    /// all of those proofs are heavy work.
     private let backends = Quota(Quota.Limits(count: 1_024, countPerSource: 1_024))
     private let users = Quota(Quota.Limits(count: 1_024, countPerSource: 32))
     private let strangers = Quota(Quota.Limits(count: 64, countPerSource: 32))
 
     init(_ work: HeavyWork) { self.work = work }
 
-    /// Whether this task is counted and in its place already.
+    /// Whether this task is already counted and on its executor.
     @TaskLocal private static var isUnderWay = false
 
-    /// Runs work of a caller whose credential is good.
+    /// Runs work for a caller with a valid credential.
     func run<Value: Sendable>(
         for credential: Credential, _ body: () async throws -> Value
     ) async throws -> Value {
@@ -39,7 +40,7 @@ struct HeavyDesk: Sendable {
         return try await run(in: quota, on: work.signedIn, from: credential.name, body)
     }
 
-    /// Runs work of a caller who has shown nothing.
+    /// Runs work for a caller without a verified credential.
     func run<Value: Sendable>(
         forStranger request: HTTPRequest, _ body: () async throws -> Value
     ) async throws -> Value {

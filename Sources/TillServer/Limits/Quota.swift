@@ -1,7 +1,7 @@
 import TillThreads
 
-/// Counts what is under way, and how heavy it is: in all, and for each source. What finds no room is refused at once,
-/// so nothing waits here and nothing grows.
+/// Limits the number and the weight of concurrent operations, in total and per source. An operation above a limit is
+/// refused at once: nothing queues here.
 final class Quota: Sendable {
     struct Limits: Sendable {
         var count: Int
@@ -25,7 +25,7 @@ final class Quota: Sendable {
 
     init(_ limits: Limits) { self.limits = limits }
 
-    /// A share of the quota. It is given back when nobody holds it any more.
+    /// A share of the quota. It is returned when the last reference is released.
     final class Share: Sendable {
         private let quota: Quota
         private let source: String
@@ -40,7 +40,7 @@ final class Quota: Sendable {
         deinit { quota.giveBack(source, weight) }
     }
 
-    /// Nil where there is no room. Something that alone weighs more than a limit still gets in where nothing else is.
+    /// Nil if a limit is reached. An operation heavier than the weight limit is accepted when nothing else is counted.
     func take(weight: Int = 0, from source: String) -> Share? {
         let isTaken = state.withLock { state -> Bool in
             let own = state.sources[source] ?? Use()
@@ -70,6 +70,6 @@ final class Quota: Sendable {
         }
     }
 
-    /// How much is under way now.
+    /// The number of operations in progress.
     var count: Int { state.withLock { $0.all.count } }
 }

@@ -2,17 +2,17 @@ import TillBilling
 import TillLedger
 import TillThreads
 
-/// How many tokens under certificates that were never seen before are judged. A forger makes certificates as fast as
-/// we can look at them, and each costs as much as ten signatures that we know; Apple changes its own every year or two.
-/// One good token makes its signer known, and known signers are not counted.
+/// Limits how many tokens with unknown certificates are verified. A forger makes certificates as fast as the server
+/// checks them, and each check costs as much as ten signatures of known signers; Apple's own certificates change every
+/// year or two. One valid token makes its signer known, and known signers are not counted.
 final class UnknownSigners: Sendable {
-    /// For one customer or address; all strangers together have four times as many.
+    /// The rate for one customer or network; all unauthenticated clients together get four times this rate.
     static let pace = Pace(burst: 40, interval: 100)
     static let strangersFactor: Int64 = 4
-    /// Sources that are remembered; if so many are busy at once, no further one is judged.
+    /// Sources that are tracked. If that many are active at the same time, tokens of further sources are not verified.
     static let capacity = 4_096
 
-    /// No token that is shorter holds certificates: it is refused at a glance, and not counted.
+    /// A shorter token can't contain certificates: it is refused without a check and not counted.
     static let shortestToken = 512
 
     private struct State {
@@ -22,14 +22,15 @@ final class UnknownSigners: Sendable {
 
     private let state = Locked(State())
 
-    /// Whether one more token of this caller is judged now. Backends are trusted with their number.
+    /// Whether another token of this caller may be verified now. Backends are not limited.
     func mayJudge(_ token: String, for credential: Credential, now: Instant) -> Bool {
         if case .backend = credential { return true }
         guard token.utf8.count >= Self.shortestToken else { return true }
         return state.withLock { Self.take(credential.name, &$0, now) }
     }
 
-    /// The same for a stranger.
+    /// The same for an unauthenticated client.
+    ///
     /// - Parameter network: `HTTPRequest.clientNetwork`.
     func mayJudge(_ token: String, forStranger network: String, now: Instant) -> Bool {
         guard token.utf8.count >= Self.shortestToken else { return true }

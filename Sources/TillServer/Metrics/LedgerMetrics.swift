@@ -2,14 +2,14 @@ import TillBilling
 import TillLedger
 import TillSQL
 
-/// What the ledger says about itself. A new figure is one more function on the list: it gets an open session, and must
-/// answer from an index.
+/// The metrics of the ledger. A new metric is one more function in the list: it gets an open connection and must answer
+/// from an index.
 enum LedgerMetrics {
     typealias Reading = @Sendable (_ session: any Connection, _ scope: Scope) throws -> [Metric]
 
     struct Scope: Sendable {
         let environments: [Environment]
-        /// Names of the endpoints that events are pushed to.
+        /// The ids of the configured webhook endpoints.
         let endpoints: [String]
         let now: Instant
     }
@@ -22,8 +22,8 @@ enum LedgerMetrics {
 
     // MARK: Lost orders
 
-    /// A lost order is a purchase that Apple knows to be paid, and for which its buyer has had nothing for longer than
-    /// a day: one that waits in quarantine, or one that only a reconciliation brought, that late.
+    /// A lost order is a purchase that Apple reports as paid and whose buyer got nothing for more than a day: it waits
+    /// in quarantine, or a reconciliation granted it that late.
     private static func lostOrders(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
         let figures = LedgerFigures(session)
         let limit = scope.now.adding(milliseconds: -ReconciliationSettings.lostAfter)
@@ -56,7 +56,7 @@ enum LedgerMetrics {
         ]
     }
 
-    // MARK: What waits
+    // MARK: Waiting entries
 
     private static func unsettled(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
         let figures = LedgerFigures(session)

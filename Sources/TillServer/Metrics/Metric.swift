@@ -1,9 +1,9 @@
-/// One figure that is watched, with its values: a family in Prometheus' text format 0.0.4.
+/// One metric with its samples: a metric family in Prometheus' text format 0.0.4.
 struct Metric: Sendable {
     enum Kind: String, Sendable {
         /// Goes up and down.
         case gauge
-        /// Only grows, as long as the ledger lives; its name ends in `_total`.
+        /// Only grows for the lifetime of the ledger; its name ends in `_total`.
         case counter
     }
 
@@ -22,15 +22,15 @@ struct Metric: Sendable {
         }
     }
 
-    /// `till_…`, in base units: seconds, a share of one.
+    /// `till_…`, in base units: seconds, or a ratio from 0 to 1.
     let name: String
     let kind: Kind
     /// One line in English.
     let help: String
-    /// None if there is nothing to say just now.
+    /// Empty if there is nothing to report.
     let samples: [Sample]
 
-    /// As it is scraped.
+    /// The text that Prometheus scrapes.
     var text: String {
         var lines = ["# HELP \(name) \(Self.escaped(help))", "# TYPE \(name) \(kind.rawValue)"]
         for sample in samples {

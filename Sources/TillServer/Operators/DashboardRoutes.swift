@@ -8,7 +8,7 @@ import TillPages
 import TillSQL
 
 extension Server {
-    /// The pages for operators, and the login in front of them (CONTRACT §2, U9).
+    /// The pages for operators, and the login in front of them.
     func addDashboard(to router: inout Router) {
         let dashboard = Dashboard(ledger: ledger, finance: finance, financeDesk: financeDesk)
         for route in dashboard.routes {
@@ -31,11 +31,11 @@ extension Server {
         router.on(.get, Paths.dashboardScript, asset("text/javascript; charset=utf-8", Dashboard.script))
     }
 
-    /// For operators. Others are shown the way to the login.
+    /// A page for operators. Other visitors are redirected to the login.
     private func page(_ action: @escaping Dashboard.Route.Action) -> Router.Service {
         threshold { request, parameters, say in
             guard let visitor = try operators.visitor(request) else {
-                // The script, which asks for a part of a page, is told: it can't follow to a form.
+                // The script requests part of a page and can't follow a redirect to a form, so it gets 401.
                 if request.path == Paths.dashboardLive { throw Refused(.unauthorized) }
                 return .redirect(to: request.method == .post ? .login : .login(then: request))
             }
@@ -45,7 +45,7 @@ extension Server {
         }
     }
 
-    /// For a form with a file in it.
+    /// For a form that uploads a file.
     private var operatorsOnly: Admission.Decide {
         admit { head in
             guard operators.isAddressedHere(head), try operators.visitor(head) != nil else {
@@ -56,7 +56,7 @@ extension Server {
 
     private typealias ThresholdAction = @Sendable (HTTPRequest, PathParameters, Reader) async throws -> HTTPResponse
 
-    /// For anybody who asks under this server's own name. Sets the language if the switch was used.
+    /// For every visitor who addresses this server by its own name. Sets the language if the visitor used the switch.
     private func threshold(_ action: @escaping ThresholdAction) -> Router.Service {
         Router.Service(admission: strangers()) { request, parameters in
             let say = Reader(language: operators.language(of: request))

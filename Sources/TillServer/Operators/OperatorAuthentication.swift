@@ -5,16 +5,16 @@ import TillHTTP
 import TillLedger
 import TillPages
 
-/// Who an operator is, and in what language an operator reads.
+/// Authenticates operators and chooses their language.
 ///
-/// Three things guard the pages for operators. The `Host` header must name this server, or a web page could have its
-/// own name point here and read along (DNS rebinding). The visitor must be logged in, or show an operator token. And
-/// every form carries a token that only a page of ours can know, and must come from a page of ours.
+/// Three checks protect the pages for operators. The `Host` header must name this server; otherwise a web page could
+/// point its own name at the server and read the pages (DNS rebinding). The visitor must be logged in or show an
+/// operator token. Every form must carry a token that only the server's own pages know, and must come from one of them.
 struct OperatorAuthentication: Sendable {
     static let sessionCookie = "till_session"
     static let loginCookie = "till_login"
     static let languageCookie = "till_language"
-    /// Longest operator token that is looked at, in bytes.
+    /// Maximum length of an operator token, in bytes.
     static let tokenLimit = 1_024
 
     let sessions = OperatorSessions()
@@ -23,7 +23,7 @@ struct OperatorAuthentication: Sendable {
     private let hosts: Set<String>
     private let clock: Server.Clock
     private let entropy: Server.Entropy
-    /// Binds the login form to the browser it was given to. Lives as long as the process.
+    /// The key that binds a login form to its browser. It lives as long as the process.
     private let formKey: [UInt8]
 
     init(configuration: ServerConfiguration, clock: @escaping Server.Clock, entropy: @escaping Server.Entropy) {
@@ -36,22 +36,22 @@ struct OperatorAuthentication: Sendable {
 
     var hasOperators: Bool { !operators.isEmpty }
 
-    // MARK: Who and in what language
+    // MARK: Visitor and language
 
-    /// Whether the request was made under a name of this server, with any port.
+    /// Whether the request names this server as its host, with any port.
     func isAddressedHere(_ request: HTTPRequest) -> Bool {
         guard let host = request.headers["Host"]?.lowercased(), host.utf8.count <= 255 else { return false }
         return hosts.contains(host) || hosts.contains(PageProtection.name(ofHost: host))
     }
 
-    /// The language that was chosen with the switch, or else the browser's.
+    /// The language chosen with the switch, or the browser's language.
     func language(of request: HTTPRequest) -> Language {
         request.cookie(Self.languageCookie).flatMap(Language.init(rawValue:))
             ?? Language(preference: request.headers["Accept-Language"] ?? "")
     }
 
-    /// - Throws: `unauthorized` for a wrong token, `too_many_requests` for a wrong one after ten.
-    /// - Returns: nil for somebody who isn't logged in and shows nothing.
+    /// - Throws: `unauthorized` for a wrong token, `too_many_requests` for a wrong token after ten others.
+    /// - Returns: nil for a visitor who is not logged in and shows no token.
     func visitor(_ request: HTTPRequest) throws -> Visitor? {
         if let header = request.headers["Authorization"] {
             let parts = header.utf8.count <= Self.tokenLimit ? header.split(separator: " ") : []
@@ -65,17 +65,17 @@ struct OperatorAuthentication: Sendable {
         return Visitor(session: session, cookie: cookie)
     }
 
-    /// An operator, with the session that the pages are made for.
+    /// An operator, with the session that the pages use.
     struct Visitor: Sendable {
         let session: DashboardSession
-        /// Of a browser that is logged in; nil for a script.
+        /// The cookie of a logged-in browser; nil for a script.
         var cookie: String?
     }
 
     // MARK: Logging in
 
-    /// The right token passes however many wrong ones came from the same client: a lock-out would be a stranger's to
-    /// cause. A token is 256 random bits, so it is not guessed; waiting keeps the log of failures short.
+    /// The right token passes regardless of earlier wrong ones: with a lock-out, any client could lock operators out. A
+    /// token is 256 random bits, so guessing fails; the wait bounds the record of failures.
     func operatorID(token: String, from client: String) throws -> String {
         if token.utf8.count <= Self.tokenLimit {
             let digest = Digest.sha256.hash(token.utf8)
@@ -88,8 +88,8 @@ struct OperatorAuthentication: Sendable {
     /// - Returns: the value of the session's cookie.
     func begin(operatorID: String) -> String { sessions.begin(operatorID: operatorID, now: clock(), entropy: entropy) }
 
-    /// Binds a login form to a browser, so that another site can't log somebody in as somebody else: the cookie, which
-    /// a page already open keeps, and what the form says beside it.
+    /// Binds a login form to a browser, so that another site can't log the visitor in as a different operator. Returns
+    /// the cookie, which a page that is already open keeps, and the matching token for the form.
     func loginForm(for request: HTTPRequest) -> (cookie: String, token: String) {
         let known = request.cookie(Self.loginCookie).flatMap { Base64.decode($0, .url)?.count == 32 ? $0 : nil }
         let cookie = known ?? Base64.encode(entropy(32), .url)
@@ -103,7 +103,7 @@ struct OperatorAuthentication: Sendable {
 }
 
 extension HTTPRequest {
-    /// The first cookie of that name (RFC 6265 §5.4).
+    /// The first cookie with that name (RFC 6265 §5.4).
     func cookie(_ name: String) -> String? {
         for field in headers.fields where field.name.lowercased() == "cookie" {
             for pair in field.value.split(separator: ";").prefix(50) {
@@ -115,7 +115,7 @@ extension HTTPRequest {
         return nil
     }
 
-    /// Cookies are kept to encrypted connections where the browser's own is one: a proxy in front says so. Plain HTTP
-    /// is what a server on this very machine speaks, and there the cookie must come through too.
+    /// Whether the browser's connection is encrypted, as the proxy in front reports. Cookies are then marked `Secure`.
+    /// Without a proxy the server speaks plain HTTP on its own machine, and the cookie must work there too.
     var isEncrypted: Bool { headers["X-Forwarded-Proto"]?.lowercased() == "https" }
 }

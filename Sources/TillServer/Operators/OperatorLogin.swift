@@ -10,7 +10,7 @@ extension Server {
         loginPage(200, request, say, complaint: nil, wanted: request.queryValue("to"))
     }
 
-    /// `POST /dashboard/login`: an operator token becomes a session. The token is never part of an address.
+    /// `POST /dashboard/login`: exchanges an operator token for a session. The token is never part of a URL.
     func login(_ request: HTTPRequest, _ say: Reader) throws -> HTTPResponse {
         let form = try request.form()
         guard request.isFromOwnPage, operators.isLoginForm(request, token: form["form"] ?? "") else {
@@ -66,7 +66,7 @@ extension Server {
 }
 
 extension HTTPResponse {
-    /// Sets a cookie that scripts can't read and other sites can't send; with nil, takes it away.
+    /// Sets a cookie that scripts can't read and other sites can't send. Nil deletes the cookie.
     mutating func setCookie(_ name: String, _ value: String?, seconds: Int64? = nil, for request: HTTPRequest) {
         var text = "\(name)=\(value ?? ""); Path=/dashboard; HttpOnly; SameSite=Strict"
         if request.isEncrypted { text += "; Secure" }

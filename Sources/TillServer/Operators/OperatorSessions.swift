@@ -3,7 +3,7 @@ import TillCrypto
 import TillDashboard
 import TillThreads
 
-/// Who is logged in. In memory only: a restart logs everybody out, and there is nothing to steal from the disk.
+/// The sessions of logged-in operators. In memory only: a restart ends all sessions, and the disk stores none.
 final class OperatorSessions: Sendable {
     static let lifetimeSeconds: Int64 = 12 * 3_600
     static let capacity = 1_000
@@ -13,10 +13,10 @@ final class OperatorSessions: Sendable {
         let expires: Instant
     }
 
-    /// By the hash of the cookie's value: finding one tells nothing by the time it takes.
+    /// Keyed by the hash of the cookie's value, so that the time of a lookup reveals nothing about the value.
     private let sessions = Locked<[[UInt8]: Entry]>([:])
 
-    /// - Returns: what the cookie holds.
+    /// - Returns: the value of the cookie.
     func begin(operatorID: String, now: Instant, entropy: Server.Entropy) -> String {
         let cookie = Base64.encode(entropy(32), .url)
         let entry = Entry(
@@ -50,12 +50,12 @@ final class OperatorSessions: Sendable {
     }
 }
 
-/// Wrong tokens, counted by where they came from: after ten a minute the next wrong one is told to wait. The right
-/// token passes however many wrong ones came before it, so no stranger can lock an operator out.
+/// Counts wrong tokens per client: after ten within a minute, the next wrong one gets `too_many_requests`. The right
+/// token passes regardless, so no other client can lock an operator out.
 final class LoginAttempts: Sendable {
     static let limit = 10
     static let windowSeconds: Int64 = 60
-    /// Clients that are counted. If so many are wrong within one minute, a new one is told to wait at once.
+    /// Clients that are counted. If that many fail within one minute, a new client gets `too_many_requests` at once.
     static let capacity = 4_096
 
     private struct Window {
@@ -67,7 +67,7 @@ final class LoginAttempts: Sendable {
 
     /// Counts a wrong token.
     ///
-    /// - Returns: whether it is one too many.
+    /// - Returns: whether the client exceeds the limit.
     func isTooMany(from client: String, now: Instant) -> Bool {
         windows.withLock { windows in
             if let window = windows[client], window.start.adding(seconds: Self.windowSeconds) <= now {
@@ -77,14 +77,14 @@ final class LoginAttempts: Sendable {
                 return true
             }
             let failures = windows[client, default: Window(start: now, failures: 0)].failures
-            // Not counted further: one who goes on is told to wait until the minute of the first ten is over.
+            // Not counted further: the client waits until the minute of its first failure is over.
             guard failures < Self.limit else { return true }
             windows[client, default: Window(start: now, failures: 0)].failures = failures + 1
             return false
         }
     }
 
-    /// Lets go of minutes that are over; whether that made room.
+    /// Removes windows that have ended; returns whether that made room.
     private static func forget(_ windows: inout [String: Window], _ now: Instant) -> Bool {
         windows = windows.filter { $0.value.start.adding(seconds: windowSeconds) > now }
         return windows.count < capacity

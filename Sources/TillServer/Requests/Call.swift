@@ -3,14 +3,14 @@ import TillBilling
 import TillHTTP
 import TillLedger
 
-/// One request on its way through a handler, with who sent it.
+/// One request on its way through a handler, with its authenticated caller.
 struct Call: Sendable {
     let request: HTTPRequest
     let parameters: PathParameters
     let credential: Credential
-    /// What kind of customer the token speaks of; nil for a backend.
+    /// The kind of customer that the token states; nil for a backend.
     var kind: CustomerKind?
-    /// The operator who calls, where operators may.
+    /// The operator who calls, on routes open to operators.
     var operatorID: String?
     /// Set by `Idempotency`: an id that a repetition of this call under the same key gets again.
     var repeatableID: UniqueID?
@@ -21,7 +21,7 @@ struct Call: Sendable {
         self.credential = credential
     }
 
-    /// Who calls, as it stands on record: `key:backend`, `operator:anna`.
+    /// The caller's name in records: `key:backend`, `operator:anna`.
     var caller: String { operatorID.map { "operator:\($0)" } ?? credential.name }
 
     /// The user in the path, if this caller may read and act for that user.
@@ -31,13 +31,13 @@ struct Call: Sendable {
         return user
     }
 
-    /// The order id in the path. One that is no UUID names no order.
+    /// The order id in the path. A text that is not a UUID gives `unknown_order`.
     func orderInPath() throws -> OrderID {
         guard let id = OrderID(parameters["id"]) else { throw Refused(.unknownOrder) }
         return id
     }
 
-    /// `?environment=`, or what is usual for that user.
+    /// `?environment=`, or the user's usual environment.
     func environment(for user: UserID, _ configuration: ServerConfiguration) throws -> Environment {
         guard let asked = request.queryValue("environment") else {
             return configuration.reviewUsers.contains(user) ? .sandbox : configuration.usualEnvironment
@@ -45,7 +45,7 @@ struct Call: Sendable {
         return try Bounds.environment(asked)
     }
 
-    /// `?limit=`, 1 to 100, 20 if absent.
+    /// `?limit=`, from 1 to 100; 20 by default.
     func limit() throws -> Int {
         guard let asked = request.queryValue("limit") else { return 20 }
         guard let limit = Int(asked), (1...100).contains(limit) else {

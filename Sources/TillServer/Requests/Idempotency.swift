@@ -5,12 +5,12 @@ import TillLedger
 import TillSQL
 import TillThreads
 
-/// `Idempotency-Key`: a repeated POST is answered as the first one was, without doing anything again (CONTRACT §2).
-/// What is not final (202, 429 and 5xx) is never kept, so a retry gets its chance.
+/// `Idempotency-Key`: a repeated POST gets the first response again without repeating the work. Responses that are not
+/// final (202, 429 and 5xx) are not stored, so that a retry can succeed.
 struct Idempotency: Sendable {
     private let ledger: Ledger
-    /// Whose orders and wallets are meant where a request does not say: another one after a change of the
-    /// configuration, and then the same key asks for something else.
+    /// The environment for requests that name none. After a change of the configuration the same request means another
+    /// environment, so the environment is part of the scope.
     private let usualEnvironment: Environment
     private let underWay = Locked<Set<IdempotencyTable.Scope>>([])
 
@@ -50,20 +50,20 @@ struct Idempotency: Sendable {
         return response
     }
 
-    /// Of the query's items, in whatever order they came; empty where there are none.
+    /// Digest of the query's items in any order; empty without a query.
     private static func digest(of request: HTTPRequest) -> [UInt8] {
         guard !request.query.isEmpty else { return [] }
         let items = request.query.map { joined([$0.name, $0.value]) }.sorted { $0.lexicographicallyPrecedes($1) }
         return Digest.sha256.hash(items.flatMap { $0 })
     }
 
-    /// Each part after its length, so that no two lists make the same bytes.
+    /// Prefixes each part with its length, so that different lists give different bytes.
     private static func joined(_ parts: [String]) -> [UInt8] {
         parts.flatMap { part in Array("\(part.utf8.count):".utf8) + Array(part.utf8) }
     }
 
-    /// The same id for every repetition, so that even a crash between the order and this answer makes no second one. It
-    /// is keyed with the ledger's own secret: nobody outside can compute it, or bring it about.
+    /// The same id for every repetition, so that a crash between the order and the stored response creates no second
+    /// order. It is keyed with the ledger's secret: a caller can neither compute nor choose it.
     private static func id(for scope: IdempotencyTable.Scope, secret: [UInt8]) -> UniqueID {
         let parts = [
             scope.credential.text, scope.method, scope.path.text, Base64.encode(scope.queryDigest),

@@ -8,11 +8,11 @@ import TillLedger
     import Foundation
 #endif
 
-/// Our own JSON, in and out. Apple's signed JSON is read in TillAppStore.
+/// The JSON of Till's own API. TillAppStore reads Apple's signed JSON.
 enum JSONText {
     static func encode(_ value: some Encodable) -> [UInt8] { encode(value, .withoutEscapingSlashes) }
 
-    /// The same value is always the same text.
+    /// Equal values give equal text.
     static func encodeSorted(_ value: some Encodable) -> [UInt8] {
         encode(value, [.withoutEscapingSlashes, .sortedKeys])
     }
@@ -20,17 +20,17 @@ enum JSONText {
     private static func encode(_ value: some Encodable, _ format: JSONEncoder.OutputFormatting) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = format
-        // Our bodies hold nothing that JSON lacks (no infinities, no non-text keys), so encoding can't fail.
+        // The bodies contain nothing that JSON lacks (no infinities, no non-text keys), so encoding can't fail.
         guard let data = try? encoder.encode(value) else { preconditionFailure("a body of ours is always JSON") }
         return [UInt8](data)
     }
 
-    /// - Parameter check: holds the members to bounds, after their types were found right.
-    /// - Throws: `Refused` with the member that doesn't fit.
+    /// - Parameter check: checks the bounds of the members, after their types have been checked.
+    /// - Throws: `Refused` with the invalid member.
     static func decode<Value: Decodable>(
         _ type: Value.Type, from body: [UInt8], check: (JSONValue) throws -> Void = { _ in }
     ) throws -> Value {
-        // Read by our own reader first, which bounds what Foundation would hash for minutes (`CombiningRun`).
+        // Till's own reader runs first: it refuses text that Foundation would hash for minutes (`CombiningRun`).
         guard let json = try? JSONValue(decoding: body) else { throw Refused(.malformedJSON) }
         do {
             let value = try JSONDecoder().decode(type, from: Data(body))

@@ -4,10 +4,10 @@ import TillCrypto
 import TillHTTP
 import TillLedger
 
-/// Which page of a list is asked for.
+/// The page of a list that a request asks for.
 ///
-/// A cursor is opaque text, and of one epoch of the ledger: a ledger that was put back to a backup gives the positions
-/// behind it to other rows, and a reader who went on there would miss some.
+/// A cursor is opaque and valid for one epoch of the ledger. After a restore from a backup, later positions belong to
+/// different rows, and a reader that continued from an old cursor would miss some.
 struct PageRequest: Sendable {
     let limit: Int
     /// Nil on the first page.
@@ -30,18 +30,18 @@ struct PageRequest: Sendable {
         self.position = position
     }
 
-    /// Where a list that begins with the newest goes on.
+    /// The upper bound for a list that starts with the newest row.
     var before: Int64 { position ?? .max }
-    /// Where a list that begins with the oldest goes on.
+    /// The lower bound for a list that starts with the oldest row.
     var after: Int64 { position ?? 0 }
-    /// One row more than the page has, which says whether there is another page.
+    /// One row more than the page holds, to detect whether another page follows.
     var rows: Int { limit + 1 }
 
     func cursor(_ position: Int64) -> String { Base64.encode(Array("\(epoch).\(position)".utf8), .url) }
 
     /// - Parameters:
     ///   - found: at most `rows`.
-    ///   - position: of a row.
+    ///   - position: the position of a row.
     func page<Row, Element: Codable & Sendable>(
         _ found: [Row], at position: (Row) -> Int64, _ element: (Row) throws -> Element
     ) rethrows -> Page<Element> {
@@ -60,7 +60,7 @@ struct PageRequest: Sendable {
 }
 
 extension Server {
-    /// - Parameter name: the parameter that holds the cursor.
+    /// - Parameter name: the query parameter that holds the cursor.
     func page(_ call: Call, cursor name: String = "cursor") async throws -> PageRequest {
         try PageRequest(call, cursor: name, epoch: try await ledger.epoch())
     }

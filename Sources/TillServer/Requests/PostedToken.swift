@@ -1,10 +1,10 @@
 import TillHTTP
 import TillJSON
 
-/// Finds the member `token` of what shipped clients post, by one walk over the bytes. Nothing else is made of a body
-/// before its token was found good: the rest may be eight megabytes from anybody.
+/// Finds the member `token` in the body that released apps post, in one pass over the bytes. The rest of the body is
+/// parsed only after the token is verified, because it may be eight megabytes from an unauthenticated client.
 enum PostedToken {
-    /// The token, or nil if there is none. Of a form it is the first item of that name, of JSON the first member.
+    /// The token, or nil if there is none: the first item of that name in a form, the first member in JSON.
     static func find(in body: [UInt8]) -> String? {
         guard let first = body.first(where: { $0 > 0x20 }) else { return nil }
         if first == UInt8(ascii: "{") {
@@ -17,7 +17,7 @@ enum PostedToken {
         return try? PercentEncoding.decode(raw, plusIsSpace: true)
     }
 
-    /// What stands between the quotes of the outermost object's `token`, its escapes as they are.
+    /// The bytes between the quotes of the outermost object's `token`, escapes included.
     private static func rawMember(in body: [UInt8]) -> ArraySlice<UInt8>? {
         let found: Range<Int>? = body.withUnsafeBufferPointer { bytes in
             var walk = Walk(bytes: bytes)
@@ -26,7 +26,7 @@ enum PostedToken {
         return found.map { body[$0] }
     }
 
-    /// Passes over JSON by its quotes and brackets alone. Whether it is JSON is for its reader.
+    /// Skips through JSON by its quotes and brackets. The JSON reader checks the rest of the syntax later.
     private struct Walk {
         let bytes: UnsafeBufferPointer<UInt8>
         var place = 0
@@ -58,7 +58,7 @@ enum PostedToken {
             return nil
         }
 
-        /// The string whose opening quote was just passed; nil if it does not end.
+        /// The string whose opening quote was just passed; nil if it has no end.
         private mutating func string() -> Range<Int>? {
             let start = place
             while place < bytes.count {
@@ -74,7 +74,7 @@ enum PostedToken {
             return string()
         }
 
-        /// The next byte that is no blank.
+        /// The next byte that is not whitespace.
         private mutating func next() -> UInt8? {
             while place < bytes.count {
                 let byte = bytes[place]

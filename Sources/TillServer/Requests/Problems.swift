@@ -5,7 +5,7 @@ import TillLedger
 import TillSQL
 
 extension Refusal {
-    /// The HTTP status of a refusal (CONTRACT §2).
+    /// The HTTP status of a refusal.
     var status: Int {
         switch self {
         case .malformedJSON, .invalidField: 400
@@ -32,9 +32,9 @@ extension Refusal {
 }
 
 extension Server {
-    /// Seconds after which a client should try again when nothing can be stored.
+    /// Seconds after which a client should retry when the server can't store anything.
     static let retryAfter = "5"
-    /// The same when it is Apple that doesn't answer: about when it is asked again.
+    /// Seconds after which a client should retry when Apple doesn't answer: about when the server asks Apple again.
     static let retryAfterOutage = "30"
 
     /// Runs a handler and turns what it throws into a problem.

@@ -4,17 +4,17 @@ import TillJSON
 import TillLedger
 import TillSQL
 
-/// Events as they are told, the same by push and by pull: what was written when they happened, with the names of its
-/// user and, of a transfer, of both parties, which a row that is never edited does not hold.
+/// The JSON of an event, the same for push and pull: the row as it was written, plus the user's id and, for a transfer,
+/// both parties. The row itself is never edited and holds no names.
 struct EventView {
     private let transfers: TransferTable
 
     init(_ session: any Connection) { transfers = TransferTable(session) }
 
-    /// Purchases that `transfer.created` names; each has an event of its own.
+    /// Purchases that `transfer.created` lists; each has an event of its own.
     private static let grantLimit = 20
 
-    /// The `webhook-id`: the same however often it is sent, and for whoever.
+    /// The `webhook-id`: the same for every attempt and every endpoint.
     static func id(of event: OutboxTable.Event) -> String {
         "evt_" + event.id.description.replacing("-", with: "")
     }
@@ -40,7 +40,7 @@ struct EventView {
         return .object(members)
     }
 
-    /// What can't be read must not hold up everything behind it: it is told as the text it is.
+    /// A body that can't be read is sent as its text, so that it does not block the events after it.
     private static func object(_ text: String) -> [String: JSONValue] {
         (try? JSONValue(decoding: text))?.object ?? ["text": .string(text)]
     }

@@ -3,33 +3,33 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 
-/// What came of sending one event once.
+/// The result of sending one event once.
 struct WebhookAttempt: Sendable, Hashable {
     enum Outcome: Sendable, Hashable {
         case delivered
-        /// Not taken, and why; for operators, in English.
+        /// Not accepted, with the reason in English for operators.
         case failed(String)
     }
 
     let outcome: Outcome
     /// Nil without an answer.
     let status: Int?
-    /// When the receiver wants to be asked again, however long that is.
+    /// The time at which the receiver asks for the next attempt; not yet bounded.
     let wish: Instant?
 
-    /// 410: it wants nothing any more.
+    /// 410: the receiver wants no more events.
     var isGone: Bool { status == 410 }
     var isDelivered: Bool { outcome == .delivered }
-    /// Nobody was there, or whoever was there has too much to do: it says nothing about this event.
+    /// The receiver is unreachable or overloaded, which says nothing about this event.
     var isSilence: Bool { status.map { [429, 502, 503, 504].contains($0) } ?? true }
-    /// It asks to be left alone with everything.
+    /// The receiver asks to pause all deliveries.
     var asksForRest: Bool { status == 429 || status == 503 }
 
-    /// Bytes of an answer that are kept, for whoever has to find out what is wrong.
+    /// Bytes of an answer that are kept for troubleshooting.
     private static let excerptLength = 200
 
-    /// Sends it once. What comes back is bounded by the sender. Nil if it was stopped half-way, which says nothing
-    /// about the receiver: this process is ending.
+    /// Sends the event once. The sender bounds the answer. Nil if the attempt was stopped because this process is
+    /// ending, which says nothing about the receiver.
     static func make(
         _ id: String, _ body: [UInt8], to endpoint: WebhookEndpoint, over send: HTTPSend, clock: Server.Clock
     ) async -> WebhookAttempt? {
@@ -55,7 +55,7 @@ struct WebhookAttempt: Sendable, Hashable {
         } else if answer.isHangUp {
             self.init(outcome: .failed("no answer"), status: nil, wish: nil)
         } else {
-            // Where a redirect leads nobody has checked, and a POST that is redirected may become a GET.
+            // Redirects are not followed: the target's address is unchecked, and a redirected POST may become a GET.
             let word = (300..<400).contains(answer.status) ? "redirected, which is not followed" : "answered"
             let said = Self.excerpt(answer.body)
             self.init(
@@ -72,37 +72,37 @@ struct WebhookAttempt: Sendable, Hashable {
     }
 }
 
-/// When an event that was not taken is sent again: nine times more within three days and a few hours, as Standard
+/// When an event that was not accepted is sent again: nine more times within three days and a few hours, as Standard
 /// Webhooks advises.
 enum WebhookSchedule {
     /// Seconds from one attempt to the next.
     static let pauses: [Int64] = [
         5, 5 * 60, 30 * 60, 2 * 3_600, 5 * 3_600, 10 * 3_600, 14 * 3_600, 20 * 3_600, 24 * 3_600,
     ]
-    /// Milliseconds for which a receiver may put one event off by `Retry-After`.
+    /// Milliseconds by which a receiver may delay one event with `Retry-After`.
     static let longestWish: Int64 = 24 * 3_600_000
-    /// The same for everything, after a 429 or a 503.
+    /// Milliseconds by which a receiver may delay all events with a 429 or a 503.
     static let longestRest: Int64 = 3_600_000
 
-    /// Nil after the last attempt.
+    /// The time of the next attempt; nil after the last one.
     ///
     /// - Parameters:
-    ///   - attempts: how many failed, this one included.
-    ///   - wish: what the receiver asked for. It is heard where it is later than the schedule.
+    ///   - attempts: failed attempts, including this one.
+    ///   - wish: the time that the receiver asked for. It applies if it is later than the schedule.
     static func next(after attempts: Int64, event: Int64, at now: Instant, wish: Instant?) -> Instant? {
         guard attempts >= 1, attempts <= Int64(pauses.count) else { return nil }
         let pause = pauses[Int(attempts - 1)] * 1_000
-        // Up to a tenth longer, each event by its own share, so that what failed together does not come together.
+        // Adds up to a tenth, different for each event, so that events that failed together are not retried together.
         let due = now.adding(milliseconds: pause + pause / 1_000 * (event &* 37 % 100))
         return max(due, min(wish ?? due, now.adding(milliseconds: longestWish)))
     }
 }
 
-/// Signs what is pushed as Standard Webhooks says: HMAC-SHA256 over `id.timestamp.body`, in base64, after `v1,`; one
-/// for each secret, with a space between.
+/// Signs events as Standard Webhooks specifies: `v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`; one
+/// signature per secret, separated by a space.
 enum WebhookSignature {
-    /// - Parameter seconds: since 1970, of the attempt and not of the event, so that a receiver can refuse what
-    ///   somebody recorded and sends again.
+    /// - Parameter seconds: since 1970, of the attempt and not of the event, so that a receiver can refuse a recorded
+    ///   request that is sent again.
     static func header(id: String, seconds: Int64, body: [UInt8], secrets: [WebhookSecret]) -> String {
         let signed = Array("\(id).\(seconds).".utf8) + body
         return secrets.map { "v1," + Base64.encode(HMACSHA256.code(for: signed, key: $0.bytes)) }

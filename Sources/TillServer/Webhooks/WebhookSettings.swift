@@ -1,10 +1,10 @@
 import TillBilling
 import TillCrypto
 
-/// Where events are pushed to.
+/// The endpoints that receive events.
 public struct WebhookSettings: Sendable {
     public var endpoints: [WebhookEndpoint] = []
-    /// Whether an endpoint may be in a network of our own, where plain http will do. Who sends must hold to it too.
+    /// Whether endpoints in private networks are allowed; they may use plain HTTP. The sender must apply the same rule.
     public var allowsPrivate = false
 
     public init() {}
@@ -12,18 +12,18 @@ public struct WebhookSettings: Sendable {
     func endpoint(_ id: String) -> WebhookEndpoint? { endpoints.first { $0.id.hasSameBytes(as: id) } }
 }
 
-/// One of the places that events are pushed to.
+/// One endpoint that receives events.
 public struct WebhookEndpoint: Sendable {
-    /// Its name in histories: all that was sent is remembered under it.
+    /// Its name in the delivery history.
     public let id: String
     public let url: WebhookURL
-    /// The one in use first, then those that receivers may still check with while they take up the new one.
+    /// The current secret first, then older ones that receivers may still verify with during a change.
     public let secrets: [WebhookSecret]
-    /// What it wants to hear of; nil means everything.
+    /// The event types that it receives; nil for all.
     public var types: Set<String>?
-    /// Nothing is sent to it, and nothing is forgotten.
+    /// Nothing is sent to it; its history and its position are kept.
     public var isDisabled = false
-    /// An endpoint that was never seen before gets what happened since then; since the server started, if nil.
+    /// A new endpoint gets the events from this instant on; from the start of the server, if nil.
     public var start: Instant?
 
     /// - Parameter secrets: at least one.
@@ -42,7 +42,7 @@ public struct WebhookSecret: Sendable {
     public static let prefix = "whsec_"
     let bytes: [UInt8]
 
-    /// Nil for anything else.
+    /// Nil for any other text.
     public init?(_ text: String) {
         guard text.hasPrefix(Self.prefix), let bytes = Base64.decode(text.dropFirst(Self.prefix.count)),
             (24...64).contains(bytes.count)
@@ -51,27 +51,27 @@ public struct WebhookSecret: Sendable {
     }
 }
 
-/// An endpoint's address, checked as far as it can be without asking anybody. Where the name leads is looked at when
-/// a connection is made, by whoever makes it.
+/// An endpoint's URL, checked as far as possible without a lookup. The sender checks the resolved address when it opens
+/// a connection.
 public struct WebhookURL: Sendable, Hashable, CustomStringConvertible {
     public enum Fault: String, Error, Sendable, CaseIterable {
-        /// More than 2048 bytes, or what is not printable ASCII.
+        /// Longer than 2048 bytes, or contains bytes other than printable ASCII.
         case form
         case scheme
-        /// Plain http, and networks of our own are not allowed.
+        /// Plain HTTP, although private networks are not allowed.
         case plain
-        /// A user or a password in it, which would end up in histories.
+        /// Contains a user or a password, which would end up in histories.
         case credentials
         case host
         case port
-        /// A `#`, which never reaches a server.
+        /// Contains a `#`, which is never sent to a server.
         case fragment
     }
 
     public let description: String
 
     public init(_ text: String, allowsPlain: Bool) throws(Fault) {
-        // Readers of URLs differ about backslashes, so none gets to see one.
+        // URL parsers treat backslashes differently, so a URL with one is refused.
         guard (1...2_048).contains(text.utf8.count),
             text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") })
         else { throw .form }
@@ -91,7 +91,7 @@ public struct WebhookURL: Sendable, Hashable, CustomStringConvertible {
         if authority.hasPrefix("[") {
             guard let end = authority.firstIndex(of: "]") else { throw .host }
             let address = authority[authority.index(after: authority.startIndex)..<end]
-            // A zone (`%eth0`) is for addresses of one link, which no endpoint has.
+            // A zone (`%eth0`) belongs to link-local addresses, which no endpoint has.
             guard address.contains(":"), address.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." }) else {
                 throw .host
             }

@@ -35,7 +35,7 @@ import TillCrypto
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")
             await ann.buy()
-            // StoreKit 1 finishes in its own time.
+            // StoreKit 1 finishes later.
             #expect(try await ann.isSettled())
             func place(_ name: String) throws -> Int {
                 try #require(ann.run.steps.firstIndex { $0.name == name }, "\(name) is no step")
@@ -49,14 +49,14 @@ import TillCrypto
             let word = try place("server answers POST /v1/transactions")
             let finished = try place("store POST /emulator/transactions/*/finish")
             #expect(written < opening && opened < asked && paid < sent)
-            // The proof is on disk before it is sent (P5), and finished is only what the server spoke about (T1).
+            // The proof is on disk before it is sent (P5), and finish follows the server's answer (T1).
             let saved = ann.run.steps[paid..<sent].contains { $0.name == "journal written" }
             #expect(saved && word < finished)
         }
     }
 
     @Test(
-        "What is on disk before the payment: price, start, status, whose, which; the server has the same (L5, O1)",
+        "Before the payment price, start, status, user and product are on disk; the server has the same (L5, O1)",
         arguments: StoreKitGeneration.both)
     func beforePayment(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -83,7 +83,7 @@ import TillCrypto
     }
 
     @Test(
-        "The answer to the order is lost: the repetition makes no second one (O1)",
+        "The answer to the order is lost: the repetition opens no second one (O1)",
         arguments: StoreKitGeneration.both, Reach.allCases)
     func orderRepeated(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
         try await Phones.open(generation, reach) { phones in
@@ -120,7 +120,7 @@ import TillCrypto
     }
 
     @Test(
-        "Payments are not allowed: the buyer is told so, no order is left, nothing is requested (L3)",
+        "Payments are not allowed: the buyer gets a message, no order is left, nothing is requested (L3)",
         arguments: StoreKitGeneration.both)
     func notAllowed(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -140,7 +140,7 @@ import TillCrypto
     }
 
     @Test(
-        "The product bought is the one asked for; one the store does not have is refused clearly (L4)",
+        "The product bought is the requested one; one the store does not have is refused clearly (L4)",
         arguments: StoreKitGeneration.both)
     func products(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -156,7 +156,7 @@ import TillCrypto
             }
             #expect(order.productID.text == Shop.points300)
             #expect(try await phones.shop.points(of: "ann") == 300)
-            // The store sells it, and our server has never heard of it.
+            // The store sells it, and the server's catalogue does not list it.
             guard case .failed(let refused?, let error) = await ann.buy("com.example.learn.unlisted") else {
                 Issue.record("it was bought")
                 return
@@ -193,7 +193,7 @@ import TillCrypto
     }
 
     @Test(
-        "A second tap while a purchase is under way starts no second payment, and the shop says so (G3)",
+        "A second tap during a purchase starts no second payment, and the shop shows that one is running (G3)",
         arguments: StoreKitGeneration.both)
     func secondTap(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -209,7 +209,7 @@ import TillCrypto
             ann.wire.mend()
             await gate.open()
             #expect(isCompleted(await first))
-            // Another product is another matter.
+            // Another product can still be bought.
             #expect(isCompleted(await ann.buy(Shop.points300)))
             #expect(ann.wire.count(.store, "POST /emulator/purchases") == 2)
             #expect(try await ann.paid().count == 2)

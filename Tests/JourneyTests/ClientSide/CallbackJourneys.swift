@@ -3,13 +3,13 @@ import TillBilling
 import TillClient
 import TillThreads
 
-/// What an app hears, call by call.
+/// The callbacks of an app, call by call.
 private final class Heard: Sendable {
     private let calls = Locked<[String]>([])
 
     func note(_ call: String) { calls.withLock { $0.append(call) } }
 
-    /// All of it, once something was heard and a moment has passed in which more might have come.
+    /// All calls, after the first one and a moment in which more might arrive.
     func all() async -> [String] {
         await eventually { !self.calls.withLock { $0.isEmpty } }
         try? await Task.sleep(for: .milliseconds(40))
@@ -70,7 +70,7 @@ private final class Heard: Sendable {
         }
     }
 
-    @Test("Success and failure for a user, and only for who is signed in (P4)", arguments: StoreKitGeneration.both)
+    @Test("Success and failure are reported only to the signed-in user (P4)", arguments: StoreKitGeneration.both)
     func addPayment(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")

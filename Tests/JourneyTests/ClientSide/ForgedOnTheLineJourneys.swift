@@ -8,7 +8,7 @@ import TillJSON
 import TillLedger
 import TillThreads
 
-@Suite("Somebody on the phone or the line changes what the app sends") struct ForgedOnTheLineJourneys {
+@Suite("An attacker on the phone or the line changes what the app sends") struct ForgedOnTheLineJourneys {
     struct Forgery: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let generations: [StoreKitGeneration]
@@ -26,7 +26,7 @@ import TillThreads
         }
     }
 
-    /// Each with what it takes, and the reason of the refusal; the payment is another app's.
+    /// Each forgery with the generations it applies to and the reason of its refusal; the payment is another app's.
     static let forgeries = [
         Forgery("a changed receipt", [.storeKit1], "bad_signature") { body, _ in
             guard var receipt = Base64.decode(body["receipt"]?.text ?? "") else { return }
@@ -92,7 +92,7 @@ import TillThreads
     }
 
     @Test(
-        "A genuine proof replayed from another buyer's phone: it is granted to its owner, and to nobody twice (P9)",
+        "A genuine proof replayed from another buyer's phone is granted to its owner, and only once (P9)",
         arguments: StoreKitGeneration.both)
     func replayed(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -133,7 +133,7 @@ import TillThreads
     }
 
     @Test(
-        "What a client says about sandbox, secrets, price or expiry is ignored (T7, T8)",
+        "A client's statements about sandbox, secrets, price or expiry are ignored (T7, T8)",
         arguments: StoreKitGeneration.both)
     func told(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -160,7 +160,7 @@ import TillThreads
 }
 
 extension HTTPRequest {
-    /// With another body, where it is JSON.
+    /// The request with a changed body, if the body is JSON.
     fileprivate func changed(_ change: (inout [String: JSONValue]) -> Void) -> HTTPRequest {
         guard var body = (try? JSONValue(decoding: body))?.object else { return self }
         change(&body)

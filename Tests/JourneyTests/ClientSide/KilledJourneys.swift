@@ -5,15 +5,15 @@ import TillClient
 import TillThreads
 
 @Suite("The app is killed at every step of a purchase") struct KilledJourneys {
-    /// What becomes of the phone after the kill.
+    /// What happens to the app after the kill.
     enum Afterwards: String, Sendable, CaseIterable {
         case relaunched
-        /// Deleted, with everything it kept, and installed again.
+        /// Deleted with all its data, and installed again.
         case reinstalled
     }
 
     @Test(
-        "Stopped under the payment sheet, nobody waits for ever, and what was paid arrives later (P7, T12, regression)")
+        "Stopped at the payment sheet, no caller waits for ever, and the payment arrives later (P7, T12, regression)")
     func stoppedAtTheSheet() async throws {
         try await Phones.open(.storeKit1) { phones in
             let phone = try await phones.phone("ann")
@@ -21,7 +21,7 @@ import TillThreads
             phone.wire.cut(.store, "POST /emulator/purchases", .slow(gate))
             async let outcome = phone.buy()
             #expect(await eventually { (try? await phone.paid().count) == 1 })
-            // The queue has no observer any more: without this the word of it would be waited for in vain.
+            // The queue has no observer any more: without the stop, the caller would wait for its result in vain.
             await phone.use { await $0.stop() }
             let ended = await outcome
             guard case .failed(let order?, .store(.unknown)) = ended else {
@@ -44,13 +44,13 @@ import TillThreads
     }
 
     @Test(
-        "Whatever was paid is granted once, to its buyer, and nothing else is (O6, O7)",
+        "Every paid purchase is granted once, to its buyer, and no other (O6, O7)",
         arguments: StoreKitGeneration.both, Afterwards.allCases)
     func everyStep(_ generation: StoreKitGeneration, _ afterwards: Afterwards) async throws {
         try await Phones.open(generation) { phones in
             let steps = try await steps(of: phones)
             let ends = Locked<[(step: AppRun.Step, paid: Int)]>([])
-            // A few buyers at once; each has an account, a phone and a kill of its own.
+            // Several buyers at once, each with its own account, phone and kill.
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for (number, step) in steps.enumerated() {
                     if number >= 4 { try await group.next() }
@@ -63,7 +63,7 @@ import TillThreads
             }
             let all = ends.withLock { $0 }
             #expect(all.count == steps.count)
-            // Neither all before the payment nor all after it.
+            // Some kills are before the payment, some after it.
             #expect(all.contains { $0.paid == 0 } && all.contains { $0.paid == 1 })
             #expect(try await phones.shop.grantCount() == Int64(all.reduce(0) { $0 + $1.paid }) + 1)
         }
@@ -94,7 +94,7 @@ import TillThreads
         }
     }
 
-    /// What one undisturbed purchase does, from the tap on.
+    /// The steps of one undisturbed purchase, from the tap on.
     private func steps(of phones: Phones) async throws -> [AppRun.Step] {
         let phone = try await phones.phone("undisturbed")
         try await settled(phone)
@@ -115,7 +115,7 @@ import TillThreads
         return steps
     }
 
-    /// Waits until the app does nothing of its own any more.
+    /// Waits until the app has nothing left to do.
     private func settled(_ phone: Phone) async throws {
         var seen = -1
         while seen != phone.run.steps.count {
@@ -124,7 +124,7 @@ import TillThreads
         }
     }
 
-    /// One buyer's story; returns how many transactions were paid.
+    /// Runs one buyer; returns the number of paid transactions.
     private func buyer(
         _ name: String, in phones: Phones, killedAt step: AppRun.Step, _ afterwards: Afterwards
     ) async throws -> Int {
@@ -139,11 +139,11 @@ import TillThreads
         }()
         await eventually { phone.run.isDead || isOver.withLock { $0 } }
         if !phone.run.isDead { _ = try await phone.isSettled() }
-        // How often the receipt is fetched differs; then it is killed when all is done. The store is done before the
-        // phone has its answer.
+        // The number of receipt fetches varies; if the step never comes, the app is killed when all is done. The store
+        // finishes before the phone has its answer.
         let mayBeSpared = step.name.hasSuffix("GET /emulator/receipt")
         if !mayBeSpared { #expect(await eventually { phone.run.isDead }, "\(step) never came") }
-        // What was under way at the store and at the server when it died still arrives there.
+        // Requests in progress at the store and the server when the app died are still completed there.
         try await Task.sleep(for: .milliseconds(20))
         switch afterwards {
         case .relaunched: try await phone.relaunch()

@@ -5,8 +5,8 @@ import TillClient
 import TillCrypto
 import TillHTTP
 
-@Suite("Paid, and the server's word is late") struct LateAnswerJourneys {
-    /// What the buyer meets in the server's place, with the code that support is told.
+@Suite("Paid, and the server's answer is late") struct LateAnswerJourneys {
+    /// What answers the buyer in the server's place, with the code shown to support.
     struct Weather: Sendable, CustomTestStringConvertible {
         let code: String
         let trouble: Wire.Trouble
@@ -35,7 +35,7 @@ import TillHTTP
     ]
 
     @Test(
-        "The order stays ongoing, the buyer is told it will arrive, and it does by itself (L9, P5, P11)",
+        "The order stays ongoing, the buyer sees that it will arrive, and it does by itself (L9, P5, P11)",
         arguments: StoreKitGeneration.both, weathers)
     func weather(_ generation: StoreKitGeneration, _ weather: Weather) async throws {
         try await Phones.open(generation) { phones in
@@ -51,7 +51,7 @@ import TillHTTP
             #expect(try await ann.unfinished() == [order.transactionID?.text])
             #expect(try await ann.ordersOnDisk().map(\.status) == [.ongoing])
             ann.wire.mend()
-            // Longer than any first wait, whatever the server asked for.
+            // Longer than any first pause, whatever the server asked for.
             phones.shop.time.advance(seconds: 60)
             #expect(try await ann.isSettled())
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
@@ -61,7 +61,7 @@ import TillHTTP
     }
 
     @Test(
-        "The timer waits longer each time, and the network's return waits for nothing (P6)",
+        "The timer waits longer each time, and the network's return retries at once (P6)",
         arguments: StoreKitGeneration.both)
     func timer(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -94,7 +94,7 @@ import TillHTTP
         }
     }
 
-    @Test("Every launch sends what is unsettled (P6, C9)", arguments: StoreKitGeneration.both)
+    @Test("Every launch sends the purchases that are not completed (P6, C9)", arguments: StoreKitGeneration.both)
     func launch(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")
@@ -141,7 +141,7 @@ import TillHTTP
     }
 
     @Test(
-        "Three unsettled purchases at once: all are kept, and all arrive (T4, L11)", arguments: StoreKitGeneration.both)
+        "Three open purchases at once: all are kept, and all arrive (T4, L11)", arguments: StoreKitGeneration.both)
     func three(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")
@@ -177,7 +177,7 @@ import TillHTTP
         }
     }
 
-    @Test("The clock set back a year: what waits is sent all the same", arguments: StoreKitGeneration.both)
+    @Test("The clock is set back a year: waiting proofs are still sent", arguments: StoreKitGeneration.both)
     func clockSetBack(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")
@@ -186,7 +186,7 @@ import TillHTTP
             #expect(ann.wire.struck == 1)
             await ann.kill()
             ann.wire.mend()
-            // Only the phone's clock: the world's goes on.
+            // Only the phone's clock: all other clocks go on.
             try await ann.relaunch(clock: -365 * 86_400)
             #expect(try await ann.isSettled())
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
@@ -195,7 +195,7 @@ import TillHTTP
         }
     }
 
-    @Test("The server is slow: the buyer waits, another purchase does not", arguments: StoreKitGeneration.both)
+    @Test("The server is slow: that buyer waits, another purchase does not", arguments: StoreKitGeneration.both)
     func slow(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")
@@ -226,7 +226,7 @@ import TillHTTP
             #expect(await eventually { ann.wire.struck == 1 })
             ann.fillDisk()
             await gate.open()
-            // The money is paid and the server reached; only this device can't write it down.
+            // The payment is made and the server reached; only this device can't record it.
             #expect(isCompleted(await outcome))
             #expect(try await phones.shop.grants(of: "ann") == 1)
             #expect(try await ann.unfinished().count == 1, "what this device did not write down stays with the store")

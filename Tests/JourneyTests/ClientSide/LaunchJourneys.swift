@@ -5,17 +5,17 @@ import TillCrypto
 
 @Suite("What a launch finds") struct LaunchJourneys {
     @Test(
-        "The one observer of the app's life hears of what earlier launches left, each once (G1, O2, P7, T10)",
+        "The one observer of the app gets the transactions that earlier launches left, each once (G1, O2, P7, T10)",
         arguments: StoreKitGeneration.both, Reach.allCases)
     func leftovers(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
         try await Phones.open(generation, reach) { phones in
             let ann = try await phones.phone("ann", isLaunched: false)
-            // Three orders of an installation that is gone: all that is left is at the store and at the server.
+            // Three orders of a deleted installation: only the store and the server still have them.
             for _ in 0..<3 {
                 _ = try await phones.shop.pay(token: try await phones.shop.openOrder(as: "ann"), account: "ann")
             }
             try await ann.open()
-            // However often an app asks for it.
+            // An app may call start any number of times.
             await ann.use { store in
                 await store.start()
                 await store.start()
@@ -24,14 +24,14 @@ import TillCrypto
             #expect(await eventually { await ann.orders().map(\.status) == [.completed, .completed, .completed] })
             #expect(ann.wire.count(.server, "POST /v1/transactions") == 3)
             #expect(try await phones.shop.points(of: "ann") == 180)
-            // And of what is bought from now on.
+            // It also gets later purchases.
             #expect(isCompleted(await ann.buy()))
             #expect(ann.wire.count(.server, "POST /v1/transactions") == 4)
             #expect(try await phones.shop.grants(of: "ann") == 4)
         }
     }
 
-    @Test("What happened before anybody listened is told to who listens then (P7)", arguments: StoreKitGeneration.both)
+    @Test("Updates from before the first listener are delivered to later ones (P7)", arguments: StoreKitGeneration.both)
     func updates(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann", isLaunched: false)
@@ -41,7 +41,7 @@ import TillCrypto
             #expect(try await ann.isSettled())
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
             for _ in 0..<2 {
-                // Each who listens hears it.
+                // Every listener gets it.
                 var heard = await ann.use { $0.updates }.makeAsyncIterator()
                 guard case .order(let summary) = await heard.next() else {
                     Issue.record("something else came first")
@@ -74,7 +74,7 @@ import TillCrypto
     }
 
     @Test(
-        "No network at the launch: nothing fails, and what was left is settled when it is back",
+        "No network at the launch: nothing fails, and waiting purchases are processed when it returns",
         arguments: StoreKitGeneration.both)
     func offline(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -98,7 +98,7 @@ import TillCrypto
         }
     }
 
-    @Test("Nobody is signed in at the launch: what was paid waits for a sign-in", arguments: StoreKitGeneration.both)
+    @Test("No user is signed in at the launch: paid purchases wait for a sign-in", arguments: StoreKitGeneration.both)
     func signedOut(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone(nil, account: "ann", isLaunched: false)
@@ -113,7 +113,7 @@ import TillCrypto
     }
 
     @Test(
-        "Dead after paying: the server learns it from the store, and the next login shows it (G5)",
+        "The app dies after paying: the server learns of it from the store, and the next login shows it (G5)",
         arguments: StoreKitGeneration.both)
     func notified(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -136,7 +136,7 @@ import TillCrypto
     }
 
     @Test(
-        "A promoted product tapped in the App Store is told to the app, which buys it",
+        "A promoted product tapped in the App Store is passed to the app, which buys it",
         arguments: StoreKitGeneration.both)
     func promoted(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in

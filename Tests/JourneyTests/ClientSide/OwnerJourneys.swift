@@ -3,7 +3,7 @@ import TillBilling
 import TillClient
 import TillCrypto
 
-@Suite("Whose purchase it is") struct OwnerJourneys {
+@Suite("The owner of a purchase") struct OwnerJourneys {
     @Test(
         "A pays, the answer is lost, A signs out and B signs in: A gets it, B nothing (P8)",
         arguments: StoreKitGeneration.both, Reach.allCases)
@@ -31,7 +31,7 @@ import TillCrypto
     }
 
     @Test(
-        "The same, with the app killed or deleted in between: the store's queue still says whose it is (P8, O7)",
+        "The same, with the app killed or deleted in between: the store's queue still names the owner (P8, O7)",
         arguments: StoreKitGeneration.both, KilledJourneys.Afterwards.allCases)
     func accountSwitchAfterKill(
         _ generation: StoreKitGeneration, _ afterwards: KilledJourneys.Afterwards
@@ -55,12 +55,12 @@ import TillCrypto
     }
 
     @Test(
-        "The same, and the store lost whose it is: never B's, and A's by the only order it can be (P8, U1)",
+        "The same, and the store lost the owner: never B's, and A's through its only possible order (P8, U1)",
         arguments: StoreKitGeneration.both)
     func tokenLost(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let phone = try await phones.phone("A", account: "family")
-            // A's earlier purchase here, with a token, is why the phone counts as A's.
+            // Because of A's earlier purchase here, with a token, the phone counts as A's.
             #expect(await phone.buy().order?.status == .completed)
             let earlier = try #require(try await phone.paid().first)
             try await phones.loseTokens()
@@ -88,7 +88,7 @@ import TillCrypto
     }
 
     @Test(
-        "The store lost whose it is, and nothing else happened: the order's id brings it home (U1)",
+        "The store lost the owner, and nothing else happened: the order's id attributes the purchase (U1)",
         arguments: StoreKitGeneration.both)
     func tokenLostAlone(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -105,7 +105,7 @@ import TillCrypto
     }
 
     @Test(
-        "What the server quarantines stays in the store's queue (O5, invariant 3)", arguments: StoreKitGeneration.both)
+        "A quarantined purchase stays in the store's queue (O5, invariant 3)", arguments: StoreKitGeneration.both)
     func quarantined(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann", isLaunched: false)
@@ -120,7 +120,7 @@ import TillCrypto
     }
 
     @Test(
-        "The same proof by this phone and by another one of the account: one grant (O8)",
+        "The same proof from this phone and another one of the account: one grant (O8)",
         arguments: StoreKitGeneration.both, Reach.allCases)
     func twoPhones(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
         try await Phones.open(generation, reach) { phones in
@@ -178,7 +178,7 @@ import TillCrypto
             #expect(await phone.orders().isEmpty)
             #expect(await phone.use { await $0.orders(all: true) }.map(\.status) == [.completed])
             #expect(try await phone.use { try await $0.wallet() }["points"] ?? 0 == 0)
-            // The same guest as long as the app is installed.
+            // The guest stays the same as long as the app is installed.
             try await phone.relaunch()
             #expect(await phone.use { await $0.guestID } == guest)
             #expect(try await phones.shop.points(of: guest) == 60)
@@ -187,7 +187,7 @@ import TillCrypto
     }
 
     @Test(
-        "A guest buys and signs in with the guest's token: all of it is the account's, once, whatever fails (P12)",
+        "A guest buys and signs in with the guest's token: all of it is the account's, once, despite faults (P12)",
         arguments: StoreKitGeneration.both, Reach.allCases)
     func guestMerged(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
         try await Phones.open(generation, reach) { phones in
@@ -195,7 +195,7 @@ import TillCrypto
             let guest = await phone.use { await $0.guestID }
             await phone.signIn(guest)
             #expect(isCompleted(await phone.buy()))
-            // Paid, and the answer lost: it follows.
+            // Paid, and the answer is lost: the grant follows.
             phone.wire.cut(.server, "POST /v1/transactions")
             await phone.buy(Shop.points300)
             phone.wire.mend()
@@ -237,7 +237,7 @@ extension Phone {
 }
 
 extension Phones {
-    /// From now on the store loses what the app said of who buys.
+    /// From now on the store loses the app's user name.
     func loseTokens() async throws {
         let reply = try await shop.ask(
             .put, "/emulator/faults", ["seed": 1, "endpoints": ["purchases": ["lostApplicationUsername": 1]]])

@@ -4,7 +4,7 @@ import TillBilling
 import TillClient
 
 @Suite("StoreKit 1's receipt") struct ReceiptFileJourneys {
-    @Test("No receipt on the phone: it is refreshed once, and the purchase goes on (O4)", arguments: Reach.allCases)
+    @Test("No receipt on the phone: it is refreshed once, and the purchase continues (O4)", arguments: Reach.allCases)
     func refreshed(_ reach: Reach) async throws {
         try await Phones.open(.storeKit1, reach, proof: .receipt) { phones in
             let ann = try await phones.phone("ann")
@@ -13,7 +13,7 @@ import TillClient
             #expect(ann.wire.struck == 1)
             await ann.kill()
             ann.wire.mend()
-            // The new phone's disk holds no receipt, and no journal that would.
+            // The new phone's disk holds neither a receipt nor a journal.
             try await ann.reinstall()
             #expect(try await ann.isSettled())
             #expect(try await phones.shop.points(of: "ann") == 60)
@@ -22,7 +22,7 @@ import TillClient
         }
     }
 
-    @Test("A refused refresh leaves the order ongoing; it arrives when the store gives a receipt (O4)")
+    @Test("A refused refresh leaves the order ongoing; it completes when the store gives a receipt (O4)")
     func refused() async throws {
         try await Phones.open(.storeKit1, proof: .receipt) { phones in
             let ann = try await phones.phone("ann", isLaunched: false)

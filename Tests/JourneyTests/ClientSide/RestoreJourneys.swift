@@ -30,7 +30,7 @@ import TillClient
     }
 
     @Test(
-        "Non-consumables and subscriptions come back to their owner through the server, consumables don't (P10, T11)",
+        "Non-consumables and subscriptions are restored to their owner by the server, consumables aren't (P10, T11)",
         arguments: StoreKitGeneration.both)
     func restore(_ generation: StoreKitGeneration) async throws {
         try await shop(generation) { phones in
@@ -51,7 +51,7 @@ import TillClient
     }
 
     @Test(
-        "Another user of the app on the same Apple Account gets nothing of it (P8, P10)",
+        "Another user of the app on the same Apple Account gets none of it (P8, P10)",
         arguments: StoreKitGeneration.both)
     func others(_ generation: StoreKitGeneration) async throws {
         try await shop(generation) { phones in
@@ -65,7 +65,7 @@ import TillClient
     }
 
     @Test(
-        "The server is away: what is restored waits, and restoring again brings it (T11)",
+        "The server is unreachable: restored purchases wait, and restoring again delivers them (T11)",
         arguments: StoreKitGeneration.both)
     func serverAway(_ generation: StoreKitGeneration) async throws {
         try await shop(generation) { phones in
@@ -88,7 +88,7 @@ import TillClient
     }
 
     @Test(
-        "Where the shop lets purchases move, they go to who restores them, and the app hears of each (P10, T11)",
+        "If the shop lets purchases move, they move to the user who restores them, and the app gets each (P10, T11)",
         arguments: StoreKitGeneration.both)
     func moved(_ generation: StoreKitGeneration) async throws {
         try await shop(generation, RestoreTerms(policy: .move)) { phones in
@@ -105,7 +105,7 @@ import TillClient
     }
 
     @Test(
-        "What the answer was lost of is settled by restoring, and finished (O5, P10)",
+        "A purchase whose answer was lost is processed by restoring, and finished (O5, P10)",
         arguments: StoreKitGeneration.both)
     func awaited(_ generation: StoreKitGeneration) async throws {
         try await shop(generation) { phones in
@@ -116,8 +116,8 @@ import TillClient
                 return
             }
             phone.wire.mend()
-            // StoreKit 1 restores nothing that was never finished (facts/storekit-client A5), so it is settled first;
-            // and its queue tells the store of it in its own time.
+            // StoreKit 1 restores nothing that was never finished (facts/storekit-client A5), so the purchase is
+            // processed first; and its queue reports it to the store later.
             #expect(await eventually { await phone.use { await $0.restore() }.restored == [Self.pro] })
             #expect(try await phone.isSettled())
             #expect(await phone.orders().map(\.status) == [.completed])
@@ -126,7 +126,7 @@ import TillClient
 }
 
 extension Phone {
-    /// Whether StoreKit 1 waits for nobody's word about what it restored.
+    /// Whether StoreKit 1 has no restored transaction that waits for finish.
     func isRestoredQueueEmpty() async -> Bool {
         await eventually(within: 1) {
             await self.use { _ in

@@ -2,7 +2,7 @@ import Testing
 import TillBilling
 import TillClient
 
-@Suite("The store has a second thought") struct SecondThoughtJourneys {
+@Suite("The store changes its answer") struct SecondThoughtJourneys {
     private func waiting(_ phone: Phone, _ state: String) async throws -> String {
         try #require(try await phone.shop.transactions(of: phone.account, "state=\(state)").first)
     }
@@ -13,7 +13,7 @@ import TillClient
     }
 
     @Test(
-        "Ask to Buy: nothing until it is approved, days later and on another launch (G7, L7)",
+        "Ask to Buy: no grant until it is approved, days later and in another launch (G7, L7)",
         arguments: StoreKitGeneration.both)
     func approved(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -27,7 +27,7 @@ import TillClient
             #expect(try await phones.shop.grantCount() == 0)
             let transaction = try await waiting(ann, "deferred")
             await ann.kill()
-            // A request to a parent is good for a day.
+            // A request to a parent is valid for a day.
             phones.shop.time.advance(seconds: 20 * 3_600)
             try await decide(ann, transaction, "approve")
             phones.shop.time.advance(seconds: 3 * 86_400)
@@ -41,7 +41,7 @@ import TillClient
         }
     }
 
-    @Test("Ask to Buy, approved while the app runs (G7)", arguments: StoreKitGeneration.both, Reach.allCases)
+    @Test("Ask to Buy is approved while the app runs (G7)", arguments: StoreKitGeneration.both, Reach.allCases)
     func approvedWhileRunning(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
         try await Phones.open(generation, reach) { phones in
             let ann = try await phones.phone("ann")
@@ -56,7 +56,7 @@ import TillClient
     }
 
     @Test(
-        "Ask to Buy, declined: StoreKit 1 fails the payment as cancelled, and the order (G7, L7)")
+        "Ask to Buy is declined: StoreKit 1 fails the payment as cancelled, and the order with it (G7, L7)")
     func declinedFails() async throws {
         try await Phones.open(.storeKit1) { phones in
             let ann = try await phones.phone("ann")
@@ -67,7 +67,7 @@ import TillClient
         }
     }
 
-    @Test("Ask to Buy, declined: nothing is granted, ever (G7)", arguments: StoreKitGeneration.both)
+    @Test("Ask to Buy is declined: nothing is ever granted (G7)", arguments: StoreKitGeneration.both)
     func declined(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")
@@ -83,7 +83,7 @@ import TillClient
     }
 
     @Test(
-        "Interrupted: the payment fails, and goes through when the card is in order: the same order completes (T3)",
+        "Interrupted: the payment fails, and succeeds once the card works: the same order completes (T3)",
         arguments: StoreKitGeneration.both)
     func interrupted(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -105,7 +105,7 @@ import TillClient
     }
 
     @Test(
-        "Error, and paid all the same: the buyer is told it is being checked, and it arrives without a launch (T12)",
+        "An error although it was paid: the buyer sees that it is being checked, and it arrives without a launch (T12)",
         arguments: StoreKitGeneration.both)
     func errorButPaid(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -132,7 +132,7 @@ import TillClient
     }
 
     @Test(
-        "The store's network and the server's are told apart (P3)", arguments: StoreKitGeneration.both)
+        "The store's network and the server's have different errors (P3)", arguments: StoreKitGeneration.both)
     func sentences(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")
@@ -147,7 +147,7 @@ import TillClient
             #expect(one.message(in: "en").contains("App Store") && !other.message(in: "en").contains("App Store"))
             #expect(one.message(in: "zh-Hans") != one.message(in: "en"))
             ann.wire.mend()
-            // The card: the store knows no more than that it failed.
+            // The card: the store reports only that the payment failed.
             try await ann.set(["paymentMethodWorks": false])
             #expect(await ann.buy().error == .store(.unknown))
             #expect(try await ann.paid().isEmpty)
@@ -155,7 +155,7 @@ import TillClient
     }
 
     @Test(
-        "A refund: the app is told, the right is gone, the points too (U5, C7)", arguments: StoreKitGeneration.both)
+        "A refund: the app is notified, and right and points are gone (U5, C7)", arguments: StoreKitGeneration.both)
     func refund(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             try await phones.shop.tellServer()

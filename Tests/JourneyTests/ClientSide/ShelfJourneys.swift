@@ -4,7 +4,7 @@ import TillClient
 
 @Suite("The shop page") struct ShelfJourneys {
     @Test(
-        "Ids from the server, names and prices from the store; kept for later, greyed until both answer (P1, G2)",
+        "Ids from the server, names and prices from the store; cached, and greyed until both answer (P1, G2)",
         arguments: StoreKitGeneration.both, Reach.allCases)
     func kept(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
         try await Phones.open(generation, reach) { phones in
@@ -32,7 +32,7 @@ import TillClient
     }
 
     @Test(
-        "Offline on the first day: the list is unavailable for now, and nothing falls over (P1)",
+        "Offline on the first day: the list is unavailable for now, and nothing crashes (P1)",
         arguments: StoreKitGeneration.both)
     func firstDay(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -43,7 +43,7 @@ import TillClient
             #expect(shelf.items.isEmpty && shelf.problem == .productListUnavailable)
             #expect(ann.wire.struck >= 1)
             #expect(StoreError.productListUnavailable.message(in: "en").contains("unavailable for now"))
-            // Somebody answers in the server's place.
+            // A web page answers in the server's place.
             ann.wire.mend()
             ann.wire.cut(.server, "/v1/products", .answered(.page))
             #expect(await ann.use { await $0.shelf() }.problem == .productListUnavailable)
@@ -53,7 +53,7 @@ import TillClient
     }
 
     @Test(
-        "Offline with a kept list: both are asked, and the shelf says why it is old (P1)",
+        "Offline with a cached list: both are asked, and the list gives the reason for its age (P1)",
         arguments: StoreKitGeneration.both)
     func keptOffline(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in

@@ -4,7 +4,7 @@ import TillClient
 import TillLedger
 
 @Suite("StoreKit 1 with StoreKit 2's signed copies") struct SignedCopyJourneys {
-    @Test("Granted by the token Apple signed, by a server that has no In-App Purchase key", arguments: Reach.allCases)
+    @Test("A server without an In-App Purchase key grants by the token that Apple signed", arguments: Reach.allCases)
     func keyless(_ reach: Reach) async throws {
         try await Phones.open(.storeKit1, reach, hasKey: false) { phones in
             let ann = try await phones.phone("ann")
@@ -12,7 +12,7 @@ import TillLedger
             #expect(try await ann.isSettled())
             #expect(try await phones.shop.points(of: "ann") == 60)
             #expect(try await phones.shop.grounds() == ["token"])
-            // The receipt's order id was not needed: ben's phone brings ann's next payment home to her.
+            // The receipt's order id was not needed: ben's phone submits ann's next payment, and she gets it.
             ann.wire.cut(.server, "POST /v1/transactions")
             await ann.buy()
             await ann.kill()
@@ -24,7 +24,7 @@ import TillLedger
         }
     }
 
-    @Test("StoreKit 2's list can't be read: the receipt goes in its place, and the purchase is granted")
+    @Test("StoreKit 2's list can't be read: the receipt is sent instead, and the purchase is granted")
     func unread() async throws {
         try await Phones.open(.storeKit1) { phones in
             let ann = try await phones.phone("ann")
@@ -39,7 +39,7 @@ import TillLedger
         }
     }
 
-    @Test("What an older version of the app kept as a receipt is proved by the signed copy at the next launch")
+    @Test("A receipt stored by an older version of the app is replaced by the signed copy at the next launch")
     func updated() async throws {
         try await Phones.open(.storeKit1, proof: .receipt, hasKey: false) { phones in
             let ann = try await phones.phone("ann")
@@ -72,7 +72,7 @@ import TillLedger
         }
     }
 
-    @Test("The same under another user's token: it waits, says why, and is granted when its buyer signs in")
+    @Test("The same with another user's token: it waits, gives the reason, and is granted when its buyer signs in")
     func lostOrderOfAnother() async throws {
         try await Phones.open(.storeKit1, hasKey: false) { phones in
             let phone = try await phones.phone("ann")
@@ -99,7 +99,7 @@ import TillLedger
 }
 
 extension Shop {
-    /// By what each grant found its owner, in the order of the grants.
+    /// The ground of each grant's owner match, in the order of the grants.
     fileprivate func grounds() async throws -> [String] {
         try await ledger.read { session in
             try session.query("SELECT ground FROM evidence WHERE decision = 'granted' ORDER BY sequence", []) {
@@ -108,7 +108,7 @@ extension Shop {
         }
     }
 
-    /// As a backup from before the order would.
+    /// Removes an order, as a restore from an earlier backup would.
     fileprivate func lose(_ order: OrderID) async throws {
         try await ledger.write { session in
             _ = try session.execute(

@@ -3,7 +3,7 @@ import Testing
 import TillBilling
 import TillJSON
 
-/// One run of LearnPoints, the example app as it is, in a process of its own that can really be killed.
+/// One run of the example app LearnPoints, in its own process that can really be killed.
 struct BuyerProgram: Sendable {
     let user: String
     let generation: Int
@@ -18,13 +18,13 @@ struct BuyerProgram: Sendable {
         TillProcess.executable.deletingLastPathComponent().appendingPathComponent("learnpoints")
     }
 
-    /// What the app keeps on this phone.
+    /// The app's files on this phone.
     private var files: URL { folder.appendingPathComponent("app-\(user)") }
 
-    /// Takes the app off the phone, with all that it kept there.
+    /// Deletes the app from the phone, with all its files.
     func deleteApp() throws { try FileManager.default.removeItem(at: files) }
 
-    /// - Parameter commands: what its buyer types at once.
+    /// - Parameter commands: the buyer's first inputs.
     func start(_ commands: [String]) throws -> Run {
         try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)
         let output = folder.appendingPathComponent("\(user)-\(UUID().uuidString).out")
@@ -56,7 +56,7 @@ struct BuyerProgram: Sendable {
         return run
     }
 
-    // Sendable: the process is started before, and asked for no more than its end and its number.
+    // Sendable: the process is already started, and only its end and its id are read.
     struct Run: @unchecked Sendable {
         fileprivate let process: Process
         fileprivate let ended: AsyncStream<Int32>
@@ -67,7 +67,7 @@ struct BuyerProgram: Sendable {
             try input.write(contentsOf: Data((commands.joined(separator: "\n") + "\n").utf8))
         }
 
-        /// Signal 9: the process has no say in it.
+        /// Sends signal 9, which the process can't handle.
         func kill() { Foundation.kill(process.processIdentifier, SIGKILL) }
 
         /// Its exit code; the negative number of the signal that ended it.
@@ -76,7 +76,7 @@ struct BuyerProgram: Sendable {
             return process.terminationStatus
         }
 
-        /// What it said, a line an event.
+        /// Its output, one line per event.
         var said: String { (try? String(contentsOf: output, encoding: .utf8)) ?? "" }
 
         func event(_ name: String) -> JSONValue? {

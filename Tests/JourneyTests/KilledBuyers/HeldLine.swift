@@ -4,11 +4,11 @@ import TillBilling
 import TillHTTP
 import TillThreads
 
-/// The lines from one phone to the server and to the store, which can be held at any message that changes something:
-/// before it arrives at the other end, or after that and before its answer leaves. What is held is never answered.
+/// The lines from one phone to the server and to the store. They can be held at any message that changes something:
+/// before it arrives at the other end, or after that and before its answer leaves. A held message is never answered.
 final class HeldLine: Sendable {
     private struct State {
-        /// Messages so far, each counted when it is about to arrive and once more when its answer is about to leave.
+        /// Messages so far, each counted before it arrives and again before its answer leaves.
         var steps = 0
         var holdAt: Int?
         var isHeld = false
@@ -26,7 +26,7 @@ final class HeldLine: Sendable {
         (held, tell) = AsyncStream<Void>.makeStream()
     }
 
-    /// Both lines, for as long as `use` takes.
+    /// Opens both lines for the duration of `use`.
     static func open(_ shop: Shop, _ use: (HeldLine, _ server: String, _ store: String) async throws -> Void)
         async throws
     {
@@ -54,14 +54,14 @@ final class HeldLine: Sendable {
         for listener in listeners.withLock({ $0 }) { await listener.stop(grace: 1) }
     }
 
-    /// From now on everything passes until that many steps were made.
+    /// Holds the message after that many more steps; until then every message passes.
     func hold(at step: Int?) { state.withLock { $0 = State(holdAt: step) } }
 
     /// The messages since then, and whether one of them is held.
     var messages: [String] { state.withLock { $0.messages } }
     var isHeld: Bool { state.withLock { $0.isHeld } }
 
-    /// Comes back once a message is held; never if that does not happen.
+    /// Returns once a message is held; never, if none is.
     func untilHeld() async {
         if isHeld { return }
         for await _ in held where isHeld { return }
@@ -70,7 +70,7 @@ final class HeldLine: Sendable {
     private func carry(
         _ request: HTTPRequest, by forward: (HTTPRequest) async throws -> HTTPResponse
     ) async -> HTTPResponse {
-        // Who only asks changes nothing, here or there: no step of a purchase.
+        // A request that only reads is no step of a purchase.
         guard request.method == .post, !request.path.hasSuffix("/products") else {
             return (try? await forward(request)) ?? .hangUp
         }
@@ -80,8 +80,8 @@ final class HeldLine: Sendable {
         return answer
     }
 
-    /// - Returns: whether the message goes on. From the held one on nothing does: the other end hangs up, for which the
-    ///   phone has no time any more.
+    /// - Returns: whether the message goes on. From the held one on none does: the other end hangs up, and the phone is
+    ///   killed before it notices.
     private func step(_ message: String) -> Bool {
         let (passes, isFirst) = state.withLock { state -> (Bool, Bool) in
             if state.isHeld { return (false, false) }

@@ -7,18 +7,18 @@ import TillBilling
 /// these kills.
 @Suite("Buyers whose app is really killed", .serialized, .timeLimit(.minutes(5)))
 struct KilledBuyerJourneys {
-    /// What becomes of the app before it is started again.
+    /// What happens to the app before its next start.
     enum Fate: String, CaseIterable, Sendable {
         case relaunched
-        /// Deleted with its journal, and installed anew.
+        /// Deleted with its journal, and installed again.
         case reinstalled
     }
 
-    @Test("An app killed at any step of a purchase, and reinstalled, brings home what was paid, once (O6, O7)")
+    @Test("An app killed at any step of a purchase, and reinstalled, delivers the paid purchase once (O6, O7)")
     func reinstalled() async throws { try await killed(generation: 2, fate: .reinstalled) }
 
     @Test(
-        "The same relaunched, and by StoreKit 1", .slow,
+        "The same relaunched, and with StoreKit 1", .slow,
         arguments: [(1, Fate.relaunched), (1, .reinstalled), (2, .relaunched)])
     func others(generation: Int, fate: Fate) async throws { try await killed(generation: generation, fate: fate) }
 
@@ -30,7 +30,7 @@ struct KilledBuyerJourneys {
             defer { try? FileManager.default.removeItem(at: folder) }
             var ends: [End] = []
             var next = 0
-            // Three at a time: each mostly waits. The sweep is over when purchases end before their step comes.
+            // Three at a time, because each mostly waits. The sweep ends when purchases complete before their step.
             while next < 60 {
                 let found = try await withThrowingTaskGroup(of: End.self) { group in
                     for step in next..<next + 3 {
@@ -43,10 +43,10 @@ struct KilledBuyerJourneys {
                 if found.allSatisfy({ !$0.wasKilled }) { break }
             }
             let killed = ends.filter(\.wasKilled)
-            // The order's opening, the payment, the proof and the finish, each there and back.
-            // The app may be gone before it would miss the answer to the last.
+            // The order's opening, the payment, the proof and the finish, each there and back. The app may end before
+            // it misses the answer to the last one.
             #expect(killed.count >= 6)
-            // Killed between the payment and the grant: the kills that this is about.
+            // The important kills are those between the payment and the grant.
             #expect(killed.filter { $0.paidAtKill == 1 && $0.pointsAtKill == 0 }.count >= 2)
             #expect(killed.contains { $0.paidAtKill == 0 })
             let paid = ends.reduce(0) { $0 + $1.paid }
@@ -74,7 +74,7 @@ struct KilledBuyerJourneys {
             line.hold(at: step)
             let first = try phone.start(["buy \(Shop.points60)", "wait 10", "quit"])
             let code = await Self.run(first, untilHeld: line)
-            // At the very end an app may be gone before its last message is missed.
+            // At the very end an app may exit before its last message is missed.
             end.wasKilled = code == -SIGKILL
             #expect(end.wasKilled || code == 0, "\(line.messages)\n\(first.said)")
             end.paidAtKill = try await shop.transactions(of: user).count
@@ -83,7 +83,7 @@ struct KilledBuyerJourneys {
 
             line.hold(at: nil)
             let second = try phone.start(["orders"])
-            // What a launch brings home comes by itself, when the store has said what is in its queue.
+            // A launch delivers purchases by itself, after the store has reported its queue.
             for _ in 0..<200 where try await !isSettled(user, shop) { try await Task.sleep(for: .milliseconds(100)) }
             try second.tell(["wallet", "quit"])
             let exit = await second.end()
@@ -99,14 +99,14 @@ struct KilledBuyerJourneys {
         return end
     }
 
-    /// Whether everything that was paid is granted and off the store's queue.
+    /// Whether every paid purchase is granted and off the store's queue.
     private static func isSettled(_ user: String, _ shop: Shop) async throws -> Bool {
         let transactions = try await shop.transactions(of: user)
         guard transactions.allSatisfy({ $0["finished"]?.bool == true }) else { return false }
         return try await shop.points(of: user) == Int64(60 * transactions.count)
     }
 
-    /// Kills it as soon as a message is held; else waits for its own end.
+    /// Kills it as soon as a message is held; otherwise waits for its own end.
     private static func run(_ run: BuyerProgram.Run, untilHeld line: HeldLine) async -> Int32 {
         await withTaskGroup(of: Int32?.self) { group in
             group.addTask { await run.end() }

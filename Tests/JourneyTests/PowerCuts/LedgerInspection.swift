@@ -2,8 +2,8 @@ import TillBilling
 import TillLedger
 import TillSQL
 
-/// Everything a ledger says about some sales, and what contradicts itself there: DESIGN §4's invariants 1, 2, 4 and 5,
-/// asked of the tables after every power cut.
+/// Everything in a ledger about some sales, and its contradictions: DESIGN §4's invariants 1, 2, 4 and 5, checked in
+/// the tables after every power cut.
 struct LedgerInspection: Sendable {
     private(set) var granted: Set<TransactionID> = []
     private(set) var revoked: Set<TransactionID> = []
@@ -48,7 +48,7 @@ struct LedgerInspection: Sendable {
         recorded.insert(sale.transaction)
         let grant = try GrantTable(session).find(transaction: stored.sequence)
         if try ProofTable(session).find(transaction: stored.sequence) == nil { complain("no proof") }
-        // Why it waits is noted once for each of the first callers who bring it.
+        // The reason for waiting is recorded once for each of its first callers.
         var callers: Set<String> = []
         let evidence = try EvidenceTable(session).list(transaction: stored.sequence).filter { entry in
             guard entry.decision == "quarantined", !callers.isEmpty else {
@@ -86,7 +86,7 @@ struct LedgerInspection: Sendable {
         }
     }
 
-    /// Nothing was given to a user but for these sales.
+    /// The user has no postings except for these sales.
     private mutating func inspect(_ user: String, _ sales: [Sale], _ ledger: LedgerTable) throws {
         let postings = try ledger.postings(of: UserID(user), in: .sandbox, before: .max, limit: 1_000).map(\.posting)
         let owned = sales.filter { $0.user == user }

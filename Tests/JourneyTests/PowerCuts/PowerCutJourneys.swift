@@ -2,20 +2,20 @@ import Testing
 import TillServer
 import TillSimulation
 
-/// The whole server, on the real driver, over a disk that loses and tears what was not synced.
+/// The whole server, on the real driver, over a disk that loses and tears unsynced writes.
 @Suite("Power cuts under the whole server") struct PowerCutJourneys {
     @Test(
-        "The power fails anywhere: what was answered stands, whole and once, and retries end in one grant each (O6)")
+        "The power fails at any point: answers stand, complete and once, and retries end in one grant each (O6)")
     func powerCuts() async throws {
         let (answered, _, cuts) = try await cutPower(0..<12)
         #expect(answered > 12 * 50)
         #expect(cuts.contains(CrashableDisk.Cut(operation: .write, file: "till.db-wal")))
     }
 
-    @Test("The same in a hundred worlds, with cuts wherever it matters", .slow, arguments: [UInt64(0)..<52, 52..<104])
+    @Test("The same in a hundred worlds, with cuts at critical places", .slow, arguments: [UInt64(0)..<52, 52..<104])
     func manyPowerCuts(_ seeds: Range<UInt64>) async throws {
         let (answered, settledLater, cuts) = try await cutPower(seeds)
-        // The cuts have to have come where it matters.
+        // The cuts must have come at the critical places.
         #expect(answered > seeds.count * 50)
         #expect(settledLater > 0, "no cut between a notification's storing and its settling")
         for cut in [
@@ -47,7 +47,7 @@ import TillSimulation
 
     enum Plant: String, CaseIterable, Sendable { case synchronousOff, lyingSyncs }
 
-    @Test("The same checks find a planted synchronous=OFF, and a disk whose syncs lie", arguments: Plant.allCases)
+    @Test("The same checks find a planted synchronous=OFF, and a disk that ignores syncs", arguments: Plant.allCases)
     func planted(_ plant: Plant) async throws {
         try await Shop.open { shop in
             let sales = try await Sale.make(8, refunded: 3, in: shop)

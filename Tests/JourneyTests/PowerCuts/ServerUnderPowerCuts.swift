@@ -8,15 +8,15 @@ import TillSimulation
 
 @testable import TillSQLite
 
-/// A whole server on a disk whose power fails: serves a random mix of requests, loses power in the middle of one,
-/// starts again, and is held to every answer it ever gave.
+/// A whole server on a disk whose power fails: it serves a random mix of requests, loses power in the middle of one,
+/// starts again, and must have kept every answer it ever gave.
 final class ServerUnderPowerCuts {
     private enum Errand: Hashable {
         case open(Int), submit(Int), notice(Int), refund(Int)
         case debit(String, user: String)
     }
 
-    /// What a 2xx promised.
+    /// The promises of 2xx answers.
     private struct Promises {
         var opened: Set<OrderID> = []
         var granted: Set<TransactionID> = []
@@ -66,7 +66,7 @@ final class ServerUnderPowerCuts {
     func live(operations: Int) async {
         disk.cutPower(afterOperations: random.below(operations))
         if let (server, database) = try? start() {
-            // What is done already writes nothing: without an end to the day the power might never fail.
+            // Completed work writes nothing: without a limit on requests the power might never fail.
             for _ in 0..<40 where disk.hasPower { await run(errands[random.below(errands.count)], server) }
             await database.close()
         }
@@ -75,7 +75,7 @@ final class ServerUnderPowerCuts {
         await inspect()
     }
 
-    /// The last life, without a cut: everybody tries again until it went through, and all of it is there once.
+    /// The last life, without a cut: every request is retried until it succeeds, and all of it is there once.
     func settleEverything() async {
         do {
             let (server, database) = try start()
@@ -103,7 +103,7 @@ final class ServerUnderPowerCuts {
         return (server, database)
     }
 
-    // MARK: Errands
+    // MARK: Requests
 
     private func run(_ errand: Errand, _ server: Server) async {
         switch errand {
@@ -148,9 +148,9 @@ final class ServerUnderPowerCuts {
     ) async -> (isSuccess: Bool, body: JSONValue) {
         var headers = HTTPHeaders()
         if let authorization = party.authorization(now: clock()) { headers.add("Authorization", authorization) }
-        // With a key and without one, in turns: both have to do.
+        // With a key and without one, at random: both must work.
         if let key, random.below(2) == 0 { headers.add("Idempotency-Key", key) }
-        // Inline, nothing ever waits: without this the few threads that all tests share would be held for seconds.
+        // The inline database never suspends: without this, the tests' shared threads would be held for seconds.
         await Task.yield()
         let response = await server.respond(
             to: HTTPRequest(method: .post, path: path, headers: headers, body: Array(body.encoded().utf8)))
@@ -179,7 +179,7 @@ final class ServerUnderPowerCuts {
         return found
     }
 
-    /// As the ledger was left, and again when what was stored but not settled is taken up (as `serve` does first).
+    /// The ledger as it was left, and again after stored notifications are processed (which `serve` does first).
     private func inspect() async {
         do {
             let (server, database) = try start()

@@ -3,7 +3,7 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// One purchase made beforehand in an emulated App Store, with everything about it that can reach a server.
+/// One purchase made in advance in an emulated App Store, with everything about it that can reach a server.
 struct Sale: Sendable {
     static let points: Int64 = 60
 
@@ -13,7 +13,7 @@ struct Sale: Sendable {
     let transaction: TransactionID
     let signed: String
     let notice: Notice
-    /// If the customer got the money back.
+    /// Present if the customer was refunded.
     let refund: Notice?
 }
 
@@ -31,8 +31,8 @@ struct Notice: Sendable {
 }
 
 extension Sale {
-    /// So many purchases of two users; the first few are refunded a minute later. All seeds share them, because
-    /// signing takes longer than settling.
+    /// That many purchases of two users; the first few are refunded a minute later. All seeds share them, because
+    /// signing takes longer than processing.
     static func make(_ count: Int, refunded: Int, in shop: Shop) async throws -> [Sale] {
         let caught = Caught()
         _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])

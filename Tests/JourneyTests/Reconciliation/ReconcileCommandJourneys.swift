@@ -45,11 +45,11 @@ import TillJSON
         return (output.isEmpty ? .null : try JSONValue(decoding: output), code, process.complaints)
     }
 
-    @Test("Without a server it opens the ledger itself; beside one it goes through it (CONTRACT §1)")
+    @Test("Without a server it opens the ledger itself; beside one it uses the server's API (CONTRACT §1)")
     func bothWays() async throws {
         try await withStore { files, configuration in
             let (server, port) = try await files.start()
-            // A new ledger is compared at once; what follows is lost after that.
+            // A new ledger is compared at once; later purchases are lost.
             var first: Reply
             repeat {
                 first = try await files.send(port, .get, "/v1/reconciliations")
@@ -57,7 +57,7 @@ import TillJSON
             } while first["data"].list.first?.at("state").text != "finished"
             let order = try await files.send(
                 port, .post, "/v1/orders", ["productId": .string(Shop.points60)], as: .user("ann"))
-            // Granted, so that there is a customer to ask about; the second payment nobody brings.
+            // Granted, so that there is a customer to ask about; the second payment is never submitted.
             try await files.buy(port, as: "ben")
             let proof = try await files.pay(token: UniqueID(order["id"].text)).signed
             let closed = try await run(["--config", configuration, "--dry-run"])
@@ -68,7 +68,7 @@ import TillJSON
                 files.folder.appendingPathComponent("backend.key").path,
             ]
             let dry = try await run(beside + ["--dry-run"])
-            // All purchases of the store are one account's, so one customer leads to both.
+            // All purchases of the store belong to one account, so one customer leads to both.
             #expect(dry.code == 1 && dry.complaints.contains("nothing was changed"), "\(dry)")
             #expect(dry.json.at("reconciliation").at("dryRun") == true)
             #expect(dry.json.at("differences").list.map { $0.at("kind").text } == ["purchase_missed"], "\(dry.json)")
@@ -89,7 +89,7 @@ import TillJSON
         }
     }
 
-    @Test("Without a key, or with a moment that is none, it says what is wanted, in both languages")
+    @Test("Without a key, or with an invalid time, it says what is needed, in both languages")
     func usage() async throws {
         try await ServerProcess.withFiles { files in
             let noKey = try await run(["--config", files.configurationFile])

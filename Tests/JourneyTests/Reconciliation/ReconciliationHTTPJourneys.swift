@@ -6,7 +6,7 @@ import TillHTTP
 import TillLedger
 import TillServer
 
-@Suite("Reconciliation over HTTP, and what is watched") struct ReconciliationHTTPJourneys {
+@Suite("Reconciliation over HTTP, and its metrics") struct ReconciliationHTTPJourneys {
     private static let token = "op_reconciliation_0123456789"
 
     private static func open(_ journey: (SilentShop) async throws -> Void) async throws {
@@ -22,7 +22,7 @@ import TillServer
         }
     }
 
-    @Test("Asked for by an operator or a backend, it is under way until it is done, and tells what it found")
+    @Test("An operator or a backend starts it; it runs until it is done, and returns its findings")
     func started() async throws {
         try await Self.open { silent in
             let shop = silent.shop
@@ -64,7 +64,7 @@ import TillServer
         }
     }
 
-    @Test("The figures: who may see them, and that they are what happened, in Prometheus' format")
+    @Test("The metrics: only permitted callers read them, their values are right, and their format is Prometheus'")
     func metrics() async throws {
         try await Self.open { silent in
             let shop = silent.shop
@@ -101,7 +101,7 @@ import TillServer
         }
     }
 
-    /// Samples by name and labels; each line has to be one, or belong to the head of a family that is named once.
+    /// Samples by name and labels; each line must be a sample, or belong to the head of a family that is named once.
     private static func scrape(_ shop: Shop) async throws -> [String: Double] {
         var request = HTTPRequest(method: .get, path: "/metrics", peer: "127.0.0.1")
         request.headers.add("Authorization", "Bearer \(token)")

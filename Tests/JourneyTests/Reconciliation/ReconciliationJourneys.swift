@@ -6,14 +6,14 @@ import TillHTTP
 import TillLedger
 import TillServer
 
-@Suite("Reconciliation: what was lost comes back by itself") struct ReconciliationJourneys {
-    /// Three customers of whom the server knows something, and a week of which it knows nothing.
+@Suite("Reconciliation recovers lost purchases by itself") struct ReconciliationJourneys {
+    /// Three customers whom the server knows, and a week that it missed.
     private static func loseAWeek(_ silent: SilentShop) async throws {
         let known = try await silent.buyAndSubmit("points60", as: "ann")
         _ = try await silent.buyAndSubmit("premium_monthly_auto", as: "ben")
         try await silent.reconcile()
         try await silent.pass(days: 28)
-        // The server is away from here on.
+        // The server is unreachable from here on.
         _ = try await silent.buy("points60", as: "ann")
         _ = try await silent.buy("pro", as: "cem")
         try await silent.refund(known)
@@ -21,7 +21,7 @@ import TillServer
     }
 
     @Test(
-        "A week away: purchases, renewals and refunds come back, each difference is explained, and the books agree (U3)"
+        "A week away: purchases, renewals and refunds come back, each difference is explained, and both agree (U3)"
     )
     func weekAway() async throws {
         try await SilentShop.open { silent in
@@ -51,7 +51,7 @@ import TillServer
             }
             #expect(doors == ["app", "reconciliation"])
 
-            // The next day there is nothing new, and a question or two for each customer tell so.
+            // The next day nothing is new, which one or two requests for each customer show.
             try await silent.pass(days: 1)
             let before = silent.line.asked.count
             #expect(try await silent.reconciliations.advance()?.reason == "gap")
@@ -60,7 +60,7 @@ import TillServer
         }
     }
 
-    @Test("Cut off after every single answer, a run goes on where it was, and asks hardly anything twice (U3, U7)")
+    @Test("Cut off after every single answer, a run continues where it was, and repeats hardly any request (U3, U7)")
     func cutOffEverywhere() async throws {
         var whole = 0
         try await SilentShop.open { silent in
@@ -76,7 +76,7 @@ import TillServer
             var run: ReconciliationTable.Run?
             var place: ReconciliationTable.Place?
             repeat {
-                // Where a subscription stands is asked in one step with its customer's last page.
+                // The status of a subscription is requested in one step with its customer's last page.
                 let most = run != nil && run?.place == place ? 2 : 1
                 place = run?.place
                 silent.line.answersLeft = most
@@ -96,7 +96,7 @@ import TillServer
         }
     }
 
-    @Test("429 with a time: nobody asks before it, the run says why it waits, and goes on (facts/server-api §7)")
+    @Test("429 with a time: no request before it, the run states why it waits, and continues (facts/server-api §7)")
     func rateLimited() async throws {
         try await SilentShop.open { silent in
             _ = try await silent.buy("points60", as: "ann")
@@ -140,7 +140,7 @@ import TillServer
         }
     }
 
-    @Test("A refund of which no notification tells is in the histories (U3, U5)")
+    @Test("A refund without a notification is found in the histories (U3, U5)")
     func refundWithoutNotification() async throws {
         try await SilentShop.open { silent in
             let payment = try await silent.buyAndSubmit("points60", as: "ann")
@@ -153,7 +153,7 @@ import TillServer
         }
     }
 
-    @Test("What is nobody's is asked about again, and is granted when a token has come (U1)")
+    @Test("An unclaimed purchase is checked again, and is granted when a token has come (U1)")
     func tokenThatCameLater() async throws {
         try await SilentShop.open { silent in
             let shop = silent.shop
@@ -170,7 +170,7 @@ import TillServer
         }
     }
 
-    @Test("An order that nobody paid is closed after a month, not before; paid after all, it is granted (T3)")
+    @Test("An unpaid order is closed after a month, not before; if it is paid after all, it is granted (T3)")
     func abandonedOrder() async throws {
         try await SilentShop.open { silent in
             let shop = silent.shop
@@ -191,7 +191,7 @@ import TillServer
         }
     }
 
-    @Test("Larger shops are read in several runs: those not asked about for longest come first")
+    @Test("Larger shops are read in several runs: customers checked longest ago come first")
     func rotation() async throws {
         let line = AppleLine()
         let change = { (configuration: inout ServerConfiguration) in

@@ -7,7 +7,7 @@ import TillLedger
 import TillSQL
 import TillServer
 
-/// A shop whose server does not get what the store posts, and a line on which it may ask the store.
+/// A shop whose server does not get the store's notifications, and a line on which it may ask the store.
 struct SilentShop: Sendable {
     static let day: Int64 = 86_400
 
@@ -27,10 +27,10 @@ struct SilentShop: Sendable {
         }
     }
 
-    /// As a process that was started just now would be.
+    /// The reconciliations of a process that has just started.
     var reconciliations: Reconciliations { Reconciliations(shop.server.ledger, asking: api) }
 
-    /// Pays, and tells the server nothing but that there is an order.
+    /// Pays; the server knows only the order.
     func buy(_ product: String, as user: String, withToken: Bool = true) async throws -> Payment {
         let id = CloudShop.prefix + product
         let order = try await shop.openOrder(id, as: user)
@@ -50,14 +50,14 @@ struct SilentShop: Sendable {
         await shop.emulator.sendDueNotifications()
     }
 
-    /// Time goes by, and at the store happens what is due.
+    /// Time passes, and the store does what is due.
     func pass(days: Int64) async throws {
         shop.time.advance(seconds: days * Self.day)
         #expect(try await shop.ask(.get, "/emulator/state").status == 200)
         await shop.emulator.sendDueNotifications()
     }
 
-    /// A whole run, begun now.
+    /// A whole run, started now.
     @discardableResult
     func reconcile(since start: Instant? = nil) async throws -> Found {
         let run = try await reconciliations.request(by: "test", since: start)
@@ -86,7 +86,7 @@ struct SilentShop: Sendable {
 
     func compare() async throws -> BookComparison { try await shop.server.ledger.compareWithApple(asking: api) }
 
-    /// Everything in the ledger that a settlement or a reconciliation could change, in one line.
+    /// Everything in the ledger that processing or a reconciliation could change, in one line.
     func digest() async throws -> String {
         let queries: [SQL] = [
             """

@@ -7,8 +7,8 @@ import TillJSON
 import TillLedger
 import TillServer
 
-/// A shop whose customers share one Apple Account. Purchases are the emulated store's, or are signed in Apple's shapes
-/// under the store's root. The server hears of them by what a test sends in, and may ask the store.
+/// A shop whose customers share one Apple Account. Purchases come from the emulated store, or are signed in Apple's
+/// formats under the store's root. The server gets what a test submits, and may ask the store.
 struct HouseholdShop: Sendable {
     static let account = "family"
     static let basicYear = Shop.bundleID + ".basic_annual"
@@ -75,30 +75,30 @@ struct HouseholdShop: Sendable {
         try #require(reply.status == 200, "\(path): \(reply.body)")
     }
 
-    /// Time passes, what is due happens at the store, and it tells of it.
+    /// Time passes, the store does what is due, and sends its notifications.
     func pass(days: Int64) async throws {
         shop.time.advance(seconds: days * 86_400)
         _ = try await shop.ask(.get, "/emulator/subscriptions")
         await shop.emulator.sendDueNotifications()
     }
 
-    /// What Apple's books say that ours do not, after one reconciliation.
+    /// The differences between Apple's records and the ledger, after one reconciliation.
     func driftAfterReconciliation() async throws -> [Difference] {
         let api = try await line.serverAPI(of: shop.emulator, time: shop.time)
         return try await shop.server.ledger.compareWithApple(asking: api).differences.filter { $0.kind.isDrift }
     }
 
-    /// Whether a reconciliation leaves each customer's subscriptions and rights as they are. Apple's answers about what
-    /// a test signed itself are empty.
+    /// Whether a reconciliation leaves each customer's subscriptions and rights unchanged. Apple's answers about
+    /// payloads that a test signed itself are empty.
     func isUnchangedByReconciliation(_ users: [String]) async throws -> Bool {
         let before = (try await states(users), try await rights(users))
         _ = try await driftAfterReconciliation()
         return before == (try await states(users), try await rights(users))
     }
 
-    // MARK: In Apple's shapes
+    // MARK: In Apple's formats
 
-    /// - Parameter days: of the purchase and of the end.
+    /// - Parameter days: the days of the purchase and of the end.
     func period(
         _ id: String, _ product: String, _ days: Range<Int64>, of chain: String = "7001", token: OrderID? = nil,
         renews: Bool = false, signed day: Int64? = nil, revoked: Int64? = nil
@@ -120,7 +120,7 @@ struct HouseholdShop: Sendable {
         return try sign(.object(members))
     }
 
-    /// What Apple posts when it can't charge the next period.
+    /// The notification that Apple posts when it can't charge the next period.
     func failure(on day: Int64, grace: Int64, about signed: String, of chain: String = "7001") throws -> String {
         let word = try sign([
             "originalTransactionId": .string(chain), "environment": "Sandbox", "autoRenewStatus": 1,
@@ -144,15 +144,15 @@ struct HouseholdShop: Sendable {
 
     private func at(_ day: Int64) -> JSONValue { .int(start.adding(seconds: day * 86_400).milliseconds) }
 
-    /// The clock goes to a day.
+    /// Sets the clock to a day.
     func go(to day: Int64) {
         let left = start.seconds + day * 86_400 + 1 - shop.time.now.seconds
         if left > 0 { shop.time.advance(seconds: left) }
     }
 
-    // MARK: At our server
+    // MARK: At the server
 
-    /// `granted`, `quarantined reason` and so on, with `finish` where the device may finish.
+    /// `granted`, `quarantined reason` and so on, with `finish` if the device may finish.
     @discardableResult
     func submit(_ signed: String, as user: String) async throws -> String {
         let reply = try await shop.submit(signed, as: .user(user))
@@ -166,7 +166,7 @@ struct HouseholdShop: Sendable {
         #expect(reply.status == 200, "\(reply.body)")
     }
 
-    /// An operator decides whose a purchase in quarantine is.
+    /// An operator decides the owner of a purchase in quarantine.
     func decide(_ transaction: String, for user: String) async throws -> Int {
         try await shop.send(
             .post, "/v1/quarantine/\(transaction)/claims",
@@ -174,7 +174,7 @@ struct HouseholdShop: Sendable {
         ).status
     }
 
-    /// `state product` of each user's one subscription; empty for who has none.
+    /// `state product` of each user's one subscription; empty for a user without one.
     func states(_ users: [String]) async throws -> [String] {
         var told: [String] = []
         for user in users {
@@ -187,7 +187,7 @@ struct HouseholdShop: Sendable {
         return told
     }
 
-    /// What each user may use now.
+    /// The current rights of each user.
     func rights(_ users: [String]) async throws -> [String] {
         var told: [String] = []
         for user in users {
@@ -197,7 +197,7 @@ struct HouseholdShop: Sendable {
         return told
     }
 
-    /// The states that a user's backend heard of, in order.
+    /// The states in the events of a user, in order.
     func heard(_ user: String) async throws -> [String] {
         try await shop.ledger.read { session in
             try session.query(

@@ -2,8 +2,8 @@ import Testing
 import TillAppStore
 import TillBilling
 
-/// A renewal belongs to the customer who has the purchase that it renews.
-@Suite("Who has a renewal does not depend on arrival (U1, U4)") struct RenewalOwnerJourneys {
+/// A renewal belongs to the owner of the purchase that it renews.
+@Suite("The owner of a renewal does not depend on the order of arrival (U1, U4)") struct RenewalOwnerJourneys {
     enum Token: CaseIterable, Sendable {
         case none
         case unknown
@@ -13,7 +13,7 @@ import TillBilling
 
     private static let stranger = OrderID(high: 0x1111_2222_3333_4444, low: 0x9555_6666_7777_8888)
 
-    /// Ann had a month. Ben returns in her chain with nothing that names him, and it renews.
+    /// Ann had a month. Ben returns in her chain without a token that names him, and it renews.
     private func returned(
         _ token: Token, _ house: HouseholdShop
     ) async throws -> (purchase: String, renewal: String) {
@@ -30,7 +30,7 @@ import TillBilling
     }
 
     @Test(
-        "A return that names nobody waits with its renewals, and the operator's decision brings them",
+        "A return that names no customer waits with its renewals, and the operator's decision grants them",
         arguments: Token.allCases, Reach.allCases)
     func waiting(_ token: Token, _ reach: Reach) async throws {
         try await HouseholdShop.open(reach) { house in
@@ -45,7 +45,7 @@ import TillBilling
         }
     }
 
-    @Test("The renewal may come before its purchase: it ends the same", arguments: Token.allCases, Reach.allCases)
+    @Test("A renewal may come before its purchase, with the same result", arguments: Token.allCases, Reach.allCases)
     func renewalFirst(_ token: Token, _ reach: Reach) async throws {
         try await HouseholdShop.open(reach) { house in
             let (purchase, renewal) = try await returned(token, house)
@@ -72,7 +72,7 @@ import TillBilling
         }
     }
 
-    @Test("A renewal under a token of its own that names nobody falls no further, until the token is known")
+    @Test("A renewal with an unknown token of its own has no other match, until the token is known")
     func ownToken() async throws {
         try await HouseholdShop.open { house in
             let order = try await house.shop.openOrder(HouseholdShop.premium, as: "ann")
@@ -118,7 +118,7 @@ import TillBilling
     // MARK: Upgrades in Settings
 
     @Test(
-        "Who has a chain without tokens and brings the upgrade bought in Settings is believed, another is not",
+        "The owner of a chain without tokens may submit an upgrade bought in Settings, another user may not",
         arguments: Reach.allCases)
     func upgradeInSettings(_ reach: Reach) async throws {
         try await HouseholdShop.open(reach) { house in
@@ -137,7 +137,7 @@ import TillBilling
         }
     }
 
-    @Test("Where tokens tell customers apart, an upgrade without one waits, and so does a return after a lapse")
+    @Test("If tokens distinguish customers, an upgrade without one waits, and so does a return after a lapse")
     func notBelieved() async throws {
         try await HouseholdShop.open { house in
             let order = try await house.shop.openOrder(HouseholdShop.basicYear, as: "ann")
@@ -153,9 +153,9 @@ import TillBilling
         }
     }
 
-    // MARK: What waits with its purchase
+    // MARK: Renewals that wait with their purchase
 
-    @Test("A renewal that waits with its purchase stays its token's customer's, whatever an operator says")
+    @Test("A renewal that waits with its purchase belongs to its token's customer, whatever an operator says")
     func waitingNamed() async throws {
         try await HouseholdShop.open { house in
             let order = try await house.shop.openOrder(HouseholdShop.basicYear, as: "ann")
@@ -207,7 +207,7 @@ import TillBilling
         }
     }
 
-    @Test("A renewal that came before its purchase leaves its owner when the purchase turns out to be another's")
+    @Test("A renewal that came before its purchase leaves its owner when the purchase proves to be another's")
     func refundedReturn() async throws {
         try await HouseholdShop.open { house in
             let order = try await house.shop.openOrder(HouseholdShop.premium, as: "ann")
@@ -225,7 +225,7 @@ import TillBilling
 
     // MARK: Several customers
 
-    @Test("What Apple signed without a token in a chain of two customers is restored by neither of them")
+    @Test("A period without a token in a chain of two customers is restored by neither of them")
     func firstCustomer() async throws {
         try await HouseholdShop.open { house in
             for (user, id, days) in [("eve", "7001", Int64(0)..<30), ("ben", "7002", 50..<80)] {
@@ -246,7 +246,7 @@ import TillBilling
         }
     }
 
-    // MARK: What was accepted
+    // MARK: Accepted purchases
 
     private func accept(_ id: String, as user: String, _ house: HouseholdShop) async throws -> Int {
         try await house.shop.send(
@@ -254,7 +254,7 @@ import TillBilling
         ).status
     }
 
-    @Test("The renewals of an accepted purchase go where the purchase went")
+    @Test("The renewals of an accepted purchase go to the purchase's owner")
     func acceptedAndMoved() async throws {
         try await HouseholdShop.open { house in
             let order = try await house.shop.openOrder(HouseholdShop.basicYear, as: "ann")
@@ -288,7 +288,7 @@ import TillBilling
     }
 
     @Test(
-        "A renewal of a purchase that was refunded while it waited is its customer's to accept",
+        "The customer may accept a renewal whose purchase was refunded while it waited",
         arguments: [true, false])
     func acceptedWithoutPurchase(_ isRefundFirst: Bool) async throws {
         try await HouseholdShop.open { house in
@@ -309,7 +309,7 @@ import TillBilling
     }
 
     @Test(
-        "A renewal under a customer's order of something else is theirs to accept, where a receipt hides the purchase",
+        "A customer may accept a renewal under their order of something else, if a receipt hides the purchase",
         arguments: [true, false])
     func acceptedBehindReceipt(_ isDecidedByOperator: Bool) async throws {
         try await HouseholdShop.open(hasKey: false) { house in

@@ -2,7 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 
-/// Apple gives back the money of the time that an upgrade replaced, and tells of it by the upgrade alone.
+/// Apple refunds the time that an upgrade replaced, and reports it only through the upgrade.
 @Suite("An upgrade takes the points of the time that it replaced (U5)") struct ReplacedTimeJourneys {
     private func year(_ house: HouseholdShop) async throws -> String {
         let order = try await house.shop.openOrder(HouseholdShop.lessonYear, as: "ann")
@@ -14,14 +14,14 @@ import TillBilling
         return try house.period("7002", HouseholdShop.premium, day..<day + 30, token: order)
     }
 
-    /// What `grant.revoked` said of a customer's points.
+    /// The points taken in a customer's `grant.revoked` events.
     private func taken(_ house: HouseholdShop, of user: String) async throws -> [Int64] {
         try await house.shop.send(.get, "/v1/events?user=\(user)&limit=100")["data"].list
             .filter { $0.at("type").text == "grant.revoked" }
             .flatMap { $0.at("data").at("postings").list.map { $0.at("amount").int ?? 0 } }
     }
 
-    @Test("Four fifths of a year that was left take four fifths of its points, once", arguments: Reach.allCases)
+    @Test("An upgrade with four fifths of a year left takes four fifths of its points, once", arguments: Reach.allCases)
     func share(_ reach: Reach) async throws {
         try await HouseholdShop.open(reach) { house in
             let year = try await year(house)
@@ -37,7 +37,7 @@ import TillBilling
         }
     }
 
-    @Test("The same where another customer of the Apple Account upgrades, and where the upgrade waits for its customer")
+    @Test("The same if another customer of the Apple Account upgrades, and if the upgrade waits for its customer")
     func another() async throws {
         for upgrader in ["ben", nil] as [String?] {
             try await HouseholdShop.open { house in
@@ -56,7 +56,7 @@ import TillBilling
         }
     }
 
-    @Test("The same when the server hears of the upgrade first, and a refunded upgrade gives nothing back")
+    @Test("The same if the server gets the upgrade first, and a refunded upgrade gives nothing back")
     func lateYear() async throws {
         try await HouseholdShop.open { house in
             let year = try await year(house)
@@ -72,7 +72,7 @@ import TillBilling
         }
     }
 
-    @Test("A refund of all of the year takes the rest, and its reversal leaves what the upgrade took")
+    @Test("A refund of the whole year takes the rest, and its reversal leaves what the upgrade took")
     func refund() async throws {
         try await HouseholdShop.open { house in
             let order = try await house.shop.openOrder(HouseholdShop.lessonYear, as: "ann")

@@ -2,10 +2,10 @@ import Testing
 import TillAppStore
 import TillBilling
 
-/// One Apple Account, several customers: a chain is one truth, whoever has its periods.
-@Suite("A subscription chain is one truth for all of its customers (C7, U1, U4)") struct SharedChainJourneys {
+/// One Apple Account, several customers: a chain has one state, whichever customers own its periods.
+@Suite("A subscription chain has one state for all of its customers (C7, U1, U4)") struct SharedChainJourneys {
     @Test(
-        "Another customer's upgrade ends a paid year, and its refund does not bring it back", arguments: Reach.allCases)
+        "Another customer's upgrade ends a paid year, and its refund does not restore it", arguments: Reach.allCases)
     func upgradeByAnother(_ reach: Reach) async throws {
         try await HouseholdShop.open(reach) { house in
             let year = try await house.buy(HouseholdShop.basicYear, as: "ann")
@@ -28,7 +28,7 @@ import TillBilling
         }
     }
 
-    @Test("After another customer's upgrade the reconciliation has nothing to mend")
+    @Test("After another customer's upgrade the reconciliation has nothing to correct")
     func nothingToMend() async throws {
         try await HouseholdShop.open { house in
             let caught = Caught()
@@ -49,7 +49,7 @@ import TillBilling
     }
 
     @Test(
-        "A refunded upgrade under an unknown token does not bring back the year that it replaced",
+        "A refunded upgrade under an unknown token does not restore the year that it replaced",
         arguments: Reach.allCases)
     func refundedStranger(_ reach: Reach) async throws {
         try await HouseholdShop.open(reach) { house in
@@ -98,7 +98,7 @@ import TillBilling
         }
     }
 
-    @Test("Receipts alone: another customer's upgrade ends a year, though a receipt gives no reason for a period")
+    @Test("With receipts alone another customer's upgrade ends a year, although a receipt gives no reason for a period")
     func receipts() async throws {
         try await HouseholdShop.open(hasKey: false) { house in
             let first = try await house.shop.openOrder(HouseholdShop.basicYear, as: "ann")

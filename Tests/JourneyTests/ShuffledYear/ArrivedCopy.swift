@@ -2,8 +2,8 @@ import Testing
 import TillCrypto
 import TillJSON
 
-/// One copy of a transaction as it came to a server, told in a line. Nothing is verified: this is for the reader of a
-/// test that failed.
+/// One copy of a transaction as it reached a server, as a line of text. It is not verified: it serves the reader of a
+/// failed test.
 struct ArrivedCopy {
     let id: String
     let original: String

@@ -8,7 +8,7 @@ import TillJSON
 import TillLedger
 import TillServer
 
-@Suite("Apple's answer to our own question, the third door") struct CatchUpJourneys {
+@Suite("Apple's answers to the server's requests as a source of purchases") struct CatchUpJourneys {
     private static func doors(of transaction: String, in shop: Shop) async throws -> [String] {
         try await shop.ledger.read { session in
             try session.query(
@@ -20,7 +20,7 @@ import TillServer
         }
     }
 
-    @Test("The server was down for weeks: what was sold, renewed and refunded meanwhile comes back, once (U3)")
+    @Test("The server was down for weeks: sales, renewals and refunds of that time come back, once (U3)")
     func downForWeeks() async throws {
         try await SilentShop.open { silent in
             let shop = silent.shop
@@ -50,7 +50,7 @@ import TillServer
         }
     }
 
-    @Test("What Apple no longer has a notification of is in its customer's history (U3)")
+    @Test("A purchase without a notification is found in its customer's history (U3)")
     func olderThanNotifications() async throws {
         try await SilentShop.open { silent in
             let shop = silent.shop
@@ -66,7 +66,7 @@ import TillServer
         }
     }
 
-    @Test("Apple gone on the way: the run says so and waits, and goes all the way when Apple is back (U7)")
+    @Test("Apple becomes unreachable: the run states it and waits, and completes when Apple is back (U7)")
     func interrupted() async throws {
         try await SilentShop.open { silent in
             _ = try await silent.buy("points60", as: "ann")
@@ -78,7 +78,7 @@ import TillServer
             #expect(try await silent.reconciliations.advance()?.state == .finished)
             #expect(try await silent.shop.points(of: "ann") == 60)
 
-            // A key that Apple does not take is nothing to wait for.
+            // A key that Apple refuses is no reason to wait.
             silent.line.answer = AppleAnswer(
                 status: 401, headers: [.init("Content-Type", "application/json")], body: Array("{}".utf8))
             try await silent.pass(days: 1)
@@ -91,7 +91,7 @@ import TillServer
         }
     }
 
-    @Test("An answer that Apple did not sign grants nothing, is logged, and keeps nobody from theirs (P9)")
+    @Test("An answer that Apple did not sign grants nothing, is logged, and delays no customer's purchases (P9)")
     func forged() async throws {
         try await SilentShop.open { silent in
             let shop = silent.shop
@@ -105,7 +105,7 @@ import TillServer
             let run = try await silent.reconciliations.request(by: "test", since: shop.time.now.adding(seconds: -60))
             silent.line.answer = AppleAnswer(
                 status: 200, headers: [.init("Content-Type", "application/json")], body: Array(page.encoded().utf8))
-            // The same page is no history of transactions: after some tries its customer is passed over.
+            // The same page is no history of transactions: after some attempts its customer is skipped.
             for _ in 0..<30 where try await silent.reconciliations.advance()?.state == .running {
                 shop.time.advance(seconds: 3_700)
             }
@@ -120,7 +120,7 @@ import TillServer
         }
     }
 
-    @Test("A customer of whom Apple won't tell is named, and the others come back all the same")
+    @Test("A customer whose data Apple refuses is named, and the others still come back")
     func untold() async throws {
         try await SilentShop.open { silent in
             let shop = silent.shop

@@ -1,7 +1,7 @@
 import TillBilling
 
-/// Customers of the app who share one Apple Account and buy in turns: each purchase is another one's, under an order of
-/// their own. In a household that is unnamed, every second purchase loses its token.
+/// Customers of the app who share one Apple Account and buy in turn: each purchase is another customer's, under an
+/// order of their own. In an unnamed household, every second purchase loses its token.
 struct Household {
     struct Buyer {
         let user: String
@@ -21,16 +21,16 @@ struct Household {
         givesPresents = customer.story.hasSuffix("presents")
     }
 
-    /// - Parameter number: of the purchase, from 1.
+    /// - Parameter number: the number of the purchase, from 1.
     func buyer(_ number: Int) -> Buyer {
-        // A present is the order of somebody with another Apple Account, and paid with this one.
+        // A present is the order of a customer with another Apple Account, paid with this one.
         if givesPresents, number.isMultiple(of: 2) { return Buyer(user: account + "-friend") }
         let member = (number - 1) % Self.members
         return Buyer(
             user: member == 0 ? account : "\(account)-\(member)", losesToken: isUnnamed && number.isMultiple(of: 2))
     }
 
-    /// Beside the stories of the store's own year.
+    /// In addition to the stories of the store's own year.
     static let stories = YearStories.read(
         """
         household goes up and back   | 3 buy silver.month; 17 buy gold.month; 30 refundolder club; 60 cancel club; \

@@ -3,8 +3,8 @@ import TillThreads
 
 @testable import TillEmulator
 
-/// One seed's year at the store: what its customers did, the orders that they opened at our server before they paid,
-/// and every notification in the order in which it was sent.
+/// One seed's year at the store: the actions of its customers, the orders that they opened at the server before they
+/// paid, and every notification in the order of sending.
 struct LivedYear: Sendable {
     struct Order: Sendable {
         let proven: ProvenOrder
@@ -14,19 +14,19 @@ struct LivedYear: Sendable {
         let at: Instant
     }
 
-    /// A server that takes everything, so that each notification is sent once.
+    /// A server that accepts everything, so that each notification is sent once.
     let world: YearWorld
     private let year: Year
     private let opened: Locked<[Order]>
 
     var orders: [Order] { opened.withLock { $0 } }
     var notifications: [YearWorld.Attempt] { world.attempts }
-    /// The Apple Accounts' own names, and those of everybody else who uses the app with one of them.
+    /// The Apple Accounts' own names, and those of all other users of the app with one of them.
     var users: [String] { Array(Set(year.customers.map(\.name)).union(orders.map(\.user))).sorted() }
 
-    /// So many stories a seed: seeds that follow each other tell all of them in turn.
+    /// Stories per seed: consecutive seeds run all stories in turn.
     static let storyCount = 8
-    /// No fewer seeds tell every story.
+    /// The least number of seeds that run every story.
     static var roundOfSeeds: Int { (told.count + storyCount - 1) / storyCount }
 
     private static let told: [YearStories.Story] = {
@@ -34,7 +34,7 @@ struct LivedYear: Sendable {
         return YearStories.all.filter { !$0.isWalker }.shuffled(using: &dice)
     }()
 
-    /// The seed's own stories, the plans' and a walker's, who does what a dice says.
+    /// The seed's own stories, those of the plans, and a random customer's.
     init(seed: UInt64) async throws {
         let first = Int(seed % UInt64(Self.roundOfSeeds)) * Self.storyCount
         let stories = (0..<Self.storyCount).map { Self.told[(first + $0) % Self.told.count] }
@@ -54,7 +54,7 @@ struct LivedYear: Sendable {
         self.opened = opened
     }
 
-    /// Orders are opened before anything is bought in the app.
+    /// The app opens orders before any purchase in it.
     private static func app(_ opened: Locked<[Order]>, _ dice: SeededEntropy, _ losing: Int) -> YearApp {
         @Sendable func open(_ world: YearWorld, _ user: String, _ product: ProductID, _ quantity: Int64) -> OrderID {
             let number = dice.bytes(8).reduce(0) { $0 << 8 | Int($1) }
@@ -75,7 +75,7 @@ struct LivedYear: Sendable {
             let order = open(world, buyer.user, request.productID, request.quantity)
             return buyer.losesToken || losing > 0 && dice.roll(losing) == 0 ? nil : order
         }
-        // The developer's server tells Apple whose a subscription is that has no token, and repeats the one it has.
+        // The developer's server sets a token on a subscription without one, and repeats a known one.
         app.newToken = { world, customer, known in
             known.appAccountToken ?? open(world, customer.name, known.productID, 1)
         }

@@ -2,7 +2,7 @@ import Testing
 import TillBilling
 import TillCrypto
 
-/// Few notifications in every order there is: the smallest stories of what once came out differently.
+/// A few notifications in every possible order: the smallest stories that once ended differently.
 @Suite("Short stories out of order")
 struct ShortStoryTests {
     private static let stories = YearStories.read(
@@ -36,7 +36,7 @@ struct ShortStoryTests {
         household unnamed returns twice  | 1 buy bronze.week; 2 cancel club; 10 buy silver.month; 12 buy gold.month
         """)
 
-    @Test("Whatever order its notifications come in, a story ends the same (U4, U6)", arguments: stories.map(\.name))
+    @Test("A story ends the same, whatever the order of its notifications (U4, U6)", arguments: stories.map(\.name))
     func everyOrder(_ name: String) async throws {
         let story = try #require(Self.stories.first { $0.name == name })
         let lived = try await LivedYear([story])
@@ -63,8 +63,7 @@ struct ShortStoryTests {
 
     private static let most = 6
 
-    /// Every permutation, the one in order first; of more than three notifications in order, backwards, and some
-    /// others.
+    /// Every permutation, the sorted one first; for more than three notifications sorted, reversed, and some others.
     private static func routes(of count: Int) -> [[Int]] {
         guard count > 3 else { return permutations(Array(0..<count)) }
         var dice = SeededNumbers(state: 7)

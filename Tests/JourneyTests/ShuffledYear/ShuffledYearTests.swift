@@ -3,10 +3,10 @@ import Testing
 import TillBilling
 import TillCrypto
 
-/// The invariant of order: a year of customers comes to the same, in whatever order it comes in.
+/// The invariant of order: a year of customers has the same result in any order of arrival.
 @Suite("A year out of order", .slow)
 struct ShuffledYearTests {
-    /// `TILL_YEAR_SEEDS=50` tries so many; they tell all stories by and by.
+    /// `TILL_YEAR_SEEDS=50` runs that many; together they run all stories.
     private static var seeds: Range<UInt64> {
         let environment = ProcessInfo.processInfo.environment
         let first = environment["TILL_YEAR_SEED"].flatMap { UInt64($0) } ?? 1
@@ -14,7 +14,7 @@ struct ShuffledYearTests {
     }
 
     @Test(
-        "A year told in any order, in part twice and in part never, then caught up, ends as one in order (U3, U4)",
+        "A year in any order, partly repeated and partly missing, then caught up, ends as one in order (U3, U4)",
         arguments: seeds)
     func year(_ seed: UInt64) async throws {
         let lived = try await LivedYear(seed: seed)
@@ -24,14 +24,14 @@ struct ShuffledYearTests {
         let partly = try await YearServer("partly dropped, and caught up", lived, seed: 3)
         let silent = try await YearServer("only caught up", lived, seed: 4)
 
-        // Apple tells of 180 days, so whoever wants to catch up has to ask twice a year.
+        // Apple keeps 180 days, so a server that catches up must ask twice a year.
         var (ordered, told, late) = (0, 0, [Int]())
         for half in [0..<175, 175..<350] as [Range<Int64>] {
             try await lived.live(half)
             let (orders, notifications) = (lived.orders, lived.notifications)
             let now = lived.world.store.now
             for server in [partly, silent] { try await server.open(orders[ordered...]) }
-            // Some of the first half come in the second.
+            // Some of the first half arrive in the second.
             let (later, sooner) = split(told..<notifications.count, dice)
             for number in YearRoute.shuffled(late + sooner, dropped: 10 + dice.roll(30), dice) {
                 try await partly.post(notifications[number].signedPayload, at: now)
@@ -41,7 +41,7 @@ struct ShuffledYearTests {
             (ordered, told, late) = (orders.count, notifications.count, later)
         }
         try await deliverInOrder(to: inOrder)
-        // By turns: all over the year; or near their place, and apps send in the transactions too.
+        // By turns: over the whole year; or near their place, with apps submitting the transactions too.
         if seed % 2 == 0 {
             try await deliver(to: shuffled, YearRoute.shuffled(0..<told, dice), apps: 0, dice)
         } else {
@@ -57,7 +57,7 @@ struct ShuffledYearTests {
         let changed = try caughtUp.difference(from: expected) { Self.isToldByNotifications($0, except: open) }
         #expect(changed == nil, "seed \(seed): \(changed ?? "")")
         for server in [partly, silent] { try await compare(server, with: caughtUp, seed) }
-        // Whoever was told in whatever order: what Apple's books say of them then is no news.
+        // In any order of arrival, Apple's records then contain nothing new for any server.
         for server in [inOrder, partly, silent] { #expect(try await server.drift() == [], "seed \(seed)") }
         for server in [inOrder, shuffled, partly, silent] { await server.close() }
         await lived.end()
@@ -68,10 +68,10 @@ struct ShuffledYearTests {
         #expect(difference == nil, "seed \(seed): \(difference ?? "")")
     }
 
-    /// What the history knows beyond the notifications: that an upgrade superseded a period, and whose token was set
-    /// on a transaction since; both are signed into its later copies and told by no notification
-    /// (facts/business-rules §8.2, facts/server-api §3). It shows where something is nobody's yet: what the upgrade
-    /// superseded seems to go on, and the token's order to be unpaid.
+    /// The history has two facts that no notification carries: an upgrade that superseded a period, and a token set on
+    /// a transaction afterwards; both are signed into later copies (facts/business-rules §8.2, facts/server-api §3).
+    /// They matter for unclaimed purchases: the superseded period seems to continue, and the token's order to be
+    /// unpaid.
     private static func isToldByNotifications(_ line: String, except openEnds: Set<String>) -> Bool {
         !line.hasPrefix("terms") && !openEnds.contains { line.contains($0) }
     }
@@ -84,7 +84,7 @@ struct ShuffledYearTests {
         return (later, sooner)
     }
 
-    /// As it happened: each order when it was opened, each notification when it was sent.
+    /// In order: each order when it was opened, each notification when it was sent.
     private func deliverInOrder(to server: YearServer) async throws {
         var orders = server.lived.orders[...]
         for notification in server.lived.notifications {
@@ -97,7 +97,7 @@ struct ShuffledYearTests {
         server.passTime()
     }
 
-    /// Everything at the end of the year. Of so many notifications in a hundred an app sends in the transaction too,
+    /// Everything at the end of the year. For the given percentage of notifications an app submits the transaction too,
     /// before or after.
     private func deliver(
         to server: YearServer, _ route: [Int], apps: Int, _ dice: SeededEntropy

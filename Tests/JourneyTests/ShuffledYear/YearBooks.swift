@@ -4,13 +4,13 @@ import TillBilling
 import TillLedger
 import TillSQL
 
-/// All that a year comes to at a server, one fact a line: what each user may use and has, what became of each
-/// transaction and of each order.
+/// The result of a year at a server, one fact per line: the rights and balances of each user, and the state of each
+/// transaction and order.
 struct YearBooks {
     let name: String
     let lines: [String]
-    /// Chains in which something was paid that is nobody's yet, by their original transactions, and orders that nobody
-    /// has paid for: what is known later may settle them.
+    /// Chains with an unclaimed paid purchase, by their original transactions, and unpaid orders: later data may
+    /// resolve them.
     let openEnds: Set<String>
     private let arrivals: [YearServer.Arrival]
 
@@ -24,7 +24,7 @@ struct YearBooks {
                 if response.status == 404 { continue }
                 let body = try Reply(response).body
                 let data = body.at("data").array ?? [body]
-                // Points that were given and taken back leave a balance of nothing, or none.
+                // Points granted and taken back leave a balance of zero, or none.
                 lines += data.map { "\(word) of \(user): \($0.encoded())" }.map {
                     $0.replacing(#"{"points":0}"#, with: "{}")
                 }
@@ -55,9 +55,9 @@ struct YearBooks {
         arrivals = server.arrivals
     }
 
-    /// The orders that customers opened; one that was made for a transaction stands beside it. A customer who comes
-    /// back outside the app pays under the token of before: then the order is whichever purchase's came first, and the
-    /// other has one of its own (DESIGN §1). Both are the same customer's, and which one it is nobody compares.
+    /// The orders that customers opened, and those made for a transaction. A customer who returns outside the app pays
+    /// under the earlier token: the order belongs to the purchase that arrived first, and the other has its own (DESIGN
+    /// §1). Both are the same customer's, and the test does not compare which one it is.
     private static func orders(_ session: any Connection, _ known: Set<OrderID>) throws -> [String] {
         try session.query(
             """
@@ -85,7 +85,7 @@ struct YearBooks {
             ON o.sequence = t.order_sequence LEFT JOIN grants g ON g.transaction_sequence = t.sequence
             """, []
         ) { row in
-            // What was taken back before it was granted has no grant, and needs none.
+            // A purchase refunded before its grant has no grant, and needs none.
             let states = ["", "granted to \(row.text("owner"))", "quarantined", "revoked"]
             return
                 "transaction \(row.text("id")) of \(row.text("original_id")): "
@@ -116,7 +116,7 @@ struct YearBooks {
         }
     }
 
-    /// What each grant comes to, however often it was taken back and given again.
+    /// The sum of each grant's postings, over all revocations and reinstatements.
     private static func sums(_ session: any Connection) throws -> [String] {
         try session.query(
             """
@@ -129,8 +129,8 @@ struct YearBooks {
 
     // MARK: Comparing
 
-    /// What differs from the other's, with the copies of the last transactions that the lines name, in the order in
-    /// which each of the two had them; nil if nothing differs.
+    /// The differences from the other's facts, with the copies of the transactions that they name, in each one's order
+    /// of arrival; nil if there are none.
     func difference(from other: YearBooks, _ isCompared: (String) -> Bool = { _ in true }) throws -> String? {
         let (mine, theirs) = (Set(lines.filter(isCompared)), Set(other.lines.filter(isCompared)))
         let differing = mine.symmetricDifference(theirs)

@@ -1,10 +1,10 @@
 import TillCrypto
 
-/// In what order notifications reach a server, by their numbers in the order of sending: one may come several times, or
-/// never.
+/// The order in which notifications reach a server, by their numbers in the order of sending: one may arrive several
+/// times, or never.
 enum YearRoute {
     /// - Parameters:
-    ///   - window: how far one may fall behind others; nil: as far as can be.
+    ///   - window: how far one may fall behind others; nil for no limit.
     ///   - dropped: percent that never arrive.
     static func shuffled(
         _ numbers: some Collection<Int>, window: Int? = nil, dropped: Int = 0, _ dice: SeededEntropy
@@ -15,7 +15,7 @@ enum YearRoute {
             let copies = dice.roll(10) < 8 ? 1 : 2 + dice.roll(4)
             return (0..<copies).map { _ in (place + dice.roll(max(1, window)), number) }
         }
-        // Of those at one place, whichever the dice put there first.
+        // At the same place, the earlier one of the random order comes first.
         .enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element.number)
     }
 }

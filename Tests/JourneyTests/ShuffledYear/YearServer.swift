@@ -11,14 +11,14 @@ import TillThreads
 @testable import TillEmulator
 @testable import TillSQLite
 
-/// Our server, which a year comes to in one order or another: on a ledger and with a clock of its own.
+/// A server that gets a year in some order, with its own ledger and clock.
 final class YearServer: Sendable {
-    /// What came in, for the stories of what went wrong.
+    /// What arrived, for the explanation of a failure.
     enum Arrival: Sendable {
         case notification(String)
-        /// What an app sent in.
+        /// A transaction submitted by an app.
         case proof(String)
-        /// The body of Apple's answer to a question of ours.
+        /// The body of Apple's answer to one of the server's requests.
         case answer([UInt8])
     }
 
@@ -26,7 +26,7 @@ final class YearServer: Sendable {
     let ledger: SQLiteDatabase
     let lived: LivedYear
     private let server: Server
-    /// Made once, as a listener makes it.
+    /// Created once, as by a listener.
     private let router: Router
     private let api: ServerAPI
     private let folder: URL
@@ -38,7 +38,7 @@ final class YearServer: Sendable {
     init(_ name: String, _ lived: LivedYear, seed: UInt64) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-year-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        // What is compared is what was decided, not what a power cut leaves of it.
+        // The test compares decisions, not the effects of power cuts.
         var options = SQLiteDatabase.Options(.ledger)
         options.synchronous = "OFF"
         options.threads = .inline
@@ -65,7 +65,7 @@ final class YearServer: Sendable {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    // MARK: What comes in
+    // MARK: Arrivals
 
     func send(
         _ method: HTTPMethod, _ path: String, query: [(name: String, value: String)] = [], _ body: [UInt8] = [],
@@ -92,7 +92,7 @@ final class YearServer: Sendable {
         }
     }
 
-    /// - Parameter now: the server's clock when it comes.
+    /// - Parameter now: the server's time of arrival.
     func post(_ signedPayload: String, at now: Instant) async throws {
         time.withLock { $0 = now }
         arrived.withLock { $0.append(.notification(signedPayload)) }
@@ -101,7 +101,7 @@ final class YearServer: Sendable {
         try #require(response.status == 200, "\(String(decoding: response.body, as: UTF8.self))")
     }
 
-    /// An app sends in the transaction that a notification has in it: whoever is signed in there (P8).
+    /// An app submits the transaction of a notification, as the user signed in there (P8).
     func submitTransaction(of signedPayload: String, as user: String) async throws {
         guard let signed = try ArrivedCopy.payload(of: signedPayload).at("data").at("signedTransactionInfo").string
         else { return }
@@ -111,13 +111,13 @@ final class YearServer: Sendable {
         try #require([200, 202].contains(response.status), "\(String(decoding: response.body, as: UTF8.self))")
     }
 
-    /// The server's clock goes on to the store's.
+    /// Sets the server's clock to the store's.
     func passTime() {
         let now = lived.world.store.now
         time.withLock { $0 = now }
     }
 
-    /// - Returns: how many notifications Apple had that had not come.
+    /// - Returns: the number of Apple's notifications that had not arrived.
     @discardableResult
     func catchUp() async throws -> Int64 {
         passTime()
@@ -129,7 +129,7 @@ final class YearServer: Sendable {
         return counts.first { $0.name == "new_notifications" }?.count ?? 0
     }
 
-    /// What another reconciliation finds that the ledger has otherwise than Apple.
+    /// The differences that another reconciliation finds between Apple and the ledger.
     func drift() async throws -> [String] {
         let reconciliations = Reconciliations(server.ledger, asking: api)
         let run = try await reconciliations.request(by: "test", since: YearWorld.start)

@@ -2,8 +2,8 @@ import TillBilling
 
 @testable import TillEmulator
 
-/// What our server knows of the year's products: points, rights for good, rights while a subscription runs, and plans
-/// whose time it keeps itself.
+/// The server's catalogue for the year's products: points, lasting rights, rights while a subscription runs, and plans
+/// whose time the server keeps.
 enum YearShelf {
     static let catalog = Catalog(products: YearCatalogue.products.map(product))
 
@@ -27,7 +27,7 @@ enum YearShelf {
         return PlanTerms(id: PlanID(parts.prefix(2).joined(separator: "_")), length: length, rank: rank)
     }
 
-    /// Plans for once and renewing (C4, C11), beside the stories of the store's own year.
+    /// Plans bought once and renewing ones (C4, C11), in addition to the stories of the store's own year.
     static let planStories = YearStories.read(
         """
         lives on plans      | 2 buy basic_monthly; 12 buy premium_monthly; 20 refundonce basic_monthly; \

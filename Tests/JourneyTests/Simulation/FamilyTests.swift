@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TillJSON
 
-/// Worlds where several customers share an Apple Account: what `make simulate` runs a thousand of.
+/// Worlds where several customers share an Apple Account; `make simulate` runs a thousand of them.
 @Suite("Families in whole worlds", .serialized, .timeLimit(.minutes(5)))
 struct FamilyTests {
     private func simulate(_ arguments: String...) async throws -> (code: Int32, answer: JSONValue) {
@@ -24,7 +24,7 @@ struct FamilyTests {
         #expect(answer.at("lost").int == 0 && answer.at("misattributed").int == 0)
     }
 
-    @Test("A world of families tells the same story each time", .slow)
+    @Test("A world of families gives the same result each time", .slow)
     func determinism() async throws {
         let (_, once) = try await simulate("--seed", "2", "--seeds", "1")
         let (_, again) = try await simulate("--seed", "2", "--seeds", "1")

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TillJSON
 
-/// A short set of what `make simulate` runs: whole worlds, each in one thread of a process of its own kind.
+/// A short selection of `make simulate`: whole worlds, each on one thread of its own process.
 @Suite("Whole worlds from seeds", .serialized, .timeLimit(.minutes(5)))
 struct SimulationTests {
     private func simulate(_ arguments: String...) async throws -> (code: Int32, answer: JSONValue) {
@@ -15,7 +15,7 @@ struct SimulationTests {
         return (await process.end(), answer)
     }
 
-    @Test("Under every fault nothing paid is lost, granted twice or given to somebody else (DESIGN §4, 1–8)")
+    @Test("Under every fault no paid purchase is lost, granted twice or given to another customer (DESIGN §4, 1–8)")
     func promise() async throws {
         let (code, answer) = try await simulate("--seeds", "6", "--purchases", "24")
         #expect(code == 0, "\(answer.at("violations").encoded())")
@@ -28,7 +28,7 @@ struct SimulationTests {
         }
     }
 
-    @Test("A seed always tells the same story, whoever else runs beside it (DESIGN §5)")
+    @Test("A seed always gives the same result, whatever else runs beside it (DESIGN §5)")
     func determinism() async throws {
         let (_, alone) = try await simulate("--seed", "3", "--seeds", "2", "--purchases", "10", "--workers", "1")
         let (_, together) = try await simulate("--seed", "3", "--seeds", "2", "--purchases", "10", "--workers", "2")
@@ -37,7 +37,7 @@ struct SimulationTests {
         #expect(alone.at("steps") == together.at("steps"))
     }
 
-    @Test("A run that was stopped goes on where it was, and comes to the same", .slow)
+    @Test("A stopped run continues where it was, and has the same result", .slow)
     func goesOn() async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("till-worlds-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: file) }
@@ -63,7 +63,7 @@ struct SimulationTests {
         #expect(try lineCount() == 6)
     }
 
-    @Test("What ships has the rules alone: no mistake can be planted, and its program holds the name of none")
+    @Test("Release builds have the rules alone: no mistake can be planted, and the program contains no mistake's name")
     func ships() async throws {
         let process = try TillProcess.start(["simulate", "--seeds", "1", "--plant", "believes_caller", "--lang", "en"])
         #expect(await process.finish().code == 2)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TillJSON
 
-/// Worlds of thieves: what `make simulate` runs two thousand of.
+/// Worlds of thieves; `make simulate` runs two thousand of them.
 @Suite("Thieves in whole worlds", .serialized, .timeLimit(.minutes(5)))
 struct ThiefTests {
     private func simulate(_ arguments: String...) async throws -> (code: Int32, answer: JSONValue) {
@@ -16,7 +16,7 @@ struct ThiefTests {
         "replay_across_users", "claim_jumper", "hostile_restorer", "flooder",
     ]
 
-    @Test("Ten kinds of thieves get nothing that others paid, and no customer waits for one")
+    @Test("Ten kinds of thieves get nothing that others paid, and no customer waits because of one")
     func promise() async throws { try await promise(seeds: 2, thefts: 1) }
 
     @Test("The same in eight worlds", .slow)
@@ -31,7 +31,7 @@ struct ThiefTests {
         }
     }
 
-    @Test("A world of thieves tells the same story each time, and one without a thief leaves that one out", .slow)
+    @Test("A world of thieves gives the same result each time, and leaving out one thief removes only that one", .slow)
     func determinism() async throws {
         let (_, once) = try await simulate("--seed", "2", "--seeds", "1")
         let (_, again) = try await simulate("--seed", "2", "--seeds", "1")

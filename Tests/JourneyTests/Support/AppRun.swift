@@ -1,10 +1,9 @@
 import TillThreads
 
-/// One run of an app, from the launch to the kill, as a row of steps: each write to the disk, each request to the
-/// server or to the store, and each answer. From the moment of the kill nothing that it does reaches anybody.
+/// One run of an app, from the launch to the kill, as a sequence of steps: each write to the disk, each request to the
+/// server or to the store, and each answer. After the kill nothing it does has any effect.
 final class AppRun: Sendable {
-    /// The so many-th of its name: what runs beside each other comes in no particular order, but this is the same
-    /// every time.
+    /// The n-th step of its name: concurrent steps have no fixed order, but this number is the same every time.
     struct Step: Hashable, Sendable, CustomStringConvertible {
         let name: String
         let number: Int
@@ -20,10 +19,10 @@ final class AppRun: Sendable {
 
     private let state: Locked<State>
 
-    /// - Parameter end: the step at which it is killed: it is not taken any more.
+    /// - Parameter end: the step at which it is killed; that step is not done.
     init(killedAt end: Step? = nil) { state = Locked(State(end: end)) }
 
-    /// One step further; false if the app is dead by then.
+    /// Takes a step; false if the app is dead.
     func step(_ name: String) -> Bool {
         state.withLock { state in
             guard !state.isDead else { return false }

@@ -7,7 +7,7 @@ import TillHTTP
 import TillJSON
 import TillThreads
 
-/// The line on which a server asks the emulated store in Apple's place: a test cuts it, and counts what goes over it.
+/// The line on which a server asks the emulated store in Apple's place. A test can cut it, and count its requests.
 final class AppleLine: Sendable {
     private struct State {
         var emulator: Emulator?
@@ -22,19 +22,19 @@ final class AppleLine: Sendable {
 
     private let state = Locked(State())
 
-    /// While set, nobody answers.
+    /// While set, there is no answer.
     var outage: AppleOutage? {
         get { state.withLock { $0.outage } }
         set { state.withLock { $0.outage = newValue } }
     }
 
-    /// While set, this is all that is answered.
+    /// While set, every answer is this one.
     var answer: AppleAnswer? {
         get { state.withLock { $0.answer } }
         set { state.withLock { $0.answer = newValue } }
     }
 
-    /// While set, so many are answered yet, and then nobody answers.
+    /// While set, that many requests are answered, and then none.
     var answersLeft: Int? {
         get { state.withLock { $0.answersLeft } }
         set { state.withLock { $0.answersLeft = newValue } }
@@ -46,27 +46,27 @@ final class AppleLine: Sendable {
         set { state.withLock { $0.isCut = newValue } }
     }
 
-    /// While set, the paths whose answers take until it is not.
+    /// While set, answers on these paths are held until it is cleared.
     var isHeld: (@Sendable (String) -> Bool)? {
         get { state.withLock { $0.isHeld } }
         set { state.withLock { $0.isHeld = newValue } }
     }
 
-    /// While set, what is answered is changed so.
+    /// While set, changes every answer.
     var rewrite: (@Sendable (JSONValue) -> JSONValue)? {
         get { state.withLock { $0.rewrite } }
         set { state.withLock { $0.rewrite = newValue } }
     }
 
-    /// What Apple answers about a transaction that it does not know.
+    /// Apple's answer about a transaction that it does not know.
     static let notFound = AppleAnswer(
         status: 404, headers: [.init("Content-Type", "application/json")],
         body: Array(#"{"errorCode": 4040010, "errorMessage": "Transaction id not found."}"#.utf8))
 
-    /// Paths in the order they were asked for, outages included.
+    /// Paths in the order of the requests, outages included.
     var asked: [String] { state.withLock { $0.asked } }
 
-    /// The API of the app that the emulator sells, asked over this line.
+    /// The API of the app that the emulator sells, over this line.
     func serverAPI(of emulator: Emulator, time: TestClock) async throws -> ServerAPI {
         state.withLock { $0.emulator = emulator }
         let key = try await Reply(emulator.respond(to: HTTPRequest(method: .get, path: "/emulator/api-key")))

@@ -1,13 +1,13 @@
 import TillBilling
 
-/// A financial report in the shape in which App Store Connect gives one for a region: tab-separated, with the sums that
-/// it ends with. Of fiscal period 12 of 2026.
+/// A financial report in App Store Connect's format for a region: tab-separated, with sums at the end. For fiscal
+/// period 12 of 2026.
 struct AppleReportText {
     struct Line {
         var product: String
-        /// Below zero for a return.
+        /// Negative for a return.
         var units: Int64
-        /// Of one unit.
+        /// For one unit.
         var share: Money
         var country: String
         var price: Money

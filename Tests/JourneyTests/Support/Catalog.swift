@@ -2,7 +2,7 @@ import TillBilling
 import TillEmulator
 
 extension Shop {
-    /// What our server sells.
+    /// The server's catalogue.
     static let catalog = Catalog(products: [
         pack(points60, 60, 600), pack(points300, 300, 3_000),
         Product(
@@ -10,7 +10,7 @@ extension Shop {
             price: Money(amount: 9_800, currency: Currency("CNY")), entitlement: "pro"),
     ])
 
-    /// What the emulated App Store sells: one product more than our catalogue knows.
+    /// The products of the emulated App Store: one more than the catalogue has.
     static let sampleProducts = [
         sold(points60, .consumable, 600), sold(points300, .consumable, 3_000),
         sold("com.example.learn.pro", .nonConsumable, 9_800), sold("com.example.learn.unlisted", .consumable, 600),

@@ -3,7 +3,7 @@ import TillBilling
 import TillJSON
 import TillServer
 
-/// A shop that sells the plans of C4, a trial and a right for good, in the same emulated store.
+/// A shop that sells the plans of C4, a trial and a lasting right, in the same emulated store.
 enum CloudShop {
     static let prefix = Shop.bundleID + "."
 
@@ -11,7 +11,8 @@ enum CloudShop {
 
     static func catalog(scope: PlanScope?) -> Catalog { Catalog(products: kept(scope) + others(scope)) }
 
-    /// Whose time the server keeps: the four plans as consumables, and one of them as a non-renewing subscription, too.
+    /// The products whose time the server keeps: the four plans as consumables, and one of them as a non-renewing
+    /// subscription, too.
     private static func kept(_ scope: PlanScope?) -> [Product] {
         plans.compactMap { id, cents, length, rank in
             Product(
@@ -51,7 +52,7 @@ enum CloudShop {
     /// The list price of a plan.
     static func cents(of plan: String) -> Int64 { catalog[ProductID(prefix + plan)]?.price.amount ?? 0 }
 
-    /// - Parameter scope: whom its plans are for.
+    /// - Parameter scope: the scope of its plans.
     static func open(
         _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
         change other: @escaping (inout ServerConfiguration) -> Void = { _ in }, scope: PlanScope? = nil,
@@ -69,7 +70,7 @@ enum CloudShop {
 
     /// Puts the catalogue on sale at the store.
     ///
-    /// - Parameter sale: other prices than in the list, in cents; six times as much in fen.
+    /// - Parameter sale: prices that differ from the list, in cents; the price in fen is six times as much.
     static func stock(_ shop: Shop, sale: [String: Int64] = [:]) async throws {
         let products = catalog.products.map { product -> JSONValue in
             let cents = sale[String(product.id.text.dropFirst(prefix.count))] ?? product.price.amount
@@ -102,7 +103,7 @@ extension Shop {
         return try await payPlan(order, as: buyer, storefront: storefront)
     }
 
-    /// - Parameter preview: of the order's body.
+    /// - Parameter preview: the preview in the order's body.
     func openPlan(
         _ plan: String, as buyer: String, order: ProvenOrder? = nil, device: String? = nil, quantity: Int64 = 1,
         preview: JSONValue? = nil
@@ -139,9 +140,9 @@ extension Shop {
         return try await send(.post, "/v1/plans/preview", .object(body), as: .user(buyer))
     }
 
-    /// Starts the server anew with other list prices, in cents.
+    /// Restarts the server with other list prices, in cents.
     ///
-    /// - Parameter others: list prices in other currencies, of those that are named there.
+    /// - Parameter others: list prices in other currencies, for the products named there.
     func reprice(_ cents: [String: Int64], others: [String: [String: Int64]] = [:]) throws {
         try restart { configuration in
             configuration.catalog = Catalog(
@@ -156,7 +157,7 @@ extension Shop {
         }
     }
 
-    /// What somebody may use: `kind entitlement plan expiry devices`.
+    /// The rights of a user: `kind entitlement plan expiry devices`.
     func rights(of user: String) async throws -> [String] {
         let reply = try await send(.get, "/v1/users/\(user)/entitlements", as: .user(user))
         #expect(reply.status == 200)

@@ -3,7 +3,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// What may answer in the server's place, or in a bad hour.
+/// Answers in the server's place, or of a failing server.
 extension HTTPResponse {
     static func problem(_ refusal: Refusal, _ status: Int, retryAfter: Int? = nil) -> HTTPResponse {
         var headers = HTTPHeaders([(name: "Content-Type", value: Problem.contentType)])
@@ -21,7 +21,7 @@ extension HTTPResponse {
         status: 200, headers: HTTPHeaders([(name: "Content-Type", value: "text/html")]),
         body: Array("<html><body>Welcome to our Wi-Fi</body></html>".utf8))
 
-    /// JSON by its type, and nothing in it.
+    /// JSON by its type, with an empty body.
     static let nothing = HTTPResponse(
         status: 200, headers: HTTPHeaders([(name: "Content-Type", value: "application/json")]))
 

@@ -11,7 +11,7 @@ import TillJSON
 struct OpenShop: Sendable {
     let server: String
     let store: String
-    /// Where the phones of these buyers keep their files.
+    /// The folder for the files of these buyers' phones.
     let folder: URL
     let fetch: Fetch
     private let secretKey: String
@@ -59,7 +59,7 @@ struct OpenShop: Sendable {
             inherited: ProcessInfo.processInfo.environment)
     }
 
-    /// Another of the example apps, for people: lines in, lines out.
+    /// Another example app, in its form for people: lines in, lines out.
     func start(_ program: String, as user: String, generation: Int = 2, language: String = "en") throws -> TillProcess {
         let directory = folder.appendingPathComponent("\(program)-\(user)").path
         let executable = TillProcess.executable.deletingLastPathComponent().appendingPathComponent(program).path
@@ -78,7 +78,7 @@ struct OpenShop: Sendable {
         #expect(reply.status == 200)
     }
 
-    /// How purchases of that Apple Account end from now on: `purchased`, `deferred`, …
+    /// The outcome of later purchases by that Apple Account: `purchased`, `deferred`, …
     func setPaymentSheet(of account: String, _ outcome: String) async throws {
         let reply = try await ask(
             .put, store + "/emulator/accounts/\(account)", ["paymentSheet": .string(outcome)])

@@ -10,26 +10,26 @@ import TillThreads
 
 @testable import TillClient
 
-/// A phone with our client kit on it: signed in to an account of the emulated store, and perhaps to the app.
+/// A phone with the client kit: signed in to an account of the emulated store, and possibly to the app.
 final class Phone: Sendable {
-    /// Signed in to the app; nil: nobody.
+    /// The user signed in to the app; nil for none.
     let user: String?
-    /// Signed in to the store.
+    /// The account signed in to the store.
     let account: String
     let wire = Wire()
     let shop: Shop
     private let generation: StoreKitGeneration
     private let proof: Locked<StoreKit1Proof>
     private let device = UUID()
-    /// As the store knows it.
+    /// The id that the store knows.
     var deviceID: String { device.uuidString.lowercased() }
     private let folder: URL
-    /// What the phone's disk takes no more of, if anything.
+    /// Whether the phone's disk refuses writes.
     private let isFull = Locked(false)
     /// Seconds.
     private let clockError = Locked<Int64>(0)
 
-    /// One run of the app: all that a kill ends.
+    /// One run of the app: everything that a kill ends.
     private struct Launch {
         let number: Int
         let run: AppRun
@@ -51,7 +51,7 @@ final class Phone: Sendable {
         self.folder = folder
     }
 
-    /// The app as it runs.
+    /// The running app.
     private var launch: Launch {
         guard let launch = launched.withLock({ $0 }) else { fatalError("the app was not launched") }
         return launch
@@ -61,13 +61,13 @@ final class Phone: Sendable {
     var run: AppRun { launch.run }
     var receiptURL: URL { launch.device.receiptURL }
 
-    // MARK: Its life
+    // MARK: Launching and killing
 
-    /// Launches the app as an app would be: the store is started, and whoever uses the app is signed in.
+    /// Launches the app as a user would: the store is started, and the user is signed in.
     ///
     /// - Parameters:
-    ///   - isStarted: false stops short of `start`.
-    ///   - user: who signs in instead of the phone's user.
+    ///   - isStarted: false stops before `start`.
+    ///   - user: the user who signs in instead of the phone's user.
     func open(killedAt step: AppRun.Step? = nil, isStarted: Bool = true, as user: String? = nil) async throws {
         let number = (launched.withLock { $0?.number } ?? 0) + 1
         let directory = folder.appendingPathComponent("run-\(number)")
@@ -90,24 +90,25 @@ final class Phone: Sendable {
         if let user = user ?? self.user { await signIn(user) }
     }
 
-    /// Kill -9: nothing that the app does from now on reaches anybody.
+    /// Kill -9: nothing that the app does from now on has any effect.
     func kill() async {
         guard let launch = launched.withLock({ $0 }) else { return }
         launch.run.kill()
-        // Nobody hears of this either; it only spares the machine an app that looks for news for ever.
+        // This has no effect either; it only spares the machine an app that polls for ever.
         await EmulatedDevice.$current.withValue(launch.device) { await launch.store.stop() }
     }
 
     /// Killed, and launched again: the disk is as the kill left it.
     ///
-    /// - Parameter seconds: how wrong the phone's own clock is from now on.
+    /// - Parameter seconds: the error of the phone's own clock from now on.
     func relaunch(
         killedAt step: AppRun.Step? = nil, as user: String? = nil, clock seconds: Int64 = 0
     ) async throws {
         let left = launch
         await kill()
         clockError.withLock { $0 = seconds }
-        // The old run holds its files as a process does until the system ends it; the new one has them as they are.
+        // The old run holds its files as a process does until the system ends it; the new one starts with copies of
+        // them.
         let directory = folder.appendingPathComponent("run-\(left.number + 1)")
         try Self.copy(left.directory, to: directory)
         for name in try FileManager.default.contentsOfDirectory(atPath: directory.path) where name.hasSuffix("-lock") {
@@ -116,7 +117,7 @@ final class Phone: Sendable {
         try await open(killedAt: step, as: user)
     }
 
-    /// A file that is being put in another's place may vanish under the copy; then it is made anew.
+    /// A file that is replaced during the copy may vanish; then the copy is repeated.
     private static func copy(_ directory: URL, to other: URL) throws {
         for _ in 0..<5 {
             if (try? FileManager.default.copyItem(at: directory, to: other)) != nil { return }
@@ -125,10 +126,10 @@ final class Phone: Sendable {
         try FileManager.default.copyItem(at: directory, to: other)
     }
 
-    /// A new version of the app, from the next launch on: what it sends for purchases through StoreKit 1.
+    /// A new version of the app, from the next launch on, with another proof for purchases through StoreKit 1.
     func update(to proof: StoreKit1Proof) { self.proof.withLock { $0 = proof } }
 
-    /// Killed, deleted with everything it kept, and installed again.
+    /// Killed, deleted with all its data, and installed again.
     func reinstall(killedAt step: AppRun.Step? = nil, as user: String? = nil) async throws {
         await kill()
         try await open(killedAt: step, as: user)
@@ -142,7 +143,7 @@ final class Phone: Sendable {
         return try await EmulatedDevice.$current.withValue(launch.device) { try await work(launch.store) }
     }
 
-    // MARK: What its owner does
+    // MARK: The owner's actions
 
     func signIn(_ user: String) async {
         let time = shop.time
@@ -161,7 +162,7 @@ final class Phone: Sendable {
         await use { await $0.purchase(product, quantity: quantity) }
     }
 
-    /// What the owner does at payment sheets: `purchased`, `cancelled`, `failed`, `deferred`, `interrupted`.
+    /// The owner's choice at payment sheets: `purchased`, `cancelled`, `failed`, `deferred`, `interrupted`.
     func sheet(_ outcome: String) async throws { try await set(["paymentSheet": .string(outcome)]) }
 
     func set(_ change: JSONValue) async throws {
@@ -169,11 +170,11 @@ final class Phone: Sendable {
         try #require(reply.status == 200, "\(reply.body)")
     }
 
-    // MARK: What can be seen of it
+    // MARK: Observations
 
     func orders() async -> [OrderSummary] { await use { await $0.orders() } }
 
-    /// The orders as another launch would find them: read from a copy of the file.
+    /// The orders as another launch would find them, read from a copy of the file.
     func ordersOnDisk() async throws -> [JournalEntry] {
         let copy = folder.appendingPathComponent("copy-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: copy, withIntermediateDirectories: true)
@@ -182,18 +183,18 @@ final class Phone: Sendable {
         return await (try OrderJournal(disk: try Disk.file(at: file.path))).entries()
     }
 
-    /// Ids of what the account paid at the store.
+    /// Ids of the account's paid transactions at the store.
     func paid() async throws -> [String] { try await shop.transactions(of: account, "state=purchased") }
 
-    /// Ids of what is paid and not finished.
+    /// Ids of paid transactions that are not finished.
     func unfinished() async throws -> [String] { try await shop.transactions(of: account, "unfinished=true") }
 
     /// Waits until all of the account's purchases are finished.
     func isSettled() async throws -> Bool { try await eventually { try await self.unfinished().isEmpty } }
 
-    // MARK: The world of its app
+    // MARK: The app's environment
 
-    /// The disk takes nothing any more, or again.
+    /// Makes the disk refuse writes, or accept them again.
     func fillDisk(_ isFull: Bool = true) { self.isFull.withLock { $0 = isFull } }
 
     private var configuration: StoreConfiguration {
@@ -245,16 +246,16 @@ final class Phone: Sendable {
             spawn: { work in Task { await work() } }, callback: { $0() }, pollInterval: 15)
     }
 
-    /// What a buyer waits for passes at once, and so does the shortest pause of the kit's loop: whoever moved the clock
-    /// before the loop looked at it would wait for ever. What is due later waits for the shop's clock.
+    /// Pauses that a buyer waits for pass at once, and so does the shortest pause of the kit's loop: if the clock moved
+    /// before the loop looked at it, the loop would wait for ever. Longer pauses wait for the shop's clock.
     private static func pause(_ milliseconds: Int64, _ time: TestClock) async {
         if milliseconds <= RetrySchedule().first / 2 {
             try? await Task.sleep(for: .milliseconds(2))
             return
         }
         let due = time.now.adding(milliseconds: milliseconds)
-        // Half a second of real time at most, once the clock was moved: who had worked out before that how long to
-        // wait, and began to after it, would never come to the end. Who wakes too early looks, and waits again.
+        // At most half a second of real time once the clock was moved: a task that computed its pause before the move,
+        // and began it afterwards, would never finish. A task that wakes too early checks again, and waits again.
         var looks = 0
         while time.now < due, !Task.isCancelled, !time.wasMoved || looks < 50 {
             try? await Task.sleep(for: .milliseconds(10))

@@ -10,10 +10,10 @@ import TillThreads
 /// A shop, and the phones of its buyers, all with the same StoreKit.
 final class Phones: Sendable {
     let shop: Shop
-    /// How the server asks the store about receipts.
+    /// The line on which the server asks the store about receipts.
     let appleLine: AppleLine
     let generation: StoreKitGeneration
-    /// What their apps send for purchases through StoreKit 1.
+    /// The proof that their apps send for purchases through StoreKit 1.
     let proof: StoreKit1Proof
     private let folder: URL
     private let all = Locked<[Phone]>([])
@@ -29,8 +29,8 @@ final class Phones: Sendable {
     }
 
     /// - Parameters:
-    ///   - proof: what StoreKit 1 apps send.
-    ///   - hasKey: whether the server has an In-App Purchase key to ask the store with.
+    ///   - proof: the proof that StoreKit 1 apps send.
+    ///   - hasKey: whether the server has an In-App Purchase key for the store.
     static func open(
         _ generation: StoreKitGeneration, _ reach: Reach = .inProcess, proof: StoreKit1Proof = .signedTransaction,
         hasKey: Bool = true, change: (inout ServerConfiguration) -> Void = { _ in },
@@ -54,9 +54,9 @@ final class Phones: Sendable {
     /// A phone whose app is launched.
     ///
     /// - Parameters:
-    ///   - user: of the app; nil: nobody is signed in.
-    ///   - account: of the store; the user's name if nil.
-    ///   - isLaunched: false: somebody still has to open the app.
+    ///   - user: the user of the app; nil if none is signed in.
+    ///   - account: the account of the store; the user's name if nil.
+    ///   - isLaunched: false if the app is to be opened later.
     func phone(_ user: String?, account: String? = nil, isLaunched: Bool = true) async throws -> Phone {
         let phone = Phone(
             shop, user: user, account: account ?? user ?? "guest", generation: generation, proof: proof,
@@ -84,7 +84,7 @@ extension Shop {
         return reply["data"].list.map { $0.at("transactionId").text }
     }
 
-    /// How many grants a user has, whatever of.
+    /// The number of a user's grants, of any product.
     func grants(of user: String) async throws -> Int64 {
         try await ledger.read { session in
             try session.first(
@@ -97,12 +97,12 @@ extension Shop {
         } ?? 0
     }
 
-    /// Status and product of a user's orders at the server, newest first.
+    /// The statuses of a user's orders at the server, newest first.
     func ordersAtServer(of user: String) async throws -> [String] {
         try await send(.get, "/v1/users/\(user)/orders")["data"].list.map { $0.at("status").text }
     }
 
-    /// What the store tells, it tells the server from now on.
+    /// From now on the store sends its notifications to the server.
     func tellServer() async throws {
         _ = try await ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
     }

@@ -1,7 +1,7 @@
 import TillBilling
 import TillJSON
 
-/// An order id as a user's app makes it, with what proves it; the same for the same number.
+/// An order id as a user's app makes it, with its proof; the same for the same number.
 struct ProvenOrder: Sendable {
     let id: OrderID
     let nonce: OrderIDNonce

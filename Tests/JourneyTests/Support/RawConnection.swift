@@ -1,14 +1,14 @@
 import Glibc
 import TillHTTP
 
-/// A TCP connection that sends whatever bytes a test likes: the client no library would let us be. Blocking: use it
-/// inside `blocking`.
+/// A TCP connection that sends any bytes a test chooses, including those that no HTTP library would send. Blocking: use
+/// it inside `blocking`.
 final class RawConnection: @unchecked Sendable {
     let descriptor: Int32
     private var unread: [UInt8] = []
 
-    /// Nil where nobody listens or the connection is refused.
-    /// - Parameter host: the last byte of the loopback address to come from; 127.0.0.1 as a rule.
+    /// Nil if no server listens or the connection is refused.
+    /// - Parameter host: the last byte of the loopback address of the client; 127.0.0.1 by default.
     init?(port: UInt16, from host: UInt8 = 1, patienceMilliseconds: Int = 15_000) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
@@ -41,7 +41,7 @@ final class RawConnection: @unchecked Sendable {
 
     deinit { close(descriptor) }
 
-    /// False where the other end has gone.
+    /// False if the other end has closed.
     @discardableResult
     func send(_ bytes: some Sequence<UInt8>) -> Bool {
         let all = Array(bytes)
@@ -59,10 +59,10 @@ final class RawConnection: @unchecked Sendable {
     @discardableResult
     func send(_ text: String) -> Bool { send(text.utf8) }
 
-    /// Says that nothing more comes, and still listens.
+    /// Ends sending, and still receives.
     func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// The status of the next answer and all that came with it; nil where the connection ended without one.
+    /// The status and the text of the next answer; nil if the connection ended without one.
     func answer() -> (status: Int, text: String)? {
         var end: Int?
         repeat {
@@ -80,7 +80,7 @@ final class RawConnection: @unchecked Sendable {
         return (head.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0, text)
     }
 
-    /// Whether the other end closes, whatever it says before.
+    /// Whether the other end closes, whatever it sends before.
     func isClosed() -> Bool {
         while fill() {}
         var byte: UInt8 = 0
@@ -103,13 +103,13 @@ final class RawConnection: @unchecked Sendable {
     }
 }
 
-/// Runs each job on a thread of its own: whoever waits for a raw socket on one of the few threads that all tasks share
-/// keeps everybody else waiting.
+/// Runs each job on its own thread: a job that waits for a raw socket on one of the shared threads would block the
+/// other tasks.
 final class OwnThread: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let work = Work(UnownedJob(job), self)
         var thread = pthread_t()
-        // The new thread takes this reference over.
+        // The new thread takes over this reference.
         let context = Unmanaged.passRetained(work).toOpaque()
         let result = pthread_create(
             &thread, nil,
@@ -134,7 +134,7 @@ final class OwnThread: TaskExecutor {
     }
 }
 
-/// Runs a test's body where it may block.
+/// Runs a test's body on a thread that may block.
 func blocking<Result>(_ body: () async throws -> Result) async throws -> Result {
     try await withTaskExecutorPreference(OwnThread()) { try await body() }
 }

@@ -2,7 +2,7 @@ import Testing
 import TillHTTP
 import TillJSON
 
-/// An answer, opened.
+/// A parsed answer.
 struct Reply: Sendable {
     let status: Int
     let headers: HTTPHeaders

@@ -7,11 +7,11 @@ import TillJSON
 import TillServer
 import TillThreads
 
-/// An authority like Apple's whose certificates name an OCSP responder on this machine: a listener of ours hands each
-/// question to OpenSSL's command and its answer back. OpenSSL knows no other time than the machine's, so a shop that
-/// asks here keeps that time too.
+/// An authority like Apple's whose certificates name an OCSP responder on this machine: a listener passes each request
+/// to OpenSSL's command and returns its answer. OpenSSL always uses the machine's time, so a shop with this authority
+/// uses it too.
 final class RevocationAuthority: Sendable {
-    /// How the responder behaves.
+    /// The behavior of the responder.
     enum Conduct: Sendable {
         case honest
         case page(status: Int)
@@ -22,7 +22,7 @@ final class RevocationAuthority: Sendable {
 
     private struct State {
         var conduct = Conduct.honest
-        /// As the index of `openssl ocsp` has it: revocation date and reason.
+        /// As the index of `openssl ocsp` writes it: revocation date and reason.
         var revocation: String?
         var questions: [String] = []
     }
@@ -43,7 +43,7 @@ final class RevocationAuthority: Sendable {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-ocsp-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         fetch = try Fetch()
-        // The certificates name the port, and the responder signs with their keys: the listener comes first.
+        // The certificates contain the port, and the responder signs with their keys: so the listener comes first.
         let answering = Locked<(@Sendable (HTTPRequest) async -> HTTPResponse)?>(nil)
         listener = try Listener(
             configuration: ListenerConfiguration(), bodyLimit: { _, _ in 1 << 16 },
@@ -76,7 +76,7 @@ final class RevocationAuthority: Sendable {
             ocspURL: url)
     }
 
-    /// Makes it, runs the journey, and takes it away again.
+    /// Creates it, runs the journey, and removes it again.
     static func with(_ journey: (RevocationAuthority) async throws -> Void) async throws {
         let authority = try RevocationAuthority()
         do {
@@ -101,7 +101,7 @@ final class RevocationAuthority: Sendable {
         let exchange = appleExchange(over: fetch.send)
         let effects = AppleEffects(
             exchange: exchange, clock: { self.time.now }, entropy: RandomBytes.make,
-            // Honest answers take some ten milliseconds; a silent responder shall not keep the test waiting.
+            // Honest answers take about ten milliseconds; a silent responder must not delay the test.
             pause: { try? await Task.sleep(for: .milliseconds(self.isSilent ? 50 : $0)) })
         try await Shop.open(
             reach,
@@ -111,9 +111,9 @@ final class RevocationAuthority: Sendable {
             }, time: time, appleEffects: effects, journey)
     }
 
-    // MARK: What it signs
+    // MARK: Signed data
 
-    /// A transaction as Apple would sign it, with a number of its own.
+    /// A transaction in Apple's format, with its own number.
     func transaction(_ number: Int, token: OrderID?, signedAt: Instant? = nil) throws -> String {
         let signed = (signedAt ?? time.now).milliseconds
         var members: [String: JSONValue] = [
@@ -132,7 +132,7 @@ final class RevocationAuthority: Sendable {
         return message + "." + Base64.encode(try signer.key.signES256(Array(message.utf8)), .url)
     }
 
-    // MARK: What it answers
+    // MARK: Answers
 
     func behave(_ conduct: Conduct) { state.withLock { $0.conduct = conduct } }
 
@@ -142,10 +142,10 @@ final class RevocationAuthority: Sendable {
         state.withLock { $0.revocation = "\(digits)Z\(reason.map { ",\($0)" } ?? "")" }
     }
 
-    /// Nobody listens any more.
+    /// Stops listening.
     func goAway() async { await listener.stop(grace: 1) }
 
-    /// The paths asked since the last time.
+    /// The requested paths since the last call.
     func takeQuestions() -> [String] {
         state.withLock { state in
             defer { state.questions = [] }
@@ -195,7 +195,7 @@ final class RevocationAuthority: Sendable {
     private func openssl(_ request: HTTPRequest, _ revocation: String?) throws -> [UInt8] {
         let name = request.path == "/leaf" ? "leaf" : "intermediate"
         let own = UUID().uuidString
-        // State, end, revocation, serial, file, subject: as `openssl ca` keeps its books.
+        // State, end, revocation, serial, file, subject: the format of `openssl ca`.
         let leaf = revocation.map { "R\t400101000000Z\t\($0)" } ?? "V\t400101000000Z\t"
         try write("\(own).txt", "\(leaf)\t7E03\tunknown\t/CN=x\nV\t400101000000Z\t\t7E02\tunknown\t/CN=y\n")
         try Data(request.body).write(to: folder.appendingPathComponent("\(own).req"))

@@ -8,8 +8,8 @@ import TillJSON
 import TillSQLite
 import TillThreads
 
-/// `till serve` as a process of its own, on files made for one test, and an emulated App Store in the test's process
-/// whose root it trusts.
+/// `till serve` as its own process, on files made for one test, and an emulated App Store in the test's process whose
+/// root it trusts.
 final class ServerProcess: Sendable {
     let folder: URL
     let emulator: Emulator
@@ -27,7 +27,7 @@ final class ServerProcess: Sendable {
         self.fetch = fetch
     }
 
-    /// Makes the files and the store, runs the journey, and takes all of it away again. Nothing is started yet.
+    /// Creates the files and the store, runs the journey, and removes everything again. No process is started yet.
     static func withFiles(_ journey: (ServerProcess) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-serve-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -54,7 +54,7 @@ final class ServerProcess: Sendable {
     }
 
     private func close() async {
-        // A journey that failed half-way leaves none of its servers behind.
+        // A journey that failed half-way leaves no server running.
         for process in started.withLock({ $0 }) { process.abandon() }
         fetch.stop()
         await storeFile.close()
@@ -144,7 +144,7 @@ final class ServerProcess: Sendable {
         return Payment(id: reply["transactionId"].text, signed: reply["signedTransaction"].text, receipt: "")
     }
 
-    /// One purchase from order to points, for a user who has bought nothing else.
+    /// One purchase from order to points, for a user without earlier purchases.
     func buy(_ port: UInt16, as user: String) async throws {
         let opened = try await send(port, .post, "/v1/orders", ["productId": .string(Shop.points60)], as: .user(user))
         #expect(opened.status == 201)

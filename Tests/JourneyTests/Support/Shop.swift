@@ -19,7 +19,7 @@ enum Reach: String, CaseIterable, Sendable {
     case socket = "over a socket"
 }
 
-/// One app's whole world: an emulated App Store, our server on its own SQLite file, and buyers.
+/// The environment of one app: an emulated App Store, a server on its own SQLite file, and buyers.
 final class Shop: Sendable {
     static let bundleID = "com.example.learn"
     static let points60 = "com.example.learn.points60"
@@ -27,7 +27,7 @@ final class Shop: Sendable {
     static let secretKey = "sk_journey_0123456789abcdef"
     static let tokenSecret = Array("q7Zk2TmXv9RbL4WnJ8sYd3HcP6uFe1Ga".utf8)
 
-    /// The server that answers; `restart` puts another in its place.
+    /// The server that answers; `restart` replaces it.
     var server: Server { running.withLock { $0 } }
     private let running: Locked<Server>
     private let start: @Sendable (ServerConfiguration) throws -> Server
@@ -36,7 +36,7 @@ final class Shop: Sendable {
     let time: TestClock
     private let toServer: HTTPSend
     private let toEmulator: HTTPSend
-    /// The way of phones to the store.
+    /// The connection of phones to the store.
     let storeConnection: StoreConnection
     private let relay: Relay
     private let stops: [@Sendable () async -> Void]
@@ -59,16 +59,15 @@ final class Shop: Sendable {
         self.stops = stops
     }
 
-    /// Opens a shop, runs a journey in it, and closes it whatever happens.
+    /// Opens a shop, runs a journey in it, and closes it in every case.
     ///
     /// - Parameters:
-    ///   - ledger: how the ledger is opened; with a VFS of its own it lies there and not in a file.
-    ///   - change: what this shop's server is told otherwise than usual. Roots named here are trusted beside its
-    ///     store's.
-    ///   - time: the clock of everybody in it.
-    ///   - appleEffects: what its server asks Apple through about certificates.
-    ///   - line: what it asks the store about purchases over; nil if it has no key to ask with.
-    ///   - store: which of Apple's environments the store is.
+    ///   - ledger: how the ledger is opened; with its own VFS it is stored there instead of in a file.
+    ///   - change: changes the server's usual configuration. Roots named here are trusted besides its store's.
+    ///   - time: the shared clock.
+    ///   - appleEffects: the effects by which the server asks Apple about certificates.
+    ///   - line: the line on which it asks the store about purchases; nil if it has no key.
+    ///   - store: the store's Apple environment.
     static func open(
         _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
         ledger: SQLiteDatabase.Options = SQLiteDatabase.Options(.ledger),
@@ -93,7 +92,7 @@ final class Shop: Sendable {
         await shop.close()
     }
 
-    /// RSA keys take a second to make, so all shops share theirs; each has a root of its own all the same.
+    /// RSA keys take a second to make, so all shops share theirs; each still has its own root.
     static let receiptKeys: [String: String] = {
         let keys = ["receiptIntermediate", "receiptSigner"].compactMap { name in
             (try? PrivateKey.generate(.rsa2048).pem()).map { (name, $0) }
@@ -101,13 +100,13 @@ final class Shop: Sendable {
         return Dictionary(uniqueKeysWithValues: keys)
     }()
 
-    /// All a server is told; the root that it trusts comes with its store.
+    /// A server's usual configuration; its store adds the root that it trusts.
     static var usualConfiguration: ServerConfiguration {
         var configuration = ServerConfiguration(
             catalog: catalog, apple: AppleTrust(bundleID: bundleID, appAppleID: nil, environments: [.sandbox]),
             secretKeys: [SecretKey(id: "backend", sha256: Digest.sha256.hash(secretKey.utf8))],
             userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: tokenSecret))])
-        // Most shops here have no key to ask Apple with, and grant by the order id beside a receipt.
+        // Most shops here have no key for Apple's API, and grant by the order id beside a receipt.
         configuration.receipts = ReceiptTerms(policy: .provisional)
         return configuration
     }
@@ -171,7 +170,7 @@ final class Shop: Sendable {
                 toServer: { url, request async throws(HTTPFault) in try await fetch.send(serverURL + url, request) },
                 toEmulator: { url, request async throws(HTTPFault) in try await fetch.send(storeURL + url, request) },
                 storeConnection: try .http(storeURL), relay: relay,
-                // Who asks goes first: a listener that nobody is connected to ends at once.
+                // The client stops first: a listener without connections stops at once.
                 stops: [
                     { fetch.stop() }, { await serverListener.stop(grace: 5) }, { await storeListener.stop(grace: 5) },
                     closeFiles,
@@ -179,7 +178,7 @@ final class Shop: Sendable {
         }
     }
 
-    /// Ends the server and starts one that is told otherwise, on the same ledger.
+    /// Stops the server and starts one with a changed configuration, on the same ledger.
     func restart(_ change: (inout ServerConfiguration) -> Void) throws {
         var configuration = server.configuration
         change(&configuration)
@@ -191,7 +190,7 @@ final class Shop: Sendable {
         for stop in stops { await stop() }
     }
 
-    /// After every journey, whatever it was about: the books add up (DESIGN §4, invariant 4).
+    /// After every journey: each balance is the sum of its postings (DESIGN §4, invariant 4).
     private func checkTheBooks() async throws {
         let unbalanced = try await ledger.read { try LedgerTable($0).unbalanced() }
         #expect(unbalanced.isEmpty)
@@ -199,7 +198,7 @@ final class Shop: Sendable {
 
     // MARK: Requests
 
-    /// Sends a request to our server.
+    /// Sends a request to the server.
     func send(
         _ method: HTTPMethod, _ target: String, _ body: JSONValue? = nil, as party: Party = .backend,
         headers extra: [(String, String)] = []
@@ -207,7 +206,7 @@ final class Shop: Sendable {
         try await Reply(toServer(target, made(method, target, body, as: party, headers: extra)))
     }
 
-    /// A request to our server, as it would be sent.
+    /// A request to the server, as it would be sent.
     func made(
         _ method: HTTPMethod, _ target: String, _ body: JSONValue?, as party: Party,
         headers extra: [(String, String)] = []
@@ -218,7 +217,7 @@ final class Shop: Sendable {
         return Self.request(method, target, headers, body)
     }
 
-    /// Only the status, of whatever is answered: pages are no JSON.
+    /// Only the status of the answer: pages are no JSON.
     func status(
         _ method: HTTPMethod, _ target: String, _ body: JSONValue? = nil, as party: Party
     ) async throws -> Int {
@@ -233,7 +232,7 @@ final class Shop: Sendable {
         return try await Reply(toEmulator(target, Self.request(method, target, headers, body)))
     }
 
-    /// Sends a request to our server as it stands.
+    /// Sends a request to the server unchanged.
     func deliver(_ request: HTTPRequest) async throws(HTTPFault) -> HTTPResponse {
         try await toServer(request.path, request)
     }
@@ -252,9 +251,9 @@ final class Shop: Sendable {
     /// Catches the emulator's notifications on their way; nil lets them through again.
     func intercept(_ catcher: (@Sendable (HTTPRequest) async -> HTTPResponse)?) { relay.interceptor = catcher }
 
-    // MARK: What buyers do
+    // MARK: Buyers' actions
 
-    /// Opens an order at our server; returns its id.
+    /// Opens an order at the server; returns its id.
     func openOrder(_ product: String = points60, as buyer: String, quantity: Int = 1) async throws -> OrderID {
         let reply = try await send(
             .post, "/v1/orders", ["productId": .string(product), "quantity": .int(Int64(quantity))], as: .user(buyer))
@@ -279,7 +278,7 @@ final class Shop: Sendable {
             id: reply["transactionId"].text, signed: reply["signedTransaction"].text, receipt: reply["receipt"].text)
     }
 
-    /// Pays for an order, and returns what the store would post about it, which it posts nowhere.
+    /// Pays for an order, and returns the store's notification about it, which is not delivered.
     func notification(of order: OrderID) async throws -> String {
         let caught = Caught()
         _ = try await ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
@@ -313,7 +312,7 @@ final class Shop: Sendable {
         try await send(.get, "/v1/orders/\(order)")["status"].text
     }
 
-    /// How many rows a table of the ledger has.
+    /// The number of grants in the ledger.
     func grantCount() async throws -> Int64 {
         try await ledger.read { session in
             try session.first("SELECT count(*) AS count FROM grants", []) { $0.integer("count") }
@@ -328,11 +327,11 @@ struct Payment: Sendable {
     let receipt: String
 }
 
-/// Who sends a request.
+/// The sender of a request.
 enum Party: Sendable {
     case backend
     case user(String)
-    /// Whatever is written in the header.
+    /// Any text in the header.
     case bearer(String)
     case nobody
 
@@ -348,7 +347,7 @@ enum Party: Sendable {
     }
 }
 
-/// A clock that stands unless it is moved.
+/// A clock that changes only when a test moves it.
 final class TestClock: Sendable {
     private let instant: Locked<Instant>
     private let start: Instant
@@ -363,7 +362,7 @@ final class TestClock: Sendable {
     func advance(seconds: Int64) { instant.withLock { $0 = $0.adding(seconds: seconds) } }
 }
 
-/// Where the emulator's notifications go; set when there is somewhere.
+/// The destination of the emulator's notifications; set once there is one.
 private final class Relay: Sendable {
     typealias Target = @Sendable (HTTPRequest) async -> HTTPResponse
     private let targets = Locked<(target: Target?, interceptor: Target?)>((nil, nil))

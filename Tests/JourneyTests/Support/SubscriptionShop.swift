@@ -4,8 +4,8 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// A shop that sells subscriptions of two groups, and somebody who subscribes there. Our server hears of it by Apple's
-/// notifications alone (U2).
+/// A shop that sells subscriptions of two groups, and a customer who subscribes there. The server learns of it only by
+/// Apple's notifications (U2).
 struct SubscriptionShop {
     static let prefix = Shop.bundleID + "."
 
@@ -57,7 +57,7 @@ struct SubscriptionShop {
         self.start = start
     }
 
-    // MARK: What happens
+    // MARK: Actions
 
     mutating func act(_ line: String) async throws {
         let words = line.split(separator: " ").map(String.init)
@@ -85,7 +85,7 @@ struct SubscriptionShop {
         shop.time.advance(seconds: 1)
     }
 
-    /// Whatever is asked makes the store do what is due; then it tells of it.
+    /// Any request makes the store do what is due; then it sends its notifications.
     func doWhatIsDue() async throws {
         _ = try await shop.ask(.get, "/emulator/subscriptions")
         await shop.emulator.sendDueNotifications()
@@ -116,9 +116,9 @@ struct SubscriptionShop {
         try #require(reply.status == 200, "\(path): \(reply.body)")
     }
 
-    // MARK: What our server says
+    // MARK: The server's answers
 
-    /// Each right that there is or was with the reason: `basic:replaced premium:subscribed`.
+    /// Each current or past right with its reason: `basic:replaced premium:subscribed`.
     func rights(of user: String = "u1") async throws -> String {
         var told: [String] = []
         let held = try await shop.send(.get, "/v1/users/\(user)/entitlements", as: .user(user))["data"].list
@@ -134,7 +134,7 @@ struct SubscriptionShop {
         return told.joined(separator: " ")
     }
 
-    /// Each subscription with its state, product, day of its end, and what comes then; the newest first.
+    /// Each subscription with its state, product, day of its end, and next product; the newest first.
     func subscriptions(of user: String = "u1") async throws -> String {
         let reply = try await shop.send(.get, "/v1/users/\(user)/subscriptions", as: .user(user))
         #expect(reply.status == 200)

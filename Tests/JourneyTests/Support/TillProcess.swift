@@ -5,17 +5,17 @@ import TillJSON
 
 /// `till` itself, as a process: the program that this package built, beside the tests.
 ///
-/// Threads of its own read what it writes and wait for its end. Foundation's `Process` and `FileHandle` tell of both by
-/// events, and one of those was lost now and then: then a test waited for ever.
+/// Dedicated threads read its output and wait for its end. Foundation's `Process` and `FileHandle` report both as
+/// events, and now and then one was lost: then a test waited for ever.
 final class TillProcess: Sendable {
-    /// What it writes to stdout, line by line.
+    /// Its stdout, line by line.
     let lines: AsyncStream<String>
     let id: Int32
     private let input: FileHandle
     private let errors: Collected
     private let ending: Ending
 
-    /// SwiftPM's directory of products: the tests' own executable lies there too.
+    /// SwiftPM's directory of products, which also contains the tests' executable.
     static var programs: URL {
         URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
     }
@@ -35,7 +35,7 @@ final class TillProcess: Sendable {
         posix_spawn_file_actions_adddup2(&actions, stdin.read, 0)
         posix_spawn_file_actions_adddup2(&actions, stdout.write, 1)
         posix_spawn_file_actions_adddup2(&actions, stderr.write, 2)
-        // Nothing else of the tests is its: whoever held a pipe of another process would keep that one from ending.
+        // It inherits no other descriptor of the tests: a held pipe of another process would keep that one from ending.
         for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
             if let descriptor = Int32(name), descriptor > 2 {
                 posix_spawn_file_actions_addclose(&actions, descriptor)
@@ -69,7 +69,7 @@ final class TillProcess: Sendable {
         Thread.detachNewThread {
             var status: Int32 = 0
             while waitpid(pid, &status, 0) < 0, errno == EINTR {}
-            // As WIFEXITED and WTERMSIG have it, which are macros.
+            // As the macros WIFEXITED and WTERMSIG compute it.
             ending.code = status & 0x7f == 0 ? (status >> 8) & 0xff : -(status & 0x7f)
         }
     }
@@ -105,7 +105,7 @@ final class TillProcess: Sendable {
 
     var complaints: String { errors.text }
 
-    /// Without what it warns of at its start: the tests' tokens say no `iat`.
+    /// Its stderr without the warnings at its start: the tests' tokens contain no `iat`.
     var complaintsBesideWarnings: [Substring] {
         complaints.split(separator: "\n").filter { !$0.contains("maximumLifetime") }
     }
@@ -114,12 +114,11 @@ final class TillProcess: Sendable {
 
     func send(_ signal: Int32) { if ending.code == nil { kill(id, signal) } }
 
-    /// Ends it without ceremony, if it still runs.
+    /// Kills it, if it still runs.
     func abandon() { send(SIGKILL) }
 
-    /// Its exit code; the negative number of the signal that ended it. What it complained of has been read by then:
-    /// the end of a process is heard of before its last words. Whoever holds its stderr longer than it is waited for
-    /// five seconds.
+    /// Its exit code; the negative number of the signal that ended it. By then its stderr has been read completely: a
+    /// process ends before its last output is read. If another process keeps stderr open, this waits five seconds.
     func end() async -> Int32 {
         while ending.code == nil, !Task.isCancelled { try? await Task.sleep(for: .milliseconds(5)) }
         var looks = 0
@@ -130,14 +129,14 @@ final class TillProcess: Sendable {
         return ending.code ?? Int32.min
     }
 
-    /// All it wrote, and its exit code.
+    /// Its whole output, and its exit code.
     func finish() async -> (output: String, code: Int32) {
         var output = ""
         for await line in lines { output += line + "\n" }
         return (output, await end())
     }
 
-    /// What it writes as one JSON document, as soon as that is whole.
+    /// Its output as one JSON document, as soon as that is complete.
     func document() async throws -> JSONValue {
         var text = ""
         for await line in lines {
@@ -148,7 +147,7 @@ final class TillProcess: Sendable {
     }
 }
 
-/// What is known of the end of a process.
+/// The state of a process's end.
 private final class Ending: @unchecked Sendable {
     private let lock = NSLock()
     private var status: Int32?
@@ -159,20 +158,20 @@ private final class Ending: @unchecked Sendable {
         set { lock.withLock { status = newValue } }
     }
 
-    /// Everything that it wrote to stderr was read.
+    /// Whether everything in stderr was read.
     var isSilent: Bool {
         get { lock.withLock { hasClosed } }
         set { lock.withLock { hasClosed = newValue } }
     }
 }
 
-/// Bytes that arrive bit by bit.
+/// Bytes that arrive in parts.
 private final class Collected: @unchecked Sendable {
     private let lock = NSLock()
     private var all = Data()
     private var line = Data()
 
-    /// - Returns: the lines that are whole now.
+    /// - Returns: the lines that are complete now.
     func add(_ data: Data) -> [String] {
         lock.lock()
         defer { lock.unlock() }

@@ -56,7 +56,7 @@ extension Shop {
             .post, "/v1/transfers/\(transfer)/reversal", ["reason": "the wrong account", "operator": "li"])
     }
 
-    /// Apple takes the money back and says so, or takes that back; the buyer's phone brings the new copy.
+    /// Apple refunds a purchase, or reverses the refund; the buyer's phone submits the new copy.
     func refund(_ transaction: String, reversal: Bool = false, by buyer: String) async throws -> Reply {
         time.advance(seconds: 1)
         let reply = try await ask(
@@ -80,7 +80,7 @@ extension Shop {
         }
     }
 
-    /// The next period of a subscription is there, and the store tells the server of it.
+    /// The next period of a subscription begins, and the store notifies the server.
     func renew(_ original: String, days: Int64 = 31) async throws {
         _ = try await ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
         time.advance(seconds: days * 86_400)

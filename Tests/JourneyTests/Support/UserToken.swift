@@ -2,7 +2,7 @@ import TillCrypto
 
 /// Makes the tokens that an app's own backend would make.
 enum UserToken {
-    /// What a token of a journey's guest says beside the others: guests are called so there.
+    /// The additional claim in the token of a journey's guest, whose id begins with `guest`.
     static func guestClaim(_ user: String) -> String { user.hasPrefix("guest") ? #","guest":true"# : "" }
 
     static func hs256(

@@ -8,7 +8,7 @@ enum WebhookPython {
     private static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-    /// Wholly, and as the list stands now: a copy of the list is put there last.
+    /// Compares the whole list with the installed copy, which is written last.
     static let isInstalled = FileManager.default.contentsEqual(
         atPath: package.appendingPathComponent("Tests/requirements.txt").path,
         andPath: package.appendingPathComponent(".build/python/requirements.txt").path)
@@ -24,7 +24,7 @@ enum WebhookPython {
         print(json.dumps([[verdict(s, r) for s in question["secrets"]] for r in question["requests"]]))
         """
 
-    /// For each request what each secret makes of it: the type of the event, or why it is none.
+    /// The result of each secret for each request: the type of the event, or why it is invalid.
     static func verify(_ requests: [HTTPRequest], secrets: [String]) throws -> [[String]] {
         let question: JSONValue = [
             "secrets": .array(secrets.map { .string($0) }),

@@ -2,24 +2,24 @@ import Foundation
 import TillHTTP
 import TillThreads
 
-/// The two ways out of a phone, to our server and to the store, which a test cuts, and counts what goes over.
+/// The phone's two connections, to the server and to the store. A test can cut them, and count their requests.
 final class Wire: Sendable {
     enum End: String, Sendable {
         case server
         case store
     }
 
-    /// What goes wrong on the way.
+    /// The faults of a connection.
     enum Trouble: Sendable {
         /// Nothing arrives.
         case off
-        /// It is done, and nobody hears of it.
+        /// The request is processed, and its answer is lost.
         case answerLost
-        /// Something else answers, and nothing is done.
+        /// Another server answers, and the request is not processed.
         case answered(HTTPResponse)
-        /// Somebody in between changes the request.
+        /// An attacker in between changes the request.
         case altered(@Sendable (HTTPRequest) -> HTTPRequest)
-        /// The answer is there, and waits.
+        /// The answer is ready, and is held.
         case slow(Gate)
     }
 
@@ -37,17 +37,17 @@ final class Wire: Sendable {
 
     private let state = Locked(State())
 
-    /// From now on, for requests whose method and path contain the text; all of them without one.
+    /// From now on, for requests whose method and path contain the text; for all without one.
     func cut(_ end: End, _ path: String = "", _ trouble: Trouble = .off) {
         state.withLock { $0.cuts.append(Cut(end: end, path: path, trouble: trouble)) }
     }
 
     func mend() { state.withLock { $0.cuts = [] } }
 
-    /// How often something went wrong since the phone was made.
+    /// The number of faults since the phone was made.
     var struck: Int { state.withLock { $0.struck } }
 
-    /// How many requests arrived or were meant to, such as `POST /v1/orders`.
+    /// The number of requests that arrived or were meant to, such as `POST /v1/orders`.
     func count(_ end: End, _ path: String) -> Int {
         state.withLock { $0.asked.filter { $0.hasPrefix(end.rawValue) && $0.hasSuffix(path) }.count }
     }
@@ -58,7 +58,7 @@ final class Wire: Sendable {
         _ request: HTTPRequest, to end: End, in run: AppRun, _ send: Send
     ) async throws(HTTPFault) -> HTTPResponse {
         let name = "\(request.method.rawValue) \(Self.pattern(request.path))"
-        // How often an app looks for news depends on how long it lives.
+        // The number of an app's polls depends on how long it lives.
         let isNews = name.hasSuffix("/news")
         guard isNews ? !run.isDead : run.step("\(end.rawValue) \(name)") else {
             throw HTTPFault(.cannotConnect, "killed")
@@ -94,7 +94,7 @@ final class Wire: Sendable {
         }
     }
 
-    /// The path with a star for whatever is another one in another journey.
+    /// The path with a star for each part that differs between journeys.
     private static func pattern(_ path: String) -> String {
         path.split(separator: "/", omittingEmptySubsequences: false)
             .map { $0 != "v1" && $0.contains(where: \.isNumber) ? "*" : $0 }
@@ -119,7 +119,7 @@ actor Gate {
     }
 }
 
-/// Comes back as soon as it holds, or after a while.
+/// Returns as soon as the condition holds, or after a while.
 @discardableResult
 func eventually(
     within seconds: Double = 15, _ holds: @Sendable () async throws -> Bool

@@ -1,9 +1,9 @@
 /// A function, initialiser, subscript or computed variable with the braces that hold its body.
 struct Body: Hashable {
     let name: String
-    /// Where its declaration begins, counted from 1.
+    /// The first line of its declaration, counted from 1.
     let line: Int
-    /// From the declaration to the closing brace, both included.
+    /// From the declaration to the closing brace, inclusive.
     let lineCount: Int
 
     static func all(in source: SwiftSource) -> [Body] {
@@ -18,7 +18,7 @@ struct Body: Hashable {
         }
     }
 
-    /// For every opening brace the one that closes it.
+    /// For every opening brace, the matching closing one.
     private static func closings(of tokens: [Token]) -> [Int: Int] {
         var open: [Int] = []
         var closings: [Int: Int] = [:]
@@ -30,13 +30,13 @@ struct Body: Hashable {
     }
 
     private static let callables: Set<String> = ["func", "init", "deinit", "subscript"]
-    /// What begins another declaration: the one before it had no body, as in a protocol.
+    /// Tokens that begin another declaration: the one before had no body, as in a protocol.
     private static let declarations: Set<String> = [
         "func", "init", "deinit", "subscript", "var", "let", "case", "associatedtype", "typealias", "static", "public",
         "private", "fileprivate", "internal", "package", "mutating", "nonmutating", "struct", "enum", "extension", "}",
     ]
 
-    /// The brace that opens the body of what is declared at this token, if a declaration with a body it is.
+    /// The brace that opens the body of the declaration at this token; nil if it has no body.
     private static func opening(of start: Int, in tokens: [Token]) -> Int? {
         let keyword = tokens[start].text
         guard callables.contains(keyword) || keyword == "var", start + 1 < tokens.count,

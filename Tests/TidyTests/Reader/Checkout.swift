@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// The package's own files, as git sees them: what is committed, and what is new and not ignored.
+/// The package's own files as git lists them: committed files, and new ones that are not ignored.
 ///
-/// `TILL_TIDY_ROOT` points the rules at another checkout, to judge a branch before it is merged.
+/// `TILL_TIDY_ROOT` points the rules at another checkout, to check a branch before it is merged.
 struct Checkout: Sendable {
     let root: URL
     /// Paths relative to the root, sorted.
@@ -62,7 +62,7 @@ struct Checkout: Sendable {
     private static func gitListing(in root: URL) -> [String]? {
         let git = Process()
         git.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        // A checkout that belongs to another user (a container's mount) is still ours to read.
+        // A checkout that belongs to another user (a container's mount) must be readable too.
         git.arguments = [
             "git", "-c", "safe.directory=*", "-c", "core.quotePath=off", "-C", root.path, "ls-files", "-z",
             "--cached", "--others", "--exclude-standard",
@@ -77,7 +77,7 @@ struct Checkout: Sendable {
         return String(decoding: bytes, as: UTF8.self).split(separator: "\0").map(String.init)
     }
 
-    /// For an unpacked archive, which has no git: every file but the build's own.
+    /// For an unpacked archive without git: every file except build products.
     private static func walk(_ root: URL) -> [String] {
         let all = FileManager.default.enumerator(atPath: root.path)?.compactMap { $0 as? String } ?? []
         return all.filter { path in
@@ -90,12 +90,12 @@ struct Checkout: Sendable {
     }
 }
 
-/// Short, because a failed expectation prints what it was asked about.
+/// Short, because a failed expectation prints it.
 extension Checkout: CustomStringConvertible {
     var description: String { root.path }
 }
 
-/// Reports every finding as an issue of its own, so that one run shows them all.
+/// Reports every finding as a separate issue, so that one run shows them all.
 func expectNone(_ findings: [Finding], sourceLocation: SourceLocation = #_sourceLocation) {
     for finding in findings {
         Issue.record("\(finding.description)", sourceLocation: sourceLocation)
@@ -104,7 +104,7 @@ func expectNone(_ findings: [Finding], sourceLocation: SourceLocation = #_source
 
 @Suite("The checkout that the rules read")
 struct CheckoutTests {
-    @Test("The rules see the package: its manifest, its rooms and its tests")
+    @Test("The rules see the package: its manifest, its modules and its tests")
     func seesThePackage() {
         let checkout = Checkout.current
         #expect(checkout.exists("Package.swift"))

@@ -1,7 +1,7 @@
-/// One place that breaks a rule, with what to do about it.
+/// One place that breaks a rule, with the remedy.
 struct Finding: Hashable, CustomStringConvertible {
     let path: String
-    /// Counted from 1; 0 where the whole file is meant.
+    /// Counted from 1; 0 for the whole file.
     let line: Int
     let message: String
 

@@ -49,7 +49,7 @@ struct Token: Hashable, Sendable {
     let text: String
     /// Counted from 1.
     let line: Int
-    /// Whether it stands right behind the token before it.
+    /// Whether it directly follows the token before it.
     let isJoined: Bool
 
     /// Letters, digits, `_`, and everything beyond ASCII.

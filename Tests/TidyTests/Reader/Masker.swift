@@ -4,7 +4,7 @@ struct Masker {
     private(set) var code: [UInt8]
     private(set) var comments: [UInt8]
     private var position = 0
-    /// The last byte of code that was no white space: decides whether a `/` may begin a regex literal.
+    /// The last byte of code other than white space: it decides whether a `/` may begin a regex literal.
     private var lastSign: UInt8 = UInt8(ascii: "\n")
 
     init(_ bytes: [UInt8]) {
@@ -17,12 +17,12 @@ struct Masker {
     mutating func run() {
         while position < bytes.count {
             readCode(inInterpolation: false)
-            // A closing parenthesis too many: the file does not compile, but the rest of it is still code.
+            // An extra closing parenthesis: the file does not compile, but the rest of it is still code.
             keep()
         }
     }
 
-    /// Up to the end, or in an interpolation up to the parenthesis that closes it.
+    /// Reads to the end, or in an interpolation to the parenthesis that closes it.
     private mutating func readCode(inInterpolation: Bool) {
         var depth = 0
         while position < bytes.count {
@@ -110,7 +110,7 @@ struct Masker {
         count(of: "\"", at: position) >= quotes && count(of: "#", at: position + quotes) >= opening.hashes
     }
 
-    /// Where the regex literal that begins here ends: `#/…/#` always, `/…/` only where a division cannot stand.
+    /// The end of the regex literal that begins here: `#/…/#` always, `/…/` only where a division can't stand.
     private func regexEnd() -> Int? {
         let hashes = count(of: "#", at: position)
         guard at(position + hashes) == UInt8(ascii: "/") else { return nil }

@@ -1,4 +1,4 @@
-/// A piece of code to look for, word by word and sign by sign: `Task {` is found in `Task{`, `Date()` is not in
+/// A piece of code to search for, word by word and sign by sign: `Task {` is found in `Task{`, `Date()` is not in
 /// `CivilDate()`, and `try!` is not in `try !isEmpty()`.
 struct Needle: Sendable {
     let text: String
@@ -12,7 +12,7 @@ struct Needle: Sendable {
     /// In tokens.
     var count: Int { tokens.count }
 
-    /// Where each of the needles begins in the tokens, in one pass over them.
+    /// The places where each of the needles begins in the tokens, in one pass over them.
     static func places(of needles: [Needle], in tokens: [Token]) -> [(needle: Needle, index: Int)] {
         let byFirst = Dictionary(grouping: needles) { $0.tokens[0].text }
         var places: [(needle: Needle, index: Int)] = []

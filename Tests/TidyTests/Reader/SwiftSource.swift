@@ -1,15 +1,15 @@
-/// A Swift file split into what the compiler reads and what people read.
+/// A Swift file split into code and comments.
 ///
-/// Not a parser: it knows comments, string literals (raw, multi-line, with interpolation) and regex literals, and
-/// blanks them, so that the rules can look for words and braces in code alone. All layers have the same lines and
-/// columns.
+/// Not a parser: it recognizes comments, string literals (raw, multi-line, with interpolation) and regex literals, and
+/// blanks them, so that the rules search words and braces in code alone. All layers have the same lines and columns.
 struct SwiftSource: Sendable, CustomStringConvertible {
     let path: String
-    /// The file as it stands.
+    /// The unchanged file.
     let lines: Layer
-    /// Comments and the insides of literals replaced by spaces. Quotes stay, and so does the code of an interpolation.
+    /// Comments and the insides of literals are replaced by spaces. Quotes stay, and so does the code of an
+    /// interpolation.
     let code: Layer
-    /// Nothing but the text of comments.
+    /// The text of comments alone.
     let comments: Layer
     /// The code's words and signs.
     let tokens: [Token]

@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("The reader that tells code from comments and literals")
+@Suite("The reader that separates code from comments and literals")
 struct SwiftSourceTests {
     private func code(_ text: String) -> String {
         SwiftSource(path: "Sample.swift", text: text).code.map { $0.split(separator: " ").joined(separator: " ") }
@@ -40,7 +40,7 @@ struct SwiftSourceTests {
         #expect(code(text) == "let a = \"\"\"\n(two)\n\n\"\"\" + b")
     }
 
-    @Test("Lines and columns stay where they are, beyond ASCII too")
+    @Test("Lines and columns keep their places, beyond ASCII too")
     func columnsStay() {
         let source = SwiftSource(path: "Sample.swift", text: "let 价 = \"学点\" // 学点\nlet b = 2\n")
         #expect(Array(source.lines) == ["let 价 = \"学点\" // 学点", "let b = 2"])
@@ -50,7 +50,7 @@ struct SwiftSourceTests {
         #expect(source.code[1] == "let b = 2")
     }
 
-    @Test("Words and signs come as tokens with their lines")
+    @Test("Words and signs become tokens with their lines")
     func tokens() {
         let source = SwiftSource(path: "Sample.swift", text: "func a_1() {\n  b.c\n}")
         #expect(source.tokens.map(\.text) == ["func", "a_1", "(", ")", "{", "b", ".", "c", "}"])

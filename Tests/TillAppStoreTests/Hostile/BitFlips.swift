@@ -1,7 +1,7 @@
 import TillAppStore
 import TillCrypto
 
-/// A token taken apart into the octets of its three parts.
+/// A token split into the octets of its three parts.
 struct TokenParts {
     var header: [UInt8]
     var payload: [UInt8]
@@ -25,7 +25,7 @@ extension [UInt8] {
 }
 
 extension HostileCorpus {
-    /// The signature covers the text of header and payload, and base64 has one spelling: no bit of a token is idle.
+    /// The signature covers the text of header and payload, and base64 has one spelling: every bit of a token matters.
     mutating func addTokenBits() {
         var generator = generator(.tokenBits)
         for base in Self.tokenBases {
@@ -60,8 +60,8 @@ extension HostileCorpus {
         }
     }
 
-    /// A certificate is changed, and the genuine leaf signs the header that carries it: only the chain can tell. The
-    /// third certificate is not looked at (facts/jws §2, step 4), so harm to it is none.
+    /// Changes a certificate, and lets the genuine leaf sign the header that carries it: only the chain can show the
+    /// change. The third certificate is not read (facts/jws §2, step 4), so changing it has no effect.
     mutating func addCertificateBits() {
         var generator = generator(.certificateBits)
         let chain = authority.chain
@@ -80,15 +80,15 @@ extension HostileCorpus {
         }
     }
 
-    /// Where in a receipt an octet lies, and so what flipping it may do.
+    /// The kind of place of an octet in a receipt, which decides the effect of flipping it.
     enum Ground {
-        /// Signed, or read by a rule.
+        /// Signed, or checked by a rule.
         case covered
-        /// Neither: the root that comes along, versions, parameters, algorithm lists.
+        /// Neither: the enclosed root, versions, parameters, algorithm lists.
         case unsigned
     }
 
-    /// What `HandmadeReceipt` writes, octet by octet.
+    /// The places in the output of `HandmadeReceipt`, octet by octet.
     func grounds(of receipt: [UInt8]) -> [Ground] {
         var grounds = [Ground](repeating: .covered, count: receipt.count)
         func mark(_ range: Range<Int>) { for index in range { grounds[index] = .unsigned } }
@@ -99,7 +99,7 @@ extension HostileCorpus {
         let signedData = inside(inside(outer[1].content)[0].content)
         mark(signedData[0].start..<signedData[0].content.upperBound)
         mark(signedData[1].start..<signedData[1].content.upperBound)
-        // OpenSSL does not ask whether a SET OF says that it is constructed.
+        // OpenSSL does not check that a SET OF is marked as constructed.
         for set in signedData[3...4] { mark(set.start..<set.content.lowerBound) }
         for certificate in inside(signedData[3].content) {
             let parts = inside(certificate.content)
@@ -111,7 +111,7 @@ extension HostileCorpus {
         }
         let signer = inside(inside(signedData[4].content)[0].content)
         mark(signer[0].start..<signer[0].content.upperBound)
-        // Names are compared as RFC 5280 §7.1 wants it, without regard to case and kind of string.
+        // Names are compared as RFC 5280 §7.1 requires, ignoring case and the kind of string.
         mark(inside(signer[1].content)[0].start..<inside(signer[1].content)[0].content.upperBound)
         for algorithm in [signer[2], signer[signer.count - 2]] { mark(algorithm.start..<algorithm.content.upperBound) }
         return grounds
@@ -140,7 +140,7 @@ extension HostileCorpus {
         }
         let ber = bytes("receipt-ber")
         let content = authority.receipt().content
-        // In BER what surrounds the content is looked at through many lengths; what is signed stays as it is.
+        // In BER the content lies within many lengths; the signed octets stay the same.
         guard let start = ber.firstIndex(of: content) else { preconditionFailure("the content is in the receipt") }
         for _ in 0..<80 * scale {
             let bit = Int.random(in: 0..<content.count * 8, using: &generator) + start * 8
@@ -150,7 +150,7 @@ extension HostileCorpus {
 }
 
 extension [UInt8] {
-    /// Where another array first occurs.
+    /// The first position of another array.
     func firstIndex(of part: [UInt8]) -> Int? {
         guard part.count <= count else { return nil }
         return (0...(count - part.count)).first { self[$0..<$0 + part.count].elementsEqual(part) }

@@ -10,7 +10,7 @@ extension HostileCorpus {
         return authority.token(header: Array(header.encoded().utf8), payload: payload)
     }
 
-    /// Lists of certificates, every one signed by the genuine leaf's key.
+    /// Lists of certificates, each signed by the genuine leaf's key.
     mutating func addCertificateLists() {
         var generator = generator(.certificateLists)
         let all: [(String, [UInt8])] = [
@@ -43,18 +43,18 @@ extension HostileCorpus {
         addCertificateTexts()
     }
 
-    /// What [first, second, anything] is refused for. OpenSSL looks an issuer up by its name, and the foreign chain has
-    /// the genuine one's names.
+    /// The verdict on [first, second, anything]. OpenSSL finds an issuer by its name, and the foreign chain has the
+    /// genuine chain's names.
     private static func verdict(_ first: String, _ second: String) -> Verdict? {
         switch (first, second) {
         case ("second leaf", "intermediate"): .badSignature
-        // Under the root directly: no leaf's marker.
+        // Directly under the root, without a leaf's marker.
         case ("intermediate", _), ("root", _): .missingOID
         default: .chainUntrusted
         }
     }
 
-    /// Spellings of a certificate that base64 or DER do not allow, and things that are no list.
+    /// Spellings of a certificate that base64 or DER do not allow, and values that are not lists.
     private mutating func addCertificateTexts() {
         let good = authority.chain.map { Base64.encode($0) }
         let spellings: [(String, (String, [UInt8]) -> JSONValue)] = [
@@ -87,7 +87,7 @@ extension HostileCorpus {
             for index in 0..<3 {
                 var list = good.map { JSONValue.string($0) }
                 list[index] = spell(good[index], authority.chain[index])
-                // The third is not looked at.
+                // The third certificate is not read.
                 add(
                     index == 2 ? .harmless : .certificateLists, "transaction",
                     "certificate \(index + 1): \(name)", token(x5c: .array(list)), index == 2 ? nil : .badCertificate)
@@ -177,14 +177,14 @@ extension HostileCorpus {
             flawed.leaf("critical") { $0.extensions = [critical] })
         let twice = HandmadeCertificate.added("2.5.29.19", DERWriter.value(tag: 0x30, HandmadeDER.boolean(true)))
         add("leaf with basicConstraints twice", .chainUntrusted, flawed.leaf("twice") { $0.extensions = [twice] })
-        // What the genuine intermediate vouches for is so: a leaf may be an authority too.
+        // The genuine intermediate decides: a leaf may be an authority too.
         add("leaf that is an authority", nil, flawed.leaf("CA") { $0.isCA = true })
         add("leaf with both markers", nil, flawed.leaf("both", markers: both))
         addAppleNames()
         addValidities(leaf: { flawed.leaf($0, $1, change: $2) }, middle: { flawed.above($0, change: $1) })
     }
 
-    /// A chain that has Apple's names, numbers and key identifier, and not Apple's key.
+    /// A chain with Apple's names, numbers and key identifier, but without Apple's key.
     private mutating func addAppleNames() {
         let unit = "Apple Certification Authority"
         var rootTemplate = HandmadeCertificate.Template("Apple Root CA - G3", organization: "Apple Inc.", unit: unit)
@@ -215,7 +215,7 @@ extension HostileCorpus {
         }
     }
 
-    /// The certificate that was not valid when the token says it was signed, 2025-06-01.
+    /// Certificates that were not valid when the token was signed, 2025-06-01.
     private mutating func addValidities(
         leaf: (String, HandmadeCertificate, (inout HandmadeCertificate.Template) -> Void) -> HandmadeCertificate,
         middle: (String, (inout HandmadeCertificate.Template) -> Void) -> HandmadeCertificate
@@ -278,7 +278,7 @@ extension HostileCorpus {
     }
 }
 
-/// Issues certificates that break a rule, under the genuine root and intermediate unless told otherwise.
+/// Issues certificates that break a rule, under the genuine root and intermediate by default.
 private struct FlawedIssue {
     let seed: UInt64
     let root, middle: HandmadeCertificate

@@ -2,14 +2,14 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// Everybody who signs in the corpus: a genuine Apple of the tests' own, a second one whose root nobody trusts, and
-/// the good proofs that harm is done to. All of it is decided by the label.
+/// The signers of the corpus: the tests' own genuine Apple, a second one with an untrusted root, and the good proofs
+/// that the corpus damages. The label decides all of it.
 struct CorpusAuthority: Sendable {
     let root, intermediate, leaf: HandmadeCertificate
     /// A second signer under the same intermediate.
     let secondLeaf: HandmadeCertificate
     let foreignRoot, foreignIntermediate, foreignLeaf: HandmadeCertificate
-    /// Who signs receipts: RSA.
+    /// The signers of receipts: RSA.
     let receiptRoot, receiptIntermediate, receiptLeaf: HandmadeCertificate
     let foreignReceiptRoot, foreignReceiptIntermediate, foreignReceiptLeaf: HandmadeCertificate
 
@@ -60,7 +60,7 @@ struct CorpusAuthority: Sendable {
         return Array(text.utf8)
     }
 
-    /// - Parameter key: nil is the genuine leaf's.
+    /// - Parameter key: the signing key; the genuine leaf's if nil.
     func token(header: [UInt8]? = nil, payload: [UInt8], by key: SeededKey? = nil) -> [UInt8] {
         let header = header ?? self.header()
         let input = Base64.encode(header, .url) + "." + Base64.encode(payload, .url)
@@ -77,7 +77,7 @@ struct CorpusAuthority: Sendable {
             certificates: [receiptLeaf.der, receiptIntermediate.der, receiptRoot.der])
     }
 
-    // MARK: The good ones
+    // MARK: Good proofs
 
     func goodProofs() -> [GoodProof] {
         let transaction = TestPayloads.transaction()
@@ -105,7 +105,7 @@ struct CorpusAuthority: Sendable {
     }
 }
 
-/// A proof that must be accepted, and what harm is measured against.
+/// A proof that must be accepted; damaged copies are compared with it.
 struct GoodProof: Sendable {
     let id: String
     let kind: ProofKind
@@ -118,12 +118,12 @@ struct GoodProof: Sendable {
     }
 }
 
-/// Which entry of the verifier a proof is for.
+/// The entry of the verifier that a proof is for.
 enum ProofKind: String, CaseIterable, Sendable {
     case transaction, renewal, appTransaction, notification
     /// Octets of a PKCS#7 receipt.
     case receipt
-    /// Base64 of one, as clients post it.
+    /// A receipt in base64, as clients post it.
     case receiptText
     /// NeXTSTEP text, which only an inspection reads.
     case oldStyle

@@ -1,12 +1,12 @@
 import TillCrypto
 
-/// A certificate whose every octet the tests choose, and its key. Nothing here checks that it makes sense.
+/// A certificate with octets chosen by the tests, and its key. Its plausibility is not checked.
 struct HandmadeCertificate: Sendable {
-    /// What a certificate says before somebody signs it.
+    /// The content of a certificate before it is signed.
     struct Template: Sendable {
         var name: [(type: String, value: String)]
         var serial: [UInt8] = [0x11]
-        /// UTCTime or GeneralizedTime, by their length.
+        /// UTCTime or GeneralizedTime, depending on the length.
         var notBefore = "240101000000Z"
         var notAfter = "260101000000Z"
         /// Nil leaves basicConstraints out.
@@ -34,7 +34,7 @@ struct HandmadeCertificate: Sendable {
     let template: Template
     let key: SeededKey
     let der: [UInt8]
-    /// DER Name of the issuer and DER INTEGER of the serial number: how CMS names a certificate.
+    /// DER Name of the issuer and DER INTEGER of the serial number: CMS identifies a certificate by these.
     let issuerName: [UInt8]
     var serial: [UInt8] { DERWriter.value(tag: 0x02, template.serial) }
     var name: [UInt8] { Self.name(template.name) }
@@ -42,7 +42,7 @@ struct HandmadeCertificate: Sendable {
     /// - Parameters:
     ///   - issuer: nil signs it with its own key.
     ///   - sha1: the old receipts' digest instead of SHA-256.
-    ///   - issuerName: what it says of its issuer, where that is a lie.
+    ///   - issuerName: a false name of the issuer.
     init(
         _ template: Template, key: SeededKey, issuer: HandmadeCertificate? = nil, sha1: Bool = false,
         issuerName: [UInt8]? = nil

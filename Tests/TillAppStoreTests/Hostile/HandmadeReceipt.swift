@@ -6,39 +6,39 @@ extension HandmadeCertificate {
     static var sha256: OpaquePointer? { EVP_sha256() }
 }
 
-/// A PKCS#7 container whose every part can be chosen (facts/pkcs7-receipt §2), as DER.
+/// A PKCS#7 container with freely chosen parts (facts/pkcs7-receipt §2), as DER.
 struct HandmadeReceipt {
-    /// What signed attributes are, if there are any.
+    /// The signed attributes, if any.
     enum Attributes {
         case none
-        /// contentType and messageDigest, as they should be.
+        /// Correct contentType and messageDigest.
         case sound
-        /// These, DER of each Attribute.
+        /// These attributes, each as DER.
         case these([[UInt8]])
     }
 
     var content: [UInt8]
     var signer: HandmadeCertificate
-    /// What the container carries, in order.
+    /// The enclosed certificates, in order.
     var certificates: [[UInt8]]
     var digest = "sha256"
     var attributes = Attributes.none
     var contentType = "1.2.840.113549.1.7.1"
-    /// Nil leaves the content out (detached).
+    /// True leaves the content out (detached).
     var isDetached = false
     var signatureAlgorithm = "1.2.840.113549.1.1.1"
     /// Parameters beside the signature's algorithm.
     var signatureParameters = DERWriter.null
     var isPSS = false
-    /// In place of the genuine one.
+    /// Replaces the genuine signature.
     var signature: [UInt8]?
-    /// How many signer informations there are.
+    /// The number of signer informations.
     var signerCount = 1
-    /// In place of the one digest that is used.
+    /// Replaces the one digest that is used.
     var digestAlgorithms: [[UInt8]]?
     /// DER between the certificates and the signer informations: revocation lists.
     var revocation: [UInt8] = []
-    /// DER behind the signature: unsigned attributes.
+    /// DER after the signature: unsigned attributes.
     var unsignedAttributes: [UInt8] = []
     var type = "1.2.840.113549.1.7.2"
     var version: Int64 = 1
@@ -112,7 +112,7 @@ struct HandmadeReceipt {
 
 /// The same ASN.1 with lengths of another kind.
 enum Relengthened {
-    /// Every constructed element that `reaches` says yes to (by depth) gets an indefinite length.
+    /// Gives every constructed element down to `maximumDepth` an indefinite length.
     static func indefinite(_ bytes: [UInt8], maximumDepth: Int) -> [UInt8] {
         indefinite(bytes, in: 0..<bytes.count, depth: 0, maximumDepth)
     }

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillCrypto
 
-/// Kinds of harm, each with the verdicts that may answer it.
+/// Kinds of damage, each with its possible verdicts.
 enum HostileFamily: String, CaseIterable, Sendable {
     case tokenBits = "token-bits"
     case certificateBits = "certificate-bits"
@@ -28,14 +28,14 @@ enum HostileFamily: String, CaseIterable, Sendable {
     case receiptText = "receipt-text"
     case oldStyle = "old-style"
     case rubbish
-    /// Changes that the rules do not look at, or that mean the same: accepted, with exactly the same content.
+    /// Changes that no rule checks, or that have the same meaning: accepted, with exactly the same content.
     case harmless
-    /// Changes in parts of a container that nobody signed and nobody believes: refused, or the same content.
+    /// Changes in unsigned and untrusted parts of a container: refused, or accepted with the same content.
     case unsignedParts = "unsigned-parts"
-    /// Signed by the genuine chain, odd, and with one meaning that is stated beside it.
+    /// Unusual, signed by the genuine chain, and with one meaning that the case states.
     case oneMeaning = "one-meaning"
 
-    /// What a case of this family may end as.
+    /// The possible results of a case of this family.
     enum Ending {
         case refused(Set<Verdict>)
         case same
@@ -45,7 +45,7 @@ enum HostileFamily: String, CaseIterable, Sendable {
 
     private static let chainVerdicts: Set<Verdict> = [.badCertificate, .chainUntrusted, .chainExpired]
 
-    /// The table: which family is answered how.
+    /// The table of families and their results.
     var ending: Ending {
         switch self {
         case .tokenBits:
@@ -83,8 +83,8 @@ enum HostileFamily: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether an inspection, which shows any payload that Apple's key signed without asking what a settlement needs,
-    /// may call the proof good. Nothing can be granted on an inspection.
+    /// Whether an inspection may accept the proof. An inspection shows any payload that Apple's key signed, without the
+    /// fields that processing needs. An inspection can't lead to a grant.
     var mayPassInspection: Bool {
         switch self {
         case .jsonTypes, .jsonMissing, .dates, .nestedPayloads, .harmless, .unsignedParts, .oneMeaning: true
@@ -92,7 +92,7 @@ enum HostileFamily: String, CaseIterable, Sendable {
         }
     }
 
-    /// As many distinct members as each family has at least, at the usual size of the corpus.
+    /// The least number of distinct members of each family, at the usual size of the corpus.
     var leastCount: Int {
         switch self {
         case .tokenBits: 1_000
@@ -132,21 +132,21 @@ struct HostileCase: Sendable {
     let family: HostileFamily
     /// The good proof it was made from.
     let base: GoodProof
-    /// What was done to it.
+    /// A description of the damage.
     let harm: String
     let bytes: [UInt8]
-    /// The one verdict, where the family's table allows several; nil leaves it at the table.
+    /// The one verdict, if the family's table allows several; nil uses the table.
     var verdict: Verdict?
-    /// What is accepted must say this, for cases of `oneMeaning`; nil there means refused.
+    /// The content that an accepted case of `oneMeaning` must have; nil means that it must be refused.
     var meaning: String?
     let sha256: [UInt8]
 
     var kind: ProofKind { base.kind }
 }
 
-/// Cases as families hand them in: what is not new, or not bad, does not count.
+/// The cases of all families. A repeated case, and one that equals a good proof, is not added.
 struct HostileCorpus {
-    /// Multiplies what is drawn at random; what is listed stays.
+    /// Multiplies the number of random cases; listed cases stay.
     let scale: Int
     let seed: UInt64
     let authority: CorpusAuthority
@@ -181,7 +181,7 @@ struct HostileCorpus {
         addReceiptText()
         addOldStyle()
         addRubbish()
-        // Last, for it nests what the others made.
+        // Last, because it nests the proofs of the other families.
         addNestedTokens()
     }
 
@@ -199,7 +199,7 @@ struct HostileCorpus {
                 sha256: digest))
     }
 
-    /// Every family draws from a stream of its own, so that a change in one leaves the others as they were.
+    /// Every family has its own random stream, so that a change in one leaves the others unchanged.
     func generator(_ family: HostileFamily) -> SeededGenerator {
         let mixed = family.rawValue.utf8.reduce(seed ^ 0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         return SeededGenerator(state: mixed)

@@ -8,12 +8,12 @@ import TillJSON
 @Suite("The hostile corpus: thousands of bad proofs made from good ones")
 struct HostileCorpusTests {
     private static let environment = ProcessInfo.processInfo.environment
-    /// `TILL_CORPUS_SCALE=10` draws ten times as many at random; `TILL_CORPUS_SEED` others.
+    /// `TILL_CORPUS_SCALE=10` makes ten times as many random cases; `TILL_CORPUS_SEED` makes different ones.
     private static let corpus = HostileCorpus(
         seed: environment["TILL_CORPUS_SEED"].flatMap { UInt64($0) } ?? 20_260_101,
         scale: environment["TILL_CORPUS_SCALE"].flatMap { Int($0) } ?? 1)
 
-    @Test("every good proof that harm is done to is accepted by itself")
+    @Test("Every good proof of the corpus is accepted unchanged")
     func goodProofs() throws {
         let judge = try CorpusJudge(Self.corpus)
         #expect(Self.corpus.good.count == 9)
@@ -24,7 +24,7 @@ struct HostileCorpusTests {
         }
     }
 
-    @Test("there are five thousand distinct bad ones, and as many of each family as it promises")
+    @Test("There are five thousand distinct bad proofs, and each family has its promised number")
     func counts() {
         let cases = Self.corpus.cases
         #expect(Set(cases.map(\.sha256)).count == cases.count)
@@ -37,19 +37,19 @@ struct HostileCorpusTests {
         print("hostile corpus, \(cases.count) cases: \(table.joined(separator: ", "))")
     }
 
-    @Test("no bad proof is accepted by any entry, and each is refused for its reason: one in eleven of them")
+    @Test("No entry accepts a bad proof, and each is refused for its reason: one in eleven of them")
     func someVerdicts() async throws { try await checkVerdicts(everyNth: 11) }
 
-    @Test("the same of all of them", .slow)
+    @Test("No entry accepts a bad proof, and each is refused for its reason: all of them", .slow)
     func verdicts() async throws { try await checkVerdicts(everyNth: 1) }
 
-    /// The corpus stands family by family, so that some of each are among any few.
+    /// The corpus is ordered by family, so any regular sample contains some of each.
     private func checkVerdicts(everyNth step: Int) async throws {
         let corpus = Self.corpus
         let judge = try CorpusJudge(corpus)
         let verifier = try judge.cold()
         let good = corpus.good.mapValues { CorpusJudge.outcome($0.bytes, as: $0.kind, verifier) }
-        // Two at a time, as the machine has cores; each half finds what is wrong by itself.
+        // Two at a time, for two cores; each half collects its own findings.
         let complaints = try await withThrowingTaskGroup(of: [String].self) { group in
             for half in 0..<2 {
                 group.addTask {
@@ -67,14 +67,14 @@ struct HostileCorpusTests {
         for complaint in complaints.prefix(60) { Issue.record("\(complaint.prefix(600))") }
     }
 
-    @Test("one seed makes one corpus, and another seed another")
+    @Test("One seed makes one corpus, and another seed another")
     func determinism() {
         let again = HostileCorpus(seed: Self.corpus.seed, scale: Self.corpus.scale)
         #expect(again.cases.map(\.sha256) == Self.corpus.cases.map(\.sha256))
         #expect(CorpusAuthority("corpus 1").leaf.der != Self.corpus.authority.leaf.der)
     }
 
-    @Test("the corpus can be written to a folder (TILL_WRITE_CORPUS), for other readers to judge")
+    @Test("The corpus can be written to a folder (TILL_WRITE_CORPUS), for other verifiers")
     func written() throws {
         let folder =
             Self.environment["TILL_WRITE_CORPUS"].map { URL(fileURLWithPath: $0) }
@@ -92,7 +92,7 @@ struct HostileCorpusTests {
     }
 }
 
-/// The corpus as files: every proof under its number, the roots, and a manifest of one JSON object a line.
+/// The corpus as files: every proof under its number, the roots, and a manifest with one JSON object per line.
 struct CorpusFolder {
     let folder: URL
 

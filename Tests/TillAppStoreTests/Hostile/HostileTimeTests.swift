@@ -4,7 +4,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 
-/// CPU time of this thread, so that a neighbour's work does not count.
+/// CPU time of this thread, so that other threads' work does not count.
 private func processorSeconds(_ work: () -> Void) -> Double {
     var before = timespec()
     var after = timespec()
@@ -14,9 +14,9 @@ private func processorSeconds(_ work: () -> Void) -> Double {
     return Double(after.tv_sec - before.tv_sec) + Double(after.tv_nsec - before.tv_nsec) / 1e9
 }
 
-@Suite("A hostile proof costs no more than its size")
+@Suite("The cost of a hostile proof is proportional to its size")
 struct HostileTimeTests {
-    /// A shape that grows: what it looks like at a number of octets, and who reads it.
+    /// A shape that grows: the proof at a number of octets, and its reader.
     struct Shape: Sendable, CustomTestStringConvertible {
         let name: String
         let kind: ProofKind
@@ -41,7 +41,7 @@ struct HostileTimeTests {
 
     private static func repeated(_ piece: String, _ count: Int) -> [UInt8] { repeated(Array(piece.utf8), count) }
 
-    /// A notification with this in front of its members, signed by the genuine leaf.
+    /// A notification with these members before its own, signed by the genuine leaf.
     private static func token(_ members: [UInt8]) -> [UInt8] {
         let payload = Array(TestPayloads.notification().encoded().utf8).dropFirst()
         return authority.token(payload: Array("{".utf8) + members + payload)
@@ -169,11 +169,11 @@ struct HostileTimeTests {
         },
     ]
 
-    /// Three sizes, each four times the last, so that there are two slopes, in which what a proof costs at any size
-    /// does not count. In proportion they are the same; work that grows with the square has the second one four times
-    /// as steep. Two and a half leaves room for sorting, caches and a noisy machine. `TILL_CORPUS_OCTETS=8388608` is
-    /// for release builds.
-    @Test("what is read and what is refused takes time in proportion", arguments: shapes)
+    /// Three sizes, each four times the one before, give two slopes, which exclude the fixed cost of a proof.
+    /// Proportional work gives equal slopes; quadratic work makes the second one four times as steep. A limit of two
+    /// and a half leaves room for sorting, caches and a noisy machine. `TILL_CORPUS_OCTETS=8388608` is for release
+    /// builds.
+    @Test("Reading or refusing a proof takes time in proportion to its size", arguments: shapes)
     func proportion(shape: Shape) throws {
         let wanted = ProcessInfo.processInfo.environment["TILL_CORPUS_OCTETS"].flatMap { Int($0) } ?? 128 << 10
         let largest = min(wanted, shape.kind == .notification ? SignedDataVerifier.notificationLimit * 3 / 4 : 8 << 20)
@@ -194,13 +194,13 @@ struct HostileTimeTests {
         let proofs = sizes.map(shape.make)
         var ratio = Double.infinity
         var figures = ""
-        // A neighbour can spoil a measurement; what grows with the square is steep every time.
+        // Other processes can spoil a measurement; quadratic work is steep every time.
         for _ in 0..<4 where ratio >= 2.5 {
             let costs = proofs.map { (octets: Double($0.count), seconds: cost($0)) }
             func slope(_ from: Int, _ to: Int) -> Double {
                 (costs[to].seconds - costs[from].seconds) / (costs[to].octets - costs[from].octets)
             }
-            // Less than what base64 costs is noise.
+            // Costs below that of base64 are noise.
             ratio = slope(1, 2) / max(slope(0, 1), Self.passCost)
             figures = costs.map { "\(Int($0.octets)) octets \(Int($0.seconds * 1e6)) µs" }.joined(separator: ", ")
         }

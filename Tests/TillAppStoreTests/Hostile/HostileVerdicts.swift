@@ -4,18 +4,18 @@ import TillCrypto
 
 @testable import TillJSON
 
-/// What a proof ended as.
+/// The result of a proof.
 enum Outcome: Equatable, Sendable {
     case refused(Verdict)
-    /// Everything that was verified, as text; and the part of it that a grant is made of.
+    /// Everything that was verified, as text; and the part of it that a grant uses.
     case accepted(content: String, meaning: String)
 }
 
-/// Puts proofs to a verifier, under the entry they are for or any other.
+/// Submits proofs to a verifier, at the entry they are for or at any other.
 struct CorpusJudge: Sendable {
     let policy: TrustPolicy
     let inspectionPolicy: InspectionPolicy
-    /// Has seen the good proofs, and so remembers their chains.
+    /// Has verified the good proofs, so their chains are cached.
     let warm: SignedDataVerifier
 
     init(_ corpus: HostileCorpus) throws {
@@ -58,7 +58,8 @@ struct CorpusJudge: Sendable {
         return .accepted(content: content, meaning: content)
     }
 
-    /// Every member by its name, but for the text that a payload was read from: the same may be written in many ways.
+    /// Every member by its name, except the text that a payload was read from, because equal payloads have different
+    /// texts.
     private static func described(_ value: Any) -> String {
         let mirror = Mirror(reflecting: value)
         guard !mirror.children.isEmpty else { return String(describing: value) }
@@ -69,7 +70,7 @@ struct CorpusJudge: Sendable {
         return "(\(members.joined(separator: ", ")))"
     }
 
-    /// A receipt's set of types has no order, so it is not described whole.
+    /// A receipt's set of types has no order, so it is described by its parts.
     private static func accepted(_ receipt: VerifiedReceipt) -> Outcome {
         let purchases = receipt.transactions
         let meaning = purchases.map { "\($0.id.text) \($0.productID.text) × \($0.quantity)" }.joined(separator: ", ")
@@ -91,7 +92,7 @@ struct CorpusJudge: Sendable {
 
     // MARK: One case
 
-    /// What is wrong about the answers to one case; empty if nothing is.
+    /// The wrong answers to one case; empty if all are right.
     func complaints(about hostile: HostileCase, good: Outcome) throws -> [String] {
         var complaints: [String] = []
         let outcome = Self.outcome(hostile.bytes, as: hostile.kind, try cold())
@@ -100,20 +101,20 @@ struct CorpusJudge: Sendable {
         if let complaint = complaint(about: outcome, of: hostile, good: good) { complaints.append(complaint) }
         let isRefused = hostile.family.isRefused
         for kind in ProofKind.allCases where kind != hostile.kind && kind != .oldStyle {
-            // Entries for the same format always; for the other one, where it fails at the first octet, at times.
+            // Entries for the same format always; for the other format, which fail at the first octet, a sample.
             guard kind.isToken == hostile.kind.isToken || hostile.sha256[0] & 3 == 0 else { continue }
             guard case .accepted = Self.outcome(hostile.bytes, as: kind, warm) else { continue }
-            // A token that names no app and no kind is a renewal info: the payload is all there is to tell by.
+            // A token that names neither app nor kind is a renewal info: only the payload identifies it.
             let isNameless = kind == .renewal && hostile.family.mayPassInspection
             let isOtherSpelling = [hostile.kind, kind].allSatisfy { [.receipt, .receiptText].contains($0) }
             if !isNameless, !(isOtherSpelling && !isRefused) { complaints.append("accepted as \(kind)") }
         }
         let inspection = ProofInspection.inspect(hostile.bytes, policy: inspectionPolicy)
-        // White space around a text means nothing to an inspection, nor the mark that editors put before it.
+        // An inspection ignores white space around a text, and a byte order mark before it.
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         let text = hostile.bytes.starts(with: mark) ? hostile.bytes.dropFirst(3) : hostile.bytes[...]
         let trimmed = text.drop { $0 <= 0x20 }.reversed().drop { $0 <= 0x20 }.reversed()
-        // Armour is taken off whatever it is called.
+        // Armour is removed whatever its label is.
         let isOnlyFramed = trimmed.elementsEqual(hostile.base.bytes) || text.starts(with: "-----BEGIN ".utf8)
         if inspection.isOK, !hostile.family.mayPassInspection, !isOnlyFramed { complaints.append("inspection says ok") }
         return complaints

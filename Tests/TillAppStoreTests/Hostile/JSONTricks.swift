@@ -3,8 +3,8 @@ import TillAppStore
 import TillCrypto
 import TillJSON
 
-/// What a liar inside could sign: every token here has the genuine chain and a genuine signature, and the question is
-/// what its payload means. The rule: refused, or one meaning that is written down.
+/// Payloads that a malicious signer could sign: every token has the genuine chain and a genuine signature, and the test
+/// is about the payload's meaning. It must be refused, or have the one stated meaning.
 extension HostileCorpus {
     mutating func addJSON() {
         addGrammar()
@@ -23,7 +23,7 @@ extension HostileCorpus {
         add(family, base, harm, authority.token(payload: payload), verdict, meaning: meaning)
     }
 
-    /// RFC 8259 and RFC 3629 to the letter: what one parser forgives, another reads otherwise.
+    /// RFC 8259 and RFC 3629 to the letter: parsers differ in how they read violations.
     private mutating func addGrammar() {
         for base in Self.tokenBases {
             let text = text(base)
@@ -176,7 +176,7 @@ extension HostileCorpus {
         }
     }
 
-    /// The text with the member's own value taken out, and this one put in place of the marker.
+    /// The text with the member's own value removed and this one in place of the marker.
     private static func replacing(_ field: String, with value: String, in text: String, marker: String) -> String? {
         let own = try? Regex("\"\(field)\":(\"[^\"]*\"|[-0-9.]+|true|false|\\{[^{}]*\\}),?")
         guard let own else { return nil }
@@ -187,7 +187,7 @@ extension HostileCorpus {
 
     // MARK: Duplicates
 
-    /// A name twice in one object: readers differ in which counts (RFC 8259 §4), so neither does.
+    /// A name twice in one object: readers differ in which one counts (RFC 8259 §4), so it is refused.
     private mutating func addDuplicates() {
         for base in Self.tokenBases {
             let text = text(base)
@@ -304,7 +304,7 @@ extension HostileCorpus {
         }
     }
 
-    /// Odd and good: each of these means one thing.
+    /// Unusual and good: each of these has one meaning.
     private mutating func addMeanings() {
         let text = text("transaction")
         let inside = text.dropFirst()
@@ -371,7 +371,7 @@ extension HostileCorpus {
         add(.jsonDuplicates, "transaction", "a name twice in what nobody reads", payload: Array(hidden.utf8))
     }
 
-    /// What `Outcome.meaning(of:)` says of the good transaction.
+    /// `Outcome.meaning(of:)` of the good transaction.
     static let soundMeaning =
         "2000000900000001 com.example.learn.coins60 × 1 Consumable production price 6000 CHN token "
         + "7E3FB20B-4CDB-47CC-936D-99D65F608138 at 1748735995000 signed 1748736000000"

@@ -9,7 +9,7 @@ extension HostileCorpus {
 
     private func text(_ token: [UInt8]) -> JSONValue { .string(String(decoding: token, as: UTF8.self)) }
 
-    /// Notifications whose own signature is genuine and whose inside is not.
+    /// Notifications with a genuine signature around a false inner token.
     mutating func addNestedTokens() {
         var generator = generator(.nestedTokens)
         let inner = ["transaction": "signedTransactionInfo", "renewal": "signedRenewalInfo"]
@@ -66,7 +66,7 @@ extension HostileCorpus {
         addOtherSubjects()
     }
 
-    /// Notifications about something else than one purchase, of another app or environment.
+    /// Notifications about other subjects than one purchase, of another app or environment.
     private mutating func addOtherSubjects() {
         for extra in ["summary", "appData", "externalPurchaseToken"] {
             let part: JSONValue = [
@@ -74,7 +74,7 @@ extension HostileCorpus {
                 "externalPurchaseId": "1", "signedAppTransactionInfo": "a.b.c",
             ]
             let payload = TestPayloads.notification(data: [:], ["data": nil, extra: part])
-            // What can't be read is said before whose it is.
+            // Unreadable data is reported before the wrong app.
             add(
                 .nestedTokens, "notification", "\(extra) of another app", authority.token(payload),
                 extra == "appData" ? .malformed : .wrongApp)

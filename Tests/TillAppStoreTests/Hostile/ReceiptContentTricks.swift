@@ -9,7 +9,7 @@ extension HostileCorpus {
     mutating func addReceiptChains() {
         let (root, middle) = (authority.receiptRoot, authority.receiptIntermediate)
         let (leafMarkers, middleMarkers) = ([HandmadeCertificate.leafMarker], [HandmadeCertificate.intermediateMarker])
-        // Keys take long to find, so the flawed certificates have those of the good ones.
+        // Generating keys is slow, so the flawed certificates have those of the good ones.
         func certificate(
             _ name: String, markers: [String], issuer: HandmadeCertificate?, key: SeededKey,
             _ change: (inout HandmadeCertificate.Template) -> Void = { _ in }
@@ -77,7 +77,7 @@ extension HostileCorpus {
         }
     }
 
-    // MARK: Contents, every one signed by the genuine leaf
+    // MARK: Contents, each signed by the genuine leaf
 
     mutating func addReceiptContent() {
         typealias Content = CorpusContent
@@ -93,7 +93,7 @@ extension HostileCorpus {
         func purchase(_ fields: [UInt8]...) -> [UInt8] {
             without(5, Content.purchase(Content.purchaseFields() + fields))
         }
-        // An attribute that we read is there once: with two, the reader chooses.
+        // An attribute that the verifier reads may appear once: with two, readers could differ.
         for (name, attribute) in [
             ("environment", Content.utf8(0, "ProductionSandbox")), ("the same environment", Content.base[0]),
             ("bundle id", Content.utf8(2, "com.example.other")), ("the same bundle id", Content.base[1]),
@@ -142,7 +142,7 @@ extension HostileCorpus {
         addReceiptMeanings()
     }
 
-    /// Attributes and numbers that are not written as they must be.
+    /// Attributes and numbers with an invalid encoding.
     private mutating func addReceiptEncodings() {
         typealias Content = CorpusContent
         func add(_ harm: String, _ content: [UInt8]) {
@@ -204,7 +204,7 @@ extension HostileCorpus {
         for (name, content) in whole { add("a content that is \(name)", content) }
     }
 
-    /// Odd, signed, and with one meaning.
+    /// Unusual, signed, and with one meaning.
     private mutating func addReceiptMeanings() {
         typealias Content = CorpusContent
         func add(_ harm: String, _ content: [UInt8], _ meaning: String) {
@@ -217,7 +217,7 @@ extension HostileCorpus {
             return Content.set(Content.base.dropLast() + [Content.purchase(fields)])
         }
         let sound = "com.example.learn production: 2000000900000001 com.example.learn.coins60 × 2"
-        // A quantity that cannot be is no purchase; the receipt stands.
+        // A transaction with an impossible quantity is no purchase; the receipt stays valid.
         for quantity in [0, -1, .min, .max, 2_147_483_648] as [Int64] {
             add("quantity \(quantity)", bought(quantity), "com.example.learn production:")
         }

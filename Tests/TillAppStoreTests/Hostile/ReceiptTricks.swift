@@ -6,7 +6,7 @@ extension HostileCorpus {
 
     // MARK: Lengths and tags
 
-    /// One element of a container: where it is, and whether the octets that a certificate's issuer signed hold it.
+    /// One element of a container: its place, and whether it lies in a certificate's signed part.
     private struct Node {
         let start: Int
         let content: Range<Int>
@@ -28,7 +28,7 @@ extension HostileCorpus {
         return found
     }
 
-    /// Tags and lengths that promise too much, too little, or nothing; and BER's other spellings of what DER writes.
+    /// Tags and lengths that are too large, too small or empty; and BER's alternatives to DER's encoding.
     mutating func addReceiptLengths() {
         var generator = generator(.receiptLengths)
         let receipt = bytes(Self.base)
@@ -62,7 +62,7 @@ extension HostileCorpus {
         }
     }
 
-    /// What BER allows and DER does not: whoever hashed the octets notices, nobody else has to.
+    /// Encodings that BER allows and DER does not: only a part whose octets are hashed is affected.
     private mutating func addBER(_ node: Node, in receipt: [UInt8], isSigned: Bool) {
         let tag = receipt[node.start]
         let content = Array(receipt[node.content])
@@ -76,7 +76,7 @@ extension HostileCorpus {
         }
     }
 
-    /// The container with one element written otherwise, and the lengths around it right.
+    /// The container with one element encoded differently, and correct lengths around it.
     private static func replacing(_ node: Node, with form: [UInt8], in bytes: [UInt8], _ range: Range<Int>) -> [UInt8] {
         HandmadeDER.elements(of: bytes, in: range).flatMap { start, content -> [UInt8] in
             if start == node.start { return form }
@@ -132,7 +132,7 @@ extension HostileCorpus {
             ("32 certificates", [leaf, middle] + Array(repeating: root, count: 30)),
         ]
         for (name, list) in same { add(.harmless, "certificates: \(name)") { $0.certificates = list } }
-        // OpenSSL takes the first issuer of the right name, and these authorities have no key identifiers.
+        // OpenSSL uses the first issuer with the right name, and these authorities have no key identifiers.
         add(.unsignedParts, "certificates: a namesake of the intermediate first") { [authority] in
             $0.certificates = [authority.foreignReceiptIntermediate.der, leaf, middle, root]
         }
@@ -184,7 +184,7 @@ extension HostileCorpus {
         }
     }
 
-    /// RFC 5652 §5.3, §11: contentType and messageDigest once each, with one value, and right.
+    /// RFC 5652 §5.3, §11: contentType and messageDigest once each, with one correct value.
     private mutating func addAttributes() {
         let sound = authority.receipt().soundAttributes
         let (type, digest) = (sound[0], sound[1])
@@ -239,7 +239,8 @@ extension HostileCorpus {
             $0.attributes = .these(sound)
             $0.signature = $0.signer.key.signature($0.content)
         }
-        // The attributes of a genuine signature as content: whoever takes one for the other grants what was never sold.
+        // The attributes of a genuine signature as content: a verifier that confuses the two grants purchases that were
+        // never made.
         add(.receiptStructure, "attributes as content", .malformed) {
             $0.content = DERWriter.value(tag: 0x31, sound.flatMap { $0 })
         }

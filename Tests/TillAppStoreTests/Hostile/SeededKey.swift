@@ -1,9 +1,8 @@
 import CTillOpenSSL
 import TillCrypto
 
-/// A private key that its label decides, and whose signatures the message decides: OpenSSL takes keys and nonces from
-/// a randomness that no seed reaches, and one seed shall make one corpus. For tests only: who knows the label knows
-/// the key.
+/// A private key derived from its label, with signatures derived from the message: OpenSSL's own keys and nonces come
+/// from randomness that no seed controls, and one seed must make one corpus. For tests only: the label reveals the key.
 final class SeededKey: @unchecked Sendable {
     enum Kind: String {
         case p256, p384, k256, rsa
@@ -83,7 +82,7 @@ final class SeededKey: @unchecked Sendable {
         return r + s
     }
 
-    /// What certificates and CMS carry: an ECDSA-Sig-Value, or PKCS#1 v1.5 with the digest named.
+    /// The signature format of certificates and CMS: an ECDSA-Sig-Value, or PKCS#1 v1.5 with the digest named.
     func signature(_ message: [UInt8], digest: OpaquePointer? = EVP_sha256(), isPSS: Bool = false) -> [UInt8] {
         guard kind == .rsa else {
             let (r, s) = ecdsa(message)
@@ -95,7 +94,7 @@ final class SeededKey: @unchecked Sendable {
         EVP_DigestSignInit(context, &parameters, digest, nil, key)
         if isPSS {
             EVP_PKEY_CTX_set_rsa_padding(parameters, RSA_PKCS1_PSS_PADDING)
-            // Salt is random; none keeps one seed one corpus.
+            // A salt would be random; without one, the same seed gives the same corpus.
             EVP_PKEY_CTX_set_rsa_pss_saltlen(parameters, 0)
         }
         var count = 512
@@ -106,7 +105,7 @@ final class SeededKey: @unchecked Sendable {
 
     // MARK: Numbers
 
-    /// As many octets as wanted, decided by the label.
+    /// Any number of octets, derived from the label.
     static func octets(_ count: Int, of label: String) -> [UInt8] {
         var octets: [UInt8] = []
         var block: UInt8 = 0
@@ -123,7 +122,7 @@ final class SeededKey: @unchecked Sendable {
         return octets
     }
 
-    /// The first prime at or after what the label says, of 1024 bits.
+    /// The first prime of 1024 bits at or after the number derived from the label.
     private static func prime(_ label: String, _ context: OpaquePointer?) -> OpaquePointer? {
         var start = octets(128, of: label)
         start[0] |= 0xC0
@@ -193,7 +192,7 @@ enum HandmadeDER {
         return DERWriter.value(tag: 0x06, content)
     }
 
-    /// INTEGER of a number that is not negative, most significant octet first.
+    /// INTEGER of a non-negative number, most significant octet first.
     static func unsigned(_ octets: [UInt8]) -> [UInt8] {
         let digits = Array(octets.drop { $0 == 0 })
         return DERWriter.value(tag: 0x02, (digits.first ?? 0x80) & 0x80 == 0 ? digits : [0] + digits)
@@ -205,7 +204,7 @@ enum HandmadeDER {
     static func bitString(_ octets: [UInt8]) -> [UInt8] { DERWriter.value(tag: 0x03, [0] + octets) }
     static func boolean(_ truth: Bool) -> [UInt8] { [0x01, 0x01, truth ? 0xFF : 0] }
 
-    /// Where an element at `start` has its content, read leniently: definite lengths only.
+    /// The content of an element at `start`, read leniently: definite lengths only.
     static func content(of bytes: [UInt8], at start: Int) -> Range<Int>? {
         guard start + 1 < bytes.count else { return nil }
         var cursor = start + 2
@@ -219,7 +218,7 @@ enum HandmadeDER {
         return cursor + length <= bytes.count ? cursor..<cursor + length : nil
     }
 
-    /// The elements in a range, one after another: where each starts, and where its content is.
+    /// The elements in a range, in order: the start and the content of each.
     static func elements(of bytes: [UInt8], in range: Range<Int>) -> [(start: Int, content: Range<Int>)] {
         var found: [(Int, Range<Int>)] = []
         var cursor = range.lowerBound

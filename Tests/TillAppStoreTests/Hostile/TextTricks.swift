@@ -3,7 +3,7 @@ import TillAppStore
 import TillCrypto
 
 extension HostileCorpus {
-    /// Ways to spell the same octets, or nearly, that strict base64 does not know.
+    /// Spellings of the same or nearly the same octets that strict base64 refuses.
     private static let spellings: [(String, @Sendable (String) -> String)] = [
         ("one padding character", { $0 + "=" }), ("two padding characters", { $0 + "==" }),
         ("padding in front", { "=" + $0 }), ("line feed after", { $0 + "\n" }), ("line feed before", { "\n" + $0 }),
@@ -33,12 +33,12 @@ extension HostileCorpus {
                     var harmed = parts
                     harmed[index] = spell(parts[index])
                     guard harmed[index] != parts[index] else { continue }
-                    // The signature is over the text as it is sent, so that nothing but the spelling is wrong.
+                    // The text is signed as it is sent, so that only the spelling is wrong.
                     if index < 2 {
                         let input = Array("\(harmed[0]).\(harmed[1])".utf8)
                         harmed[2] = Base64.encode(authority.leaf.key.es256(input), .url)
                     }
-                    // Other octets of a signature are a bad one; everything else is no token.
+                    // Other octets of a signature make it bad; any other change makes the text no token.
                     let text = Array(harmed.joined(separator: ".").utf8)
                     add(.tokenText, base, "\(name): \(spelling)", text, index == 2 ? nil : .malformed)
                 }
@@ -50,7 +50,7 @@ extension HostileCorpus {
         }
     }
 
-    /// The last character of a segment may have bits that no octet has.
+    /// The last character of a segment may have bits beyond the last octet.
     private mutating func addStrayBits(_ base: String, _ parts: [String], _ index: Int, _ name: String) {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         let idle = [0: 0, 2: 4, 3: 2][parts[index].count % 4] ?? 0
@@ -87,7 +87,7 @@ extension HostileCorpus {
         ]
     }
 
-    /// Base64 as clients post receipts: white space means nothing, everything else counts.
+    /// Base64 as clients post receipts: white space is ignored, every other character counts.
     mutating func addReceiptText() {
         var generator = generator(.receiptText)
         let text = String(decoding: bytes("receipt-text"), as: UTF8.self)
@@ -132,9 +132,10 @@ extension HostileCorpus {
         }
     }
 
-    // MARK: Old-style receipts, and no proofs at all
+    // MARK: Old-style receipts, and texts that are no proofs
 
-    /// The keys that may issue their signers are built in, and no test has them: whatever is made here is refused.
+    /// The keys that may issue their signers are built in, and tests lack the private halves: every receipt made here
+    /// is refused.
     mutating func addOldStyle() {
         var generator = generator(.oldStyle)
         let issuer = authority.receiptLeaf

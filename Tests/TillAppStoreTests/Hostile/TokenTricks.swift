@@ -4,7 +4,7 @@ import TillCrypto
 import TillJSON
 
 extension HostileCorpus {
-    /// Header, payload and signature of tokens that are all good, put together anew.
+    /// New combinations of header, payload and signature of good tokens.
     mutating func addSwappedParts() {
         let second = authority.header([authority.secondLeaf.der, authority.intermediate.der, authority.root.der])
         let foreign = authority.header([
@@ -33,7 +33,7 @@ extension HostileCorpus {
         add(.swappedParts, "transaction", "all of a foreign chain", byForeign, .chainUntrusted)
     }
 
-    /// The genuine certificates, but another key signs.
+    /// The genuine certificates with a signature by another key.
     mutating func addForeignKeys() {
         let keys = [
             ("the second leaf's", authority.secondLeaf.key), ("the intermediate's", authority.intermediate.key),
@@ -53,7 +53,7 @@ extension HostileCorpus {
         }
     }
 
-    /// What a header may name its algorithm.
+    /// Values of the header's algorithm.
     private static let algorithms: [JSONValue] = [
         "none", "NONE", "nOnE", "None", "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "ES384", "ES512",
         "ES256K", "EdDSA", "es256", "Es256", "ES256 ", " ES256", "ES256\u{0}", "ES256\n", "ES\u{FF12}56", "ЕS256", "",
@@ -61,7 +61,7 @@ extension HostileCorpus {
         [], [:], ["ES256": "ES256"], 1.5,
     ]
 
-    /// Ways to sign that a header could talk a verifier into.
+    /// Kinds of signatures that a header could trick a verifier into accepting.
     private func seals(_ input: [UInt8]) -> [(String, [UInt8])] {
         func code(_ key: [UInt8]) -> [UInt8] { HMACSHA256.code(for: input, key: key) }
         let leaf = authority.leaf
@@ -78,8 +78,8 @@ extension HostileCorpus {
         ]
     }
 
-    /// The algorithm is a constant of ours (facts/jws §8): whatever else a header names is refused, and nothing that
-    /// is signed otherwise passes under the right name.
+    /// The algorithm is a constant (facts/jws §8): a header with any other algorithm is refused, and so is a different
+    /// kind of signature under the right name.
     mutating func addAlgorithms() {
         let payload = TokenParts(bytes("transaction")).payload
         func add(_ header: [UInt8], _ name: String, isGood: Bool) {
@@ -109,7 +109,7 @@ extension HostileCorpus {
         }
     }
 
-    /// Members of a header that point at keys, or that change what is signed.
+    /// Members of a header that point at keys, or that change the signed data.
     mutating func addHeaderExtensions() {
         let payload = TokenParts(bytes("transaction")).payload
         let foreign = authority.foreignLeaf
@@ -127,7 +127,7 @@ extension HostileCorpus {
         ]
         for (name, members) in pointers {
             let header = authority.header(nil, members)
-            // Nobody follows a pointer: a genuine signature stays one, and a foreign key does not get in.
+            // The verifier follows no pointer: a genuine signature stays valid, and a foreign key is refused.
             add(.harmless, "transaction", "\(name) beside x5c", authority.token(header: header, payload: payload))
             add(
                 .headerExtensions, "transaction", "\(name) beside x5c, signed with the key it names",
@@ -140,7 +140,8 @@ extension HostileCorpus {
                 add(.headerExtensions, "transaction", "\(name) instead of x5c", token, .missingX5C)
             }
         }
-        // An extension that must be understood, and is not (RFC 7515 §4.1.11); a payload that is not base64 (RFC 7797).
+        // An extension marked as critical that is not understood (RFC 7515 §4.1.11); a payload that is not base64 (RFC
+        // 7797).
         let critical: [(String, [String: JSONValue])] = [
             ("crit b64", ["crit": ["b64"], "b64": false]), ("crit b64 true", ["crit": ["b64"], "b64": true]),
             ("b64 false", ["b64": false]), ("crit exp", ["crit": ["exp"], "exp": 0]), ("crit empty", ["crit": []]),
@@ -158,7 +159,7 @@ extension HostileCorpus {
         }
     }
 
-    /// Numbers that ECDSA signatures should not have. `n` is the order of P-256, `p` its field.
+    /// Numbers that ECDSA signatures must not contain. `n` is the order of P-256, `p` its field.
     mutating func addSignatures() {
         var generator = generator(.signatures)
         let order = Hexadecimal.bytes("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551")
@@ -200,8 +201,8 @@ extension HostileCorpus {
             let random = (0..<64).map { _ in UInt8.random(in: 0...255, using: &generator) }
             add(.signatures, "transaction", "random numbers", put(random), .badSignature)
         }
-        // ES256 is malleable: (r, n - s) signs what (r, s) signs. The token is another text of the same words, and a
-        // grant hangs on the transaction's id, so nothing is granted twice (O8).
+        // ES256 is malleable: (r, n - s) is valid where (r, s) is. The token has another text with the same content,
+        // and a grant depends on the transaction's id, so a transaction is never granted twice (O8).
         for base in Self.tokenBases {
             let parts = TokenParts(bytes(base))
             let negated = Array(parts.signature[..<32]) + Self.minus(order, Array(parts.signature[32...]))
@@ -241,7 +242,7 @@ extension HostileCorpus {
     }
 }
 
-/// Two digits an octet.
+/// Two digits per octet.
 enum Hexadecimal {
     static func bytes(_ text: String) -> [UInt8] { bytesOfHexadecimal(text) }
 

@@ -1,7 +1,7 @@
 import Foundation
 import TillBilling
 
-/// Apple's tables, which lie beside the repository or not.
+/// Apple's tables, in a folder beside the repository that may be absent.
 enum FactSheets {
     static func location(_ name: String) -> URL {
         var folder = URL(fileURLWithPath: #filePath)
@@ -11,7 +11,7 @@ enum FactSheets {
 
     static func exists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: location(name).path) }
 
-    /// Its lines without the first, cell by cell.
+    /// Its lines without the first, split into cells.
     static func rows(_ name: String) throws -> [[String]] {
         try String(contentsOf: location(name), encoding: .utf8).split(whereSeparator: \.isNewline).dropFirst().map {
             $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)

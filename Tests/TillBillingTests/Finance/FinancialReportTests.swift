@@ -1,7 +1,7 @@
 import Testing
 import TillBilling
 
-/// Financial reports as Apple makes them, written line by line.
+/// Financial reports in Apple's format, written line by line.
 enum ReportSample {
     static let heads = [
         "Start Date", "End Date", "UPC", "ISRC/ISBN", "Vendor Identifier", "Quantity", "Partner Share",
@@ -51,7 +51,7 @@ enum ReportSample {
         }
     }
 
-    @Test("Columns stand in any order and case, unknown ones are passed over")
+    @Test("Columns may stand in any order and case; unknown ones are ignored")
     func order() {
         let heads = ReportSample.heads.map { $0 == "Sales or Return" ? "sale or return" : $0 }
         let cells = ReportSample.cells(ReportSample.sale)
@@ -61,7 +61,7 @@ enum ReportSample {
         #expect(file.lines.first?.proceeds == tag("12.36 CNY"))
     }
 
-    @Test("The single file for all countries has its dates at the head and totals by country at the end")
+    @Test("The single file for all countries has its dates at the top and totals by country at the end")
     func single() {
         let text = """
             Vendor Name\tSomebody
@@ -83,7 +83,7 @@ enum ReportSample {
     }
 
     @Test(
-        "Every defect of a line is a finding that names the line and the cure, and the line is left out",
+        "Every defect of a line is a finding that names the line and the remedy, and the line is left out",
         arguments: [
             ("a 3 4.12 12.36 CNY X CN 6.00 CNY", "badSaleOrReturn"),
             ("a 3.5 4.12 12.36 CNY S CN 6.00 CNY", "badQuantity"),
@@ -102,7 +102,7 @@ enum ReportSample {
         }
     }
 
-    @Test("Dates are MM/DD/YYYY of a fiscal month; cells that are missing are named")
+    @Test("Dates are MM/DD/YYYY of a fiscal month; missing cells are named")
     func datesAndCells() {
         func findings(_ rows: [[String]]) -> [String] {
             codes(FinancialReportFile(ReportSample.text(rows, totals: ["Total_Rows\t\(rows.count)"])))
@@ -124,7 +124,7 @@ enum ReportSample {
         #expect(findings([Array(ReportSample.cells(ReportSample.sale).prefix(21))]) == ["2 missingCell"])
     }
 
-    @Test("What is odd but can be read is a remark")
+    @Test("An unusual but readable line gets a remark")
     func remarks() throws {
         let rows = [
             "a 3 4.12 12.37 CNY S CN 6.00 CNY", "a 1 4.12 4.12 CNY R CN 6.00 CNY",
@@ -141,7 +141,7 @@ enum ReportSample {
         #expect(file.lines[2].proceeds == tag("764 KRW") && file.lines[5].proceeds.amount == 380_100)
     }
 
-    @Test("A file that is something else, or only a part of one, is told so")
+    @Test("A file in another format, and a partial file, get a finding that says so")
     func wholeFiles() {
         func check(_ text: String, _ expected: [String]) {
             let found = codes(FinancialReportFile(text))
@@ -166,7 +166,7 @@ enum ReportSample {
         #expect(FinancialReportFile(hostile).findings.first?.sentence.en.contains("\\u{1b}[31m") == true)
     }
 
-    @Test("Every defect has a sentence and a cure in two languages")
+    @Test("Every defect has a sentence and a remedy in two languages")
     func words() {
         for defect in FinancialReportDefect.allCases {
             for text in [defect.sentence("X"), defect.cure] {

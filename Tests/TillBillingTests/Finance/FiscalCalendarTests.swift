@@ -3,7 +3,7 @@ import TillBilling
 
 @Suite("Apple's fiscal calendar (C3)") struct FiscalCalendarTests {
     @Test(
-        "all 156 months of FY2016 to FY2028, date by date",
+        "All 156 months of FY2016 to FY2028 match Apple's table, date by date",
         .enabled(if: FactSheets.exists("fiscal-calendar.csv"), "../shared/facts is not beside the repository"))
     func sheet() throws {
         let rows = try FactSheets.rows("fiscal-calendar.csv")
@@ -20,9 +20,9 @@ import TillBilling
         #expect(rows.count == 156 && computed.count == 156 && differences.isEmpty, "\(differences)")
     }
 
-    @Test("months that Apple has published, also without the sheet")
+    @Test("Months that Apple has published match, also without the sheet")
     func published() {
-        // facts/business-rules §7: the ends and payments that were checked against published tables.
+        // facts/business-rules §7: the ends and payment dates that were checked against published tables.
         #expect(FiscalCalendar.periods(ofYear: 2023)[11].end == civilDay("2023-09-30"))
         #expect(FiscalCalendar.periods(ofYear: 2023)[11].paymentDate == civilDay("2023-11-02"))
         #expect(FiscalCalendar.periods(ofYear: 2025)[0].end == civilDay("2024-11-02"))
@@ -30,7 +30,7 @@ import TillBilling
         #expect((2016...2040).filter { FiscalCalendar.weeks(ofYear: $0) == 53 } == [2017, 2023, 2028, 2034, 2040])
     }
 
-    @Test("for two centuries: no day is in two months or in none, quarters are 5-4-4, payments are on Thursdays")
+    @Test("For two centuries every day is in exactly one month, quarters are 5-4-4, and payments are on Thursdays")
     func rule() {
         var next = FiscalCalendar.start(ofYear: 1977)
         for year in 1977...2176 {
@@ -45,15 +45,15 @@ import TillBilling
                 }
                 next = period.end.adding(days: 1)
             }
-            // The Saturday before is in September, and the next one no more.
+            // The Saturday before is in September, the next one is not.
             #expect(periods[0].start.adding(days: -1).month == 9 && periods[0].start.adding(days: 6).month == 10)
         }
     }
 }
 
-@Suite("The day that Apple's reports count (C3)") struct ReportingDayTests {
+@Suite("The day that Apple's reports use (C3)") struct ReportingDayTests {
     @Test(
-        "daylight saving time begins and ends where it does",
+        "Daylight saving time begins and ends on the right dates",
         arguments: [
             ("2026-03-08T09:59:59Z", "USA", "2026-03-08", -8), ("2026-03-08T10:00:00Z", "USA", "2026-03-08", -7),
             ("2026-11-01T08:59:59Z", "USA", "2026-11-01", -7), ("2026-11-01T09:00:00Z", "USA", "2026-11-01", -8),
@@ -75,7 +75,7 @@ import TillBilling
         #expect(region.offset(at: instant) == hours * 3_600)
     }
 
-    @Test("Territories have two codes each, none twice, and a region")
+    @Test("Every territory has two unique codes and a region")
     func territories() {
         let all = Territory.all
         #expect(all.count == 175)
@@ -87,7 +87,7 @@ import TillBilling
         #expect(ReportingRegion.allCases.map { region in all.count { $0.region == region } } == [39, 102, 30, 4])
     }
 
-    @Test("A day is read and written as ISO 8601, and as nothing else")
+    @Test("A day is read and written as ISO 8601 only")
     func civilDates() {
         for text in ["2026-03-15", "2024-02-29", "0001-01-01", "9999-12-31"] {
             #expect(CivilDate(iso8601: text)?.description == text)

@@ -2,9 +2,9 @@ import Testing
 import TillBilling
 
 @Suite("Days of paid service (C2)") struct PaidServiceTests {
-    /// Each case: its periods as `from–to` in days since the first one, with marks: `f` free, `u` upgraded, `g` paid
-    /// within grace, `s90` served until day 90; then the days counted at the end, and which of the periods (from 1)
-    /// have the better rate.
+    /// Each case: its periods as `from–to` in days since the first one, with marks (`f` free, `u` upgraded, `g` paid
+    /// within grace, `s90` served until day 90); then the days counted at the end, and the periods (from 1) that have
+    /// the better rate.
     private static let cases = """
         one year bought at once, renewed                | 0-365 365-730                              | 730 | 2
         a year less a day is not a year                 | 0-364 364-394                              | 394 |
@@ -48,7 +48,7 @@ import TillBilling
     }
 
     @Test(
-        "365 paid days in a group, a gap of 60 at most, free and extended days left out",
+        "365 paid days in a group count, with gaps of 60 at most, without free and extended days",
         arguments: cases.split(separator: "\n"))
     func counting(_ line: Substring) throws {
         let cells = line.split(separator: "|", omittingEmptySubsequences: false)
@@ -59,11 +59,11 @@ import TillBilling
         let better = cells[3].split(separator: " ").compactMap { Int($0) }
         let found = PaidService.isAfterOneYear(periods)
         #expect(found.indices.filter { found[$0] }.map { $0 + 1 } == better, "\(line)")
-        // The order they are given in does not matter.
+        // The order of the periods does not matter.
         #expect(PaidService.isAfterOneYear(periods.reversed()) == found.reversed())
     }
 
-    @Test("Hours of many periods add up to days, and moments that no clock shows stop nothing")
+    @Test("Hours of many periods add up to days, and dates beyond any calendar cause no fault")
     func exactness() {
         var service = PaidService()
         var start = Self.year2024

@@ -14,7 +14,7 @@ import TillBilling
     }
 
     @Test(
-        "all 95 rows of App Store Connect's matrix, CNY to the fen and USD to the cent",
+        "All 95 rows of App Store Connect's matrix match, CNY to the fen and USD to the cent",
         .enabled(if: FactSheets.exists("price-tiers.csv"), "../shared/facts is not beside the repository"))
     func matrix() throws {
         let rows = try FactSheets.rows("price-tiers.csv")
@@ -32,7 +32,7 @@ import TillBilling
         #expect(rows.count == 95 && differences.isEmpty, "\(differences)")
     }
 
-    @Test("all 95 tiers of our own table, and gross = tax + commission + proceeds in every one of its currencies")
+    @Test("All 95 tiers of the built-in table match, and gross = tax + commission + proceeds in each of its currencies")
     func table() throws {
         let table = try #require(PriceTierTable.latest)
         var compared = 0
@@ -58,7 +58,7 @@ import TillBilling
         #expect(compared == 190)
     }
 
-    @Test("prices, storefronts and days: where each part goes")
+    @Test("For given prices, storefronts and days, each part of the price is correct")
     func cases() throws {
         let table = """
             # price      front day        type          days small | tax    commission proceeds class
@@ -109,7 +109,7 @@ import TillBilling
     }
 
     @Test(
-        "a tax that nobody knows is said to be unknown, and taken for nothing",
+        "An unknown tax is reported as unknown and counted as zero",
         arguments: [
             ("FRA", "2026-04-01"), ("DEU", "2019-10-02"), ("KOR", "2015-01-01"), ("AFG", "2026-04-01"),
             ("???", "2026-04-01"),
@@ -121,7 +121,7 @@ import TillBilling
         #expect(here.explanation.contains { $0.en.contains("not known") && $0.zh.contains("未知") })
     }
 
-    @Test("a price below zero has no proceeds, and the largest there is does not overflow")
+    @Test("A price below zero has no proceeds, and the largest price does not overflow")
     func extremes() throws {
         #expect(
             Proceeds(price: Money(amount: -1, currency: Currency("CNY")), storefront: "CHN", at: october2019, type: nil)
@@ -130,7 +130,7 @@ import TillBilling
         #expect(most.tax.amount + most.commission.amount + most.proceeds.amount == .max)
     }
 
-    @Test("the arithmetic is spelled out from the numbers it was done with, in both languages")
+    @Test("The explanation shows the numbers of the calculation, in both languages")
     func explanation() throws {
         let yuan = try proceeds(tag("6 CNY"), "CHN", october2019)
         #expect(yuan.explanation.map(\.en)[0] == "Tax: 6.00 CNY − 6.00 ÷ 1.0203 = 0.12 CNY, 5.88 CNY without tax")

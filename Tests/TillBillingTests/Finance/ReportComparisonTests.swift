@@ -1,12 +1,12 @@
 import Testing
 import TillBilling
 
-@Suite("Apple's report is held against the ledger (C3)") struct ReportComparisonTests {
+@Suite("Apple's report is compared with the ledger (C3)") struct ReportComparisonTests {
     private func apple(_ rows: [String]) -> [FinancialReportFile.Line] {
         FinancialReportFile(ReportSample.text(rows.map { ReportSample.cells($0) })).lines
     }
 
-    /// What the ledger says of sales and refunds: `product count price currency storefront [R]`.
+    /// The ledger's sales and refunds: `product count price currency storefront [R]`.
     private func ledger(_ rows: [String]) throws -> SettlementReport.Period? {
         let entries = try rows.map { row in
             let cells = row.split(separator: " ").map(String.init)
@@ -27,7 +27,7 @@ import TillBilling
         }
     }
 
-    @Test("Line by line: equal, only on one side, units or proceeds that differ, by how much")
+    @Test("Each line is equal, on one side only, or differs in units or proceeds, with the difference")
     func verdicts() throws {
         let comparison = ReportComparison(
             apple: apple([
@@ -54,7 +54,7 @@ import TillBilling
             ])
     }
 
-    @Test("A ledger that Apple agrees with is equal in every line, and nothing is equal to nothing")
+    @Test("A ledger that Apple agrees with is equal in every line, and two empty sides are equal")
     func equal() throws {
         let same = ReportComparison(
             apple: apple([ReportSample.sale]), ledger: try ledger(["a 3 6 CNY CHN"]))

@@ -24,7 +24,7 @@ import TillBilling
         }
     }
 
-    @Test("Units, gross, tax, commission, proceeds and refunds per product and storefront, by fiscal period")
+    @Test("The report has units, gross, tax, commission, proceeds and refunds by product, storefront and fiscal period")
     func report() throws {
         let report = SettlementReport([
             entry(count: 3), entry(.sale, "a", "12 CNY"), entry(.sale, "b", "0.99 USD", "USA"),
@@ -44,18 +44,18 @@ import TillBilling
                 "CNY 2059 false", "EUR 146 true", "USD 70 false",
             ])
         #expect(february.isTaxUnknown && report.periods.last?.isTaxUnknown == false)
-        // China's new rate in the middle of a month.
+        // China's new rate begins in the middle of a month.
         #expect(rows(report.periods.last) == ["a CHN CNY: 2/0 1200 24 323 853 | 0 0 | 853"])
     }
 
-    @Test("A refund takes back what its sale had brought, in the period in which it happens")
+    @Test("A refund subtracts what its sale had added, in the period of the refund")
     func refunds() throws {
         var refund = entry(.refund, on: "2026-04-01")
         refund.soldOn = civilDay("2026-02-10")
         let report = SettlementReport([entry(), refund])
         #expect(report.periods.map { $0.totals.map(\.figures.netProceeds) } == [[412], [-412]])
         #expect(rows(report.periods.last) == ["a CHN CNY: 0/1 0 0 0 0 | 600 412 | -412"])
-        // A part of it, in thousandths of a percent.
+        // A partial refund, in thousandths of a percent.
         for (percentage, gross, proceeds) in [(50_000, 300, 206), (33_333, 200, 137), (1, 0, 0), (0, 0, 0)]
             as [(Int, Int64, Int64)]
         {
@@ -66,7 +66,7 @@ import TillBilling
         }
     }
 
-    @Test("Proceeds are rounded by the unit where the price divides, and by the transaction where it doesn't")
+    @Test("Proceeds are rounded per unit if the price divides evenly, and per transaction otherwise")
     func quantities() {
         func proceeds(_ paid: String, _ quantity: Int, _ count: Int = 1) -> Int64? {
             var sale = entry(.sale, "a", paid, count: count)
@@ -77,7 +77,7 @@ import TillBilling
         #expect(proceeds("18 CNY", 3, 10) == 12_360 && proceeds("10 CNY", 3) == 686)
     }
 
-    @Test("The rate is that of the day of sale, of the subscriber's year and of the program")
+    @Test("The rate depends on the day of sale, the subscriber's year and the program")
     func rates() {
         func proceeds(_ change: (inout FinanceEntry) -> Void, _ terms: DeveloperTerms = DeveloperTerms()) -> Int64? {
             var sale = entry()
@@ -92,7 +92,7 @@ import TillBilling
         #expect(proceeds({ $0.soldOn = civilDay("2026-02-09") }, small) == 412)
     }
 
-    @Test("What no report can hold is set aside, and stops nothing")
+    @Test("Entries that no report can hold are set aside, and the others are reported")
     func unusable() {
         var entries = [entry(), entry(.sale, "a", "-6 CNY"), entry(count: 0), entry(count: -1), entry(count: .max)]
         for change in [
@@ -110,7 +110,7 @@ import TillBilling
         #expect(SettlementReport([]).periods.isEmpty)
     }
 
-    @Test("The order of the entries does not matter, nor whether alike ones come one by one")
+    @Test("The order of the entries does not matter, nor whether equal ones are listed singly")
     func order() {
         var entries: [FinanceEntry] = []
         for number in 0..<200 {
@@ -132,7 +132,7 @@ import TillBilling
         #expect(doubled == grouped && doubled != one)
     }
 
-    @Test("As a table it speaks both languages, and as CSV no cell can be a formula")
+    @Test("The table is written in both languages, and no cell of the CSV can be a formula")
     func text() {
         let report = SettlementReport([entry(count: 2), entry(.refund), entry(.sale, "=1+1,\"x\"", "1 EUR", "FRA")])
         let english = report.lines(.english)

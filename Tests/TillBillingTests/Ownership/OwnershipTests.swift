@@ -1,9 +1,9 @@
 import Testing
 import TillBilling
 
-/// The decision about a granted purchase when another signed copy of it comes, as a table.
-@Suite("What a newer copy changes about whose a grant is") struct OwnershipTests {
-    /// basis | the copy that came, against the newest known one | decision
+/// The decision about a granted purchase when another signed copy of it arrives, as a table.
+@Suite("How a newer copy changes the owner of a grant") struct OwnershipTests {
+    /// basis | the copy that arrived, compared with the newest known one | decision
     static let table = """
         receipt  | newer names owner                | confirm token
         receipt  | newer names another              | move
@@ -39,7 +39,7 @@ import TillBilling
         person   | older names another              | note older_copy_names_another
         """
 
-    @Test("Each row (V3)", arguments: table.split(separator: "\n").map(String.init))
+    @Test("Each row of the table holds (V3)", arguments: table.split(separator: "\n").map(String.init))
     func row(_ row: String) throws {
         let sides = row.split(separator: "|").map(\.trimmed)
         try #require(sides.count == 3)
@@ -66,7 +66,7 @@ import TillBilling
         }
     }
 
-    /// the proof, by which rung, after a grant of which basis | basis
+    /// the proof, the owner match, an earlier grant's basis | basis
     static let bases = """
         receipt, order_id                     | receipt
         receipt, original_transaction         | receipt
@@ -88,7 +88,7 @@ import TillBilling
         token, original_transaction receipt   | receipt
         """
 
-    @Test("What a new grant rests on", arguments: bases.split(separator: "\n").map(String.init))
+    @Test("The basis of a new grant", arguments: bases.split(separator: "\n").map(String.init))
     func basis(_ row: String) throws {
         let sides = row.split(separator: "|").map(\.trimmed)
         try #require(sides.count == 2)
@@ -105,7 +105,7 @@ import TillBilling
         #expect(basis.rawValue == sides[1])
     }
 
-    @Test("Held points count in the balance, and can't be spent")
+    @Test("Held points count in the balance and can't be spent")
     func held() {
         let wallet = Wallet(balances: ["points": 100], held: ["points": 60])
         #expect(wallet.covers(40, of: "points") && !wallet.covers(41, of: "points"))

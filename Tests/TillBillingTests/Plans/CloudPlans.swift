@@ -35,7 +35,7 @@ enum CloudPlans {
         Plan(soldBy: product(id, cents, length, rank, scope: scope))
     }
 
-    /// `15d`, `30d-1s`, `100d+1s`, `30d-1ms`: milliseconds.
+    /// `15d`, `30d-1s`, `100d+1s`, `30d-1ms` in milliseconds.
     static func milliseconds(_ text: some StringProtocol) -> Int64? {
         let days = text.prefix { $0.isNumber }
         let rest = text.dropFirst(days.count + 1)

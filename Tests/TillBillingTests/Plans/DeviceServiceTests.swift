@@ -1,9 +1,9 @@
 import Testing
 import TillBilling
 
-/// Service as tables: what was bought, and what is had one day. `BM` for the account is bought by `BM@3`, on the third
-/// day; a plan that is for one device by `BM*a@3`; two of it by `2BM@3`; for nothing by `0:BM@3`; `~` before it: it was
-/// refunded. What is had reads `plan since–until devices`, in days and seconds.
+/// Service as tables: the purchases, and the service on one day. `BM@3` buys `BM` for the account on the third day,
+/// `BM*a@3` for device `a`, `2BM@3` two units, `0:BM@3` for nothing; `~` marks a refunded purchase. Service reads `plan
+/// since–until devices`, in days and seconds.
 @Suite("Service of an account and of its devices, as tables") struct DeviceServiceTests {
     static let table = """
         upgrade             | BM@0, PM@15                                  | 16 | PM 15–51+35970s
@@ -38,7 +38,7 @@ import TillBilling
         """
 
     @Test(
-        "Each row: parallel on devices, extended on the same one, converted together, refunds as if never (C5, C11)",
+        "Each row: parallel on devices, extended on the same one, converted together, refunds ignored (C5, C11)",
         arguments: table.split(separator: "\n").map(String.init))
     func row(_ row: String) throws {
         let cells = row.split(separator: "|").map { $0.trimmed }
@@ -50,7 +50,7 @@ import TillBilling
         #expect(Self.held(Service(purchases.reversed()), day: day) == wanted)
     }
 
-    /// Those that stand.
+    /// The purchases that are not refunded.
     static func purchases(_ cell: String) throws -> [PlanPurchase] {
         try cell.split(separator: ",").map(\.trimmed).enumerated().compactMap { number, text in
             guard !text.hasPrefix("~") else { return nil }
@@ -84,7 +84,7 @@ import TillBilling
         }
     }
 
-    @Test("A preview for a device says what goes on beside, what is converted, and for which devices it is then (C6)")
+    @Test("A preview for a device states what continues beside it, what is converted, and the devices it covers (C6)")
     func preview() throws {
         let service = Service(try Self.purchases("BM*a@0, BM*b@10, T*a@12"))
         let now = CloudPlans.start.adding(seconds: 15 * 86_400)
@@ -112,19 +112,19 @@ import TillBilling
         #expect(converted.explanation.map(\.zh).contains("适用设备：a"))
     }
 
-    @Test("One premium lifts one of fifty devices, and the others keep what they have")
+    @Test("One premium plan lifts one of fifty devices, and the others keep their plans")
     func fifty() throws {
         let basics = (0..<50).map { "BM*\($0)@0" }.joined(separator: ", ")
         let service = Service(try Self.purchases(basics + ", PM*7@0"))
         let held = service.holdings(at: CloudPlans.start.adding(seconds: 86_400))
         #expect(held.count == 50)
         #expect(held.filter { $0.plan.rank == "premium" }.map(\.deviceIDs) == [[DeviceID("7")]])
-        // What one device had, and nothing of the others.
+        // Only that device's own remainder is converted.
         #expect(held.filter { $0.plan.rank == "premium" }.map { $0.expiresAt.seconds } == [1_767_225_600 + 3_700_739])
     }
 
     @Test(
-        "The end of a purchase is that of the service its time went into, and of what was taken back there is none (C8)"
+        "A purchase ends with the service that its time went into; a refunded purchase has no end (C8)"
     )
     func ends() throws {
         let table: [(purchases: String, ends: [Int64?])] = [
@@ -142,7 +142,7 @@ import TillBilling
         }
     }
 
-    @Test("Thousands of devices, and going to and fro between their plans, are folded in a moment")
+    @Test("Thousands of devices that change plans back and forth are computed quickly")
     func many() throws {
         let plans = try ["BM", "PM"].map { try #require(CloudPlans.plan($0, scope: .device)) }
         let purchases: [PlanPurchase] = (0..<4_000).map { number in

@@ -2,7 +2,7 @@ import Testing
 import TillBilling
 
 @Suite("Exact numbers") struct FractionTests {
-    /// The number that these decimal digits write.
+    /// The number with these decimal digits.
     private func natural(_ digits: String) -> Natural {
         digits.utf8.reduce(.zero) { $0 * Natural(10) + Natural(UInt64($1 - 48)) }
     }
@@ -26,7 +26,7 @@ import TillBilling
     }
 
     @Test(
-        "Quotient times divisor and the remainder are the dividend, for numbers that try the guesses of long division")
+        "Quotient times divisor plus remainder equals the dividend, for numbers that test the guesses of long division")
     func division() {
         var generator = SeededGenerator(state: 7)
         /// Limbs of all ones and all zeros are where guessed digits go wrong.
@@ -50,7 +50,7 @@ import TillBilling
         }
     }
 
-    @Test("Fractions stand in lowest terms, round as asked, and say when decimals are not all of them")
+    @Test("Fractions are in lowest terms, round as requested, and report when decimals are not exact")
     func fractions() {
         #expect("\(Fraction(4_485, over: 30))" == "299/2" && "\(Fraction(600, over: 6))" == "100")
         #expect(Fraction(1, over: 3) + Fraction(1, over: 6) == Fraction(1, over: 2))
@@ -71,7 +71,7 @@ import TillBilling
     }
 }
 
-/// Numbers that look random and are the same every time (SplitMix64).
+/// Numbers that look random and are the same in every run (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     var state: UInt64
 

@@ -1,7 +1,7 @@
 import Testing
 import TillBilling
 
-@Suite("What a product costs in the list, and what a payment is worth") struct ListPriceTests {
+@Suite("The list price of a product, and the worth of a payment") struct ListPriceTests {
     private static func product(_ price: String, others: String, id: String = "p") throws -> Product {
         let parts = price.split(separator: " ")
         return Product(
@@ -39,7 +39,7 @@ import TillBilling
         4800 CNY              | 1398 USD | 2400 CNY        | 699 USD
         """
 
-    @Test("Each row: what was paid, or its part of the list price, no more", arguments: table.split(separator: "\n"))
+    @Test("Each row: the payment, or its part of the list price, no more", arguments: table.split(separator: "\n"))
     func row(_ row: Substring) throws {
         let cells = row.split(separator: "|").map { $0.trimmed }
         let then = cells[0].split(separator: ";").map { $0.trimmed }
@@ -53,7 +53,7 @@ import TillBilling
         #expect("\(worth.amount) \(worth.currency)" == cells[3])
     }
 
-    @Test("The catalogue in force on a day is the newest that began by then; the first one counts for all days before")
+    @Test("The catalogue in force on a day is the newest that began by then; the first one covers all days before")
     func versions() throws {
         func catalog(_ price: Int64?, _ other: String = "q") throws -> Catalog {
             let product = try price.map { try Self.product("\($0) USD", others: "") }
@@ -74,7 +74,7 @@ import TillBilling
         #expect(CatalogVersions([]).product(ProductID("p"), at: Instant(seconds: 0)) == nil)
     }
 
-    @Test("Other prices are of other currencies and above zero, or a server does not start")
+    @Test("Other prices must be in other currencies and above zero, or the server does not start")
     func findings() throws {
         for (others, isUsable) in [("4800 CNY,799 EUR", true), ("699 USD", false), ("0 CNY", false), ("5 cny", false)] {
             let catalog = Catalog(products: [try Self.product("699 USD", others: others)])
@@ -82,7 +82,7 @@ import TillBilling
         }
     }
 
-    @Test("What was paid for, though the list had it for nothing, is no trial: its price is what was paid")
+    @Test("A paid purchase of a product listed as free is no trial: its price is the payment")
     func paidTrial() throws {
         let trial = try #require(CloudPlans.plan("T"))
         let paid = PlanPurchase(

@@ -1,8 +1,8 @@
 import Testing
 import TillBilling
 
-/// Years of a shop whose prices change: sales at one cent, dearer times, orders opened in one of them and paid in
-/// another, previews, three currencies, offers. What was really paid is counted beside it, in exact cents.
+/// Years of a shop whose prices change: sales at one cent, higher prices, orders opened under one price and paid under
+/// another, previews, three currencies, offers. The money really paid is counted beside it, in exact cents.
 private struct PricedYears {
     struct Sale {
         let purchase: PlanPurchase
@@ -55,7 +55,7 @@ private struct PricedYears {
         let money: Fraction
         var isOffer = false
         switch Int.random(in: 0...5, using: &generator) {
-        case 0:  // A receipt: paid as the list said.
+        case 0:  // A receipt: paid at the list price.
             (paid, money) = (nil, Fraction(UInt64(full)))
         case 1:
             let cents = Int64.random(in: 0...full, using: &generator)
@@ -63,13 +63,13 @@ private struct PricedYears {
         case 2:
             let fen = Int64.random(in: 0...full * 6, using: &generator)
             (paid, money) = (Money(amount: fen, currency: Self.yuan), Fraction(UInt64(fen), over: 6))
-        case 3:  // An offer in a currency that nobody listed: some of the price.
+        case 3:  // An offer in an unlisted currency: a part of the price.
             let cents = Int64.random(in: 0...full, using: &generator)
             (paid, money, isOffer) = (Money(amount: cents, currency: Currency("EUR")), Fraction(UInt64(cents)), true)
         case 4: (paid, money) = (Money(amount: full, currency: Currency("EUR")), Fraction(UInt64(full)))
         default: (paid, money) = (Money(amount: full, currency: CloudPlans.dollar), Fraction(UInt64(full)))
         }
-        // Opened under any catalogue there ever was: only what was previewed within a day counts.
+        // Opened under any earlier catalogue: only an order previewed within a day counts.
         let shown = try #require(versions.all.randomElement(using: &generator))
         let isPreviewed = Bool.random(using: &generator)
         return Sale(
@@ -86,12 +86,12 @@ private struct PricedYears {
     }
 }
 
-@Suite("Money paid, over sales, new prices, currencies, refunds and conversions") struct MoneyPaidTests {
+@Suite("Money paid, over sales, price changes, currencies, refunds and conversions") struct MoneyPaidTests {
     private func value(_ service: Service, at now: Instant) -> Fraction {
         service.current(at: now).reduce(.zero) { $0 + $1.value(at: now) }
     }
 
-    @Test("No purchase is worth more than what was paid for it, and less by under a cent where that is known")
+    @Test("No purchase is worth more than its payment, and if the payment is known, less than a cent below it")
     func worth() throws {
         var generator = SeededGenerator(state: 41)
         for _ in 0..<60 {
@@ -103,16 +103,16 @@ private struct PricedYears {
         }
     }
 
-    /// What stands is served and converted: at each moment what is left is worth no more than what was paid for what
-    /// stands and was not served yet, but for less than a second of service for each conversion.
-    @Test("Service is never worth more than the money paid for it, but for less than a second for each conversion")
+    /// The purchases that are not refunded are served and converted: at each moment the remaining service is worth no
+    /// more than the unserved part of their payments, except for less than a second of service for each conversion.
+    @Test("Service is never worth more than the money paid for it, except for less than a second for each conversion")
     func conserved() throws {
         var generator = SeededGenerator(state: 42)
         var (conversions, honoured) = (0, 0)
         for _ in 0..<120 {
             let sales = try PricedYears(&generator, count: 14).sales
             let money = Dictionary(uniqueKeysWithValues: sales.map { ($0.purchase.transactionID, $0.moneyPaid) })
-            // Some are refunded, in whatever order that is heard of.
+            // Some are refunded, and the refunds arrive in any order.
             let standing = sales.filter { _ in Int.random(in: 0...4, using: &generator) > 0 }.map(\.purchase)
             var service = Service()
             for purchase in PlanPurchase.counted(standing.shuffled(using: &generator)) {

@@ -1,8 +1,8 @@
 import Testing
 import TillBilling
 
-/// Purchases that look random: of both scopes, of trials, of several, paid in full, in part, not at all, abroad; on
-/// previews and not.
+/// Random purchases: of both scopes, of trials, of several units, paid in full, in part, not at all or in another
+/// currency; with and without previews.
 enum PlanSequence {
     static func random(_ generator: inout SeededGenerator, count: Int) -> [PlanPurchase] {
         var at = CloudPlans.start
@@ -32,12 +32,12 @@ enum PlanSequence {
     }
 }
 
-/// The same fold, done slowly and plainly, in milliseconds and cents.
+/// The same calculation, done slowly and simply, in milliseconds and cents.
 private struct PlainService {
     struct Stretch {
         let start: Int64
         let end: Int64
-        /// Cents a millisecond.
+        /// Cents per millisecond.
         let rate: Fraction
 
         func value(at now: Int64) -> Fraction { rate * Fraction(UInt64(max(0, end - max(start, now)))) }
@@ -101,7 +101,7 @@ private struct PlainService {
         }.sorted()
     }
 
-    @Test("Each purchase does what its preview said, and no value comes or goes but for less than a second (C5, C6)")
+    @Test("Each purchase does what its preview said, and value is conserved to within a second of service (C5, C6)")
     func conservation() throws {
         var generator = SeededGenerator(state: 31)
         var conversions = 0
@@ -132,7 +132,7 @@ private struct PlainService {
         #expect(conversions > 150)
     }
 
-    @Test("Refunds leave what never having bought leaves, reinstatements what was before, in whatever order (C5, U5)")
+    @Test("In any order, refunds leave the state without the purchase, and reinstatements the state before (C5, U5)")
     func takenBack() throws {
         var generator = SeededGenerator(state: 32)
         for _ in 0..<40 {
@@ -140,7 +140,8 @@ private struct PlainService {
             var standing = Set(all.indices)
             var arrived: [PlanPurchase] = []
             for _ in 0..<6 {
-                // One is taken back or reinstated, and what the ledger has comes in another order each time.
+                // One purchase is refunded or reinstated, and the ledger gets its purchases in a different order each
+                // time.
                 standing.formSymmetricDifference([Int.random(in: all.indices, using: &generator)])
                 arrived = all.indices.filter(standing.contains).map { all[$0] }.shuffled(using: &generator)
                 let never = all.enumerated().filter { standing.contains($0.offset) }.map(\.element)

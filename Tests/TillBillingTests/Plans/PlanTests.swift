@@ -13,7 +13,7 @@ import TillBilling
         #expect(PlanLength(text)?.days == days)
     }
 
-    @Test("Eight products of four plans are found by any of their names, and Apple keeps four of them (C4)")
+    @Test("Eight products of four plans are found by each of their names, and Apple manages four of them (C4)")
     func names() {
         let products = ["basic_monthly", "premium_monthly"].flatMap { id in
             [
@@ -32,7 +32,7 @@ import TillBilling
         }
     }
 
-    @Test("Plans that would go wrong when somebody converts are findings with their cure (L2, C4)")
+    @Test("Plans that would make a conversion wrong are findings with their remedy (L2, C4)")
     func findings() {
         func codes(_ products: Product...) -> [String] { Catalog(products: products).findings.map(\.code.rawValue) }
         let basic = CloudPlans.product("basic_monthly", 299, "P1M", "basic")

@@ -2,7 +2,7 @@ import Testing
 import TillBilling
 
 /// Times are hours: `PM@20<5` was bought at 20 on a preview of 5.
-@Suite("A purchase that was previewed counts at the previewed moment") struct PreviewedPurchaseTests {
+@Suite("A previewed purchase counts at the previewed moment") struct PreviewedPurchaseTests {
     static let table = """
         at once              | BM@0, PM@5<5                | BM@0 PM@5
         later the same day   | BM@0, PM@20<5               | BM@0 PM@5
@@ -55,13 +55,13 @@ import TillBilling
         }
     }
 
-    @Test("Whatever was had before, a purchase within 24 hours of its preview ends when the preview said (C6)")
+    @Test("After any earlier purchases, a purchase within 24 hours of its preview ends when the preview said (C6)")
     func honoured() throws {
         var generator = SeededGenerator(state: 21)
         var late = 0
         for _ in 0..<80 {
             let before = PlanSequence.random(&generator, count: Int.random(in: 0...6, using: &generator))
-            // A preview is asked for after all that was bought by then.
+            // The preview is requested after all purchases up to that time.
             let last = (before + PlanPurchase.counted(before)).map(\.at).max() ?? CloudPlans.start
             let at = last.adding(milliseconds: .random(in: 0...2_000_000_000, using: &generator))
             var bought = PlanSequence.purchase(&generator, at: at, number: 99)

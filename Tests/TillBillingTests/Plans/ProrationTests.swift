@@ -1,10 +1,10 @@
 import Testing
 import TillBilling
 
-/// Conversions as a table; the figures are from the formula of C5 in another exact arithmetic.
-@Suite("Proration turns what is left of plans into time of another") struct ProrationTests {
-    /// plans under way: which, what was paid in dollars, and how long ago | what is bought | balance in cents | seconds
-    /// carried over | what it is
+/// Conversions as a table; the figures come from the formula of C5 in another exact arithmetic.
+@Suite("Proration converts the remainder of plans into time of another plan") struct ProrationTests {
+    /// plans in service: plan, price paid in dollars, age | purchase | balance in cents | seconds carried over | kind
+    /// of change
     static let table = """
         BM 2.99 15d                                | PM   | 299/2                | 554370   | upgrade
         PM 6.99 10d                                | BM   | 466                  | 4039706  | downgrade
@@ -60,7 +60,7 @@ import TillBilling
         }
     }
 
-    @Test("A conversion creates less than one second of value and destroys none, whatever is converted (C5)")
+    @Test("A conversion creates less than one second of value and destroys none, for any plans (C5)")
     func conservation() throws {
         var generator = SeededGenerator(state: 5)
         var conversions = 0
@@ -88,7 +88,7 @@ import TillBilling
         }
     }
 
-    @Test("At list price, the same plan's balance buys exactly the time that is left of it (C5)")
+    @Test("At list price, the balance of the same plan buys exactly its remaining time (C5)")
     func samePlan() throws {
         for name in CloudPlans.names {
             let plan = try #require(CloudPlans.plan(name))
@@ -115,7 +115,7 @@ import TillBilling
         }
     }
 
-    @Test("The arithmetic is spelled out in both languages from the same numbers (C6)")
+    @Test("The explanation shows the numbers of the calculation in both languages (C6)")
     func explanation() throws {
         let at = CloudPlans.start.adding(seconds: 15 * 86_400)
         let basic = try #require(CloudPlans.plan("BM"))
@@ -148,7 +148,7 @@ import TillBilling
         #expect(first.map(\.en).first == "Nothing is converted: balance 0" && first.count == 3)
     }
 
-    @Test("Absurd prices, dates and counts neither trap nor promise anything past the year 9999")
+    @Test("Absurd prices, dates and counts neither trap nor promise anything after the year 9999")
     func absurd() throws {
         let end = "9999-12-31T23:59:59.999Z"
         let cheap = try #require(Plan(soldBy: CloudPlans.product("cheap", 1, "P3650D", "cheap")))

@@ -1,7 +1,7 @@
 import Testing
 import TillBilling
 
-@Suite("The service of an account is a fold over its purchases") struct ServiceTests {
+@Suite("The service of an account is computed from its purchases") struct ServiceTests {
     private func purchase(
         _ name: String, day: Int64, paid: Money? = nil, device: String? = nil, quantity: Int = 1
     ) throws -> PlanPurchase {
@@ -27,7 +27,7 @@ import TillBilling
         }
     }
 
-    @Test("Purchases of one plan stack, bought on whatever device; a gap begins anew (C11)")
+    @Test("Purchases of one plan add up, bought on any device; a gap starts anew (C11)")
     func stacking() throws {
         let service = try Service([
             purchase("BM", day: 0, device: "a"), purchase("BM", day: 10, device: "b"),
@@ -45,19 +45,19 @@ import TillBilling
         #expect(periods.map { $0.remaining(at: day(10)) / 86_400_000 } == [20, 30])
     }
 
-    @Test("Another plan converts what is left, of all devices together, and adds its own time (C5)")
+    @Test("Another plan converts the remainder of all devices together, and adds its own time (C5)")
     func conversion() throws {
         let service = try Service([
             purchase("BM", day: 0, device: "a"), purchase("BM", day: 0, device: "b"), purchase("PM", day: 15),
         ])
         // 45 days of 299/30 cents, at 699/30: 19 days and 21507.7 seconds.
         #expect(held(service, day: 16) == ["premium_monthly 15–64+21508s PM15"])
-        // On the tenth day after that 39 days are left, and are worth it.
+        // On the tenth day after that, 39 days remain and have their value.
         let back = service.current(at: day(25)).reduce(Fraction.zero) { $0 + $1.value(at: day(25)) }
         #expect(back == Fraction(699, over: 30) * Fraction(UInt64(39 * 86_400 + 21_508), over: 86_400))
     }
 
-    @Test("A trial runs out beside what is paid: worth nothing, converted by nothing (C5)")
+    @Test("A trial ends beside paid service: it has no value and is not converted (C5)")
     func trial() throws {
         let service = try Service([purchase("BM", day: 0), purchase("T", day: 3), purchase("T", day: 5)])
         #expect(held(service, day: 6) == ["basic_monthly 0–30 BM0", "trial 3–17 T5"])
@@ -65,7 +65,7 @@ import TillBilling
         #expect(held(paid, day: 3) == ["premium_monthly 2–32 PM2", "trial 0–7 T0"])
     }
 
-    @Test("What was paid counts in the base currency; in another one the list price does, and nothing is nothing (C5)")
+    @Test("A payment in the base currency counts; in another one the list price does, and zero counts as zero (C5)")
     func worth() throws {
         let yuan = Currency("CNY")
         let table: [(paid: Money?, worth: Int64)] = [
@@ -78,7 +78,7 @@ import TillBilling
         }
     }
 
-    @Test("A purchase that was taken back is as if it had never been (C5, C11)")
+    @Test("A refunded purchase has no effect (C5, C11)")
     func takenBack() throws {
         let all = try [purchase("BM", day: 0), purchase("PM", day: 15), purchase("PM", day: 20)]
         #expect(held(Service(all), day: 21) == ["premium_monthly 15–81+35970s PM20"])
@@ -86,7 +86,7 @@ import TillBilling
         #expect(held(Service([all[0]]), day: 21) == ["basic_monthly 0–30 BM0"])
     }
 
-    @Test("A purchase does what the preview of that moment said, and a conversion makes no value (C6)")
+    @Test("A purchase does what the preview of that moment said, and a conversion creates no value (C6)")
     func preview() throws {
         var generator = SeededGenerator(state: 3)
         var service = Service()
@@ -108,7 +108,7 @@ import TillBilling
         }
     }
 
-    @Test("Buying the same plan again adds its time, whenever that is before the end (C5, C11)")
+    @Test("Buying the same plan again before its end adds its time (C5, C11)")
     func sameAgain() throws {
         var generator = SeededGenerator(state: 4)
         for _ in 0..<500 {
@@ -124,7 +124,7 @@ import TillBilling
         }
     }
 
-    @Test("Ten thousand purchases are folded in a moment")
+    @Test("Ten thousand purchases are computed quickly")
     func many() throws {
         let plans = try CloudPlans.names.map { try #require(CloudPlans.plan($0)) }
         let purchases: [PlanPurchase] = (0..<10_000).map { number in

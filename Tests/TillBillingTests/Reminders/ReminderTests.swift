@@ -1,7 +1,7 @@
 import Testing
 import TillBilling
 
-@Suite("Reminders of what ends by itself (C10)")
+@Suite("Reminders of service that ends (C10)")
 struct ReminderTests {
     private static let day: Int64 = 86_400
     private static let start = Instant(seconds: 1_767_225_600)
@@ -15,8 +15,8 @@ struct ReminderTests {
             subject: subject, entitlement: "basic", productID: ProductID("p"), expiresAt: at(day), renews: renews)
     }
 
-    /// A customer's reminders through what happens: each line is a moment, what ends then, and what is told until the
-    /// next line.
+    /// A customer's reminders over a sequence of events: each line is a time, the services that end, and the reminders
+    /// sent until the next line.
     private final class Customer {
         var standing: [ReminderChanges.Standing] = []
         var sequence: Int64 = 0
@@ -33,7 +33,7 @@ struct ReminderTests {
             }
         }
 
-        /// What is due by then is told.
+        /// Sends the reminders that are due by then.
         func tell(until now: Instant) -> [String] {
             let due = standing.filter { !$0.isSent && $0.reminder.dueAt <= now }
                 .sorted { ($0.reminder.dueAt, $0.sequence) < ($1.reminder.dueAt, $1.sequence) }
@@ -48,7 +48,7 @@ struct ReminderTests {
     struct Moment: Sendable {
         let day: Double
         let ends: [ServiceEnd]
-        /// What has been told since the line before.
+        /// The reminders sent since the line before.
         let told: [String]
     }
 
@@ -130,13 +130,13 @@ struct ReminderTests {
         }
     }
 
-    @Test("Leads are told the longest first, and none twice")
+    @Test("The longest lead comes first, and no lead twice")
     func leads() {
         let leads = ["P1D", "P2W", "P14D", "P7D"].compactMap { PlanLength($0) }
         #expect(ReminderPolicy(leads: leads).leads.map(\.days) == [14, 7, 1])
     }
 
-    @Test("A kind has a name, and the name the kind")
+    @Test("Each kind has a name, and the name gives the kind")
     func names() throws {
         for name in ["before_P7D", "before_P1M", "expired"] { #expect(Reminder.Kind(name: name)?.name == name) }
         for name in ["", "before_", "before_7D", "Expired"] { #expect(Reminder.Kind(name: name) == nil) }

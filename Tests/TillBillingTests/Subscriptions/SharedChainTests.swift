@@ -1,12 +1,12 @@
 import Testing
 import TillBilling
 
-/// One chain, several customers: to whom a renewal belongs, and what each of them has.
-@Suite("A chain with several customers follows from Apple's dates alone") struct SharedChainTests {
-    /// periods | by whom each renewal is renewed for, and what its token says
+/// One chain with several customers: the owner of each renewal, and the service of each customer.
+@Suite("The owners in a chain with several customers follow from Apple's dates alone") struct SharedChainTests {
+    /// periods | for whom each renewal is renewed, and what its token states
     ///
     /// `A:buy 0-30 t1` is A's purchase on day 0 under token t1, `-` has no owner, `?` hides its token; `later` is a
-    /// period of which Apple did not say whether it is a renewal.
+    /// period for which Apple did not state whether it is a renewal.
     static let owners = """
         A:buy 0-30, -:renew 29-60                                    | A ofPurchase
         A:buy 0-30 t1, -:renew 29-60 t1                              | A ofPurchase
@@ -49,7 +49,7 @@ import TillBilling
         }
     }
 
-    /// periods and words | day | who has what
+    /// periods and renewal info | day | the service of each customer
     static let states = """
         A:buy 0-365, B:buy 30-60                                    |  31 | A upgraded 30, B active 60
         A:buy 0-365, B:buy 30-60 refunded 40                        |  41 | A upgraded 30, B revoked 40
@@ -65,7 +65,7 @@ import TillBilling
         A:buy 0-30, A:later 10-40                                   |  35 | A active 40
         """
 
-    @Test("What each customer has of a chain", arguments: states.split(separator: "\n").map(String.init))
+    @Test("The service of each customer of a chain", arguments: states.split(separator: "\n").map(String.init))
     func state(_ row: String) throws {
         let sides = row.split(separator: "|").map { $0.trimmed }
         let day = try #require(Int64(sides[1]))
@@ -75,15 +75,15 @@ import TillBilling
                 "\(user) \(found.state.rawValue) \((found.until.seconds - SharedChain.at(0).seconds) / 86_400)"
             }
         }
-        // Whoever waits is said to be upgraded; until when is the other's matter.
+        // A customer whose period has not begun is reported as upgraded; the date belongs to the other customer.
         let expected = sides[2].replacing("A upgraded 80", with: told.first ?? "")
         #expect(told.joined(separator: ", ") == expected)
     }
 
-    @Test("Random chains come to the same in any order of arrival, and never serve two customers at once")
+    @Test("Random chains give the same result in any order of arrival, and never serve two customers at once")
     func anyOrder() { tellInAnyOrder(chains: 40) }
 
-    @Test("The same of four hundred chains", .slow)
+    @Test("The same holds for four hundred chains", .slow)
     func anyOrderOfMany() { tellInAnyOrder(chains: 400) }
 
     private func tellInAnyOrder(chains: Int) {
@@ -97,7 +97,7 @@ import TillBilling
                 let final = SharedChain(links: ledger.known, word: signed.word)
                 var told = ledger.known.map { "\($0.period.transactionID) \($0.owner?.text ?? "-")" }.sorted()
                 for day in stride(from: Int64(0), through: 400, by: 7) {
-                    // Nothing is known before Apple charges it.
+                    // A period is known only once Apple charges it.
                     let charged = final.charged(by: SharedChain.at(day))
                     let states = ["A", "B", "C"].compactMap { user in
                         charged.state(of: UserID(user), at: SharedChain.at(day)).map { (user, $0) }
@@ -113,7 +113,7 @@ import TillBilling
     }
 }
 
-/// How the work grows with a chain: thousands of periods are looked at in the ledger's one writer.
+/// How the work grows with a chain: the ledger's single writer reads thousands of periods.
 @Suite("Long chains") struct LongChainTests {
     private static func chain(_ count: Int) -> [ChainPeriod] {
         (0..<count).map { number in
@@ -127,14 +127,14 @@ import TillBilling
         }
     }
 
-    @Test("The renewals of two thousand periods that are misplaced are found in one walk")
+    @Test("The misplaced renewals among two thousand periods are found in one pass")
     func misplaced() {
         let chain = Self.chain(2_000)
         let expected = chain.indices.filter { index in
             index % 7 != 0 && (index % 100 == 1 || (index - index % 7) % 100 == 1)
         }
         #expect(RenewedPurchase.misplaced(in: chain).count == expected.count)
-        // Each renewal by itself says the same.
+        // Each renewal checked by itself gives the same result.
         for (index, link) in Self.chain(70).enumerated() where index % 7 != 0 {
             let found = RenewedPurchase(of: link, in: Self.chain(70))
             #expect(found?.renewed.period.transactionID == TransactionID("\(100_000 + index - index % 7)"))
@@ -142,12 +142,12 @@ import TillBilling
     }
 }
 
-/// What a ledger does when periods arrive: each is given to the customer it belongs to as far as is known then, and
-/// what turns out misplaced is moved.
+/// The ledger's behavior when periods arrive: each goes to its owner as far as it is known then, and misplaced periods
+/// are moved later.
 private struct ArrivingChain {
     private(set) var known: [ChainPeriod] = []
 
-    /// - Parameter named: whom the tokens name.
+    /// - Parameter named: the users that the tokens name.
     mutating func take(_ link: ChainPeriod, _ named: [OrderID: UserID]) {
         var owner = link.owner
         if link.period.isRenewal {
@@ -169,7 +169,7 @@ private struct ArrivingChain {
     }
 }
 
-/// Numbers that look random and are the same every time (SplitMix64).
+/// Numbers that look random and are the same in every run (SplitMix64).
 private struct ChainDice: RandomNumberGenerator {
     var state: UInt64
 
@@ -183,7 +183,7 @@ private struct ChainDice: RandomNumberGenerator {
     mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 }
 
-/// A chain from words, or from a dice.
+/// A chain from words, or from random numbers.
 private struct SharedChain {
     var links: [ChainPeriod] = []
     var word: RenewalTerms?
@@ -244,7 +244,7 @@ private struct SharedChain {
     }
 
     /// Purchases of three customers and of none, each with some renewals, some of them refunded, under tokens of their
-    /// own, inherited ones and none.
+    /// own, inherited tokens and none.
     static func random(_ dice: inout ChainDice) -> SharedChain {
         var chain = SharedChain(links: [], word: nil)
         var (day, last): (Int64, OrderID?) = (0, nil)

@@ -1,15 +1,15 @@
 import Testing
 import TillBilling
 
-/// A subscription's state as a table: what Apple signed, and a moment, make what a customer has.
-@Suite("A subscription is what Apple signed about it") struct SubscriptionTests {
-    /// what was signed | on which day | what follows
+/// A subscription's state as a table: Apple's signed statements and a time give the service of a customer.
+@Suite("A subscription's state follows from Apple's signed statements") struct SubscriptionTests {
+    /// signed statements | day | result
     ///
     /// Days count from 0. `buy b 0-30` is a customer's purchase of product b on day 0 that ends on day 30, `renew` one
-    /// by Apple's server; `refunded 5`, `unshared 5`, `upgraded`, `shared`, `trial`, `intro` belong to the one before.
-    /// `word 29` is renewal info signed on day 29: `on`, `off`, `retry`, `gave up`, `grace 46`, `intent 2`, `next p`,
-    /// `price 699`, `asks`, `agreed`. What follows: state, product, until when, what comes then, why; and since when
-    /// and how it ended, if there is anything to say.
+    /// by Apple's server; `refunded 5`, `unshared 5`, `upgraded`, `shared`, `trial`, `intro` belong to the period
+    /// before. `word 29` is renewal info signed on day 29: `on`, `off`, `retry`, `gave up`, `grace 46`, `intent 2`,
+    /// `next p`, `price 699`, `asks`, `agreed`. The result: state, product, end, next product, reason; then, if
+    /// present, the start and how it ended.
     static let table = """
         buy b 0-30                                   |  0 | active b 30 unknown subscribed
         buy b 0-30                                   | 29 | active b 30 unknown subscribed
@@ -79,7 +79,7 @@ import TillBilling
         """
 
     @Test(
-        "Each row of the table (C7, U4, U6)",
+        "Each row of the table holds (C7, U4, U6)",
         arguments: table.split(separator: "\n").map(String.init))
     func row(_ row: String) throws {
         let sides = row.split(separator: "|").map { $0.trimmed }
@@ -87,16 +87,16 @@ import TillBilling
         let signed = Signed(sides[0])
         let day = try #require(Int64(sides[1]))
         #expect(signed.state(on: day) == sides[2])
-        // In whatever order the periods come.
+        // The periods may arrive in any order.
         #expect(Signed(sides[0], reversed: true).state(on: day) == sides[2])
     }
 
-    @Test("Nothing that was signed is no subscription")
+    @Test("Without signed periods there is no subscription")
     func nothing() {
         #expect(Subscription([], renewal: RenewalTerms(signedAt: Signed.at(0)), at: Signed.at(1)) == nil)
     }
 
-    @Test("A period without an end is over when it begins: nothing is computed that Apple did not sign")
+    @Test("A period without an end ends when it begins: no end is computed that Apple did not sign")
     func endless() throws {
         let period = PaidPeriod(
             transactionID: TransactionID("1"), productID: ProductID("b"), purchasedAt: Signed.at(0),
@@ -105,7 +105,7 @@ import TillBilling
         #expect(subscription.state == .expired && subscription.until == Signed.at(0))
     }
 
-    @Test("Of two words of one moment the one that is told apart by what it says counts, whichever comes first")
+    @Test("Of two renewal infos signed at the same time, the contents decide which counts, in either order")
     func ties() {
         var failing = RenewalTerms(signedAt: Signed.at(30))
         failing.autoRenews = true
@@ -124,7 +124,7 @@ import TillBilling
         #expect(!over.isNewer(than: over))
     }
 
-    @Test("Every reason has a sentence in both languages, with its day where it has one")
+    @Test("Every reason has a sentence in both languages, with its date if it has one")
     func sentences() {
         for reason in RightReason.allCases {
             let sentence = reason.sentence(until: Signed.at(0))
@@ -136,7 +136,7 @@ import TillBilling
     }
 }
 
-/// What Apple signed, from the words of a row.
+/// Apple's signed statements, from the words of a row.
 private struct Signed {
     private var periods: [PaidPeriod] = []
     private var word: RenewalTerms?

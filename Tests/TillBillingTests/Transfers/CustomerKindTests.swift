@@ -3,7 +3,7 @@ import Testing
 @testable import TillBilling
 
 @Suite("Kinds of customers") struct CustomerKindTests {
-    @Test("An account never becomes a guest, and a guest becomes an account by a token of its own only")
+    @Test("An account never becomes a guest, and a guest becomes an account only by its own token")
     func changes() {
         let table: [(CustomerKind, CustomerKind, Bool)] = [
             (.unknown, .guest, true), (.unknown, .named, true), (.unknown, .account, true), (.guest, .account, true),
@@ -14,7 +14,7 @@ import Testing
         for kind in CustomerKind.allCases { #expect(!kind.changes(to: .unknown) && !kind.changes(to: kind)) }
     }
 
-    @Test("Who may become part of an account, by who asks")
+    @Test("Who may be merged into an account, by requester")
     func merges() {
         let table: [(MergeRequester, CustomerKind?, Bool)] = [
             (.token(.guest), nil, true), (.token(.guest), .unknown, true), (.token(.guest), .guest, true),
@@ -25,7 +25,7 @@ import Testing
         for (requester, kind, may) in table { #expect(requester.mayMerge(kind) == may) }
     }
 
-    @Test("A form is a prefix of at least four bytes, and compares by bytes")
+    @Test("The form of guest ids is a prefix of at least four bytes, and compares by bytes")
     func form() {
         #expect(GuestTerms(prefix: "anon").kind(of: UserID("anon1"), claim: nil) == .guest)
         #expect(GuestTerms(prefix: "ano").kind(of: UserID("anon1"), claim: nil) == .account)

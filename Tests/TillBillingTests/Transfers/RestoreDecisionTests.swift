@@ -1,8 +1,8 @@
 import Testing
 import TillBilling
 
-/// The policy of restoring as a table: what became of the transaction, its type and owner, the shop's policy, and how
-/// often its chain moved already; then what restoring it comes to for B.
+/// The restore policy as a table: the outcome of the transaction, its type and owner, the shop's policy, and how often
+/// its chain has moved; then the result of B restoring it.
 @Suite("Restoring is decided from facts alone") struct RestoreDecisionTests {
     static let table = """
         granted  consumable     B  keep  0 | not_restorable
@@ -42,7 +42,7 @@ import TillBilling
     ]
 
     @Test(
-        "What comes back, what moves and what stays (P10, T11)",
+        "The decision which purchases are restored, moved or kept (P10, T11)",
         arguments: table.split(separator: "\n").map(String.init))
     func decide(_ line: String) throws {
         let sides = line.split(separator: "|").map { $0.split(separator: " ").map(String.init) }
@@ -73,8 +73,8 @@ import TillBilling
     }
 }
 
-@Suite("What moves, and to whom") struct TransferRuleTests {
-    /// who bought | who has what came before in the chain | the buyer's account | whose it becomes, and why
+@Suite("The new owner of what moves") struct TransferRuleTests {
+    /// buyer | owner of the chain's earlier transactions | the buyer's account | new owner and ground
     static let successions = """
         A | - | - | A
         A | A | - | A
@@ -85,7 +85,7 @@ import TillBilling
         """
 
     @Test(
-        "A new transaction goes where its chain is, a guest's to the account, all others to the buyer (P12)",
+        "A new transaction goes to its chain's owner, a guest's to the account, all others to the buyer (P12)",
         arguments: successions.split(separator: "\n").map(String.init))
     func succession(_ line: String) {
         let cells = line.split(separator: "|").map { $0.split(separator: " ").joined(separator: " ") }
@@ -95,7 +95,7 @@ import TillBilling
         #expect(words.joined(separator: " ") == cells[3], "\(line)")
     }
 
-    /// what the purchases brought | what the wallet holds | what goes along
+    /// points of the purchases | the wallet's balance | points that move
     static let points = """
         60      | 60  | 60
         60      | 20  | 20
@@ -108,7 +108,7 @@ import TillBilling
         """
 
     @Test(
-        "Points go along as far as the wallet holds them, debts whole (P10, P12)",
+        "Points move as far as the wallet holds them, debts in full (P10, P12)",
         arguments: points.split(separator: "\n").map(String.init))
     func left(_ line: String) throws {
         let cells = line.split(separator: "|", omittingEmptySubsequences: false)
@@ -121,7 +121,7 @@ import TillBilling
         #expect(left.allSatisfy { $0.currency == "points" })
     }
 
-    @Test("Out of one wallet, into the other, and the account in between is even (DESIGN §4, invariant 4)")
+    @Test("Points leave one wallet and enter the other; the account in between stays even (DESIGN §4, invariant 4)")
     func postings() {
         let transfer = Transfer(
             id: UniqueID(high: 1, low: 2), kind: .guestMerge, from: UserID("G"), to: UserID("A"), reason: "r",

@@ -1,10 +1,9 @@
 import Testing
 import TillBilling
 
-/// Refunds of what was spent, as a table with a column for each policy.
+/// Refunds of spent points, as a table with a column for each policy.
 @Suite("A refund after the points were spent") struct DebtTests {
-    /// what happens | balance under owe | under freeze | under forgive; a second figure is of gems, and what was
-    /// refused stands behind
+    /// steps | balance under owe | under freeze | under forgive; a second figure is of gems, and refused steps follow
     static let table = """
         buy A 100, spend points 80                                        | 20 | 20 | 20
         buy A 100, refund A                                               | 0 | 0 | 0
@@ -79,7 +78,7 @@ import TillBilling
         SOMETHING_NEW   | 40000  | 40000
         """
 
-    @Test("What Apple signed says how much is taken (U5)", arguments: shares.split(separator: "\n").map(String.init))
+    @Test("Apple's signed statement decides the share (U5)", arguments: shares.split(separator: "\n").map(String.init))
     func share(_ row: String) throws {
         let cells = row.split(separator: "|").map { $0.trimmed }
         try #require(cells.count == 3)
@@ -90,7 +89,7 @@ import TillBilling
         #expect(RevokedShare(standing) == .none)
     }
 
-    @Test("Copies with other percentages come to the same in every order: the one signed last counts (U4, U5)")
+    @Test("Copies with other percentages give the same result in every order: the one signed last counts (U4, U5)")
     func order() {
         let copies: [(share: Int?, isRevoked: Bool)] = [(40_000, true), (nil, true), (25_000, true), (nil, false)]
         var orders = 0

@@ -1,9 +1,9 @@
 import Testing
 import TillBilling
 
-/// What is left of which purchase, as a table.
-@Suite("Lots tell what was used of what") struct LotTests {
-    /// what happens | used and remaining of each lot, the oldest first | debt
+/// The remainder of each purchase, as a table.
+@Suite("Lots show how much of each purchase was used") struct LotTests {
+    /// steps | used and remaining of each lot, the oldest first | debt
     static let table = """
         buy A 100                                                  | 0+100 | 0
         buy A 100, spend points 30                                 | 30+70 | 0
@@ -37,7 +37,7 @@ import TillBilling
         #expect("\(debt)" == cells[2])
     }
 
-    @Test("What was written off is nobody's use: the next points are there to be spent (U5)")
+    @Test("Written-off points count as used in no lot: the next points can be spent (U5)")
     func writtenOff() {
         var books = PretendBooks(.forgive)
         #expect(books.follow("buy A 100, spend points 80, refund A, buy B 50").isEmpty)
@@ -45,7 +45,7 @@ import TillBilling
         #expect(lots.map(\.used) == [0, 0] && lots.map(\.remaining) == [0, 50] && debt == 0)
     }
 
-    @Test("Over random lives: balance, lots and debt agree at every step, nothing is negative (invariant 4, U5)")
+    @Test("Over random sequences balance, lots and debt agree at every step, and none is negative (invariant 4, U5)")
     func lives() {
         var generator = SeededGenerator(state: 11)
         var (debts, writeOffs, steps) = (0, 0, 0)
@@ -91,13 +91,13 @@ import TillBilling
             settled.allSatisfy { lot in
                 lot.used >= 0 && lot.remaining >= 0 && lot.takenBack >= 0 && lot.used <= lot.amount
             })
-        // The oldest first: behind a lot with something left nothing is used.
+        // The oldest lot first: after a lot with a remainder, no lot is used.
         let firstOpen = settled.firstIndex { $0.remaining > 0 } ?? settled.endIndex
         #expect(settled.dropFirst(firstOpen + 1).allSatisfy { $0.used == 0 })
         return debt > 0 ? 1 : 0
     }
 
-    /// A refund that is reversed at once leaves wallet and lots as they were.
+    /// A refund that is reversed at once leaves wallet and lots unchanged.
     private func checkReversal(of names: [String], _ books: PretendBooks, _ generator: inout SeededGenerator) {
         var books = books
         guard let name = names.randomElement(using: &generator) else { return }
@@ -109,7 +109,7 @@ import TillBilling
         #expect(books.wallet == wallet && books.lots().settled().lots == lots)
     }
 
-    @Test("A purchase that was heard of late, or refunded early or late, changes nothing in the end (U4)")
+    @Test("A purchase that is known late, or refunded early or late, gives the same result in the end (U4)")
     func orderOfArrival() {
         let rows = [
             "buy A 100, late B 50, spend points 60, refund B 50000",
@@ -124,7 +124,7 @@ import TillBilling
         #expect(Set(ends).count == 1 && ends[0] == ["50 25 25", "100 0 35"], "\(ends)")
     }
 
-    @Test("Shares are told in thousandths of a percent, rounded down (U5)")
+    @Test("Shares are given in thousandths of a percent, rounded down (U5)")
     func shares() {
         #expect(UsedShare(used: 0, of: 60).thousandths == 0)
         #expect(UsedShare(used: 10, of: 60).thousandths == 16_666)

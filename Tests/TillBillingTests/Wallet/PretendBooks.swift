@@ -1,6 +1,6 @@
 import TillBilling
 
-/// One customer's books in memory, kept by the same rules as the ledger's: postings that only grow.
+/// One customer's wallet in memory, with the ledger's rules: postings are only added.
 struct PretendBooks {
     let policy: DebtPolicy
     private(set) var postings: [Posting] = []
@@ -25,7 +25,7 @@ struct PretendBooks {
         return lots
     }
 
-    /// - Parameter age: seconds since the purchase, of which we heard only now.
+    /// - Parameter age: seconds since the purchase, which is known only now.
     mutating func buy(_ name: String, _ points: [String: Int64], age: Int64 = 0) {
         now = now.adding(seconds: 1)
         let number = UInt64(grants.count + 1)
@@ -38,7 +38,7 @@ struct PretendBooks {
         postings += grant.postings(at: now)
     }
 
-    /// A copy that Apple signed arrives; an older one than the newest changes nothing.
+    /// A signed copy arrives; one that is older than the newest changes nothing.
     mutating func hear(_ name: String, _ share: RevokedShare, signedAt: Instant? = nil) {
         now = now.adding(seconds: 1)
         let signedAt = signedAt ?? now
@@ -62,7 +62,7 @@ struct PretendBooks {
                 reference: "r\(postings.count)", at: now))
     }
 
-    /// Does what the words of a table's row say; returns what was refused.
+    /// Carries out the words of a table's row; returns the refused steps.
     mutating func follow(_ row: String) -> [String] {
         var refused: [String] = []
         for step in row.split(separator: ",") {
@@ -82,7 +82,7 @@ struct PretendBooks {
         return refused
     }
 
-    /// `40000`, `family 40000`; nothing: Apple stated nothing.
+    /// `40000`, `family 40000`; nil if Apple states nothing.
     private func share(_ word: String?) -> RevokedShare {
         RevokedShare(PretendBooks.copy(percentage: word.flatMap { Int($0) }))
     }

@@ -1,11 +1,11 @@
 import Testing
 import TillBilling
 
-/// What of a period's points goes when another purchase replaces the rest of the period.
+/// The share of a period's points that is taken when another purchase replaces the rest of the period.
 @Suite("Points of paid time that an upgrade replaced (U5)") struct ReplacedShareTests {
-    /// periods of one chain, in days | the share that is taken of each, in thousandths of a percent
+    /// periods of one chain, in days | the share taken of each, in thousandths of a percent
     ///
-    /// `paid` is a price, `revoked` a date alone, `full` and `part` are what Apple signed about a refund.
+    /// `paid` is a price, `revoked` a date alone, `full` and `part` are Apple's signed statements about a refund.
     static let table = """
         buy 0-30                                                  | 0
         buy 0-30, renew 30-60                                     | 0, 0
@@ -34,7 +34,7 @@ import TillBilling
         buy 0-30 revoked 20, buy 15-45                            | 100000, 0
         """
 
-    @Test("Each row of the table, in any order", arguments: table.split(separator: "\n").map(String.init))
+    @Test("Each row of the table holds, in any order", arguments: table.split(separator: "\n").map(String.init))
     func row(_ row: String) throws {
         let sides = row.split(separator: "|").map { $0.trimmed }
         let bought = try sides[0].split(separator: ",").enumerated().map { index, text in
@@ -47,7 +47,7 @@ import TillBilling
         }
     }
 
-    @Test("Dates at the end of time stop nothing")
+    @Test("Dates at the end of the calendar cause no fault")
     func farDates() {
         for (start, end) in [(Int64.min, Int64.max), (0, .max), (.min, 0)] {
             var terms = TransactionTerms(type: .autoRenewable, expiresAt: Instant(milliseconds: end), groupID: "1")

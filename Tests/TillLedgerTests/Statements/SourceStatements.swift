@@ -1,9 +1,9 @@
 import Foundation
 
-/// One SQL statement as it stands in the source, with its lists of columns and its marks put in.
+/// One SQL statement from the source, with its column lists and parameter marks inserted.
 struct SourceStatement: Sendable, CustomStringConvertible {
     let place: String
-    /// On one line, without what stands between quotes.
+    /// On one line, without quoted text.
     let text: String
     /// As the database gets it.
     let whole: String
@@ -18,7 +18,7 @@ struct SourceStatement: Sendable, CustomStringConvertible {
     }
 }
 
-/// The statements of a module, out of its source files.
+/// The statements of a module, extracted from its source files.
 enum SourceStatements {
     private static let verbs = ["SELECT ", "INSERT ", "UPDATE ", "DELETE ", "WITH "]
 
@@ -45,7 +45,7 @@ enum SourceStatements {
         return sources.flatMap { statements(in: $0.text, of: $0.name, lists) }
     }
 
-    /// The lists of columns, by the type that they stand in: `OrderTable.columns`.
+    /// The column lists, by the type that declares them: `OrderTable.columns`.
     static func lists(in text: String, of name: String) -> [String: String] {
         let declaration = /static let (\w+): Columns =\s+(?:"""\n([^"]*?)"""|"([^"\n]*)")/
         let found = text.matches(of: declaration).map { found in
@@ -95,13 +95,13 @@ enum SourceStatements {
         "\(table).caller_kind, \(table).caller_key, \(user("\(table).caller_customer_id")) AS caller_user"
     }
 
-    /// What `\(transfer: …)` adds to the columns.
+    /// The columns that `\(transfer: …)` adds.
     private static var parties: String {
         let (giver, taker) = (user("f.from_customer_id"), user("f.to_customer_id"))
         return "\(giver) AS from_user, \(taker) AS to_user, \(caller(of: "f"))"
     }
 
-    /// The type whose declaration, or extension, began last before that place.
+    /// The type whose declaration or extension began last before that place.
     private static func type(around place: String.Index, in text: String) -> String? {
         let declaration =
             /(?:^|\n)(?:(?:public|package|private|fileprivate|final) )*(?:enum|struct|class|extension) (\w+)/

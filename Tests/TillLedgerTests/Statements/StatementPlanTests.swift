@@ -6,13 +6,13 @@ import TillSQLite
 
 @testable import TillLedger
 
-/// What SQLite makes of the statements that stand in the sources, over the real tables.
+/// SQLite's plans for the statements in the sources, over the real tables.
 @Suite("Statements and their tables") struct StatementPlanTests {
-    /// A module with tables, and what is said of its partial indices.
+    /// A module with tables, and its schema.
     struct Books: Sendable, CustomStringConvertible {
         let module: String
         let schema: DatabaseSchema
-        /// How many statements it has at least: an extraction that finds none proves nothing.
+        /// The least number of its statements: an extraction that finds none proves nothing.
         let least: Int
 
         var description: String { module }
@@ -37,7 +37,7 @@ import TillSQLite
     }
 
     @Test(
-        "Every partial index that holds no rule is the way of a statement whose text says its constants", arguments: all
+        "Every non-unique partial index is used by a statement whose text states its constants", arguments: all
     )
     func partialIndices(_ books: Books) throws {
         let database = try PlainDatabase(books.schema)
@@ -62,7 +62,7 @@ import TillSQLite
         #expect(database.fault(in: "SELECT user_name FROM orders")?.contains("user_name") == true)
     }
 
-    @Test("No statement reads every column there is, and every list in one is known", arguments: all)
+    @Test("No statement uses SELECT *, and every column list in a statement is known", arguments: all)
     func lists(_ books: Books) throws {
         for statement in try SourceStatements.statements(of: books.module) {
             #expect(!statement.text.contains(/SELECT \*|\w\.\*/), "\(statement)")
@@ -71,7 +71,7 @@ import TillSQLite
     }
 }
 
-/// SQLite alone, without the driver: any text can be prepared. Used by one test at a time.
+/// SQLite without the driver: any text can be prepared. Used by one test at a time.
 private final class PlainDatabase {
     private var handle: OpaquePointer?
 
@@ -93,7 +93,7 @@ private final class PlainDatabase {
         return code == SQLITE_OK ? nil : String(cString: sqlite3_errmsg(handle))
     }
 
-    /// What the planner says about each step.
+    /// The planner's description of each step.
     func plan(of text: String) throws -> [String] { try column(3, of: "EXPLAIN QUERY PLAN " + text) }
 
     func names(_ text: String) throws -> [String] { try column(0, of: text) }

@@ -5,7 +5,7 @@ import TillSQLite
 @testable import TillLedger
 
 @Suite("Statements of the ledger") struct StatementRuleTests {
-    @Test("Every statement means the same to SQLite and to PostgreSQL, as far as a text rule can tell")
+    @Test("Every statement means the same to SQLite and to PostgreSQL, as far as a rule on its text can tell")
     func rules() throws {
         let statements = try SourceStatements.ofTheLedger()
         #expect(statements.count > 250, "\(statements.count)")
@@ -34,7 +34,7 @@ import TillSQLite
     }
 
     @Test(
-        "The rules find what they are about",
+        "The rules find violations",
         arguments: [
             "SELECT id FROM orders WHERE id = ?", "SELECT id FROM orders WHERE id = $1",
             "SELECT id FROM orders WHERE price IS NOT 0", "SELECT id FROM orders WHERE user = ?1",
@@ -54,7 +54,7 @@ import TillSQLite
     }
 
     @Test(
-        "The rules let pass what both databases read alike",
+        "The rules accept statements that both databases read alike",
         arguments: [
             "SELECT max(coalesce(a, 0)) AS newest, min(b) AS oldest FROM orders WHERE note = 'user IS 3?'",
             "SELECT substr(id, 2, 3) AS middle FROM orders o WHERE o.id IS NOT NULL AND price <> 0",
@@ -68,7 +68,7 @@ import TillSQLite
         #expect(findings.isEmpty, "\(findings)")
     }
 
-    @Test("A statement is found in its source with its lists and its marks put in, on one line or on several")
+    @Test("A statement is found in its source with its lists and marks inserted, on one line or on several")
     func extraction() {
         let source = #"""
             static let columns: Columns = "id, note"
@@ -88,9 +88,9 @@ import TillSQLite
             ])
     }
 
-    @Test("No body of the ledger catches a constraint's refusal and goes on")
+    @Test("No body of the ledger catches a constraint violation and continues")
     func constraints() throws {
-        // A reconciliation asks after its commit failed whether another body would do better.
+        // A reconciliation checks after its commit has failed whether another body would succeed.
         for (name, text) in try SourceStatements.sources(of: ["TillLedger"])
         where name != "ReconciliationWalk" {
             #expect(!text.contains(".constraint"), "\(name): PostgreSQL gives the whole transaction up")

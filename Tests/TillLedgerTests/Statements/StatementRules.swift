@@ -1,9 +1,7 @@
-/// What the text of a statement must be like, so that SQLite and PostgreSQL read the same in it
-/// (docs/decisions/0057).
+/// The rules for the text of a statement, so that SQLite and PostgreSQL read it alike (docs/decisions/0057).
 enum StatementRules {
-    /// Words that PostgreSQL 15 takes for a name nowhere, or for a function's or a type's only: those of
-    /// `pg_get_keywords()` with the codes R and T
-    /// (https://www.postgresql.org/docs/15/sql-keywords-appendix.html).
+    /// Words that PostgreSQL 15 accepts as no name, or only as the name of a function or type: those of
+    /// `pg_get_keywords()` with the codes R and T (https://www.postgresql.org/docs/15/sql-keywords-appendix.html).
     static let reserved = Set(
         """
         all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate \
@@ -16,7 +14,7 @@ enum StatementRules {
         window with
         """.split(separator: " ").map(String.init))
 
-    /// Reserved words that statements may use as what they are: the grammar's own.
+    /// Reserved words that statements use with their grammatical meaning.
     private static let grammar: Set<String> = [
         "all", "and", "as", "case", "cast", "cross", "desc", "distinct", "do", "else", "end", "from", "group", "having",
         "in",
@@ -72,7 +70,7 @@ enum StatementRules {
         text.split { !$0.isLetter && $0 != "_" && !$0.isNumber }.map { $0.lowercased() }
     }
 
-    /// What stands in a statement as a name for certain: behind a dot, and behind AS.
+    /// The texts in a statement that are certainly names: after a dot, and after AS.
     private static func names(_ text: String) -> [String] {
         text.matches(of: /\.([a-z_]+)|\bAS ([a-z_]+)/).map { String($0.1 ?? $0.2 ?? "") }
     }

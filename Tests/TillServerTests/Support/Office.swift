@@ -11,7 +11,7 @@ import TillThreads
 
 @testable import TillServer
 
-/// A server with operators, an emulated App Store beside it, and somebody who looks at the dashboard.
+/// A server with operators, an emulated App Store beside it, and visitors of the dashboard.
 final class Office: Sendable {
     static let host = "127.0.0.1:8787"
     static let secretKey = "sk_office_0123456789abcdef"
@@ -60,7 +60,7 @@ final class Office: Sendable {
             userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: userSecret))],
             operators: operators.map { SecretKey(id: "anna", sha256: Digest.sha256.hash($0.utf8)) },
             dashboardHosts: hosts)
-        // There is no key to ask Apple with, and receipts are granted by the order id beside them.
+        // There is no key for Apple's API, so receipts are granted by the order id beside them.
         configuration.receipts = ReceiptTerms(policy: .provisional)
         let server = try Server(
             configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make)
@@ -98,9 +98,9 @@ final class Office: Sendable {
         return Dictionary(uniqueKeysWithValues: keys)
     }()
 
-    // MARK: What happens in the shop
+    // MARK: Purchases
 
-    /// Calls our own API as the app's backend.
+    /// Calls Till's own API as the app's backend.
     func call(_ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil) async throws -> JSONValue {
         var request = HTTPRequest(method: method, path: path)
         request.headers.add("Authorization", "Bearer \(Self.secretKey)")
@@ -125,7 +125,7 @@ final class Office: Sendable {
         #expect(reply["status"]?.string != nil)
     }
 
-    /// Pays in the emulated App Store; returns what the store signed.
+    /// Pays in the emulated App Store; returns the transaction that the store signed.
     func pay(_ product: String = points60, token: OrderID?) async throws -> (id: String, signed: String) {
         var body: [String: JSONValue] = ["bundleId": .string(Self.bundleID), "productId": .string(product)]
         if let token { body["appAccountToken"] = .string(token.description) }
@@ -143,7 +143,7 @@ final class Office: Sendable {
         return try await call(.post, "/v1/transactions", .object(body))
     }
 
-    /// An order that is paid and granted.
+    /// Creates an order that is paid and granted.
     @discardableResult
     func sell(to user: String) async throws -> (order: OrderID, transaction: String) {
         let order = try await openOrder(user: user)
@@ -152,7 +152,7 @@ final class Office: Sendable {
         return (order, payment.id)
     }
 
-    /// A proof signed by somebody else than Apple, sent beside an order.
+    /// Submits a proof that Apple did not sign, with an order id beside it.
     func forge(beside order: OrderID) async throws -> [UInt8] {
         let payment = try await pay(token: order)
         let forged = try #require(try Issuer.forged(payment.signed, at: time.now) { RandomBytes.make(16) })
@@ -161,7 +161,7 @@ final class Office: Sendable {
     }
 }
 
-/// A clock that stands unless it is moved.
+/// A clock that changes only when a test moves it.
 final class StandingClock: Sendable {
     private let instant = Locked(Instant(seconds: 1_790_000_000))
     var now: Instant { instant.withLock { $0 } }

@@ -1,11 +1,11 @@
 import TillJSON
 
-/// As much of JSON Schema as our own document uses. Members that a schema doesn't name are found too: what is sent is
-/// described.
+/// The part of JSON Schema that Till's own document uses. It also reports members that a schema doesn't name, because
+/// everything that is sent must be described.
 struct SchemaCheck {
     let document: JSONValue
 
-    /// What doesn't fit, each with its place.
+    /// The mismatches, each with its place.
     func problems(_ value: JSONValue, _ schema: JSONValue, at place: String = "$") -> [String] {
         if let reference = schema["$ref"]?.string { return problems(value, resolve(reference), at: place) }
         if let choices = schema["anyOf"]?.array {

@@ -4,7 +4,7 @@ import TillHTTP
 
 @testable import TillServer
 
-/// Somebody with a browser, without the browser: keeps cookies, follows what pages say.
+/// A visitor with a simulated browser: keeps cookies and follows the forms and links of pages.
 final class Visitor {
     let office: Office
     var cookies: [String: String] = [:]
@@ -13,7 +13,7 @@ final class Visitor {
 
     init(_ office: Office) { self.office = office }
 
-    /// One who is logged in.
+    /// A visitor who is logged in.
     static func loggedIn(_ office: Office) async throws -> Visitor {
         let visitor = Visitor(office)
         let answer = try await visitor.logIn()
@@ -87,7 +87,7 @@ struct Answer {
         }
     }
 
-    /// The text of the page as somebody reads it, tags taken out.
+    /// The text of the page as a reader sees it, without tags.
     var read: String {
         var plain = ""
         var isTag = false

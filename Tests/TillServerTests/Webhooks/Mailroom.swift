@@ -12,10 +12,10 @@ import TillThreads
 @testable import TillLedger
 @testable import TillServer
 
-/// A server with endpoints and nobody but its outbox: what happens is written there by the test, what is pushed comes
-/// to pretended receivers.
+/// A server with webhook endpoints and an outbox only: the test writes events to the outbox, and simulated receivers
+/// get the pushed ones.
 final class Mailroom: Sendable {
-    /// One attempt, as a receiver saw it.
+    /// One attempt, as the receiver saw it.
     struct Attempt: Sendable {
         let url: String
         let request: HTTPRequest
@@ -84,14 +84,14 @@ final class Mailroom: Sendable {
         await room.ledger.close()
     }
 
-    /// As after a crash: nothing is left but the ledger.
+    /// Restarts as after a crash: only the ledger remains.
     func restart() { job.withLock { $0 = WebhookDeliveries(server) } }
 
-    /// From now on this is who answers.
+    /// Sets the receiver that answers from now on.
     func answer(_ receiver: @escaping Receiver) { self.receiver.withLock { $0 = receiver } }
     func answer(_ status: Int) { answer { _ async throws(HTTPFault) in HTTPResponse(status: status) } }
 
-    /// What came, and nothing of it is left.
+    /// The attempts received since the last call; the record is then empty.
     func received() -> [Attempt] {
         got.withLock { all in
             defer { all = [] }
@@ -99,7 +99,7 @@ final class Mailroom: Sendable {
         }
     }
 
-    /// Something happens to each of these users; nil for nobody.
+    /// Writes an event for each of these users; nil writes one without a user.
     func happen(_ users: String?..., type: String = "subscription.updated") async throws {
         let now = time.now
         try await ledger.write { session in
@@ -116,7 +116,7 @@ final class Mailroom: Sendable {
         return try await job.deliverAll()
     }
 
-    /// One pass, and what came of it: `u1#1 u2#1`.
+    /// Runs one pass and returns the received events: `u1#1 u2#1`.
     func passed() async throws -> String {
         _ = received()
         try await pass()
@@ -134,13 +134,13 @@ final class Mailroom: Sendable {
         return (reply.status, try JSONValue(decoding: reply.body))
     }
 
-    /// How one endpoint does, as an operator sees it.
+    /// The status of one endpoint, as an operator sees it.
     func state(_ id: String = "backend") async throws -> JSONValue {
         let (_, list) = try await call(.get, Paths.webhooks)
         return try #require(list["data"]?.array?.first { $0["id"]?.string == id })
     }
 
-    /// `u1#1 dead 10`: what became of each event, newest first.
+    /// The state of each event, newest first: `u1#1 dead 10`.
     func deliveries(_ query: String = "", of id: String = "backend") async throws -> [String] {
         let (_, list) = try await call(.get, "/v1/webhooks/\(id)/deliveries\(query)")
         return (list["data"]?.array ?? []).map { delivery in
@@ -149,7 +149,7 @@ final class Mailroom: Sendable {
     }
 }
 
-/// The ledger, whose next writes fail when a test says so, as when the process died before them.
+/// A ledger whose writes fail on demand, as if the process had died before them.
 final class FaultyLedger: Database {
     private let ledger: SQLiteDatabase
     private let isBroken = Locked(false)

@@ -9,8 +9,8 @@ import TillThreads
 
 @testable import TillServer
 
-@Suite("Events on their way to endpoints") struct WebhookDeliveryTests {
-    @Test("What happens is pushed once, in order, with everything that a receiver needs to check it")
+@Suite("Webhook deliveries") struct WebhookDeliveryTests {
+    @Test("Every event is pushed once, in order, with everything that a receiver needs to verify it")
     func pushed() async throws {
         try await Mailroom.open { room in
             try await room.pass()
@@ -38,7 +38,7 @@ import TillThreads
         }
     }
 
-    @Test("An event that fails holds up its user and nobody else, and comes again by the schedule")
+    @Test("A failing event delays only its own user's events, and is sent again on schedule")
     func order() async throws {
         try await Mailroom.open { room in
             try await room.pass()
@@ -48,7 +48,7 @@ import TillThreads
             try await room.happen("u1", "u1", "u2", "u2", nil)
             #expect(try await room.passed().split(separator: " ").sorted() == ["nobody#5", "u1#1", "u2#1", "u2#2"])
             #expect(try await room.state()["lastError"] == "answered 500: no room")
-            // Behind it more comes up; nothing of it goes out, whatever goes on elsewhere.
+            // New events behind it are held back, while other users' events go out.
             try await room.happen("u1", "u3")
             var attempts: [Int64] = []
             let start = room.time.now
@@ -70,7 +70,7 @@ import TillThreads
         }
     }
 
-    @Test("Dead after ten attempts and three days: kept, listed, the next of its user goes on, and it is replayed")
+    @Test("Dead after ten attempts and three days: kept, listed, its user's next event goes out, and it is replayed")
     func deadLetter() async throws {
         try await Mailroom.open { room in
             try await room.pass()
@@ -103,14 +103,14 @@ import TillThreads
         }
     }
 
-    @Test("Killed between sending and writing it down, it sends again, under the same id and nothing twice over")
+    @Test("Killed between sending and recording, the server sends the event again, once, under the same id")
     func crash() async throws {
         try await Mailroom.open { room in
             try await room.pass()
             try await room.happen("u1", "u1", "u2")
             let ledger = room.faulty
             room.answer { attempt async throws(HTTPFault) in
-                // The receiver has it, and then the process is no more.
+                // The receiver gets the event, and then the process dies.
                 if attempt.name != "u1#2" { ledger.breakDown() }
                 return HTTPResponse(status: 200)
             }
@@ -133,7 +133,7 @@ import TillThreads
         }
     }
 
-    @Test("Stopped while it sends, it counts no attempt: the receiver may never have heard of it")
+    @Test("Stopped while sending, the server counts no attempt: the receiver may not have got the event")
     func stopped() async throws {
         try await Mailroom.open { room in
             try await room.pass()
@@ -147,7 +147,7 @@ import TillThreads
         }
     }
 
-    @Test("Where nobody is, one event a pass is tried, and everything goes out once somebody is there")
+    @Test("While the receiver is unreachable, each pass tries one event; all go out once it is reachable again")
     func silence() async throws {
         try await Mailroom.open { room in
             try await room.pass()
@@ -169,7 +169,7 @@ import TillThreads
         }
     }
 
-    @Test("429 and 503 are given the rest they ask for, for everything; a redirect is a failure like any other")
+    @Test("429 and 503 pause all deliveries for the time they ask for; a redirect is a failure like any other")
     func rest() async throws {
         try await Mailroom.open { room in
             try await room.pass()
@@ -189,7 +189,7 @@ import TillThreads
             room.time.advance(seconds: 1)
             #expect(try await room.passed().split(separator: " ").sorted() == ["u1#1", "u2#1"])
             #expect(try await room.state()["lastError"] == "redirected, which is not followed 302")
-            // A rest of a year is one of an hour for the endpoint, and a day for the event.
+            // Asking for a pause of a year pauses the endpoint for an hour, and the event for a day.
             room.answer { _ async throws(HTTPFault) in
                 HTTPResponse(status: 503, headers: HTTPHeaders([("Retry-After", "31536000")]))
             }
@@ -200,7 +200,7 @@ import TillThreads
         }
     }
 
-    @Test("410: nothing more is sent, which the list says; resumed, or at another address, it goes on where it was")
+    @Test("410: nothing more is sent, and the list says so; resumed, or at another address, delivery continues")
     func gone() async throws {
         try await Mailroom.open { room in
             try await room.pass()

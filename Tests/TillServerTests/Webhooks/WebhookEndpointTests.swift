@@ -9,10 +9,10 @@ import TillSQL
 @testable import TillServer
 
 @Suite("Endpoints, each at its own pace") struct WebhookEndpointTests {
-    @Test("A new endpoint begins with the server that knows it, or at the time it was told; then at its own position")
+    @Test("A new endpoint starts with the server that knows it, or at its configured time; later at its own position")
     func beginning() async throws {
         try await Mailroom.open { room in
-            // Before the first pass, but after the server began.
+            // Before the first pass, but after the server started.
             try await room.happen("u1")
             #expect(try await room.passed() == "u1#1")
             room.time.advance(seconds: 100)
@@ -41,7 +41,7 @@ import TillSQL
         }
     }
 
-    @Test("Each endpoint has its types, its secrets and its own troubles; one that is disabled waits")
+    @Test("Each endpoint has its own types, secrets and faults; a disabled endpoint waits")
     func several() async throws {
         var picky = try Mailroom.endpoint("picky")
         picky.types = ["service.expired"]
@@ -72,7 +72,7 @@ import TillSQL
         }
     }
 
-    @Test("A span of time is sent once more beside what happens, under the same ids; another endpoint gets nothing")
+    @Test("A span of time is sent again beside new events, under the same ids; another endpoint gets nothing")
     func replay() async throws {
         try await Mailroom.open([try Mailroom.endpoint("a"), try Mailroom.endpoint("b")]) { room in
             try await room.pass()
@@ -108,7 +108,7 @@ import TillSQL
         }
     }
 
-    @Test("A test event is sent at once and tells what came of it; nothing of it is kept")
+    @Test("A test event is sent at once and its result returned; none of it is kept")
     func test() async throws {
         try await Mailroom.open { room in
             try await room.pass()
@@ -124,7 +124,7 @@ import TillSQL
         }
     }
 
-    @Test("The feed has what is pushed, page by page, of everybody or of one; a reader at the end knows where it is")
+    @Test("The feed has the pushed events, in pages, of all users or of one; a reader at the end keeps its position")
     func feed() async throws {
         try await Mailroom.open { room in
             try await room.pass()
@@ -153,7 +153,7 @@ import TillSQL
         }
     }
 
-    @Test("What went through is forgotten after thirty days, the events stay, and no number is ever given out again")
+    @Test("Successful deliveries are deleted after thirty days, events are kept, and no number is used twice")
     func pruned() async throws {
         try await Mailroom.open { room in
             try await room.pass()

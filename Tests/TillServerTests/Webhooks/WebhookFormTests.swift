@@ -23,7 +23,7 @@ import TillLedger
     }
 
     @Test(
-        "A secret is whsec_ and 24 to 64 bytes in base64, nothing else",
+        "A secret is whsec_ and 24 to 64 bytes in base64; anything else is refused",
         arguments: [
             ("whsec_" + Base64.encode([UInt8](repeating: 1, count: 24)), true),
             ("whsec_" + Base64.encode([UInt8](repeating: 1, count: 64)), true),
@@ -48,7 +48,7 @@ import TillLedger
         form        https://a.example\\@b.example/ https://例.example/
         """
 
-    @Test("What an endpoint's address may look like; nothing that readers of URLs could read differently")
+    @Test("The valid forms of an endpoint's address; forms that URL parsers could read differently are refused")
     func address() {
         var count = 0
         for line in Self.addresses.split(separator: "\n") {
@@ -68,7 +68,7 @@ import TillLedger
         #expect(throws: Never.self) { try WebhookURL("http://10.0.0.1:8080/hook", allowsPlain: true) }
     }
 
-    @Test("Ten attempts in three days and a few hours, each a little later than the last, and never together")
+    @Test("Ten attempts in three days and a few hours, each pause at least as long as scheduled, and never together")
     func schedule() throws {
         let start = Instant(seconds: 1_790_000_000)
         var ends: Set<Instant> = []
@@ -89,7 +89,7 @@ import TillLedger
         #expect(ends.count > 2)
     }
 
-    @Test("A receiver's wish puts an attempt off, at most by a day, and never brings it forward")
+    @Test("A receiver's Retry-After delays an attempt by a day at most, and never brings it forward")
     func wish() {
         let now = Instant(seconds: 1_790_000_000)
         func due(_ wish: Int64, after attempts: Int64 = 1) -> Int64? {
@@ -103,7 +103,7 @@ import TillLedger
         #expect(due(60, after: 10) == nil)
     }
 
-    @Test("Every type of event that the code writes is on the list, and the list has no other")
+    @Test("Every event type that the code writes is on the list, and the list has no other")
     func types() throws {
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Sources")

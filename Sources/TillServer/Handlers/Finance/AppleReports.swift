@@ -5,8 +5,8 @@ import TillHTTP
 import TillLedger
 
 extension Server {
-    /// `POST /v1/finance/apple-reports?name=`: keeps a financial report of Apple's, the tab-separated text as it is.
-    /// All of it or nothing; the same text again changes nothing.
+    /// `POST /v1/finance/apple-reports?name=`: stores one of Apple's financial reports, the tab-separated text
+    /// unchanged. The report is stored whole or not at all; importing the same text again changes nothing.
     func importAppleReport(_ call: Call) async throws -> HTTPResponse {
         let language = Language(preference: call.request.headers["Accept-Language"] ?? "")
         let name = try Bounds.prose(call.request.queryValue("name") ?? "report.txt", "name", 255)
@@ -17,21 +17,22 @@ extension Server {
                 isNew ? 201 : 200,
                 ImportReply(report: AppleReportReply(entry), remarks: remarks.map(ReportFindingReply.init)))
         case .unusable(let findings):
-            // The first ones say enough to cure them all: a file is of one make.
+            // All lines of a file have the same format, so the first findings show how to correct the rest.
             guard !findings.isEmpty else { throw Refused(.reportUnusable, language == .chinese ? "没有任何行" : "no lines") }
             let told = findings.filter(\.isError).prefix(5).map { $0.sentence(language) }
             throw Refused(.reportUnusable, told.joined(separator: language == .chinese ? "" : " "))
         }
     }
 
-    /// `GET /v1/finance/apple-reports?limit=&cursor=`: what was imported, the newest first.
+    /// `GET /v1/finance/apple-reports?limit=&cursor=`: the imported reports, newest first.
     func listAppleReports(_ call: Call) async throws -> HTTPResponse {
         let page = try await page(call)
         let found = try await database.read { try AppleReportTable($0).list(before: page.before, limit: page.rows) }
         return page.response(found, at: \.sequence) { AppleReportReply($0) }
     }
 
-    /// `GET /v1/finance/comparison?fiscalYear=&period=&environment=`: Apple's reports of a period beside the ledger.
+    /// `GET /v1/finance/comparison?fiscalYear=&period=&environment=`: compares Apple's reports of a period with the
+    /// ledger.
     func compareAppleReports(_ call: Call) async throws -> HTTPResponse {
         guard let period = try call.fiscalPeriod() else { throw Refused(.invalidField, "period: missing") }
         let environment = try call.environment(configuration)

@@ -3,16 +3,16 @@ import TillBilling
 import TillHTTP
 import TillLedger
 
-/// The rules behind the reports, for whoever wants to reckon along: the answers of `till calendar`, `till tiers` and
-/// `till proceeds`.
+/// The rules behind the reports, for clients that do their own calculations. The answers equal those of `till
+/// calendar`, `till tiers` and `till proceeds`.
 extension Server {
-    /// `GET /v1/finance/calendar?year=`: Apple's fiscal year, the present one unless asked.
+    /// `GET /v1/finance/calendar?year=`: Apple's fiscal year; the current one by default.
     func readFiscalCalendar(_ call: Call) async throws -> HTTPResponse {
         let year = try call.fiscalYear("year") ?? FiscalCalendar.period(containing: CivilDate(clock())).fiscalYear
         return JSONText.response(200, FiscalCalendarReply(year: year))
     }
 
-    /// `GET /v1/finance/tiers?tier=|price=&currency=`: the classic table, or what of it fits (C1).
+    /// `GET /v1/finance/tiers?tier=|price=&currency=`: the classic price tiers, or those that match.
     func readPriceTiers(_ call: Call) async throws -> HTTPResponse {
         guard let table = PriceTierTable.latest else { throw Refused(.notFound) }
         let language = Language(preference: call.request.headers["Accept-Language"] ?? "")
@@ -28,8 +28,8 @@ extension Server {
         return JSONText.response(200, TiersReply(of: price, in: table, language))
     }
 
-    /// `GET /v1/finance/proceeds?price=&currency=&storefront=&at=&type=&paidDays=&smallBusiness=`: where the price of
-    /// one unit goes (C2). The program is as configured unless the question says otherwise.
+    /// `GET /v1/finance/proceeds?price=&currency=&storefront=&at=&type=&paidDays=&smallBusiness=`: how the price of one
+    /// unit divides into tax, commission and proceeds. `smallBusiness` defaults to the configuration.
     func readProceeds(_ call: Call) async throws -> HTTPResponse {
         guard let price = try call.price() else { throw Refused(.invalidField, "price: missing") }
         guard let storefront = call.request.queryValue("storefront"), let territory = Territory(code: storefront) else {
@@ -80,7 +80,7 @@ extension Call {
 }
 
 extension ProductType {
-    /// As `till proceeds --type` has them.
+    /// The names that `till proceeds --type` takes.
     static let words = ["consumable", "non-consumable", "auto-renewable", "non-renewing"]
 
     init?(word: String) {

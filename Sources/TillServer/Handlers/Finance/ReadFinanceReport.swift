@@ -4,8 +4,8 @@ import TillHTTP
 import TillLedger
 
 extension Server {
-    /// `GET /v1/finance/report?from=&to=|fiscalYear=&period=&environment=`: what Apple owes, by fiscal period, product
-    /// and storefront (C3). As CSV for who accepts that.
+    /// `GET /v1/finance/report?from=&to=|fiscalYear=&period=&environment=`: the proceeds that Apple owes, by fiscal
+    /// period, product and storefront. CSV if the client accepts it.
     func readFinanceReport(_ call: Call) async throws -> HTTPResponse {
         let span = try call.financeSpan(now: clock())
         let environment = try call.environment(configuration)
@@ -31,7 +31,7 @@ extension FinanceReport {
 }
 
 extension Call {
-    /// `?from=&to=`, or `?fiscalYear=` with or without `&period=`; the fiscal year of today if there is none of them.
+    /// `?from=&to=`, or `?fiscalYear=` with an optional `&period=`; the current fiscal year by default.
     func financeSpan(now: Instant) throws -> FinanceSpan {
         guard request.queryValue("from") != nil || request.queryValue("to") != nil else {
             let period = try fiscalPeriod()
@@ -49,7 +49,7 @@ extension Call {
         return span
     }
 
-    /// `?fiscalYear=&period=`; nil if there is no period.
+    /// `?fiscalYear=&period=`; nil without `period`.
     func fiscalPeriod() throws -> FiscalPeriod? {
         guard let asked = request.queryValue("period") else { return nil }
         guard let year = try fiscalYear() else { throw Refused(.invalidField, "fiscalYear: missing beside period") }
@@ -67,12 +67,12 @@ extension Call {
         return day
     }
 
-    /// `?environment=`, or what usually counts.
+    /// `?environment=`, or the server's usual environment.
     func environment(_ configuration: ServerConfiguration) throws -> Environment {
         try request.queryValue("environment").map(Bounds.environment) ?? configuration.usualEnvironment
     }
 
-    /// Whether the caller would rather have comma-separated text than JSON.
+    /// Whether the client accepts comma-separated text.
     var wantsCSV: Bool {
         let accepted = request.headers["Accept"]?.lowercased() ?? ""
         return accepted.utf8.count <= 1_000 && accepted.contains("text/csv")

@@ -5,13 +5,13 @@ import TillSQL
 import TillThreads
 
 extension Server {
-    /// `GET /healthz`: the process answers.
+    /// `GET /healthz`: 200 while the process answers.
     func readHealth(_ call: Call) async throws -> HTTPResponse {
         JSONText.response(200, ["status": "ok"])
     }
 
-    /// `GET /readyz`: the ledger can be read and written, or 503 with what can't. Anybody may ask, so the ledger is
-    /// written once a second at most.
+    /// `GET /readyz`: 200 if the ledger can be read and written, otherwise 503 with the fault. The address needs no
+    /// credential, so the check writes to the ledger at most once a second.
     func readReadiness(_ call: Call) async throws -> HTTPResponse {
         struct Readiness: Encodable {
             let status: String
@@ -25,7 +25,7 @@ extension Server {
         return response
     }
 
-    /// What is wrong with the ledger; nil if nothing is.
+    /// The fault of the ledger; nil if it can be read and written.
     private func findFault() async -> String? {
         do {
             let now = clock()
@@ -38,8 +38,8 @@ extension Server {
     }
 }
 
-/// Whether the ledger can be read and written, asked once for all who want to know at the same time. That it can is
-/// remembered for a second; that it can't is not, so that its recovery is seen at once.
+/// Runs one check of the ledger for all callers that ask at the same time. Success is cached for a second; a fault is
+/// not cached, so that recovery shows at once.
 final class ReadinessDesk: Sendable {
     /// Milliseconds.
     static let memory: Int64 = 1_000
@@ -58,7 +58,7 @@ final class ReadinessDesk: Sendable {
 
     private let state = Locked(State())
 
-    /// What is wrong; nil if nothing is.
+    /// The fault; nil if the ledger is ready.
     func fault(at now: Instant, checking check: () async -> String?) async -> String? {
         let part = state.withLock { state -> Part in
             if let wellAt = state.wellAt, (0..<Self.memory).contains(now.milliseconds - wellAt.milliseconds) {
@@ -89,7 +89,7 @@ final class ReadinessDesk: Sendable {
     private func waitForAnswer() async -> String? {
         await withCheckedContinuation { continuation in
             let answer = state.withLock { state -> String?? in
-                // It may have come since.
+                // The check may have ended since.
                 guard state.isChecking else { return .some(state.lastFault) }
                 state.waiters.append(continuation)
                 return .none

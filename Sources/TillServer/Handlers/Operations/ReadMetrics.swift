@@ -2,7 +2,7 @@ import TillBilling
 import TillHTTP
 
 extension Server {
-    /// `GET /metrics`: figures for Prometheus, of one moment.
+    /// `GET /metrics`: metrics for Prometheus, read in one snapshot.
     func readMetrics(_ call: Call) async throws -> HTTPResponse {
         let accepted = configuration.apple.environments
         let scope = LedgerMetrics.Scope(

@@ -4,7 +4,7 @@ import TillHTTP
 import TillLedger
 
 extension Server {
-    /// `POST /v1/reconciliations`: begins one, or tells of the one that is under way. It goes on by itself.
+    /// `POST /v1/reconciliations`: starts a reconciliation, or returns the running one. A job carries it out.
     func startReconciliation(_ call: Call) async throws -> HTTPResponse {
         let body = try call.bodyIfAny(StartReconciliationBody.self) ?? StartReconciliationBody()
         guard ledger.serverAPI != nil else { throw Refused(.noInAppPurchaseKey) }
@@ -20,7 +20,7 @@ extension Server {
         return JSONText.response(202, ReconciliationReply(run, counts: []))
     }
 
-    /// `GET /v1/reconciliations?limit=&cursor=`: those that are on record, newest first. Dry runs are not.
+    /// `GET /v1/reconciliations?limit=&cursor=`: the recorded reconciliations, newest first. Dry runs are not recorded.
     func listReconciliations(_ call: Call) async throws -> HTTPResponse {
         let page = try await page(call)
         let found = try await database.read { session in
@@ -30,7 +30,7 @@ extension Server {
         return page.response(found, at: \.0.sequence) { ReconciliationReply($0.0, counts: $0.1) }
     }
 
-    /// `GET /v1/reconciliations/{id}?limit=&cursor=`: how far it is, and what it found.
+    /// `GET /v1/reconciliations/{id}?limit=&cursor=`: the progress and the differences found.
     func readReconciliation(_ call: Call) async throws -> HTTPResponse {
         let page = try await page(call)
         let id = call.parameters["id"]
@@ -81,7 +81,7 @@ extension ReconciliationReply {
         self.counts = counts.map { Count(environment: $0.environment, name: $0.name, count: $0.count) }
     }
 
-    /// Of a comparison that changes nothing and is under way.
+    /// The reply about a comparison that is running and changes nothing.
     public init(of comparison: BookComparison, caller: String, since: Instant?, beganAt: Instant, id: String = "") {
         self.init(
             id: id, dryRun: true, state: .running, asked: ("asked", caller), since: since, beganAt: beganAt)
@@ -108,7 +108,7 @@ extension BookComparison {
 }
 
 extension ReconciliationDetail {
-    /// The cursor says how many came before.
+    /// The cursor is the number of differences on earlier pages.
     fileprivate init(_ run: DryRunQueue.DryRun, _ page: PageRequest) {
         let all = Array(run.comparison.differences.enumerated().dropFirst(Int(clamping: page.after)).prefix(page.rows))
         self.init(

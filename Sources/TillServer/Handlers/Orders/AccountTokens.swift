@@ -4,13 +4,13 @@ import TillHTTP
 import TillLedger
 
 /// Account tokens: the UUIDs that an app sets as `appAccountToken` for a user's payments, as Apple recommends. Only a
-/// backend registers them, because the app of a thief would name another customer's (LEDGER R6).
+/// backend registers them, because a modified app could name another customer's token.
 extension Server {
-    /// How many a user may have: one for each time that a backend changed its scheme.
+    /// Account tokens per user: one for each change of the backend's scheme.
     static let accountTokenLimit = 100
 
-    /// `PUT /v1/users/{userId}/account-tokens/{token}`: payments that carry the token are the user's from now on, and
-    /// those that wait in quarantine are given at once.
+    /// `PUT /v1/users/{userId}/account-tokens/{token}`: payments with this token belong to the user from now on.
+    /// Payments with it that wait in quarantine are granted in the same commit.
     func registerAccountToken(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         try await ledger.requireKnownForm(of: user, "userId")
@@ -25,7 +25,8 @@ extension Server {
                 guard known.user == user else { throw Refused(.tokenInUse) }
                 return (known, false)
             }
-            // An order that no payment can be matched to stands in nobody's way but its own user's.
+            // An order of the same user does not block the token if its id is forgeable and nothing paid it: that repairs
+            // an order whose id was seen in a payment before.
             if let order = try OrderTable(session).find(token)?.order {
                 let mayRepair = order.userID == user && !order.idSource.isUnforgeable && order.transactionID == nil
                 guard mayRepair else { throw Refused(.tokenInUse) }

@@ -5,10 +5,10 @@ import TillLedger
 import TillSQL
 
 extension Server {
-    /// `POST /v1/orders/{id}/cancel`: the buyer cancelled (L10). If it turns out paid after all, it is granted (T3).
+    /// `POST /v1/orders/{id}/cancel`: the buyer cancelled. If a payment arrives later, the order is granted.
     func cancelOrder(_ call: Call) async throws -> HTTPResponse { try await close(call, as: .cancelled) }
 
-    /// `POST /v1/orders/{id}/fail`: the store said no (L10).
+    /// `POST /v1/orders/{id}/fail`: the store refused the payment.
     func failOrder(_ call: Call) async throws -> HTTPResponse { try await close(call, as: .failed) }
 
     private func close(_ call: Call, as status: OrderStatus) async throws -> HTTPResponse {
@@ -31,7 +31,7 @@ extension Server {
         return JSONText.response(200, view.reply)
     }
 
-    /// An order of a guest who signed in is the account's to close, and no more the guest's.
+    /// The order of a guest who signed in belongs to the account: only the account may close it.
     private func requireOwner(_ credential: Credential, of order: Order, _ session: any Connection) throws {
         let account = try CustomerTable(session).account(of: order.userID)
         let isGuests = (try? credential.mayActFor(order.userID)) != nil

@@ -5,7 +5,7 @@ import TillLedger
 import TillSQL
 
 extension Server {
-    /// `POST /v1/orders?environment=`: opens an order before any money moves (O1). The same id again is the same order.
+    /// `POST /v1/orders?environment=`: opens an order before payment. A repeated id returns the same order.
     func createOrder(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(OpenOrderBody.self)
         let buyer = try call.credential.buyer(naming: body.userId)
@@ -56,8 +56,8 @@ extension Server {
         return JSONText.response(isNew ? 201 : 200, found.reply)
     }
 
-    /// A user token opens so many orders and no more: each is a row for ever. The same id again opens none. Read before
-    /// the write, so several at once may exceed the bound by a few, and the writer is not held up.
+    /// Limits the orders that a user token opens, because each is a permanent row. A repeated id opens none. The check
+    /// reads before the write and keeps the writer free, so concurrent requests may exceed the limit by a few.
     func checkQuota(of user: UserID, opening id: OrderID, at now: Instant) async throws {
         let (terms, anHourAgo) = (configuration.orders, now.adding(seconds: -3_600))
         let refused = try await database.read { session -> Refused? in
@@ -73,8 +73,8 @@ extension Server {
         if let refused { throw refused }
     }
 
-    /// Whether buying now would do what the preview said (C6). The preview is a function of what was bought before its
-    /// moment, so it is computed again rather than kept. An order that is open already was checked then.
+    /// Checks that a purchase now has the result that the preview showed. The preview is a function of the purchases
+    /// before its moment, so it is computed again rather than stored. An existing order was checked when it was opened.
     private func check(
         _ preview: OpenOrderBody.Preview, of order: Order, for product: Product, in environment: Environment
     ) async throws {
@@ -111,7 +111,7 @@ extension Server {
     }
 }
 
-/// An order with its history, as read in one snapshot.
+/// An order with its history, read in one snapshot.
 struct OrderView: Sendable {
     let order: Order
     let moves: [OrderMove]
@@ -127,17 +127,17 @@ struct OrderView: Sendable {
     }
 }
 
-/// The id of an order that is being opened, and where it came from (LEDGER R1–R3, R9).
+/// The id of an order that is being opened, and the source of the id.
 struct ChosenOrderID: Sendable {
     let id: OrderID
-    /// Nil for an app's choice without a proof, which opens no order.
+    /// Nil if an app chose the id without a proof; such an id opens no order.
     let source: OrderIDSource?
-    /// Whom the id commits to, where that is not the caller: a guest, who must be part of the caller's account.
+    /// The user the id commits to, if other than the caller: a guest, who must be merged into the caller's account.
     var guest: UserID?
 }
 
 extension Server {
-    /// Under a user token the id is a commitment to the caller, or the server chooses. A backend may choose any.
+    /// With a user token, the id is a commitment to the caller or the server's choice. A backend may choose any id.
     func chosenID(_ body: OpenOrderBody, for buyer: UserID, _ call: Call, at now: Instant) throws -> ChosenOrderID {
         if let id = body.id, id.namesNone {
             throw Refused(.invalidField, "id: the nil and the max UUID name no order")
@@ -168,7 +168,7 @@ extension Server {
         }
     }
 
-    /// What only the ledger knows of an id that is new.
+    /// The checks of a new id that need the ledger.
     func check(_ chosen: ChosenOrderID, of buyer: UserID, _ session: any Connection) throws {
         guard chosen.source != nil else { throw Refused(.orderIDUnproven) }
         if let guest = chosen.guest, try CustomerTable(session).account(of: guest) != buyer {

@@ -2,10 +2,10 @@ import TillAPI
 import TillBilling
 import TillLedger
 
-/// Proofs that come with the nonce of their order's id (LEDGER R5): the order is the caller's, though the request that
-/// opened it never arrived, or the ledger is one from before it.
+/// Proofs that come with the nonce of their order's id. The nonce proves that the order is the caller's, even if the
+/// request that opened it never arrived or the ledger was restored from an earlier backup.
 extension Server {
-    /// What a body says about the id of its order; nil without a nonce, or without a user that it can be about.
+    /// The proof that the order id commits to a user; nil without a nonce, or without a user it can apply to.
     func tokenProof(_ body: SubmitProofBody, _ caller: Caller) throws -> TokenProof? {
         guard let nonce = body.idNonce else { return nil }
         switch (try body.idUserId.map(Bounds.user), caller) {
@@ -15,9 +15,9 @@ extension Server {
         }
     }
 
-    /// Opens the order of a proof that is not processed at once: what waits does not keep the nonce. A signed
-    /// transaction that is processed at once opens its order in the same commit. What is decided already needs none,
-    /// and an order that is opened so counts as any other that the caller opens.
+    /// Opens the order of a proof that waits or is saved first, because the nonce is not stored with the proof. A
+    /// signed transaction that is processed at once opens its order in the same commit. A decided transaction needs no
+    /// order. The new order counts towards the caller's limits.
     func openProvenOrder(of submitted: SubmittedPurchase) async throws {
         let (verified, origin) = (submitted.purchase.transaction, submitted.origin)
         guard let proof = origin.tokenProof, case .user(let caller) = origin.caller,
@@ -33,7 +33,7 @@ extension Server {
             id = token
         }
         guard proof.proves(id) else { return }
-        // What a guest who signed in pays for is the account's, and so is the order.
+        // A payment by a guest who signed in belongs to the account, and so does its order.
         let found = try await database.read { session -> (needsOrder: Bool, owner: UserID) in
             let stored = try TransactionTable(session).find(verified.id, in: verified.environment)
             let isDecided = stored.map { $0.state != .quarantined } ?? false

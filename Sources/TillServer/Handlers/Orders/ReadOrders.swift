@@ -12,14 +12,14 @@ extension Server {
             guard let stored = try orders.find(id) else { return nil }
             return OrderView(stored.order, try orders.moves(of: stored.sequence))
         }
-        // Another user's order is not there, for those who may not see it.
+        // To a caller who may not act for its user, an order is unknown.
         guard let found, (try? call.credential.mayActFor(found.order.userID)) != nil else {
             throw Refused(.unknownOrder)
         }
         return JSONText.response(200, found.reply)
     }
 
-    /// `GET /v1/users/{userId}/orders?status=&environment=&limit=&cursor=`: newest first (L6).
+    /// `GET /v1/users/{userId}/orders?status=&environment=&limit=&cursor=`: newest first.
     func listUserOrders(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)

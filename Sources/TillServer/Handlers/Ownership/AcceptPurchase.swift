@@ -4,10 +4,11 @@ import TillHTTP
 import TillLedger
 import TillSQL
 
-/// A purchase under an order's id that is of something else than was ordered: the order's user sees it and may accept
-/// it. For anybody else it is an unknown transaction.
+/// Accepts a purchase that was paid under an order's id but differs from what was ordered. The order's user sees it and
+/// may accept it. For every other caller the transaction is unknown.
 extension Server {
-    /// `GET /v1/users/{userId}/claimable?environment=&limit=&cursor=`: what waits for the user's word, newest first.
+    /// `GET /v1/users/{userId}/claimable?environment=&limit=&cursor=`: the purchases that the user may accept, newest
+    /// first.
     func listClaimable(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)
@@ -18,7 +19,7 @@ extension Server {
         return page.response(found, at: \.sequence) { ClaimableReply($0) }
     }
 
-    /// `POST /v1/users/{userId}/claims` with a `transactionId`. Apple's token names the user, so nobody is asked.
+    /// `POST /v1/users/{userId}/claims` with a `transactionId`. Apple's token names the user, so Apple is not asked.
     func acceptPurchase(_ text: String, in named: String?, as user: UserID, _ call: Call) async throws -> HTTPResponse {
         let id = TransactionID(text)
         let environment = try Environment(parameter: named) ?? call.environment(for: user, configuration)
@@ -34,7 +35,7 @@ extension Server {
             guard let stored = try TransactionTable(session).find(id, in: environment) else {
                 throw Refused(.unknownTransaction)
             }
-            // What has gone back into quarantine since is accepted anew.
+            // A transaction that has returned to quarantine since can be accepted again.
             if stored.state != .quarantined,
                 let known = try ClaimTable(session).acceptance(of: stored.sequence, by: user)
             {
@@ -60,12 +61,12 @@ extension Server {
         switch try ledger.intake.processor.processClaimed(stored.sequence, from: origin, inputs, session) {
         case .granted(let given), .alreadyGranted(let given), .moved(let given), .contested(let given, _):
             (grant, outcome) = (given, .granted)
-        // Of a part of it Apple took the money back: the rest is granted.
+        // Apple refunded part of the quantity: the rest is granted.
         case .revoked(let given): (grant, outcome) = (given, .revoked)
         case .quarantined(let reason): throw Refused(.notClaimable, reason.rawValue)
         case .revokedUnseen, nil: throw Refused(.notInQuarantine)
         }
-        // The rest of its chain may have taken it back in the same commit.
+        // Processing the rest of the chain may have returned it to quarantine in the same commit.
         guard try TransactionTable(session).find(sequence: stored.sequence)?.state != .quarantined else {
             throw Refused(.notClaimable, QuarantineReason.noOwner.rawValue)
         }

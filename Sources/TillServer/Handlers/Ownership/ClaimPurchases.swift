@@ -5,9 +5,9 @@ import TillHTTP
 import TillLedger
 
 extension Server {
-    /// `POST /v1/users/{userId}/claims` (U1): what stands under Apple's order number and is nobody's becomes the
-    /// user's; and so does what was paid under the user's order and waits for their word. Every attempt by number is
-    /// recorded before Apple is asked, so that none is lost and guessing has an end.
+    /// `POST /v1/users/{userId}/claims`: with Apple's order number, unclaimed purchases of that order become the
+    /// user's; with a transaction id, the user accepts a purchase paid under their order. Every attempt by number is
+    /// recorded before Apple is asked, so that a crash loses none and guessing is limited.
     func claimPurchases(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         try await ledger.requireKnownForm(of: user, "userId")
@@ -30,7 +30,7 @@ extension Server {
                 try CustomerTable(session).recordNamed(user, under: terms, at: now)
             }
             let table = ClaimTable(session)
-            // The same number again is the same question, as long as it waits.
+            // While a claim waits, the same number returns that claim.
             if let waiting = try table.waiting(of: user, orderNumber: number) { return (waiting, false) }
             let tried = try table.count(of: user, since: now.adding(seconds: -OrderNumberClaim.day))
             guard tried < OrderNumberClaim.dailyLimit else { throw Refused(.tooManyRequests) }
@@ -38,7 +38,7 @@ extension Server {
                 id, of: user, orderNumber: number, by: actor, at: now, due: now.adding(seconds: Self.claimHeadStart))
             return (claim, true)
         }
-        // A repetition is no reason to ask Apple before it is time to.
+        // A repeated request asks Apple only when the claim is due.
         let isDue = isNew || claim.dueAt <= now
         let reply = isDue ? try await claims.answer(claim) : ClaimReply(claim)
         switch reply.state {
@@ -48,7 +48,7 @@ extension Server {
         }
     }
 
-    /// `GET /v1/users/{userId}/claims?limit=&cursor=`: what a user claimed, newest first.
+    /// `GET /v1/users/{userId}/claims?limit=&cursor=`: the user's claims, newest first.
     func listClaims(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         let page = try await page(call)
@@ -56,10 +56,10 @@ extension Server {
         return try page.response(found, at: \.sequence) { try ClaimReply($0) }
     }
 
-    /// Seconds in which the request itself asks Apple, before the job does.
+    /// Seconds in which only the request asks Apple; the job takes over after that.
     private static let claimHeadStart: Int64 = 60
 
-    /// As in the mail, with the blanks that copying adds.
+    /// The number as Apple's mail shows it; spaces added by copying are removed.
     private static func orderNumber(_ text: String) throws -> String {
         let number = String(text.filter { $0 != " " })
         let isPlain = number.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & 0xDF) }

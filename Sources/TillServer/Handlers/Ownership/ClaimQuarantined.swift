@@ -5,7 +5,7 @@ import TillLedger
 import TillSQL
 
 extension Server {
-    /// `GET /v1/quarantine?limit=&cursor=`: paid and genuine, and nobody's yet; newest first.
+    /// `GET /v1/quarantine?limit=&cursor=`: paid, verified transactions without an owner, newest first.
     func listQuarantined(_ call: Call) async throws -> HTTPResponse {
         let page = try await page(call)
         let found = try await database.read { session in
@@ -16,7 +16,7 @@ extension Server {
         return page.response(found, at: \.0) { $0.1 }
     }
 
-    /// `POST /v1/quarantine/{transactionId}/claims`: an operator of the app decides whose it is, with a reason.
+    /// `POST /v1/quarantine/{transactionId}/claims`: an operator of the app decides the owner and gives a reason.
     func claimQuarantined(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(ClaimQuarantinedBody.self)
         let id = TransactionID(try Bounds.string(call.parameters["transactionId"], "transactionId", 128))
@@ -56,7 +56,7 @@ extension QuarantinedTransaction {
 }
 
 extension Environment {
-    /// As requests name it; nil if they don't.
+    /// The environment that a request names; nil if it names none.
     init?(parameter: String?) throws {
         switch parameter {
         case nil: return nil

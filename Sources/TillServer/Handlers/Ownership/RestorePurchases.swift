@@ -6,8 +6,8 @@ import TillHTTP
 import TillLedger
 
 extension Server {
-    /// `POST /v1/restores`: what a device shows as its customer's own comes back to its owner (P10, T11). Every proof
-    /// is verified and settled as through the first door; what becomes of another customer's is the shop's policy.
+    /// `POST /v1/restores`: restores the purchases that a device submits. Every proof is verified and processed like a
+    /// submitted transaction; the restore policy decides about purchases that another customer owns.
     func restorePurchases(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(RestoreBody.self)
         let restore = try await restore(body, call)
@@ -27,7 +27,7 @@ extension Server {
         try await database.read { try CustomerTable($0).requireUnmerged(named) }
         let caller: Caller
         switch call.credential {
-        // Whom a backend names may have what is nobody's, but only by the rules of restoring.
+        // A backend's named user gets an unclaimed purchase only as `claimant`, under the restore policy.
         case .backend(let keyID): caller = .backend(keyID: keyID, naming: nil)
         case .user, .nobody: caller = .user(named)
         }
@@ -39,8 +39,8 @@ extension Server {
     }
 }
 
-/// Restoring for one customer, one proof after the other. Each is settled in a commit of its own, and a move in one of
-/// its own: whatever ends it half-way, restoring again goes on.
+/// Restores one proof after the other for one customer. Each proof is processed in its own commit, and so is each move:
+/// an interrupted restore continues when the client repeats it.
 private struct Restore {
     let server: Server
     let credential: Credential
@@ -51,11 +51,11 @@ private struct Restore {
 
     // MARK: Proofs
 
-    /// A proof that is none spoils nothing for the others: it is logged, and said to be refused.
+    /// An invalid proof does not fail the others: it is logged and reported as refused.
     func signedTransaction(_ token: String) async throws -> RestoredTransaction {
         let purchase: VerifiedPurchase
         do {
-            // A chain that was never judged before is judged where nobody else's purchase waits for it.
+            // An unknown certificate chain is verified on the executor for heavy work, where it delays no purchase.
             if server.verifier.knowsSigner(of: token) {
                 purchase = try await server.ledger.intake.verify(token)
             } else {
@@ -97,8 +97,8 @@ private struct Restore {
         return restored
     }
 
-    /// The newest transaction of each chain that may come back. Consumables, which a receipt holds until they are
-    /// finished, come by the first door.
+    /// The newest transaction of each chain that can be restored. Consumables stay in a receipt until they are
+    /// finished; clients submit those through `POST /v1/transactions`.
     private func newest(in receipt: VerifiedReceipt) -> [VerifiedTransaction] {
         var newest: [TransactionID: VerifiedTransaction] = [:]
         for verified in receipt.transactions {
@@ -165,13 +165,14 @@ private struct Restore {
             return told(.kept, why.rawValue, askBackend: why == .askBackend ? true : nil)
         case .notRestorable: return told(.notRestorable)
         case .revoked: return told(.revoked)
-        // Not finished: it stays in the store's queue until it has an owner (invariant 3).
+        // Not finished: the transaction stays in the store's queue until it has an owner.
         case .quarantined: return told(.quarantined, reason, finish: false)
         case .waiting: return told(.accepted, reason, finish: false)
         }
     }
 
-    /// Just now: to its owner, or to the restorer because it was nobody's.
+    /// A grant made just now: to the owner that Apple's data names, or to the restorer because the purchase was
+    /// unclaimed.
     private func granted(_ grant: Grant, _ verified: VerifiedTransaction) async throws -> RestoreFacts.Standing {
         guard grant.userID == restorer, origin.claimant != nil else { return .granted(to: grant.userID) }
         let ground = try await server.database.read { session -> String? in
@@ -184,7 +185,7 @@ private struct Restore {
         return ground == OwnerMatch.claim.rawValue ? .claimed : .granted(to: grant.userID)
     }
 
-    /// Decides again before the open ledger, and moves the chain if it still may be moved.
+    /// Decides again inside the write transaction, and moves the chain if the decision still allows it.
     private func move(_ verified: VerifiedTransaction) async throws -> RestoreDecision {
         let (chain, environment) = (verified.originalID, verified.environment)
         let (id, type, now) = (verified.id, type(of: verified), server.clock())

@@ -5,8 +5,8 @@ import TillLedger
 import TillSQL
 
 extension Server {
-    /// `POST /v1/users/{userId}/guests`: everything a guest bought becomes the account's, once (P12). A backend is
-    /// believed about both; an app shows that it speaks for both.
+    /// `POST /v1/users/{userId}/guests`: moves everything a guest bought to the account, once. A backend may name any
+    /// guest; an app must also show the guest's token.
     func mergeGuest(_ call: Call) async throws -> HTTPResponse {
         let account = try call.userInPath()
         let body = try call.body(MergeGuestBody.self)
@@ -23,11 +23,11 @@ extension Server {
         return JSONText.response(isNew ? 201 : 200, reply)
     }
 
-    /// A backend is believed about both; an app shows the guest's own token.
+    /// A backend may merge any guest; an app must show a token of the guest.
     private func mergeRequester(_ call: Call, of guest: UserID, token: String?) async throws -> MergeRequester {
         guard case .user = call.credential else { return .backend }
         let bearer = token.flatMap { try? authentication.bearer($0) }
-        // A token of an account makes its user one for good, though it merges nothing.
+        // A token with the kind `account` records its user as an account permanently, even if the merge is refused.
         if let bearer, bearer.kind == .account { try await record(bearer) }
         guard let bearer, case .user(guest) = bearer.credential, let kind = bearer.kind else {
             throw Refused(.forbidden, "guestToken: a valid user token of the guest")
@@ -35,7 +35,8 @@ extension Server {
         return .token(kind)
     }
 
-    /// `POST /v1/transfers`: an operator of the app decides whose a purchase is, whatever the policy of restoring.
+    /// `POST /v1/transfers`: an operator of the app changes the owner of a purchase, independently of the restore
+    /// policy.
     func makeTransfer(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(MakeTransferBody.self)
         let to = UserID(body.to)
@@ -52,7 +53,7 @@ extension Server {
         return JSONText.response(201, reply)
     }
 
-    /// `POST /v1/transfers/{id}/reversal`: moves back what is still where it went, once.
+    /// `POST /v1/transfers/{id}/reversal`: moves back what the receiver still owns, once.
     func reverseTransfer(_ call: Call) async throws -> HTTPResponse {
         guard let id = UniqueID(call.parameters["id"]) else { throw Refused(.unknownTransfer) }
         let body = try call.body(ReverseTransferBody.self)
@@ -64,7 +65,7 @@ extension Server {
         return JSONText.response(isNew ? 201 : 200, reply)
     }
 
-    /// `GET /v1/users/{userId}/transfers?limit=&cursor=`: to and from a user, newest first.
+    /// `GET /v1/users/{userId}/transfers?limit=&cursor=`: transfers to and from a user, newest first.
     func listTransfers(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         let page = try await page(call)
@@ -88,7 +89,7 @@ extension Server {
     }
 }
 
-/// Transfers as they are told.
+/// Builds the replies about transfers.
 struct TransferView {
     private let transfers: TransferTable
 
@@ -112,7 +113,7 @@ struct TransferView {
             stayed: try reversed.map { try stayed(of: $0, points, without: stored.sequence) })
     }
 
-    /// What of a transfer did not come back with its reversal.
+    /// The part of a transfer that its reversal did not move back.
     private func stayed(
         of reversed: TransferTable.Stored, _ points: [MovedPoints], without reversal: Int64
     ) throws -> TransferReply.Stayed {

@@ -4,7 +4,7 @@ import TillHTTP
 import TillLedger
 
 extension Server {
-    /// `GET /v1/users/{userId}/entitlements?environment=`: what a user may use now.
+    /// `GET /v1/users/{userId}/entitlements?environment=`: the entitlements that a user has now.
     func listEntitlements(_ call: Call) async throws -> HTTPResponse {
         let (all, environment) = try await rights(call)
         let rights = all.held.sorted {
@@ -14,7 +14,7 @@ extension Server {
             200, EntitlementsReply(data: rights.map(EntitlementReply.init), sandbox: environment.sandboxMark))
     }
 
-    /// `GET /v1/users/{userId}/entitlements/{entitlement}?environment=&deviceId=`: whether a user may use one thing
+    /// `GET /v1/users/{userId}/entitlements/{entitlement}?environment=&deviceId=`: whether a user has one entitlement
     /// now, until when, and why.
     func readEntitlement(_ call: Call) async throws -> HTTPResponse {
         let name = try Bounds.string(call.parameters["entitlement"], "entitlement", 128)
@@ -31,7 +31,7 @@ extension Server {
             200, EntitlementAnswer(name, sources, on: device, sandbox: environment.sandboxMark))
     }
 
-    /// `GET /v1/users/{userId}/subscriptions?environment=`: all that a user has or had, the newest first.
+    /// `GET /v1/users/{userId}/subscriptions?environment=`: all current and past subscriptions of a user, newest first.
     func listSubscriptions(_ call: Call) async throws -> HTTPResponse {
         let catalog = configuration.catalog
         let (rights, environment) = try await rights(call)
@@ -59,11 +59,11 @@ extension Server {
 }
 
 extension Rights {
-    /// How many purchases are named as the sources of a right.
+    /// Purchases that an answer lists as sources of an entitlement.
     static let sourceLimit = 50
 
-    /// Everything that one right comes from: what allows it on the device first, then what allows it elsewhere, and of
-    /// each what lasts longest; then what ended last.
+    /// The purchases behind one entitlement: first those that allow it on the device, then those that allow it on other
+    /// devices, each group by the latest end; then ended ones, the latest end first.
     func sources(of entitlement: String, on device: DeviceID?) -> [Right] {
         let all = self.all.filter { $0.entitlement == entitlement }
         let sorted = all.sorted { left, right in

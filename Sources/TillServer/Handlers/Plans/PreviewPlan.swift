@@ -5,8 +5,8 @@ import TillLedger
 import TillSQL
 
 extension Server {
-    /// `POST /v1/plans/preview?environment=`: what buying a plan at one moment would come to (C6). Nothing is stored:
-    /// the purchase itself is folded by the same arithmetic.
+    /// `POST /v1/plans/preview?environment=`: the result of buying a plan at one moment. Nothing is stored: the
+    /// purchase itself uses the same calculation.
     func previewPlan(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(PlanPreviewBody.self)
         let user = try call.credential.buyer(naming: body.userId)
@@ -34,7 +34,7 @@ extension Server {
 }
 
 extension Plan {
-    /// - Throws: a plan for one device is bought for a device that has a name.
+    /// - Throws: `invalid_field` if the plan is for one device and the request names none.
     func requireDevice(_ device: DeviceID?) throws {
         guard scope == .device, device == nil else { return }
         throw Refused(.invalidField, "deviceId: missing; plan \(id) is for one device, so say for which")

@@ -4,7 +4,7 @@ import TillCrypto
 import TillHTTP
 
 extension Server {
-    /// `GET /v1/products`: the catalogue for the shop page. Public, and cheap to ask again: unchanged is 304 (P1, G2).
+    /// `GET /v1/products`: the public catalog for the shop page. An unchanged catalog is answered with 304.
     func listProducts(_ call: Call) async throws -> HTTPResponse {
         let body = JSONText.encodeSorted(ProductsReply(data: configuration.catalog.products))
         let digest = Digest.sha256.hash(body).prefix(12).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }

@@ -4,11 +4,11 @@ import TillBilling
 import TillHTTP
 import TillLedger
 
-/// Offers are signed for backends only: who deserves one is theirs to decide, and an app that could ask by itself would
-/// decide it for its user. A repetition under its `Idempotency-Key` is the same signature, nonce and all; as a nonce is
-/// for one attempt to buy (facts/business-rules §9), every attempt wants a key of its own.
+/// Only backends get signed offers: the backend decides which customer deserves one, and an app that could request a
+/// signature would decide it for its user. A repeated `Idempotency-Key` returns the same signature and nonce. A nonce
+/// is valid for one attempt to buy, so every attempt needs a key of its own.
 extension Server {
-    /// `POST /v1/offers/promotional`: a promotional offer, in the classic form or as JWS.
+    /// `POST /v1/offers/promotional`: signs a promotional offer, in the classic form or as JWS.
     func signPromotionalOffer(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(PromotionalOfferBody.self)
         let signer = try offerSigner()
@@ -36,7 +36,8 @@ extension Server {
         return JSONText.response(200, reply)
     }
 
-    /// `POST /v1/offers/introductory`: whether a customer may have the introductory offer, whatever StoreKit thinks.
+    /// `POST /v1/offers/introductory`: signs whether a customer may use the introductory offer, overriding StoreKit's
+    /// check.
     func signIntroductoryOffer(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(IntroductoryOfferBody.self)
         let signer = try offerSigner()
@@ -63,7 +64,7 @@ extension Server {
         return product
     }
 
-    /// What a form doesn't sign is refused, not dropped: who sends it relies on it.
+    /// Refuses members that the form does not sign, because the caller would rely on them.
     private static func form(of body: PromotionalOfferBody) throws -> OfferForm {
         let form = body.form ?? .classic
         switch form {
@@ -82,7 +83,8 @@ extension Server {
         return form
     }
 
-    /// What the purchase will carry. An order must be there, for this product, and the named user's.
+    /// The account that the purchase will carry. A named order must exist, be for this product and belong to the named
+    /// user.
     private func account(for body: PromotionalOfferBody) async throws -> String {
         let token = body.appAccountToken?.description
         let named = [body.orderId?.description, token, body.applicationUsername].compactMap { $0 }

@@ -7,12 +7,13 @@ import TillLedger
 import TillSQL
 
 extension Server {
-    /// `POST /postPay/ios`: the first door under the name and in the words of apps already shipped (C8). The same
-    /// verification, the same settlement and the same owner as at `POST /v1/transactions`.
+    /// `POST /postPay/ios`: submits a purchase at the address and in the format of apps already released. Verification,
+    /// processing and owner matching are those of `POST /v1/transactions`.
     func postPay(_ call: Call) async throws -> HTTPResponse {
         let user = try await postPayUser(call.request)
         let request = call.request
-        // No place of the desk is held while Apple is waited for; the receipt takes one of its own to be verified.
+        // Reading the body and verifying the receipt each take a share of the quota of their own, so that no share is
+        // held while the server waits for Apple.
         let purchase = try await heavy.run(for: .user(user)) { try PostedPurchase(request) }
         return try await postPay(purchase, request, from: user)
     }
@@ -26,7 +27,7 @@ extension Server {
         let body = SubmitProofBody(
             receipt: purchase.receipt, transactionId: purchase.transactionID, productId: product(of: purchase.plan),
             orderId: purchase.orderID(of: user))
-        // Shipped clients finish on 200 and know no other order of delivery.
+        // Released apps finish on 200, so the saved-first delivery is off here.
         let submitted = try await verify(
             body, quantity: purchase.quantity, from: .user(user), at: request.clientNetwork)
         let outcome = try await ledger.intake.accept(submitted.purchase, from: submitted.origin)
@@ -34,7 +35,7 @@ extension Server {
         return JSONText.response(reply.status, reply)
     }
 
-    /// Whose token is in the body. Nothing else of the body is read before this has found it good.
+    /// The user whose token is in the body. Only the token is read before it is verified.
     private func postPayUser(_ request: HTTPRequest) async throws -> UserID {
         let found: String?
         if request.isLong {
@@ -50,8 +51,8 @@ extension Server {
         return user
     }
 
-    /// Plans are named without the app's name before it; in App Store Connect it stands there (C8). An id that the
-    /// catalogue has as it is needs none.
+    /// Released apps name a plan without the app's bundle id; in App Store Connect the product id includes it. A plan
+    /// that the catalog lists only under its short name keeps that name.
     private func product(of plan: String) -> String {
         let full = "\(configuration.apple.bundleID).\(plan)"
         let isWhole = configuration.catalog[ProductID(full)] == nil && configuration.catalog[ProductID(plan)] != nil
@@ -89,7 +90,7 @@ extension Server {
         _ verified: VerifiedTransaction
     ) async throws -> PostPayReply {
         guard grant.userID == user else {
-            // It must not look like success to anybody but the owner: shipped clients unlock on 200 (P8).
+            // Only the owner's answer may look like success: released apps unlock the purchase on 200.
             return PostPayReply(status: max(status, 409), outcome: outcome, transactionId: verified.id.text)
         }
         let (order, end) = try await database.read { [catalogs] session in
@@ -102,7 +103,7 @@ extension Server {
             expiresAt: end ?? verified.expiresDate, sandbox: grant.environment.sandboxMark)
     }
 
-    /// Nil unless the purchase is of a plan whose time is kept here, and stands.
+    /// Nil unless the purchase is of a plan whose time the server keeps, and still counts.
     private static func serviceEnd(
         _ verified: VerifiedTransaction, of user: UserID, _ catalogs: CatalogHistory, _ session: any Connection
     ) throws -> Instant? {
@@ -112,12 +113,12 @@ extension Server {
     }
 }
 
-/// What shipped clients post: text for everything, as JSON or as a form. `password` and `is_sandbox` are there too, and
-/// are not read (T7).
+/// The body that released apps post: text for every member, as JSON or as a form. `password` and `is_sandbox` may be
+/// present and are ignored.
 struct PostedPurchase: Sendable {
-    /// Base64, with line feeds perhaps.
+    /// Base64, possibly with line feeds.
     let receipt: String
-    /// A product id, perhaps without the app's name before it.
+    /// A product id, possibly without the app's bundle id.
     let plan: String
     let transactionID: String
     let quantity: Int?
@@ -125,7 +126,7 @@ struct PostedPurchase: Sendable {
     let orderNumber: String?
     let bundleID: String?
 
-    /// - Throws: `Refused` with the member that is missing or doesn't fit.
+    /// - Throws: `Refused` with the member that is missing or invalid.
     init(_ request: HTTPRequest) throws {
         let fields = try Self.fields(of: request)
         func needed(_ name: String) throws -> String {
@@ -145,18 +146,18 @@ struct PostedPurchase: Sendable {
         bundleID = fields["bundle_id"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// A number that is a UUID is an order's id. Another one is the user's own number for it (LEDGER R9).
+    /// A UUID is the order's id. Any other number is the user's own number, from which the id is derived.
     func orderID(of user: UserID) -> OrderID? {
         orderNumber.map { UniqueID($0) ?? OrderIDCommitment(user: user, orderNumber: $0).id }
     }
 
-    /// Told apart by how they begin: shipped clients are not careful with `Content-Type`.
+    /// The first character tells JSON from a form: released apps don't set `Content-Type` reliably.
     private static func fields(of request: HTTPRequest) throws -> [String: String] {
         guard let first = request.body.first(where: { $0 > 0x20 }) else { throw Refused(.malformedJSON) }
         guard first == UInt8(ascii: "{") else {
             var fields = try request.form()
-            // A form's `+` is a blank. No blank belongs in base64, and a line feed comes as one of its own: so each was
-            // a `+` that the client forgot to encode, the classic cause of receipts that "can't be read".
+            // A form decodes `+` as a space. Base64 contains no spaces, and a line feed arrives as itself: so each
+            // space was a `+` that the client forgot to encode, the classic cause of receipts that "can't be read".
             fields["receipt-data"] = fields["receipt-data"].map { text in
                 String(decoding: text.utf8.map { $0 == 0x20 ? UInt8(ascii: "+") : $0 }, as: UTF8.self)
             }

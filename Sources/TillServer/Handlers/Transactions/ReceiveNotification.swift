@@ -6,11 +6,11 @@ import TillHTTP
 import TillLedger
 
 extension Server {
-    /// `POST /v1/notifications/apple`: the second door. Stored raw before anything is made of it; 4xx only for what is
-    /// not Apple's, because Apple does not send again what was answered 200.
+    /// `POST /v1/notifications/apple`: stores the payload before processing it, because Apple does not resend a
+    /// notification that was answered with 200. A payload that Apple did not sign is answered with 4xx.
     func receiveNotification(_ call: Call) async throws -> HTTPResponse {
-        // Apple's next notification is signed as the last one was: it is judged at once. What shows certificates never
-        // seen before is judged where no customer waits.
+        // Apple's notifications share their signer, so most are verified here. A payload with unknown certificates is
+        // verified on the executor for heavy work, where no customer waits.
         let request = call.request
         let short = request.isLong ? nil : try Self.payload(of: call)
         if let short, verifier.knowsSigner(of: short) { return try await receiveNotification(short, call) }
@@ -38,7 +38,8 @@ extension Server {
         }
         let uuid = try Bounds.string(reading.id, "notificationUUID", 64)
         if case .foreign = reading {
-            // Anybody can post one again that Apple signed: known ones cost no write, and new ones have a pace.
+            // Any client can resend a notification that Apple signed for another app. A known one costs no write; new
+            // ones are rate limited.
             let isKnown = try await database.read { try ForeignNotificationTable($0).contains(uuid) }
             if isKnown { return JSONText.response(200, [String: String]()) }
             guard foreignPace.take(call.request.clientNetwork, now: clock()) else {

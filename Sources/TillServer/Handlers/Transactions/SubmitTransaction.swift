@@ -7,8 +7,8 @@ import TillJSON
 import TillLedger
 
 extension Server {
-    /// `POST /v1/transactions`: the first door. Any valid proof is taken from any signed-in user, because the phone
-    /// that delivers it may be another customer's (P8); who owns it is decided by what Apple signed.
+    /// `POST /v1/transactions`: submits a proof. Every signed-in user may submit any valid proof, because the device
+    /// that delivers it may be another customer's; the data that Apple signed decides the owner.
     func submitTransaction(_ call: Call) async throws -> HTTPResponse {
         let submitted = try await verify(
             try SubmitProofBody(json: call.request.body), from: call.credential, at: call.request.clientNetwork)
@@ -17,23 +17,23 @@ extension Server {
         return reply(to: call, submitted.purchase.transaction.id, outcome)
     }
 
-    /// A purchase whose proof is genuine, and what came beside it.
+    /// A verified purchase, and what the request says about it.
     struct SubmittedPurchase: Sendable {
         let purchase: VerifiedPurchase
         let origin: PurchaseOrigin
     }
 
-    /// What every address does that apps bring proofs to: verify, log what is refused.
+    /// The verification shared by every address that takes proofs from apps. Writes refused proofs to the log.
     ///
     /// - Parameters:
-    ///   - quantity: what was said beside the proof; nil if nothing was.
+    ///   - quantity: the quantity that the request states; nil if it states none.
     ///   - network: `HTTPRequest.clientNetwork`.
-    /// - Throws: `Refused` with what is wrong with the proof, or with what was said beside it.
+    /// - Throws: `Refused` if the proof is invalid or contradicts the rest of the request.
     func verify(
         _ body: SubmitProofBody, quantity: Int? = nil, from credential: Credential, at network: String
     ) async throws -> SubmittedPurchase {
         if let named = body.userId { try await ledger.requireKnownForm(of: UserID(named), "userId") }
-        // With a nonce it may open an order for the caller.
+        // With a nonce, the proof may open an order for the caller.
         if body.idNonce != nil, case .user(let user) = credential { try await ledger.requireKnownForm(of: user, "sub") }
         var origin = PurchaseOrigin(
             source: .app, caller: try caller(credential, naming: body.userId), claimedOrder: body.orderId,
@@ -54,7 +54,8 @@ extension Server {
         }
     }
 
-    /// Receipts, and chains that were never judged before, are looked at where nobody else's purchase waits for them.
+    /// Verifies receipts and unknown certificate chains on the executor for heavy work, where they delay no other
+    /// purchase.
     private func apart<Value: Sendable>(
         _ body: SubmitProofBody, _ credential: Credential, _ verify: () async throws -> Value
     ) async throws -> Value {
@@ -75,7 +76,7 @@ extension Server {
         }
     }
 
-    /// Proof, transaction id and product id must agree with each other.
+    /// Checks that the proof matches the transaction id and the product id of the request.
     private func verify(_ body: SubmitProofBody) async throws(ProofRefusal) -> VerifiedPurchase {
         let purchase: VerifiedPurchase
         switch (body.signedTransaction, body.receipt) {
@@ -116,22 +117,22 @@ extension Server {
             body = reply(to: call, .alreadyGranted, grant)
         case .processed(.revoked(let grant)): body = reply(to: call, .revoked, grant)
         case .processed(.revokedUnseen(let order)):
-            // As below: to anybody but the order's user only that it is done.
+            // As below: only the order's user and backends learn the order.
             let own = order.flatMap { order in (try? call.credential.mayActFor(order.userID)) == nil ? nil : order }
             body = SubmitProofReply(
                 outcome: .revoked, transactionId: id.text, finish: true, orderId: own?.id, userId: own?.userID.text)
         case .saved:
-            // Durable, and granted by the server itself from here on.
+            // The proof is stored and the server grants it later, so the device may finish.
             status = 202
             body = SubmitProofReply(
                 outcome: .accepted, transactionId: id.text, finish: true, reason: PurchaseIntake.savedReason)
         case .waiting:
-            // It stays in the store's queue too: what nobody was given yet is not finished (invariant 3).
+            // Not finished: the transaction stays in the store's queue until it is granted.
             status = 202
             body = SubmitProofReply(
                 outcome: .accepted, transactionId: id.text, finish: false, reason: PurchaseIntake.waitingReason)
         case .processed(.quarantined(let reason)), .processed(.contested(_, let reason)):
-            // Not finished: it stays in the store's queue until it has an owner (invariant 3).
+            // Not finished: the transaction stays in the store's queue until it has an owner.
             status = 202
             body = SubmitProofReply(
                 outcome: .quarantined, transactionId: id.text, finish: false, reason: reason.rawValue)
@@ -139,7 +140,7 @@ extension Server {
         return JSONText.response(status, body.json)
     }
 
-    /// All of it for the owner and for backends; for anybody else only that it is done (P8).
+    /// The owner and backends get the whole reply; every other caller learns only that the proof is processed.
     private func reply(to call: Call, _ outcome: SubmitProofReply.Outcome, _ grant: Grant) -> SubmitProofReply {
         guard (try? call.credential.mayActFor(grant.userID)) != nil else {
             return SubmitProofReply(outcome: outcome, transactionId: grant.transactionID.text, finish: true)
@@ -150,10 +151,10 @@ extension Server {
     }
 }
 
-/// The JSON of `POST /v1/transactions`, the one route whose speed counts: the same members as the bodies' `Codable`
-/// forms (a test holds them together), read and written by TillAppStore's JSON in a fifth of the time.
+/// The JSON of `POST /v1/transactions`, the one route whose speed counts. It has the members of the bodies' `Codable`
+/// forms (a test compares them), and TillAppStore's JSON reads and writes it in a fifth of the time.
 extension SubmitProofBody {
-    /// - Throws: `Refused` with the member that doesn't fit.
+    /// - Throws: `Refused` with the invalid member.
     init(json body: [UInt8]) throws {
         guard let value = try? JSONValue(decoding: body) else { throw Refused(.malformedJSON) }
         guard value.object != nil else { throw Refused(.invalidField, "body: wrong type") }

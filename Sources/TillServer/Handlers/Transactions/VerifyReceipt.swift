@@ -4,11 +4,11 @@ import TillHTTP
 import TillLedger
 
 extension Server {
-    /// `POST /verifyReceipt`, for apps already shipped whose address of Apple's was changed to ours and nothing else:
-    /// the verdict is in `status`, HTTP says 200 (decisions/0016). It grants nothing and changes nothing.
+    /// `POST /verifyReceipt`, for released apps that replaced Apple's address with this server's and changed nothing
+    /// else. HTTP answers 200 and `status` holds the result (docs/decisions/0016). It grants and changes nothing.
     ///
-    /// Anybody may ask, so all of it is done where no customer waits, and who finds no room there is told to come again
-    /// (21005).
+    /// The address needs no credential, so the work runs on the executor for unauthenticated clients. If that has no
+    /// room, the answer is status 21005: try again later.
     func verifyReceipt(_ call: Call) async throws -> HTTPResponse {
         do {
             return try await heavy.run(forStranger: call.request) { await verifyReceipt(call.request.body) }
@@ -28,14 +28,14 @@ extension Server {
             let later = try await ReceiptUpdates(of: query.receipt, in: database, verifier: receiptAnswers.verifier)
             return Self.response(receiptAnswers.answer(query, later, at: clock()))
         } catch {
-            // Without the ledger a refund could be missing from the answer.
+            // Without the ledger, the answer could miss a refund.
             return Self.verifyReceiptIsBusy
         }
     }
 
     static var verifyReceiptIsBusy: HTTPResponse { response(VerifyReceiptAnswer(status: .unavailable)) }
 
-    /// Any other method, in Apple's words.
+    /// The answer to any other method, with Apple's status.
     static var notPosted: HTTPResponse { response(VerifyReceiptAnswer(status: .notPost)) }
 
     private static func response(_ answer: VerifyReceiptAnswer) -> HTTPResponse {

@@ -3,8 +3,7 @@ import TillBilling
 import TillHTTP
 import TillLedger
 
-/// Whether a user lets Apple be told how much of a purchase was used: without that nothing is sent
-/// (facts/server-api §5).
+/// Whether a user consents to telling Apple how much of a purchase was used. Without consent nothing is sent.
 extension Server {
     /// `GET /v1/users/{userId}/consents/consumption`.
     func readConsumptionConsent(_ call: Call) async throws -> HTTPResponse {
@@ -13,10 +12,10 @@ extension Server {
         return JSONText.response(200, ConsentReply(given: consent?.isGiven ?? false, at: consent?.at))
     }
 
-    /// How often a user can give it in a day. Every change stays on record for good.
+    /// How often a user can give consent per day. Every change is recorded permanently.
     private static let consentsPerDay: Int64 = 10
 
-    /// `PUT /v1/users/{userId}/consents/consumption`: what was said before stays on record. Saying the same again
+    /// `PUT /v1/users/{userId}/consents/consumption`: earlier statements stay on record. Repeating the current one
     /// changes nothing.
     func recordConsumptionConsent(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
@@ -27,7 +26,7 @@ extension Server {
             try CustomerTable(session).requireUnmerged(user)
             let consents = ConsentTable(session)
             if let newest = try consents.newest(of: user), newest.isGiven == said.isGiven { return newest }
-            // Taking it back is never refused, and is possible only as often as giving it.
+            // Withdrawing consent is never refused; it can happen only as often as giving it.
             if said.isGiven {
                 let given = try consents.countGiven(by: user, since: said.at.adding(seconds: -86_400))
                 guard given < Self.consentsPerDay else {
@@ -43,7 +42,7 @@ extension Server {
 }
 
 extension Server {
-    /// `GET /v1/consumption-requests?limit=&cursor=`: what Apple asked before refunds and was told, newest first.
+    /// `GET /v1/consumption-requests?limit=&cursor=`: Apple's requests before refunds and the answers, newest first.
     func listConsumptionRequests(_ call: Call) async throws -> HTTPResponse {
         let page = try await page(call)
         let found = try await database.read { session in

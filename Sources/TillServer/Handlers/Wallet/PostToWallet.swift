@@ -3,10 +3,10 @@ import TillBilling
 import TillHTTP
 import TillLedger
 
-/// What a backend posts under references of its own.
+/// Wallet changes that a backend makes under its own references.
 extension Server {
-    /// `POST /v1/users/{userId}/wallet/debits?environment=`: spends points. The reference makes a repetition the same
-    /// debit; the balance never goes below zero here.
+    /// `POST /v1/users/{userId}/wallet/debits?environment=`: spends points. A repeated reference is the same debit. A
+    /// debit never takes the balance below zero.
     func debitWallet(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(DebitBody.self)
         let wanted = try await posting(call, .debit, .spent, -body.amount, of: body.currency, body.reference)
@@ -22,7 +22,7 @@ extension Server {
                 at: posted.posting.at, sandbox: posted.posting.environment.sandboxMark))
     }
 
-    /// `POST /v1/users/{userId}/wallet/bonuses?environment=`: gives points away.
+    /// `POST /v1/users/{userId}/wallet/bonuses?environment=`: gives points for free.
     func giveBonus(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(BonusBody.self)
         var wanted = try await posting(call, .bonus, .given, body.amount, of: body.currency, body.reference)
@@ -32,8 +32,8 @@ extension Server {
             posted.isNew ? 201 : 200, HandPostingReply(posted.posting, balance: posted.balance))
     }
 
-    /// `POST /v1/users/{userId}/wallet/corrections?environment=`: puts a balance right, for a reason that an operator
-    /// answers for. Only where the body allows it does the balance go below zero.
+    /// `POST /v1/users/{userId}/wallet/corrections?environment=`: corrects a balance; the body states the reason and
+    /// the operator. The balance goes below zero only if the body allows it.
     func correctWallet(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(CorrectionBody.self)
         guard body.amount != 0 else {
@@ -64,14 +64,14 @@ extension Server {
     }
 
     private struct Posted: Sendable {
-        /// The one that stands: on a repetition the first.
+        /// The posting on record: the first one, if the request repeats it.
         let posting: Posting
         let balance: Int64
         let isNew: Bool
     }
 
-    /// Posts it once. Loading, checking and posting are one commit, on the one writer: of debits that come at the same
-    /// moment each sees what the others took.
+    /// Posts it once. Loading, checking and posting share one commit on the single writer, so each of several
+    /// concurrent debits sees what the others took.
     private func post(
         _ wanted: Posting, _ check: @escaping @Sendable (Wallet) throws -> Void
     ) async throws -> Posted {
@@ -90,7 +90,8 @@ extension Server {
                 guard known.isRepeated(by: wanted) else { throw Refused(.referenceConflict) }
                 return Posted(posting: known, balance: balance, isNew: false)
             }
-            // What a guest who signed in has is the account's. A correction may still put right what was before.
+            // The wallet of a guest who signed in belongs to the account. A correction may still change the guest's
+            // earlier balance.
             if wanted.kind != .correction { try CustomerTable(session).requireUnmerged(wanted.userID) }
             if !wallet.names(wanted.currency) { try catalog.requirePoints(of: wanted.currency) }
             try check(wallet)
@@ -102,7 +103,7 @@ extension Server {
 }
 
 extension Wallet {
-    /// Nil if nothing of that kind is held.
+    /// Nil if no points of that kind are held.
     fileprivate func heldSentence(of currency: String) -> String? {
         held[currency].map { amount in
             "\(amount) of these points are held: a receipt alone paid for them. They can be spent when Apple's signed "
@@ -112,7 +113,7 @@ extension Wallet {
 }
 
 extension Posting {
-    /// The same but for the time.
+    /// Whether everything but the time is equal.
     fileprivate func isRepeated(by other: Posting) -> Bool {
         userID == other.userID && currency.hasSameBytes(as: other.currency) && amount == other.amount
             && note.isSame(as: other.note)
@@ -127,14 +128,15 @@ extension Posting.Note {
 }
 
 extension Wallet {
-    /// Whether there is a balance of exactly this name: the dictionary takes equivalent names for one.
+    /// Whether a balance has exactly this name: the dictionary treats canonically equivalent names as equal.
     fileprivate func names(_ currency: String) -> Bool {
         balances.keys.contains { $0.hasSameBytes(as: currency) }
     }
 }
 
 extension Catalog {
-    /// A kind of points that no product gives is a slip, unless somebody has a balance of it from another time.
+    /// Refuses points that no product gives, as a likely typing error. A balance from an earlier catalog is checked by
+    /// the caller.
     fileprivate func requirePoints(of currency: String) throws {
         let known = Set(products.flatMap(\.points.keys))
         guard !known.contains(where: { $0.hasSameBytes(as: currency) }) else { return }
@@ -144,9 +146,9 @@ extension Catalog {
 }
 
 extension Bounds {
-    /// Bytes of the name of a kind of points.
+    /// Maximum bytes in the name of a kind of points.
     static let currency = 64
-    /// No balance is brought further from zero by hand.
+    /// Maximum distance of a balance from zero that postings by hand can reach.
     private static let balance: Int64 = 1_000_000_000_000_000_000
 
     static func balance(_ wallet: Wallet, after posting: Posting) throws {

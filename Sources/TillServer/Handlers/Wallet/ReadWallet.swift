@@ -32,8 +32,8 @@ extension Server {
         return page.response(found, at: \.sequence) { PostingReply($0.posting) }
     }
 
-    /// `GET /v1/users/{userId}/wallet/lots?currency=&environment=&limit=&cursor=`: newest first. The cursor says how
-    /// many older ones there are.
+    /// `GET /v1/users/{userId}/wallet/lots?currency=&environment=&limit=&cursor=`: newest first. The cursor is the
+    /// number of older lots.
     func listLots(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)

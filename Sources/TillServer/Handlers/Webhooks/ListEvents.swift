@@ -5,8 +5,8 @@ import TillJSON
 import TillLedger
 
 extension Server {
-    /// `GET /v1/events?after=&limit=&user=`: what is pushed, for a backend that fetches; oldest first. `nextCursor` is
-    /// always there, so that a reader at the end knows where to go on.
+    /// `GET /v1/events?after=&limit=&user=`: the events that webhooks push, for a backend that fetches them; oldest
+    /// first. `nextCursor` is always present, so that a reader at the end can continue from there.
     func listEvents(_ call: Call) async throws -> HTTPResponse {
         let page = try await page(call, cursor: "after")
         let user = try call.request.queryValue("user").map(Bounds.user)

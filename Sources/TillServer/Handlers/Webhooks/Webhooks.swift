@@ -6,7 +6,7 @@ import TillLedger
 import TillSQL
 
 extension Server {
-    /// `GET /v1/webhooks`: the endpoints of the configuration, and how each does.
+    /// `GET /v1/webhooks`: the configured endpoints and their delivery status.
     func listWebhooks(_ call: Call) async throws -> HTTPResponse {
         let (endpoints, now) = (configuration.webhooks.endpoints, clock())
         let replies = try await database.read { session in
@@ -36,7 +36,8 @@ extension Server {
         return page.response(found, at: \.sequence) { $0 }
     }
 
-    /// `POST /v1/webhooks/{id}/deliveries/{sequence}/replay`: sends one event once more, whatever became of it.
+    /// `POST /v1/webhooks/{id}/deliveries/{sequence}/replay`: sends one event again, whatever the state of its
+    /// delivery.
     func replayWebhookDelivery(_ call: Call) async throws -> HTTPResponse {
         let (endpoint, now) = (try endpoint(in: call), clock())
         guard let sequence = Int64(call.parameters["sequence"]) else { throw Refused(.unknownEvent) }
@@ -54,7 +55,7 @@ extension Server {
         return JSONText.response(200, reply)
     }
 
-    /// `POST /v1/webhooks/replays`: a span of time is to be sent once more. The job puts its events in line.
+    /// `POST /v1/webhooks/replays`: requests that the events of a span of time are sent again. The job queues them.
     func replayWebhooks(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(WebhookReplayBody.self)
         guard body.from < body.to else { throw Refused(.invalidField, "to: must be after from") }
@@ -67,7 +68,7 @@ extension Server {
         let replies = try await database.write(locking: chosen.map { .endpoint($0.id) }) { session in
             let table = WebhookReplayTable(session)
             return try chosen.compactMap { endpoint -> WebhookReplayReply? in
-                // What it has not come to yet it gets in its turn.
+                // Events after the endpoint's position are delivered normally, so the replay leaves them out.
                 let stored = try Self.known(endpoint, session)
                 let sequence = try table.insert(
                     stored.sequence, from: body.from, to: body.to, lastSequence: stored.position, at: now)
@@ -86,7 +87,7 @@ extension Server {
         return page.response(found, at: \.replay.sequence) { WebhookReplayReply($0.replay, to: $0.endpoint) }
     }
 
-    /// `POST /v1/webhooks/{id}/test`: sends an event of its own now, once, and tells what came of it. It stands in no
+    /// `POST /v1/webhooks/{id}/test`: sends a test event once and returns the result. The event is not part of the
     /// outbox.
     func testWebhook(_ call: Call) async throws -> HTTPResponse {
         let endpoint = try endpoint(in: call)
@@ -105,7 +106,7 @@ extension Server {
             200, WebhookTestReply(eventId: id, delivered: attempt.isDelivered, status: attempt.status, error: error))
     }
 
-    /// `POST /v1/webhooks/{id}/resumption`: an endpoint that answered 410, or is left alone, is sent to again.
+    /// `POST /v1/webhooks/{id}/resumption`: resumes delivery to an endpoint that answered 410 or is paused.
     func resumeWebhook(_ call: Call) async throws -> HTTPResponse {
         let (endpoint, now) = (try endpoint(in: call), clock())
         let reply = try await database.write(locking: [.endpoint(endpoint.id)]) { session in
@@ -122,7 +123,7 @@ extension Server {
         return endpoint
     }
 
-    /// - Throws: `unavailable` in the moment before the job has looked at a new endpoint.
+    /// - Throws: `unavailable` until the job has registered a new endpoint.
     private static func known(
         _ endpoint: WebhookEndpoint, _ session: any Connection
     ) throws -> WebhookEndpointTable.Stored {
