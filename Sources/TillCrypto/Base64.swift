@@ -103,8 +103,7 @@ public enum Base64 {
         return isStrict ? bytes : nil
     }
 
-    /// Fills `output`, which holds `count` characters' bytes; false if a character is not in the alphabet or the last
-    /// one has stray bits.
+    /// Decodes `count` characters into `output`; false if one is not in the alphabet or the last one has stray bits.
     private static func decode(
         _ text: UnsafePointer<UInt8>, count: Int, into output: UnsafeMutablePointer<UInt8>,
         values: UnsafePointer<UInt8>
