@@ -151,7 +151,8 @@ extension UniqueID {
     }
 }
 
-/// The status of an order. The raw value is `statusCode` in the API; the codes 0 to 4 are the original ones.
+/// The status of an order. The raw value is `statusCode` in the API: 0 to 4 are the basic statuses; deferred and
+/// refunded complete them.
 public enum OrderStatus: Int, Hashable, Sendable, CaseIterable {
     case prepared = 0
     case completed = 1
