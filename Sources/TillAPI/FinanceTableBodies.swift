@@ -92,7 +92,7 @@ public struct TierReply: Codable, Sendable, Hashable {
     public let tier: String
     /// App Store Connect's name, in the caller's language.
     public let name: String
-    /// By currency.
+    /// The prices by currency.
     public let prices: [String: Money]
     /// At 70 %, where the table states them.
     public let proceeds: [String: Money]

@@ -40,7 +40,7 @@ public struct SubscriptionReply: Codable, Sendable, Hashable {
     public var renewsAt: Instant?
     /// The product at the next renewal, which differs after a change that takes effect then.
     public var renewalProductId: String?
-    /// With the offer applied.
+    /// The renewal price with the offer applied.
     public var renewalPrice: Money?
     /// `pending` or `accepted`.
     public var priceIncrease: String?

@@ -97,7 +97,8 @@ actor Checkout {
         }
     }
 
-    /// Sends one order's proof again at the buyer's request. Any signed-in user may send it, whoever paid.
+    /// Sends one order's proof again at the buyer's request. Any signed-in user may send it, even if another user
+    /// paid.
     func resubmit(_ id: OrderID) async -> PurchaseOutcome {
         guard let entry = await journal[id] else { return .failed(nil, .unknownOrder) }
         let order = OrderSummary(entry)

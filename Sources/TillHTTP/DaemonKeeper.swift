@@ -29,7 +29,7 @@ struct DaemonKeeper: @unchecked Sendable {
                 case .header, .body:
                     if let exchange = table.places[place].exchange { slow.append((place, exchange)) }
                 case .handling:
-                    // Await the response and send it even if late: a commit may be under way.
+                    // Await the response and send it even if late: a commit may be in progress.
                     table.places[place].exchange?.task?.cancel()
                     table.postpone(place)
                 case .waiting, .sending, .lingering, .leaving: table.leave(place, shut: ListenerCore.shut)

@@ -25,7 +25,7 @@ extension HTML {
         }
     }
 
-    /// As `time(_:)` with milliseconds, for steps that follow each other closely.
+    /// The same as `time(_:)`, with milliseconds, for steps that follow each other closely.
     public static func exactTime(_ instant: Instant) -> HTML {
         let text = instant.rfc3339
         return element("time", .datetime(instant)) {

@@ -64,7 +64,7 @@ extension Product.SubscriptionInfo {
 
         public enum PriceIncreaseStatus: Hashable, Sendable {
             case noIncreasePending
-            /// The customer was asked and hasn't answered.
+            /// The customer hasn't responded to the price increase.
             case pending
             case agreed
 

@@ -17,9 +17,9 @@ public struct TransactionPayload: WrittenPayload {
     public var originalPurchaseDate: Instant?
     public var expiresDate: Instant?
     public var quantity: Int?
-    /// As written; Apple may add types.
+    /// The type's name in the payload; Apple may add types.
     public var typeText: String?
-    /// As written; Apple documents a UUID.
+    /// The text in the payload; Apple documents a UUID.
     public var appAccountToken: String?
     public var ownership: Ownership?
     public var signedDate: Instant?
@@ -30,7 +30,7 @@ public struct TransactionPayload: WrittenPayload {
     public var revocationPercentage: Int?
     public var isUpgraded: Bool?
     public var offer: Offer?
-    /// As written: `Sandbox`, `Production`, or a local test's.
+    /// The environment's name in the payload: `Sandbox`, `Production`, or that of a local test.
     public var environment: String?
     /// ISO 3166-1 alpha-3.
     public var storefront: String?

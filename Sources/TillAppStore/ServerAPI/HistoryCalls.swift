@@ -10,7 +10,7 @@ public struct HistoryPage: ServerAPIPage, Hashable {
     public let bundleID: String?
     /// Absent in the sandbox.
     public let appAppleID: Int64?
-    /// As Apple wrote it.
+    /// The environment's name in Apple's response.
     public let environment: String?
 
     public var nextToken: String? { revision }
@@ -158,7 +158,7 @@ extension ServerAPI {
 /// different fields must all match.
 public struct HistoryFilter: Sendable, Hashable {
     public enum Order: String, Sendable {
-        /// By the date of the last change, oldest first.
+        /// Ordered by the date of the last change, oldest first.
         case ascending = "ASCENDING"
         case descending = "DESCENDING"
     }

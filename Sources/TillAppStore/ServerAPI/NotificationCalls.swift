@@ -62,7 +62,7 @@ extension ServerAPI {
 public struct NotificationQuery: Sendable, Hashable {
     public enum Filter: Sendable, Hashable {
         case all
-        /// With this subtype; nil matches any.
+        /// Notifications of this type and subtype; a nil subtype matches any.
         case type(NotificationType, NotificationSubtype? = nil)
         case transaction(TransactionID)
     }

@@ -53,7 +53,7 @@ public struct UnreadableAnswer: Sendable, Hashable {
 /// When the same request may succeed.
 public enum RetryAdvice: Sendable, Hashable {
     case never
-    /// With the usual back-off.
+    /// After the usual back-off.
     case soon
     /// After a long back-off.
     case late

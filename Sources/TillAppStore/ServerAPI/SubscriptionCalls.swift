@@ -89,7 +89,7 @@ public struct SubscriptionStatuses: Sendable, Hashable {
     public let bundleID: String?
     /// Absent in the sandbox.
     public let appAppleID: Int64?
-    /// As Apple wrote it.
+    /// The environment's name in Apple's response.
     public let environment: String?
 
     init(_ fields: AnswerFields) throws(AnswerMalformation) {

@@ -4,7 +4,7 @@ import TillBilling
 /// by name.
 public struct RequestCaller: Sendable, Hashable {
     public enum Lane: String, Sendable, CaseIterable {
-        /// A person waits for the response. This lane goes first, but bulk work gets every fifth slot.
+        /// A person waits for the response. These requests go first, but bulk work gets every fifth slot.
         case urgent
         case bulk
     }
@@ -36,8 +36,8 @@ public struct RequestCaller: Sendable, Hashable {
     }
 }
 
-/// The waiting requests. Lanes come first, then sources in rounds, then callers in rounds; requests of one caller are
-/// served in order of arrival.
+/// The waiting requests: urgent ones before bulk work, then sources in rounds, then callers in rounds. Requests of one
+/// caller are served in order of arrival.
 struct TurnQueue {
     /// One waiting request.
     struct Waiter {
@@ -144,7 +144,7 @@ struct TurnQueue {
         }
     }
 
-    /// The number of urgent slots between two bulk slots, while both lanes wait.
+    /// The number of urgent slots between two bulk slots, while requests of both kinds wait.
     static let urgentTurns = 4
 
     private var urgent = LaneQueue()

@@ -8,7 +8,7 @@ import TillJSON
 /// produces Apple's usual form: text for nearly all values, and three forms of each moment.
 public struct VerifyReceiptAnswer: Sendable, Equatable {
     public var status: VerifyReceiptStatus
-    /// As written; absent in most failures and for old-style receipts.
+    /// The environment's name in the response; absent in most failures and for old-style receipts.
     public var environment: String?
     /// Meaningful for the statuses 21100 to 21199.
     public var isRetryable: Bool?
@@ -168,7 +168,7 @@ public struct AnsweredPurchase: AnswerObject {
     public var isUpgraded: Bool?
     public var subscriptionGroupID: String?
     public var ownership: Ownership?
-    /// As written; a UUID if StoreKit set it.
+    /// The text in the response; a UUID if StoreKit set it.
     public var appAccountToken: String?
     /// Members that this version does not know.
     public var other: [String: JSONValue] = [:]

@@ -55,7 +55,7 @@ public struct ReportComparison: Hashable, Sendable {
         }
     }
 
-    /// By product, country, price and kind.
+    /// Grouped by product, country, price and kind.
     public let lines: [Line]
     /// The currencies of the proceeds, in alphabetical order.
     public let totals: [Total]

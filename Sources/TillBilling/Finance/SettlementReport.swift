@@ -15,7 +15,7 @@ public struct SettlementReport: Hashable, Sendable {
         public let fiscal: FiscalPeriod
         /// Ordered by product, storefront and currency.
         public let rows: [Row]
-        /// By product, storefront and price of one unit, with sales and refunds apart, as in Apple's report.
+        /// Grouped by product, storefront and price of one unit, with sales and refunds apart, as in Apple's report.
         public let lines: [Line]
 
         public init(fiscal: FiscalPeriod, rows: [Row], lines: [Line]) {

@@ -218,8 +218,8 @@ public enum OrderStatus: Int, Hashable, Sendable, CaseIterable {
 
 /// The order of granting and finishing a purchase, and when the server finishes a transaction that the phone did not.
 public struct DeliveryTerms: Hashable, Sendable {
-    /// The two delivery modes. Neither loses a purchase: the grant or the proof is durable on the server before Apple
-    /// is told to finish the transaction.
+    /// The two delivery modes. Neither loses a purchase: the grant or the proof is durable on the server before the
+    /// transaction is finished.
     public enum Order: String, Hashable, Sendable, CaseIterable {
         /// The server grants the transaction, then the phone finishes it.
         case grantThenFinish = "grant-then-finish"

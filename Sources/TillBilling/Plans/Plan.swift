@@ -4,7 +4,7 @@ public typealias PlanID = Identifier<Identified.Plan>
 /// The length of a plan: an ISO 8601 duration of one unit, `P1M`, `P1Y`, `P2W`, `P7D`. A month has 30 days and a year
 /// 365, independent of the calendar, so that the same price buys the same time on every day.
 public struct PlanLength: Hashable, Sendable {
-    /// As written.
+    /// The ISO 8601 duration.
     public let text: String
     /// 1 to 3,650.
     public let days: Int

@@ -121,7 +121,7 @@ public enum QuarantineReason: String, Hashable, Sendable, CaseIterable {
     case noOwner = "no_owner"
     /// A receipt has no token, so without an order id its owner is unknown.
     case receiptNeedsOrder = "receipt_needs_order"
-    /// By the shop's settings, or because a signed token gave a purchase of its sender to another customer.
+    /// The shop's settings require it, or a signed token gave a purchase of the sender to another customer.
     case receiptNeedsSignedCopy = "receipt_needs_signed_copy"
     case claimedOrderUnknown = "claimed_order_unknown"
     case claimedOrderOfAnother = "claimed_order_of_another"

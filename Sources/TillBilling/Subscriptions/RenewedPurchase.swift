@@ -3,7 +3,7 @@ public struct ChainPeriod: Hashable, Sendable {
     public let period: PaidPeriod
     /// Nil for a quarantined period, and for a period that Apple revoked before it had an owner.
     public let owner: UserID?
-    /// As Apple signed it.
+    /// The token that Apple signed.
     public let token: OrderID?
     /// Whether it comes from a receipt, which does not contain the token.
     public let hidesToken: Bool

@@ -65,8 +65,8 @@ public struct Subscription: Hashable, Sendable {
         }
     }
 
-    /// One customer's subscription in a chain. The whole chain counts, whoever owns its periods: a later purchase ends
-    /// the period that it replaces, and Apple's renewal info concerns the owner of the newest period.
+    /// One customer's subscription in a chain. Periods of other owners count too, because a later purchase ends the
+    /// period that it replaces, and Apple's renewal info concerns the owner of the newest period.
     ///
     /// - Parameters:
     ///   - periods: the newest copies of all periods that the customer owns, in any order.
@@ -212,7 +212,7 @@ public struct RenewalTerms: Hashable, Sendable {
     public var expirationIntent: Int?
     /// 0: requested and not answered; 1: consented or notified.
     public var priceIncrease: Int?
-    /// With the offer applied.
+    /// The renewal price with the offer applied.
     public var price: Money?
     /// The end of the newest period that was paid at the time of signing.
     public var renewsAt: Instant?

@@ -49,7 +49,7 @@ public struct RevokedShare: Hashable, Sendable {
 /// postings. Refunds, larger or smaller later ones, and their reversals are all posted as a difference from this state,
 /// so the number of copies that arrived before does not matter.
 public struct TakenBack: Hashable, Sendable {
-    /// By kind of points.
+    /// The revoked amount by kind of points.
     private var taken: [String: Int64] = [:]
     private var forgiven: [String: Int64] = [:]
 
