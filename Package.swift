@@ -1,11 +1,11 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
-// The house, and the only imports it allows, are drawn in docs/ARCHITECTURE.md; Tests/TidyTests holds every
-// file to it, because SwiftPM lets transitive imports compile.
+// docs/ARCHITECTURE.md shows the modules and the imports each may use. Tests/TidyTests enforces them, because SwiftPM
+// lets transitive imports compile.
 
-// Apple's StoreKit over the emulated App Store: on Apple platforms it would stand in the way of the real one. There the
-// client kit needs none of this.
+// Apple's StoreKit API over the emulated App Store, on Linux only: on Apple platforms it would shadow the real
+// framework, which the client kit uses there.
 #if os(Linux)
     let storeKit: [Target.Dependency] = ["StoreKit"]
     let linuxOnly: [Target.Dependency] = storeKit + ["TillHTTP"]
@@ -27,16 +27,17 @@ let package = Package(
         .executable(name: "game", targets: ["Game"]),
     ],
     targets: [
-        // Debian's C libraries, behind a prefix: two targets of one name anywhere in an app's graph collide.
+        // Debian's C libraries, with a prefix in their names: two targets of the same name anywhere in an app's graph
+        // collide.
         .systemLibrary(name: "CTillOpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CTillMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CTillCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CTillSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
-        // Prepares OpenSSL before `main`: the one thing that only C can do here.
+        // Prepares OpenSSL before `main` runs, which only C code can do here.
         .target(name: "CTillOpenSSLSetup", linkerSettings: [.linkedLibrary("crypto")]),
 
-        // The rooms, from the pure ones to the composition roots.
+        // The modules, from the pure ones to the composition roots.
         .target(name: "TillBilling"),
         .target(name: "TillJSON"),
         .target(name: "TillThreads"),
@@ -90,7 +91,8 @@ let package = Package(
             ] + storeKit
         ),
 
-        // Three small apps, as an app developer would write them; Examples/SwiftUISample is none of the package.
+        // Three small apps, written as an app developer would write them. Examples/SwiftUISample is not part of the
+        // package.
         .target(name: "ExampleTerminal", dependencies: ["TillClient"], path: "Examples/Terminal"),
         .executableTarget(
             name: "LearnPoints", dependencies: ["TillClient", "ExampleTerminal"], path: "Examples/LearnPoints",
@@ -105,7 +107,8 @@ let package = Package(
             exclude: ["README.md", "README.zh-CN.md"]
         ),
 
-        // Makes load, measures, and kills a server to see what it remembers: `make bench`, `make kill-test`.
+        // Load tests, benchmarks, and the test that kills a server and compares what it kept: `make bench`,
+        // `make kill-test`.
         .executableTarget(
             name: "till-load",
             dependencies: [
@@ -115,7 +118,7 @@ let package = Package(
             path: "Benchmarks/TillLoad"
         ),
 
-        // Runs the real programs under kills and faults, and audits what is left: `make soak`.
+        // Runs the real programs under kills and faults, then audits the result: `make soak`.
         .executableTarget(
             name: "TillSoak",
             dependencies: [
@@ -171,7 +174,7 @@ let package = Package(
         .testTarget(
             name: "SoakTests", dependencies: ["TillSoak", "TillBilling", "TillSQL", "TillLedger", "TillSQLite"]
         ),
-        // What the fuzzers claim, asked of what they begin with; `make fuzz` asks it of everything else.
+        // Checks the fuzzers' properties on the seed inputs; `make fuzz` checks them on generated inputs.
         .testTarget(
             name: "FuzzTests",
             dependencies: [
@@ -196,15 +199,15 @@ let package = Package(
 )
 
 #if os(Linux)
-    // Programs take all symbols at their start, and the table of them is read-only from then on (full RELRO): a memory
-    // error finds no pointer there to bend. Programs only, because SwiftPM takes no unsafe flags from what an app
-    // depends on; apps depend on our libraries.
+    // Executables resolve all symbols at start and then make the symbol table read-only (full RELRO), so a memory error
+    // cannot redirect a function pointer. Executables only: SwiftPM rejects unsafe flags in a package that an app
+    // depends on, and apps depend on the libraries.
     for target in package.targets where target.type == .executable {
         let flags = ["-z", "relro", "-z", "now"].flatMap { ["-Xlinker", $0] }
         target.linkerSettings = [.unsafeFlags(flags)]
     }
 
-    // For apps' own tests on Linux: Apple's interface, and the store behind it.
+    // For apps' own tests on Linux: Apple's StoreKit API and the emulated store behind it.
     package.products += [
         .library(name: "StoreKit", targets: ["StoreKit"]),
         .library(name: "TillEmulator", targets: ["TillEmulator"]),

@@ -12,8 +12,8 @@ import TillServer
     @_silgen_name("__llvm_profile_write_file") private func writeProfile() -> Int32
 #endif
 
-/// One consumable, ordered, paid and granted in this process, which counts the functions that run from the request to
-/// its answer and nothing else: `scripts/purchase-files`, which builds it with coverage, makes the list of files.
+/// Orders, pays and grants one consumable in this process, and records coverage of the functions between the request
+/// and its answer only. `scripts/purchase-files` builds it with coverage and lists the files.
 struct CountedPurchase {
     let set: LoadSet
 
@@ -23,7 +23,7 @@ struct CountedPurchase {
         let issuer = try LoadIssuer()
         try FileManager.default.createDirectory(at: set.directory, withIntermediateDirectories: true)
         let database = try SQLiteDatabase.open(path: set.ledger, role: .server, options: .init(.ledger))
-        // A listener makes the router once.
+        // A listener creates the router once.
         let router = try Server(
             configuration: configuration(root: issuer.root), database: database, clock: Self.now,
             entropy: RandomBytes.make
@@ -37,7 +37,7 @@ struct CountedPurchase {
             let written = writeProfile()
             guard written == 0 else { throw LoadFault("the profile can't be written") }
             try Self.check(answer)
-            // An ordinary exit writes the profile once more, with all that came since.
+            // An ordinary exit would write the profile again, with everything that ran since.
             _exit(0)
         #else
             try Self.check(await router.respond(to: post))
@@ -65,7 +65,7 @@ struct CountedPurchase {
 
     private static let now: Server.Clock = { Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) }
 
-    /// By the app's backend, which may choose the id.
+    /// Sent by the app's backend, which may choose the id.
     private static var openOrder: HTTPRequest {
         request(
             "/v1/orders", bearer: LoadSet.secretKey,
@@ -75,7 +75,7 @@ struct CountedPurchase {
             ])
     }
 
-    /// By the app on the customer's device.
+    /// Sent by the app on the customer's device.
     private static func post(_ proof: String) -> HTTPRequest {
         let claims: JSONValue = ["sub": .string(LoadSet.user(0)), "exp": .int(now().seconds + 600)]
         let message = [["alg": "HS256", "typ": "JWT"], claims].map { Base64.encode(Array($0.encoded().utf8), .url) }

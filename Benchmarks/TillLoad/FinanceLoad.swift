@@ -4,8 +4,8 @@ import TillLedger
 import TillSQL
 import TillSQLite
 
-/// Fills a ledger with purchases as they would have come, and makes the settlement report of them: two fiscal years,
-/// twenty products, eight storefronts, every type, one refund in forty, and renewals of subscriptions on chains.
+/// Fills a ledger with realistic purchases and creates their settlement report: two fiscal years, twenty products,
+/// eight storefronts, every product type, one refund in forty, and chains of subscription renewals.
 struct FinanceLoad {
     let directory: String
     let purchases: Int
@@ -14,11 +14,12 @@ struct FinanceLoad {
     private static let days = 728
     /// Eight of twenty purchases belong to a subscription.
     private static let renewalsOfTwenty = 8
-    /// A chain has so many periods in two years.
+    /// The number of periods of a chain in two years.
     private static let periodsOfChain = 8
 
-    /// Seconds to fill it; a bare scan of the table by SQLite alone; to read the entries; to make the report of them;
-    /// both of a scan; MiB resident before and at most; entries and rows of the report; bytes of the file a purchase.
+    /// Reports the seconds to fill the ledger; of a bare table scan by SQLite; to read the entries; to create their
+    /// report; both as a multiple of a scan; resident MiB before and at most; entries and rows of the report; bytes of
+    /// the file per purchase.
     func line() async throws -> String {
         let path = directory + "/till.db"
         let clock = ContinuousClock()
@@ -27,7 +28,7 @@ struct FinanceLoad {
         let filled = (clock.now - filling) / .seconds(1)
 
         let ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(.ledger))
-        // The first one reads the file from the disk, or from what the system remembers of it.
+        // The first scan reads the file from disk or from the system's cache.
         var scan = Double.infinity
         for _ in 0..<3 {
             let began = clock.now
@@ -59,7 +60,7 @@ struct FinanceLoad {
         ].joined(separator: " ")
     }
 
-    /// What any report has to do at least: look at every row, and at the columns at both ends of it.
+    /// The minimum work of any report: reads every row, and columns at both ends of it.
     private static func scan(_ session: any Connection) throws -> Int {
         try session.first(
             """
@@ -93,14 +94,15 @@ struct FinanceLoad {
         ("KOR", "KRW", 12), ("AUS", "AUD", 2),
     ]
 
-    /// The same for the same number, on whatever machine. They come in the order of their dates, as in life.
+    /// The same number always gives the same transaction. The transactions are in order of their dates, as in
+    /// production.
     private static func transaction(_ number: Int, of purchases: Int) -> PaidTransaction {
         let seconds = Int64(start.daysSinceEpoch) * 86_400 + 90_000
         let span = Int64(days - 2) * 86_400
         let at = Instant(seconds: seconds + span * Int64(number) / Int64(purchases))
         let kind = number % 20
         let isSubscription = kind < renewalsOfTwenty
-        // Periods of one chain are as far apart as there are chains.
+        // Consecutive periods of a chain are `chains` apart.
         let chains = max(1, purchases * renewalsOfTwenty / 20 / periodsOfChain)
         let ordinal = number / 20 * renewalsOfTwenty + kind
         let (chain, period) = (ordinal % chains, ordinal / chains)
@@ -139,12 +141,12 @@ struct FinanceLoad {
     private func seconds(_ value: Double) -> String { String(format: "%.2f", value) }
 }
 
-/// What Linux says of this process's memory, in MiB.
+/// Linux's memory figures for this process, in MiB.
 enum ProcessMemory {
     static func now() throws -> Double { try value("VmRSS") }
     static func highest() throws -> Double { try value("VmHWM") }
 
-    /// The highest from here on (proc(5), clear_refs).
+    /// Resets the maximum (proc(5), clear_refs).
     static func forgetHighest() throws {
         try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
     }

@@ -1,28 +1,28 @@
 import Foundation
 import TillThreads
 
-/// Purchases at a given rate against a server of our own, once in quiet and once under a fixed flood of strangers:
-/// twelve connections that post bodies of 8 MiB, and 400 forged notifications a second. Then what a forged notification
-/// costs the server beside a grant. Ends by itself.
+/// Posts purchases at a fixed rate to a server of its own, once without other load and once under a flood of
+/// unauthenticated requests: twelve connections that post bodies of 8 MiB, and 400 forged notifications a second. Then
+/// measures the server's cost of a forged notification compared with a grant. Ends by itself.
 struct FloodLoad {
     let set: LoadSet
     let till: String
-    /// Purchases a second: about half of what the server can do.
+    /// Purchases per second: about half of the server's capacity.
     let rate: Int
     let seconds: Int
 
     static let connections = 12
     static let bodyBytes = 8 << 20
     static let notificationsPerSecond = 400
-    /// Threads that post purchases, and notifications.
+    /// The number of threads that post purchases, and notifications.
     private static let buyers = 16
     private static let forgers = 8
-    /// Requests of each kind whose cost is measured.
+    /// The number of requests of each kind whose cost is measured.
     private static let sample = 2_000
 
-    /// Milliseconds of a purchase (p50 and p99) in quiet and under the flood, the second as a multiple of the first;
-    /// microseconds of processor time of a forged notification and of a grant; bytes written for each; bodies and
-    /// notifications of the flood, and purchases that were not answered 200.
+    /// Reports the milliseconds of a purchase (p50 and p99) without load and under the flood, the second as a multiple
+    /// of the first; microseconds of processor time of a forged notification and of a grant; bytes written for each;
+    /// bodies and notifications of the flood, and purchases with an answer other than 200.
     func line() async throws -> String {
         let count = 2 * rate * seconds + Self.sample
         let available = try set.proofCount()
@@ -90,7 +90,8 @@ struct FloodLoad {
         let failed: Int
     }
 
-    /// Posts each purchase at its time, whether or not those before it are answered; its latency counts from then.
+    /// Posts each purchase at its scheduled time, whether or not earlier ones are answered; its latency counts from
+    /// then.
     private func buy(_ numbers: Range<Int>, _ port: UInt16) throws -> Latencies {
         let requests = try requests(numbers)
         let next = Locked(0)
@@ -120,7 +121,7 @@ struct FloodLoad {
         return Latencies(median: taken[taken.count / 2], tail: taken[taken.count * 99 / 100], failed: failed)
     }
 
-    /// Sends all, as fast as they are answered.
+    /// Sends all requests, each as soon as a connection is free.
     private func each(
         _ requests: [[UInt8]], _ port: UInt16, _ send: @escaping @Sendable (RawClient, [UInt8]) -> Bool
     ) throws {
@@ -140,7 +141,7 @@ struct FloodLoad {
         guard failed == 0 else { throw LoadFault("\(failed) of \(requests.count) requests were answered otherwise") }
     }
 
-    // MARK: What the server spends
+    // MARK: Cost at the server
 
     private struct Cost {
         let microseconds: Double
@@ -158,10 +159,10 @@ struct FloodLoad {
     }
 }
 
-/// What Linux counts of a process.
+/// Linux's figures for a process.
 private struct ProcessFigures {
     let processorSeconds: Double
-    /// Given to the file system for the disk.
+    /// Bytes passed to the file system for writing to disk.
     let bytesWritten: Int
 
     init(of process: Int32) throws {
@@ -178,8 +179,8 @@ private struct ProcessFigures {
     }
 }
 
-/// Notifications that look like Apple's to the last certificate, signed under roots of the forger's own: no chain among
-/// them was ever seen before, and none leads to the server's root.
+/// Notifications that match Apple's in form, but are signed under the forger's own roots: none of their chains was seen
+/// before, and none leads to the server's root.
 private struct Forgeries {
     let requests: [[UInt8]]
 
@@ -194,7 +195,7 @@ private struct Forgeries {
     }
 }
 
-/// The flood itself, on threads of its own, until it is stopped.
+/// The flood, on its own threads, until it is stopped.
 private final class Flood: Sendable {
     private let port: UInt16
     private let forged: Forgeries
@@ -217,7 +218,7 @@ private final class Flood: Sendable {
             RawClient.request("/verifyReceipt", body: Array(#"{"receipt-data":""#.utf8) + plus + Array(#""}"#.utf8)),
         ]
         for number in 0..<connections {
-            // A body a second on each, or the next as soon as the last one is answered.
+            // One body a second on each connection, or the next one as soon as the previous is answered.
             run(every: .seconds(1), offset: number) { client, turn in
                 _ = client.send(bodies[(number + turn) % bodies.count])
                 self.state.withLock { $0.bodies += 1 }
@@ -231,7 +232,7 @@ private final class Flood: Sendable {
         }
     }
 
-    /// Waits for the threads to end.
+    /// Waits until the threads have ended.
     func stop() {
         state.withLock { $0.isOver = true }
         while state.withLock({ $0.running }) > 0 { usleep(10_000) }
@@ -260,7 +261,7 @@ private func wait(until due: ContinuousClock.Instant, _ clock: ContinuousClock) 
     if left > 0 { usleep(UInt32(min(left, 10_000_000))) }
 }
 
-/// Runs `body` once on each of so many threads and waits for them all.
+/// Runs `body` once on each of `count` threads and waits for all of them.
 private func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
     let group = DispatchGroup()
     for number in 0..<count {

@@ -2,13 +2,13 @@ import Foundation
 import TillBilling
 import TillClient
 
-/// Buys again and again on one device: the journal of the client kit on this machine's disk, and how it opens.
+/// Makes many purchases on one device, to measure the client kit's journal on this machine's disk, and its opening.
 struct JournalLoad {
     let directory: String
     let orders: Int
 
-    /// Changes a second, each on disk before the next; milliseconds of a change (median of the first thousand, of the
-    /// last thousand); milliseconds to open the file and to list all orders; bytes of the file an order.
+    /// Reports changes per second, each on disk before the next; milliseconds of a change (median of the first and of
+    /// the last thousand); milliseconds to open the file and to list all orders; bytes of the file per order.
     func line() async throws -> String {
         let path = directory + "/orders.journal"
         let clock = ContinuousClock()
@@ -24,7 +24,7 @@ struct JournalLoad {
             }
         }
         let rate = Double(times.count) / ((clock.now - began) / .seconds(1))
-        // Lets go of the lock, so that the file can be opened as the next launch would.
+        // Releases the lock, so that the file can be opened as at the next launch.
         journal = nil
         let opening = clock.now
         let reopened = try OrderJournal(disk: .file(at: path))
@@ -58,7 +58,7 @@ struct JournalLoad {
                 QueuedTransaction(
                     id: TransactionID("2000000\(number)"), productID: ProductID("com.example.learn.points60"),
                     quantity: 1, token: id, purchasedAt: at,
-                    // As long as Apple's are.
+                    // About as long as Apple's.
                     proof: .signedTransaction(String(repeating: "e", count: 6_000))), for: id, at: at)
         default: try await journal.settle(id, as: .completed, at: at, reason: "granted")
         }

@@ -2,12 +2,12 @@ import TillLedger
 import TillSQL
 import TillSQLite
 
-/// What stands in a ledger's file, read beside a running server or without one.
+/// The contents of a ledger's file, read with or without a running server.
 struct LedgerFigures {
     let path: String
 
-    /// Grants, orders, bytes of all proofs as they are stored (a header that many share once) and as they came, and
-    /// bytes of the database without its log: the log is in the file once the server has ended in good order.
+    /// Reports grants, orders, the bytes of all proofs as stored (with shared headers) and as received, and the bytes
+    /// of the database without its log, which is merged into the file when the server ends normally.
     func line() async throws -> String {
         let ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(.ledger))
         let figures = try await ledger.read { session in

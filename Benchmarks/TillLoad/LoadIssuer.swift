@@ -4,10 +4,10 @@ import TillBilling
 import TillCrypto
 import TillEmulator
 
-/// Stands in for Apple where a load needs it: a root of its own, and what Apple signs about the load's purchases.
+/// Acts as Apple for a load: a root of its own, and the signed data of the load's purchases.
 struct LoadIssuer: Sendable {
     private let issuer: Issuer
-    /// When everything was bought: a minute before the issuer was founded.
+    /// The purchase date of all purchases: a minute before the issuer was created.
     private let bought: Int64
 
     init() throws {
@@ -20,7 +20,7 @@ struct LoadIssuer: Sendable {
 
     static func transactionID(_ number: Int) -> String { String(2_000_000_600_000_000 + number) }
 
-    /// What Apple signs about a consumable (facts/jws §4), about a kilobyte of it.
+    /// The signed transaction of a consumable (facts/jws §4), about a kilobyte.
     func proof(_ number: Int) throws -> String {
         let id = Self.transactionID(number)
         let payload = """
@@ -34,8 +34,8 @@ struct LoadIssuer: Sendable {
         return try issuer.sign(payload: Array(payload.utf8))
     }
 
-    /// The notification Apple sends about the same purchase (facts/jws §7). Its UUID belongs to the number, so that
-    /// it can be sent again as the same one.
+    /// Apple's notification about the same purchase (facts/jws §7). Its UUID is derived from the number, so that the
+    /// same notification can be sent again.
     func notification(_ number: Int, about proof: String) throws -> String {
         let id = UniqueID(high: 0x7222_0000_0000_4000, low: UInt64(number) | 1 << 63)
         let payload = """

@@ -3,8 +3,8 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 
-/// A directory with everything a measured server and its load need: a configuration, a root to trust, and, for a
-/// benchmark, signed transactions made beforehand.
+/// A directory with the files of a measured server and its load: a configuration, a trusted root, and, for a benchmark,
+/// transactions signed in advance.
 struct LoadSet {
     static let bundleID = "com.example.learn"
     static let productID = "com.example.learn.points60"
@@ -18,14 +18,14 @@ struct LoadSet {
 
     var configuration: String { directory.appendingPathComponent("till.json").path }
     var ledger: String { directory.appendingPathComponent("till.db").path }
-    /// Holds the id of the server that runs here, so that whoever cleans up after us can end it.
+    /// Contains the process id of the server that runs here, so that a clean-up can end it.
     var processID: URL { directory.appendingPathComponent("server.pid") }
     var root: [UInt8] { get throws { [UInt8](try Data(contentsOf: file("root.cer"))) } }
 
     static func user(_ number: Int) -> String { "user-\(number % users)" }
 
-    /// The order of a number: always the same id, so that orders and proofs can be made apart.
-    /// Spread over all there are, as random ids are: a database that only met ascending ones would look quicker.
+    /// The order with this number. The id is always the same, so that orders and proofs can be created separately. The
+    /// ids are spread over the whole range like random ones: ascending ids would make a database look faster.
     static func order(_ number: Int) -> UniqueID {
         func mixed(_ value: UInt64) -> UInt64 {
             var mixed = value &* 0x9E37_79B9_7F4A_7C15
@@ -39,9 +39,9 @@ struct LoadSet {
 
     private func file(_ name: String) -> URL { directory.appendingPathComponent(name) }
 
-    // MARK: Making
+    // MARK: Creation
 
-    /// What a server needs to start here and to trust the issuer.
+    /// Writes the files that a server needs to start here and to trust the issuer.
     func prepare(_ issuer: LoadIssuer) throws {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         try Data(issuer.root).write(to: file("root.cer"))
@@ -49,9 +49,9 @@ struct LoadSet {
         try Data(Self.settings.utf8).write(to: URL(fileURLWithPath: configuration))
     }
 
-    /// The same, and `count` signed transactions in the order of their numbers. Their header, which holds the
-    /// certificates and is four fifths of each, is the same for all: it stands alone on the first line, what differs
-    /// on one line each.
+    /// Also writes `count` signed transactions in order of their numbers. All share one header, which contains the
+    /// certificates and is four fifths of each transaction; the first line contains the header, each further line the
+    /// rest of one transaction.
     func make(count: Int) throws {
         let issuer = try LoadIssuer()
         try prepare(issuer)
@@ -73,7 +73,7 @@ struct LoadSet {
         try FileManager.default.moveItem(at: unfinished, to: file("proofs.txt"))
     }
 
-    /// What `make` has made: the header with its dot, and what follows it in each transaction.
+    /// The files of `make`: the header with its dot, and the rest of each transaction.
     private func parts() throws -> (header: Substring, rests: ArraySlice<Substring>) {
         let text = try String(contentsOf: file("proofs.txt"), encoding: .utf8)
         let lines = text.split(separator: "\n")

@@ -1,6 +1,6 @@
 import TillHTTP
 
-/// Brings a running server to a known state, 64 requests at a time: what a measurement needs before and after it.
+/// Brings a running server to a known state with 64 concurrent requests, before or after a measurement.
 struct OrderLoad {
     let set: LoadSet
     let url: String
@@ -8,12 +8,12 @@ struct OrderLoad {
     /// Opens the orders of all proofs.
     func openAll() async throws { try await open(0..<set.proofCount()) }
 
-    /// Opens the orders of some.
+    /// Opens the orders of some proofs.
     func open(_ numbers: Range<Int>) async throws {
         try await send(numbers) { api, number in await api.openOrder(number).status == 201 }
     }
 
-    /// Posts all proofs; those posted before are answered as such.
+    /// Posts all proofs; proofs that were posted before are answered accordingly.
     func buyAll() async throws {
         let numbers = 0..<(try set.proofCount())
         let proofs = try set.proofs(numbers)

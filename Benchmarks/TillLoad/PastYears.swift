@@ -3,8 +3,7 @@ import TillBilling
 import TillSQLite
 import TillSimulation
 
-/// A ledger that is five years old, for a server to go on with: what a grant costs there is held against what it costs
-/// in a young one (G6).
+/// Creates a ledger with five years of purchases, to compare the cost of a grant in it with that in a new ledger.
 struct PastYears {
     let path: String
     let purchases: Int

@@ -2,20 +2,20 @@ import Foundation
 import TillAppStore
 import TillCrypto
 
-/// How long an honest purchase takes to be granted under *save then finish* with an In-App Purchase key: in quiet,
-/// while a thief posts one receipt four hundred times, and beside a hundred and fifty connections that say nothing or
-/// say it slowly. The store that is asked in Apple's place answers after a tenth of a second. Ends by itself.
+/// Measures the time until a purchase is granted under *save then finish* with an In-App Purchase Key: without load,
+/// while an attacker posts one receipt four hundred times, and with a hundred and fifty connections that send nothing
+/// or send slowly. The emulated store answers after a tenth of a second. Ends by itself.
 struct QueueLoad {
     let till: String
-    /// Purchases measured of each kind.
+    /// The number of measured purchases of each kind.
     let rounds: Int
 
     static let posts = 400
     static let connections = 150
     private static let width = 16
 
-    /// For each kind: its name, milliseconds to a grant (median, longest), the median as a multiple of the quiet one,
-    /// and how many questions the store was asked in that time.
+    /// Reports for each kind: its name, milliseconds to a grant (median, maximum), the median as a multiple of the one
+    /// without load, and the number of requests to the store in that time.
     func report() async throws -> String {
         let world = try await QueueWorld(till: till)
         do {
@@ -42,7 +42,7 @@ struct QueueLoad {
     }
 
     private func measure(in world: QueueWorld) async throws -> String {
-        // The first purchase makes the signer known, and tables warm.
+        // The first purchase fills the signer cache and the database's caches.
         _ = try await world.buy()
         let quiet = try await kind("quiet", world) { _ in }
         let kinds = [
@@ -55,7 +55,7 @@ struct QueueLoad {
         return kinds.map { $0.line(quiet: quiet) }.joined(separator: "\n")
     }
 
-    /// - Parameter burden: begun before each purchase, which comes within the next second, and waited for after it.
+    /// - Parameter burden: starts before each purchase, which follows within a second, and is awaited after it.
     private func kind(
         _ name: String, _ world: QueueWorld, _ burden: @escaping @Sendable (Int) async throws -> Void
     ) async throws -> Kind {
@@ -63,7 +63,7 @@ struct QueueLoad {
         let before = world.questions
         for round in 0..<rounds {
             async let burdened: Void = burden(round)
-            // The server grants once a second: purchases come at all times between.
+            // The server grants once a second, so purchases are spread over that second.
             try await Task.sleep(for: .milliseconds(1_000 * round / rounds))
             times.append(try await world.buy())
             try await burdened
@@ -78,7 +78,7 @@ struct QueueLoad {
         return try await kind(name, world) { _ in }
     }
 
-    /// One receipt, each time with another device; comes back when all are posted.
+    /// Posts one receipt with a different device each time; returns when all requests are answered.
     private func flood(
         _ world: QueueWorld, _ round: Int, as user: @escaping @Sendable (Int) -> String
     ) async throws {
@@ -91,7 +91,7 @@ struct QueueLoad {
                         {"receipt":"\(stolen.receipt)","transactionId":"\(stolen.id)",\
                         "productId":"\(LoadSet.productID)","deviceId":"device-\(number)"}
                         """
-                    // Refused ones (503: too much at once) count as posted.
+                    // Refused requests (503: too many at once) count as posted.
                     _ = await world.post("/v1/transactions", body, as: user(number))
                 }
             }

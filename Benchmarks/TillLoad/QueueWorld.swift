@@ -6,7 +6,7 @@ import TillHTTP
 import TillJSON
 import TillThreads
 
-/// A server with an In-App Purchase key that saves first, and the store it asks: everything on 127.0.0.1.
+/// A server with an In-App Purchase Key that saves before it finishes, and its emulated store, both on 127.0.0.1.
 final class QueueWorld: Sendable {
     struct Payment: Sendable {
         let id: String
@@ -24,7 +24,7 @@ final class QueueWorld: Sendable {
     private let asked: Locked<Int>
 
     private static let secret = "a secret of the load's own, long enough"
-    /// Milliseconds that the store takes to answer, as Apple does.
+    /// Milliseconds until the store answers, similar to Apple.
     private static let pause = 100
 
     init(till: String) async throws {
@@ -70,7 +70,7 @@ final class QueueWorld: Sendable {
         fetch.stop()
     }
 
-    /// How often the server asked the store for a transaction.
+    /// The number of transaction requests from the server to the store.
     var questions: Int { asked.withLock { $0 } }
 
     private static func settings(_ key: [UInt8], store port: UInt16) throws -> JSONValue {
@@ -114,7 +114,7 @@ final class QueueWorld: Sendable {
         return Payment(id: id, signed: signed, receipt: receipt)
     }
 
-    /// The status, and the body's JSON.
+    /// The status, and the JSON of the body.
     @discardableResult
     func post(_ path: String, _ body: String, as user: String) async -> (status: Int, body: JSONValue?) {
         await exchange(HTTPRequest(method: .post, path: "", headers: Self.headers(user), body: Array(body.utf8)), path)
@@ -136,7 +136,7 @@ final class QueueWorld: Sendable {
         ])
     }
 
-    /// An honest purchase: milliseconds from its proof to its grant.
+    /// Makes a purchase; returns the milliseconds from its proof to its grant.
     func buy() async throws -> Double {
         let user = "ann"
         let opened = await post("/v1/orders", #"{"productId":"\#(LoadSet.productID)"}"#, as: user)

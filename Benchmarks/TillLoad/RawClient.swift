@@ -1,7 +1,7 @@
 import Foundation
 
-/// A blocking HTTP/1.1 connection of the load's own, each on a thread of its own: what a client library does beside
-/// sending would be measured too.
+/// A blocking HTTP/1.1 connection on its own thread. It replaces a client library, whose own work would be measured
+/// too.
 final class RawClient {
     private let port: UInt16
     private var descriptor: Int32 = -1
@@ -11,7 +11,7 @@ final class RawClient {
 
     deinit { hangUp() }
 
-    /// A whole request as bytes.
+    /// A complete request as bytes.
     static func request(_ path: String, body: [UInt8], key: String? = nil) -> [UInt8] {
         let authorization = key.map { "Authorization: Bearer \($0)\r\n" } ?? ""
         let head = """
@@ -21,8 +21,9 @@ final class RawClient {
         return Array(head.utf8) + body
     }
 
-    /// Sends a request and waits for all of the answer.
-    /// - Returns: its status; 0 where the connection ended without one.
+    /// Sends a request and waits for the complete response.
+    ///
+    /// - Returns: the status; 0 if the connection ended without a response.
     func send(_ request: [UInt8]) -> Int {
         if descriptor < 0, !connect() { return 0 }
         var sent = 0
@@ -30,7 +31,7 @@ final class RawClient {
             while sent < bytes.count {
                 let count = Glibc.send(
                     descriptor, bytes.baseAddress?.advanced(by: sent), bytes.count - sent, Int32(MSG_NOSIGNAL))
-                // Answered early and closed: the answer may lie here all the same.
+                // The server may have answered early and closed; the response can still be read.
                 if count <= 0 { break }
                 sent += count
             }

@@ -3,12 +3,12 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// Our server's API as the load uses it, with a secret key.
+/// The server's API for the load, with a secret key.
 struct ServerAPI: Sendable {
     let url: String
     let send: HTTPSend
 
-    /// What became of a request: an answer, or none.
+    /// The result of a request: an answer, or none.
     enum Answer: Sendable, Hashable {
         case done(status: Int, outcome: String, isReplay: Bool = false)
         case nothing
@@ -20,10 +20,10 @@ struct ServerAPI: Sendable {
             }
         }
 
-        /// Granted now, by this very request, and not an older answer told again.
+        /// Whether this very request caused the grant, and the answer is not a repetition.
         var isFreshGrant: Bool { self == .done(status: 200, outcome: "granted", isReplay: false) }
 
-        /// Says that the grant exists.
+        /// Whether the answer states that the grant exists.
         var confirmsGrant: Bool {
             switch self {
             case .done(200, "granted", _), .done(200, "alreadyGranted", _): true
@@ -51,7 +51,7 @@ struct ServerAPI: Sendable {
             #"{"currency":"points","amount":\#(amount),"reference":"\#(reference)"}"#)
     }
 
-    /// The order's status; nil if the server doesn't answer or doesn't know it.
+    /// The order's status; nil if the server does not answer or does not know it.
     func orderStatus(_ number: Int) async -> String? {
         let request = HTTPRequest(method: .get, path: "", headers: Self.headers)
         guard let response = try? await send(url + "/v1/orders/\(LoadSet.order(number))", request) else { return nil }

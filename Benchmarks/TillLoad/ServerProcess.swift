@@ -1,15 +1,16 @@
 import Foundation
 import TillJSON
 
-/// A real `till serve`, started by us and ended by us, by its own process id.
+/// A real `till serve` process, started and ended by its own process id.
 final class ServerProcess {
     private let process = Process()
     private let output = Pipe()
     private let set: LoadSet
     private var url: String?
 
-    /// Starts the program and doesn't wait for it.
-    /// - Parameter database: a ledger's path, in place of the configured one.
+    /// Starts the program without waiting for it.
+    ///
+    /// - Parameter database: the path of a ledger, instead of the configured one.
     init(till: String, set: LoadSet, database: String? = nil) throws {
         self.set = set
         process.executableURL = URL(fileURLWithPath: till)
@@ -23,7 +24,7 @@ final class ServerProcess {
 
     var id: Int32 { process.processIdentifier }
 
-    /// Waits until it says where it listens: `http://127.0.0.1:PORT`.
+    /// Waits until the server prints its address: `http://127.0.0.1:PORT`.
     func listening() throws -> String {
         if let url { return url }
         var line: [UInt8] = []
@@ -37,13 +38,13 @@ final class ServerProcess {
         return url
     }
 
-    /// Signal 9: no chance to put anything in order.
+    /// Sends signal 9, which allows no clean-up.
     func kill() {
         Foundation.kill(process.processIdentifier, SIGKILL)
         waitForEnd()
     }
 
-    /// SIGTERM, and waits for the good end.
+    /// Sends SIGTERM, and waits for a normal exit.
     func stop() throws {
         process.terminate()
         waitForEnd()

@@ -1,13 +1,13 @@
 import Foundation
 import TillThreads
 
-/// Connections that begin a request and do not end it: they say nothing more, or a byte a second. What the server
-/// closes is opened again.
+/// Connections that begin a request and do not complete it: they send nothing more, or a byte a second. Connections
+/// that the server closes are reopened.
 final class SlowConnections: Sendable {
     private let port: UInt16
-    /// From how many addresses of 127.0.0.0/8 they come.
+    /// The number of source addresses in 127.0.0.0/8.
     private let addresses: Int
-    /// Whether each sends a byte a second.
+    /// Whether each connection sends a byte a second.
     private let sends: Bool
     private let state = Locked((isOver: false, isRunning: false))
 
@@ -30,7 +30,7 @@ final class SlowConnections: Sendable {
         }
     }
 
-    /// Waits for the thread to end.
+    /// Waits until the thread has ended.
     func stop() {
         state.withLock { $0.isOver = true }
         while state.withLock({ $0.isRunning }) { usleep(10_000) }

@@ -5,22 +5,23 @@ import TillEmulator
 import TillHTTP
 import TillJSON
 
-/// Fills an emulated store with one customer's purchases, and reads the history of them to its end: in process, so that
-/// the figures are the store's and not a socket's.
+/// Fills an emulated store with one customer's purchases and reads their complete history, in process, so that the
+/// figures exclude sockets.
 struct StoreLoad {
     let directory: String
     let purchases: Int
 
     private static let bundleID = "com.example.learnpoints"
 
-    /// Purchases a second, each on disk and its signed transaction in the answer; milliseconds of a history page
-    /// (median of the first hundred, of the last hundred, the very last), and how many; milliseconds to make the app
-    /// receipt and to answer for it, its bytes; MiB resident at the end and at most; bytes of the file a purchase.
+    /// Reports purchases per second, each on disk and with its signed transaction in the answer; milliseconds of a
+    /// history page (median of the first and of the last hundred, the last one), and their number; milliseconds to
+    /// create and to answer the app receipt, and its bytes; resident MiB at the end and at most; bytes of the file per
+    /// purchase.
     func line() async throws -> String {
         let path = directory + "/store.db"
         let database = try Emulator.openDatabase(path: path)
         var configuration = EmulatorConfiguration()
-        // Fifty thousand pages in a row are more than Apple's sandbox would answer in an hour.
+        // Fifty thousand consecutive pages exceed the hourly quota of Apple's sandbox.
         configuration.environment = .production
         let emulator = try await Emulator(
             configuration: configuration, database: database,
@@ -31,7 +32,7 @@ struct StoreLoad {
         let first = try await buyAll(emulator)
         let rate = Double(purchases) / ((clock.now - began) / .seconds(1))
         let pages = try await walk(emulator, from: first)
-        // Before the receipt, which takes twenty times its own size for a moment.
+        // Measured before the receipt, which temporarily takes twenty times its size.
         let resident = try memory()
         let receipt = try await receipt(emulator)
         await database.close()
@@ -45,7 +46,7 @@ struct StoreLoad {
         ].joined(separator: " ")
     }
 
-    /// 64 customers' requests are under way at any time; they all buy for one account.
+    /// 64 concurrent requests, all for one account.
     private func buyAll(_ emulator: Emulator) async throws -> String {
         let body = Array(
             #"{"bundleId":"\#(Self.bundleID)","productId":"\#(Self.bundleID).points60","receipt":false}"#.utf8)
@@ -73,7 +74,7 @@ struct StoreLoad {
         }
     }
 
-    /// - Returns: seconds of each page, from the first to the last.
+    /// - Returns: the seconds of each page, from the first to the last.
     private func walk(_ emulator: Emulator, from transaction: String) async throws -> [Double] {
         let token = try await bearer(emulator)
         let clock = ContinuousClock()
@@ -97,7 +98,7 @@ struct StoreLoad {
         return times
     }
 
-    /// Seconds to make the receipt of all that is in the queue (20,000 purchases at most), and to verify and answer it.
+    /// Seconds to create the receipt of the whole queue (at most 20,000 purchases), and to verify and answer it.
     private func receipt(_ emulator: Emulator) async throws -> (made: Double, answered: Double, size: Int) {
         let clock = ContinuousClock()
         let began = clock.now
@@ -128,7 +129,7 @@ struct StoreLoad {
         return message + "." + Base64.encode(signature, .url)
     }
 
-    /// MiB resident, from Linux's own books.
+    /// Resident MiB as reported by Linux.
     private func memory() throws -> (now: String, highest: String) {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         func mebibytes(_ name: String) -> String {

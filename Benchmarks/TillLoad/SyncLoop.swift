@@ -1,10 +1,10 @@
 import Foundation
 
-/// Appends 4 KiB and waits for the disk, again and again: the limit of whoever commits one request at a time.
+/// Appends 4 KiB and waits for the disk, repeatedly: the limit of a database that commits each request separately.
 struct SyncLoop {
     let directory: String
 
-    /// - Returns: appends with fdatasync a second.
+    /// - Returns: appends with fdatasync per second.
     func run(seconds: Double) throws -> Int {
         let path = directory + "/sync.unfinished"
         let file = open(path, O_CREAT | O_RDWR | O_TRUNC, 0o600)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Makes load for a server and measures. See `make bench` and `make kill-test`, which call it.
+/// Creates load for a server and measures it. `make bench` and `make kill-test` call it.
 @main
 struct TillLoad {
     private static let usage = """

@@ -2,12 +2,12 @@ import Foundation
 import TillAppStore
 import TillBilling
 
-/// Verifies proofs on one thread, as a server does: every proof another transaction, the signer's chain seen before.
+/// Verifies proofs on one thread as a server does: different transactions whose signer's chain is cached.
 struct VerifyLoop {
     let set: LoadSet
 
-    /// - Returns: verified proofs in a second of the core's time, which is what `openssl speed` counts too: other
-    ///   processes on the machine don't change it much.
+    /// - Returns: verified proofs per second of the core's time, the unit of `openssl speed`, which other processes on
+    ///   the machine hardly influence.
     func run(seconds: Double) throws -> Int {
         let proofs = try set.proofs(0..<min(2_000, set.proofCount())).map { Array($0.utf8) }
         var policy = TrustPolicy(bundleID: LoadSet.bundleID, environments: [.sandbox]) {
@@ -25,7 +25,7 @@ struct VerifyLoop {
         return Int(Double(verified) / elapsed)
     }
 
-    /// Seconds that this thread has had a core.
+    /// The processor time of this thread in seconds.
     private func coreTime() throws -> Double {
         var time = timespec()
         guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 else { throw LoadFault("no clock of this thread") }

@@ -5,8 +5,8 @@ import TillCrypto
 import TillHTTP
 import TillJSON
 
-/// Somebody with a user token of their own who reads along on the line: brings others' proofs as their own, under an
-/// order of their own, and proofs that were changed (刷单). They never pay, so they may never have anything.
+/// An attacker with a user token of their own who can read the network traffic: submits other customers' proofs under
+/// own orders, and altered proofs (刷单). The attacker never pays, so must never be granted anything.
 struct Adversary: Sendable {
     static let user = "mallory"
 
@@ -22,7 +22,7 @@ struct Adversary: Sendable {
         while ContinuousClock.now < deadline, !Task.isCancelled {
             try? await Task.sleep(for: dice.duration(0.3...2))
             guard let heard = dice.pick(line.proofs), var proof = heard.object else { continue }
-            // Under an order of the same whole second Till could not tell who was first.
+            // An order of the same whole second would leave it undecidable which one was first.
             try? await Task.sleep(for: .seconds(1.2))
             var trick = "borrowed"
             if dice.strikes(0.5) {
@@ -39,7 +39,7 @@ struct Adversary: Sendable {
         }
     }
 
-    /// - Returns: its id, if the server took it.
+    /// - Returns: the id, if the server accepted the order.
     private func openOrder(like proof: [String: JSONValue], _ dice: inout Dice) async -> OrderID? {
         let bytes = (0..<OrderIDNonce.count).map { _ in UInt8.random(in: .min ... .max, using: &dice) }
         guard let nonce = OrderIDNonce(bytes: bytes) else { return nil }
@@ -57,7 +57,7 @@ struct Adversary: Sendable {
         return (try? JSONValue(decoding: payload))?["productId"]?.string
     }
 
-    /// One letter is another one.
+    /// Changes one character.
     private static func changed(_ text: String, _ dice: inout Dice) -> String {
         var letters = Array(text.utf8)
         guard let index = letters.indices.randomElement(using: &dice) else { return text }
@@ -65,7 +65,7 @@ struct Adversary: Sendable {
         return String(decoding: letters, as: UTF8.self)
     }
 
-    /// The word that the answer comes to.
+    /// The outcome in the answer.
     private func post(_ path: String, _ body: JSONValue) async -> String {
         let headers = HTTPHeaders([
             (name: "Authorization", value: "Bearer \(token)"), (name: "Content-Type", value: "application/json"),

@@ -1,8 +1,8 @@
 import Foundation
 import TillThreads
 
-/// A process that was started here, and is ended by its own id.
-// Sendable: the process is started before, and asked for no more than its number and whether it runs.
+/// A process that is started here, and ended by its own id.
+// Sendable: the process is started in `init`; afterwards only its id and whether it runs are read.
 final class Child: @unchecked Sendable {
     enum Ending: Sendable, Hashable, CustomStringConvertible {
         case exit(Int32)
@@ -22,7 +22,7 @@ final class Child: @unchecked Sendable {
     }
 
     let log: URL
-    /// Where in the log this run's words begin.
+    /// The position in the log where this run's output begins.
     let logStart: UInt64
     private let process: Process
     private let input: FileHandle
@@ -30,8 +30,8 @@ final class Child: @unchecked Sendable {
     private let state = Locked(State())
 
     /// - Parameters:
-    ///   - log: what it says is added there, complaints too.
-    ///   - note: holds its id while it runs, so that whoever cleans up after us can end it.
+    ///   - log: its output and its errors are appended here.
+    ///   - note: contains the process id while it runs, so that a clean-up can end it.
     init(
         _ program: String, _ arguments: [String], environment: [String: String] = [:], log: URL, note: URL? = nil
     ) throws {
@@ -69,18 +69,18 @@ final class Child: @unchecked Sendable {
     var id: Int32 { process.processIdentifier }
     var isRunning: Bool { state.withLock { $0.ending == nil } }
 
-    /// Lines to its stdin. One that is gone does not hear them.
+    /// Writes lines to its stdin. A process that has ended does not receive them.
     func tell(_ lines: [String]) {
         try? input.write(contentsOf: Data((lines.joined(separator: "\n") + "\n").utf8))
     }
 
-    /// Signal 9: the process has no say in it.
+    /// Sends signal 9, which the process cannot handle.
     func kill() { send(SIGKILL) }
-    /// SIGTERM: it may put its things in order.
+    /// Sends SIGTERM, so that the process can clean up.
     func stop() { send(SIGTERM) }
 
     private func send(_ signal: Int32) {
-        // One that has ended is not to be hit: its number may be another's by now.
+        // A process that has ended gets no signal, because its id may have been reused.
         if process.isRunning { _ = Foundation.kill(process.processIdentifier, signal) }
     }
 
@@ -94,7 +94,7 @@ final class Child: @unchecked Sendable {
         }
     }
 
-    /// How it ended, or nil if it still runs after that time.
+    /// How it ended; nil if it still runs after that time.
     func end(within time: Duration) async -> Ending? {
         let clock = ContinuousClock()
         let deadline = clock.now + time
@@ -105,7 +105,7 @@ final class Child: @unchecked Sendable {
         return state.withLock { $0.ending }
     }
 
-    /// MiB that it held at most, from Linux's own books; nil once it is gone.
+    /// Its maximum memory in MiB as reported by Linux; nil after it has ended.
     var peakMemory: Double? {
         guard let status = try? String(contentsOfFile: "/proc/\(id)/status", encoding: .utf8),
             let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") }),
@@ -114,7 +114,7 @@ final class Child: @unchecked Sendable {
         return Double(kibibytes).map { $0 / 1_024 }
     }
 
-    /// What this run said so far.
+    /// The output of this run so far.
     var said: String {
         guard let file = try? FileHandle(forReadingFrom: log) else { return "" }
         defer { try? file.close() }

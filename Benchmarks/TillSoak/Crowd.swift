@@ -2,7 +2,7 @@ import Foundation
 import TillJSON
 import TillThreads
 
-/// The buyers: a few of the phones have their app open at any time, and most of them lose it in the middle.
+/// The buyers: at any time, a few phones have their app open, and most of the apps are killed in use.
 final class Crowd: Sendable {
     private struct State {
         var inUse: Set<Int> = []
@@ -19,7 +19,7 @@ final class Crowd: Sendable {
     private let seed: UInt64
     private let state = Locked(State())
 
-    /// How many apps are open at once.
+    /// The number of open apps.
     static let width = 5
 
     init(
@@ -35,14 +35,13 @@ final class Crowd: Sendable {
         self.seed = seed
     }
 
-    /// Apps that ended as no app should.
+    /// Apps that ended unexpectedly.
     var surprises: [String] { state.withLock { $0.surprises } }
 
-    /// How many orders the app of each phone still waited for when it was closed for the last time, of those phones
-    /// that waited for any.
+    /// The number of pending orders on each phone when its app was closed for the last time, for phones with any.
     var underWay: [Int: Int64] { state.withLock { $0.underWay.filter { $0.value > 0 } } }
 
-    // MARK: Under chaos
+    // MARK: During the chaos
 
     func run(until deadline: ContinuousClock.Instant) async {
         await withTaskGroup(of: Void.self) { group in
@@ -64,7 +63,7 @@ final class Crowd: Sendable {
             return
         }
         defer { state.withLock { _ = $0.inUse.remove(phone.number) } }
-        // What the customer will do at payment sheets. The store may be away just now: then as before.
+        // The customer's action at payment sheets. If the store is unavailable now, the previous setting remains.
         let sheets = Array(repeating: "purchased", count: 14) + ["cancelled", "failed", "deferred", "interrupted"]
         if let sheet = dice.pick(sheets) {
             try? await control.put("/emulator/accounts/\(phone.account)", ["paymentSheet": .string(sheet)])
@@ -82,7 +81,7 @@ final class Crowd: Sendable {
         if dice.strikes(0.08), (try? phone.deleteApp(in: place)) != nil { tally.add(.deeds, "app deleted") }
     }
 
-    /// What its users do, as they would type it.
+    /// The actions of its users, as they would type them.
     private func script(of phone: Phone, _ dice: inout Dice) -> [String] {
         var lines: [String] = []
         for _ in 0..<Int.random(in: 2...7, using: &dice) {
@@ -106,9 +105,9 @@ final class Crowd: Sendable {
 
     // MARK: At the end
 
-    /// Starts the app of a phone once more, waits until nothing is in the customer's queue, lets each of its users sign
-    /// in, and closes it. Only to its owner does the server say that an order is settled which the phone can't prove
-    /// any more (P8).
+    /// Opens the app of a phone once more, waits until the customer's queue is empty, signs in each of its users, and
+    /// closes the app. Each user must sign in, because only to its owner does the server report the status of an order
+    /// that the phone cannot prove any more.
     func comeBack(to phone: Phone, within time: Duration) async {
         guard let user = phone.users.first,
             let child = try? phone.launch(user, keys, in: place, server: server.url, store: store.url)
@@ -125,13 +124,13 @@ final class Crowd: Sendable {
         await close(child, of: phone, wasKilled: false, within: .seconds(60))
     }
 
-    /// Waits for its end, and notes what it said.
+    /// Waits for its end, and records its output.
     private func close(_ child: Child, of phone: Phone, wasKilled: Bool, within time: Duration) async {
         let ending: Child.Ending
         if let ended = await child.end(within: time) {
             ending = ended
         } else {
-            // It waits for an answer that takes its time; people lose patience too.
+            // It waits for an answer that takes long; real users close the app, too.
             child.kill()
             ending = await child.end()
             tally.add(.deeds, "app closed by force")

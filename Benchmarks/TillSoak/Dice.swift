@@ -1,11 +1,11 @@
-/// Random numbers from a seed (SplitMix64): what the soak decides by itself it decides the same way again. What
-/// processes and sockets make of it, it can't.
+/// Random numbers from a seed (SplitMix64), so that the soak's own decisions are reproducible. The behaviour of
+/// processes and sockets is not.
 struct Dice: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// - Parameter player: each has throws of its own, however many the others made.
+    /// - Parameter player: each player has its own sequence, independent of the others' use.
     init(seed: UInt64, player: String) {
-        // FNV-1a: the hash of the standard library differs between processes.
+        // FNV-1a, because the standard library's hash differs between processes.
         state = player.utf8.reduce(seed ^ 0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
     }
 
@@ -21,7 +21,7 @@ struct Dice: RandomNumberGenerator, Sendable {
 
     mutating func pick<Value>(_ values: [Value]) -> Value? { values.randomElement(using: &self) }
 
-    /// Seconds.
+    /// A random duration; the range is in seconds.
     mutating func duration(_ range: ClosedRange<Double>) -> Duration {
         .milliseconds(Int(Double.random(in: range, using: &self) * 1_000))
     }

@@ -2,8 +2,8 @@ import Foundation
 import TillAppStore
 import TillBilling
 
-/// After the chaos: everything is up, nothing goes wrong any more, every app is opened once by each of its users, and
-/// what the store could not tell it tells again. Then nothing may be left that waits.
+/// The end of a soak: all programs run, no more faults occur, every app is opened once by each of its users, and the
+/// store sends undelivered notifications again. Afterwards nothing may be pending.
 struct Ending: Sendable {
     let place: Place
     let server: KeptProgram
@@ -15,7 +15,7 @@ struct Ending: Sendable {
     let began: Instant
     let support: Support
 
-    /// - Returns: to whom support gave what Apple signed for nobody, by transaction.
+    /// - Returns: by transaction, the user to whom support assigned a purchase without a token.
     func run(_ world: World, seed: UInt64) async throws -> [String: String] {
         var dice = Dice(seed: seed, player: "ending")
         try await world.settle(&dice)
@@ -48,10 +48,10 @@ struct Ending: Sendable {
         group.addTask { [crowd] in await crowd.comeBack(to: phone, within: .seconds(40)) }
     }
 
-    /// Apple tries again for three days; here it does so at once.
+    /// Apple retries for three days; here the retries happen at once.
     private func resend() async throws {
         for state in ["pending", "failed"] {
-            // In the order of what they tell.
+            // In order of their events.
             for notification in try await control.list("/emulator/notifications?state=\(state)").reversed() {
                 guard let id = notification["id"]?.string else { continue }
                 if (try? await control.post("/emulator/notifications/\(id)/resend")) != nil {
@@ -63,14 +63,14 @@ struct Ending: Sendable {
 
     // MARK: Reconciliation
 
-    /// Whether this `till` can reconcile.
+    /// Whether this `till` supports reconciliation.
     static func canReconcile(_ place: Place) async throws -> Bool {
         let child = try Child(
             place.till, ["reconcile", "--help"], log: place.root.appendingPathComponent("reconcile-help.log"))
         return await child.end() == .exit(0)
     }
 
-    /// Asks Apple about everything since the beginning, and once more: then there may be no difference left.
+    /// Reconciles everything since the beginning, then once more: the second time must find no difference.
     private func reconcile() async throws {
         guard try await Self.canReconcile(place) else {
             say("this till does not reconcile: notifications and buyers must do")
@@ -98,9 +98,9 @@ struct Ending: Sendable {
         }
     }
 
-    // MARK: Quiet
+    // MARK: Pending work
 
-    /// Waits until nothing waits, or gives up: then the audit says what is left.
+    /// Waits until nothing is pending, or gives up; the audit then reports the rest.
     private func becomeQuiet() async throws {
         say("waiting until nothing waits")
         for _ in 0..<6 {
@@ -116,7 +116,7 @@ struct Ending: Sendable {
     private func isQuiet() async throws -> Bool {
         let state = try await control.get("/emulator/state")
         guard state["notifications"]?["pending"]?.int == 0 else { return false }
-        // What nobody is named for stays in the queue, with its proof in quarantine.
+        // Purchases without an owner stay in the queue, with their proof in quarantine.
         let quarantine = try await LedgerBooks.quarantined(in: place.ledger)
         for account in Phone.accounts {
             let queue = try await control.list("/emulator/transactions?account=\(account)&unfinished=true")

@@ -1,7 +1,7 @@
 import TillBilling
 import TillJSON
 
-/// What the soak's shop sells: of each kind that the emulated store sells by itself.
+/// The products of the soak's shop: one of each type that the emulated store sells without further setup.
 enum Goods {
     static let bundleID = "com.example.learn"
 
@@ -17,13 +17,13 @@ enum Goods {
         Item(id: "\(bundleID).points60", type: "Consumable", price: 600, points: 60),
         Item(id: "\(bundleID).points300", type: "Consumable", price: 3_000, points: 300),
         Item(id: "\(bundleID).library", type: "Non-Consumable", price: 1_800, points: 0, entitlement: "library"),
-        // Points come with every period: a renewal that nobody granted is missed.
+        // Points come with every period, so a missing grant of a renewal is detected.
         Item(
             id: "\(bundleID).member.monthly", type: "Auto-Renewable Subscription", price: 1_800, points: 100,
             entitlement: "member"),
     ]
 
-    /// Points that one transaction is worth.
+    /// The points of one transaction.
     static func points(_ product: String, quantity: Int64) -> Int64? {
         all.first { $0.id == product }.map { $0.points * quantity }
     }

@@ -2,12 +2,12 @@ import Foundation
 import TillHTTP
 import TillThreads
 
-/// The server or the store: a program that is killed again and again, and started again on the same files.
+/// The server or the store: a program that is killed and restarted on the same files repeatedly.
 final class KeptProgram: Sendable {
     private struct State {
         var child: Child?
         var starts = 0
-        /// It ended, and nobody here had ended it.
+        /// Ends that the soak did not cause.
         var surprises: [String] = []
         var peakMemory = 0.0
     }
@@ -23,8 +23,8 @@ final class KeptProgram: Sendable {
     private let state = Locked(State())
 
     /// - Parameters:
-    ///   - health: a path that is answered 200 once it works.
-    ///   - directory: where its log lies.
+    ///   - health: a path that is answered 200 once the program is ready.
+    ///   - directory: the directory of its log.
     init(
         _ name: String, program: String, _ arguments: [String], port: UInt16, health: String, directory: URL,
         send: @escaping HTTPSend, tally: Tally
@@ -39,19 +39,19 @@ final class KeptProgram: Sendable {
         url = "http://127.0.0.1:\(port)"
     }
 
-    /// Ends nobody ordered, worth a look at the log.
+    /// Ends that the soak did not cause; see the log.
     var surprises: [String] { state.withLock { $0.surprises } }
-    /// MiB, of whichever run held most.
+    /// In MiB, the maximum of all runs.
     var peakMemory: Double {
         look()
         return state.withLock { $0.peakMemory }
     }
 
-    // MARK: Starting
+    // MARK: Start
 
-    /// Starts it and waits until it works.
+    /// Starts it and waits until it is ready.
     func start() async throws {
-        // Somebody else may have the port for a moment.
+        // Another process may use the port for a moment.
         for _ in 0..<5 {
             let child = try launch()
             for _ in 0..<1_200 {
@@ -87,9 +87,9 @@ final class KeptProgram: Sendable {
         return response?.status == 200
     }
 
-    // MARK: Ending
+    // MARK: End
 
-    /// Signal 9 in the middle of whatever it does.
+    /// Kills it with signal 9 at any point of its work.
     func kill() async {
         look()
         guard let child = state.withLock({ $0.child }) else { return }
@@ -102,7 +102,7 @@ final class KeptProgram: Sendable {
         tally.add(.kills, name)
     }
 
-    /// Starts it, and kills it while it still opens its files.
+    /// Starts it, and kills it while it opens its files.
     func killAtStart(after time: Duration) async throws {
         let child = try launch()
         try? await Task.sleep(for: time)
@@ -111,7 +111,7 @@ final class KeptProgram: Sendable {
         tally.add(.kills, "\(name) at its start")
     }
 
-    /// In good order.
+    /// Ends it normally.
     func stop() async throws {
         look()
         guard let child = state.withLock({ $0.child }), child.isRunning else { return }
@@ -122,10 +122,10 @@ final class KeptProgram: Sendable {
         }
     }
 
-    /// Whatever state it is in, it is gone after that.
+    /// Ends it in any state.
     func abandon() { state.withLock { $0.child }?.kill() }
 
-    /// Notes how much memory it holds, and whether it is there at all.
+    /// Records its memory, and whether it is running.
     func look() {
         guard let memory = state.withLock({ $0.child })?.peakMemory else { return }
         state.withLock { $0.peakMemory = max($0.peakMemory, memory) }

@@ -1,10 +1,10 @@
-/// Kills the server and the store at random, and starts them again, sometimes late.
+/// Kills the server and the store at random, and restarts them, sometimes with a delay.
 struct Killer: Sendable {
     let server: KeptProgram
     let store: KeptProgram
     let tally: Tally
     let seed: UInt64
-    /// Of the whole chaos: a short one has shorter outages.
+    /// The length of the whole chaos: a short one has shorter outages.
     let length: Duration
 
     func run(until deadline: ContinuousClock.Instant) async throws {
@@ -47,7 +47,7 @@ struct Killer: Sendable {
         }
     }
 
-    /// - Returns: whether there is time left after it.
+    /// - Returns: whether time is left afterwards.
     private func rest(_ time: Duration, until deadline: ContinuousClock.Instant) async throws -> Bool {
         try await Task.sleep(for: min(time, max(.zero, deadline - .now)))
         return ContinuousClock.now < deadline

@@ -5,19 +5,19 @@ import TillHTTP
 import TillJSON
 import TillThreads
 
-/// The line from all phones to the server, or to the store. It cuts, delays and repeats what goes over it, and notes
-/// what it sees: who opened which order is the soak's own knowledge and needs no ledger.
+/// The network between all phones and the server, or the store. It cuts, delays and repeats requests, and records them:
+/// the soak knows from the requests, not from the ledger, who opened which order.
 final class Line: Sendable {
-    /// How often what goes wrong.
+    /// The rate of each fault.
     struct Roughness: Sendable {
-        /// Nothing arrives, and nobody answers.
+        /// The request does not arrive, and there is no response.
         var cutBefore = 0.0
-        /// It arrives, and nobody answers.
+        /// The request arrives, and the response is lost.
         var cutAfter = 0.0
         var delay = 0.0
-        /// It arrives twice.
+        /// The request arrives twice.
         var duplicate = 0.0
-        /// A hotel's page comes back in place of the answer.
+        /// A captive portal's page replaces the response.
         var page = 0.0
 
         static let smooth = Roughness()
@@ -51,10 +51,10 @@ final class Line: Sendable {
 
     var url: String { "http://127.0.0.1:\(listener.withLock { $0?.port ?? 0 })" }
 
-    /// Who opened each order, as the requests said.
+    /// The user who opened each order, according to the requests.
     var owners: [OrderID: String] { state.withLock { $0.owners } }
 
-    /// The last proofs that went over it, as their requests said them.
+    /// The latest proofs in requests.
     var proofs: [JSONValue] { state.withLock { $0.proofs } }
 
     func become(_ roughness: Roughness) { state.withLock { $0.roughness = roughness } }
@@ -66,7 +66,7 @@ final class Line: Sendable {
         }?.stop(grace: 5)
     }
 
-    // MARK: Carrying
+    // MARK: Forwarding
 
     private struct Fate {
         var isCutBefore = false
@@ -131,7 +131,7 @@ final class Line: Sendable {
             HTTPRequest(method: request.method, path: "", headers: headers, body: request.body))
     }
 
-    // MARK: Noting
+    // MARK: Records
 
     private func note(_ request: HTTPRequest) {
         guard request.method == .post, let body = try? JSONValue(decoding: request.body) else { return }
@@ -153,7 +153,7 @@ final class Line: Sendable {
         tally.add(.answers, (answer?["outcome"] ?? answer?["code"])?.string ?? "status \(response.status)")
     }
 
-    /// Whom a user token names.
+    /// The user that a user token names.
     private static func subject(_ authorization: String?) -> String? {
         guard let parts = authorization?.split(separator: "."), parts.count == 3,
             let claims = Base64.decode(parts[1], .url).flatMap({ try? JSONValue(decoding: $0) })

@@ -1,35 +1,35 @@
 import Foundation
 import TillAppStore
 
-/// A phone with LearnPoints on it, the example app as it is: who its customer is at Apple, and who uses the app.
+/// A phone with LearnPoints, the unmodified example app: its Apple Account, and the users of the app.
 struct Phone: Sendable {
     let number: Int
-    /// `identifierForVendor`: the phone stays the same when the app is reinstalled.
+    /// `identifierForVendor`, which is the same after a reinstallation here.
     let device: UUID
-    /// The Apple Account. Two phones may be one customer's.
+    /// The Apple Account. One customer may have two phones.
     let account: String
-    /// Which StoreKit the app buys through, 1 or 2.
+    /// The StoreKit generation that the app uses, 1 or 2.
     let generation: Int
     let users: [String]
 
-    /// Ten phones of seven customers, with one to three users each; some of them use two phones.
+    /// Ten phones of seven customers, with one to three users each; some customers have two phones.
     static let all: [Phone] = (0..<10).map { number in
         let customer = number % 7
         let users = (0...(number % 3)).map { "u\(customer)-\($0)" }
         return Phone(
             number: number, device: UUID(uuidString: "00000000-0000-4000-8000-00000000000\(number)") ?? UUID(),
             account: "customer\(customer)", generation: number % 2 + 1,
-            // One person uses the app on two customers' phones.
+            // One user uses the app on two customers' phones.
             users: number == 5 || number == 6 ? users + ["traveller"] : users)
     }
 
     static let accounts = Array(Set(all.map(\.account))).sorted()
 
-    /// What the app keeps on it.
+    /// The app's files on the phone.
     func files(in place: Place) -> URL { place.phones.appendingPathComponent("\(number)/app", isDirectory: true) }
     private func log(in place: Place) -> URL { place.phones.appendingPathComponent("\(number)/app.log") }
 
-    /// Starts the app with somebody signed in.
+    /// Starts the app with a signed-in user.
     func launch(_ user: String, _ keys: Place.Keys, in place: Place, server: String, store: String) throws -> Child {
         try FileManager.default.createDirectory(at: files(in: place), withIntermediateDirectories: true)
         return try Child(
@@ -41,12 +41,12 @@ struct Phone: Sendable {
             environment: [
                 "TILL_STORE": store, "TILL_STORE_ACCOUNT": account, "TILL_STORE_DEVICE": device.uuidString,
                 "TILL_STORE_BUNDLE_ID": Goods.bundleID, "TILL_STORE_DIRECTORY": files(in: place).path,
-                // Nobody between the two, whatever the machine's way out is.
+                // No proxy between the two, whatever the machine's settings are.
                 "no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1",
             ],
             log: log(in: place))
     }
 
-    /// Takes the app off the phone, with all that it kept there.
+    /// Deletes the app with all its files.
     func deleteApp(in place: Place) throws { try FileManager.default.removeItem(at: files(in: place)) }
 }

@@ -2,8 +2,8 @@ import Foundation
 import TillCrypto
 import TillJSON
 
-/// Where everything lies: a directory for the server, one for the store, one for each phone. Nothing in it is thrown
-/// away, so that whatever was found can be looked into.
+/// The directories of a soak: one for the server, one for the store, one for each phone. Nothing in them is deleted, so
+/// that findings can be investigated.
 struct Place: Sendable {
     let root: URL
     let programs: URL
@@ -29,7 +29,7 @@ struct Place: Sendable {
     var till: String { programs.appendingPathComponent("till").path }
     var app: String { programs.appendingPathComponent("learnpoints").path }
     var configuration: URL { server.appendingPathComponent("till.json") }
-    /// Holds the key of the app's backend, for commands that ask the running server.
+    /// Contains the key of the app's backend, for commands that call the running server.
     var secretKey: URL { server.appendingPathComponent("secret.key") }
     var ledger: String { server.appendingPathComponent("till.db").path }
 
@@ -39,7 +39,7 @@ struct Place: Sendable {
         let secretKey: String
         let userTokenSecret: String
 
-        /// A user token, HS256, as the app's backend would issue it.
+        /// An HS256 user token, as the app's backend would issue it.
         func token(of user: String, hours: Int64 = 24) -> String {
             let header = Base64.encode(Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8), .url)
             let expires = Int64(Date().timeIntervalSince1970) + hours * 3_600
@@ -50,7 +50,7 @@ struct Place: Sendable {
         }
     }
 
-    /// `till init`, and then what makes the server one of this store: its root, its key, its address.
+    /// Runs `till init`, then configures the server for this store: its root, its key, its address.
     func initialize(serverPort: UInt16, store url: String, root certificate: [UInt8], appleKey: JSONValue) async throws
         -> Keys
     {
@@ -78,7 +78,7 @@ struct Place: Sendable {
         return Keys(secretKey: key, userTokenSecret: secret)
     }
 
-    /// A port that is free now and that no client gets by chance: Linux takes theirs from 32768 on.
+    /// A free port below 32768, from where Linux assigns ports to clients.
     static func freePort(_ dice: inout Dice) throws -> UInt16 {
         for _ in 0..<200 {
             let port = UInt16.random(in: 20_000..<32_000, using: &dice)

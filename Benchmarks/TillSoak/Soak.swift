@@ -3,8 +3,8 @@ import TillAppStore
 import TillBilling
 import TillHTTP
 
-/// `till emulate`, `till serve` and the apps of ten phones as real processes, with kills at random and everything
-/// between them going wrong for a while; then the audit.
+/// Runs `till emulate`, `till serve` and the apps of ten phones as real processes, with random kills and network faults
+/// for a while, then the audit.
 struct Soak: Sendable {
     let place: Place
     let chaos: Duration
@@ -29,7 +29,7 @@ struct Soak: Sendable {
         let server = KeptProgram(
             "server", program: place.till, ["serve", "--config", place.configuration.path, "--json"],
             port: serverPort, health: "/readyz", directory: place.server, send: fetch.send, tally: tally)
-        // Whatever happens, nothing is left running.
+        // No process is left running, whatever happens.
         defer {
             server.abandon()
             store.abandon()
@@ -93,7 +93,7 @@ struct Soak: Sendable {
         }
 
         say("the chaos is over")
-        // One of them may have been away when it ended.
+        // One of them may not have been running when the chaos ended.
         try await up(parts.store)
         try await up(parts.server)
         try await weather.clear()
@@ -150,7 +150,7 @@ struct Soak: Sendable {
         let found = Set(audit(try await LedgerBooks.read(planted.path)).findings.map(Lie.init))
         report.lies = (lies.count, lies.filter { found.contains(Lie(kind: $0.key, transaction: $0.value)) }.count)
         report.faults += parts.server.surprises + parts.store.surprises + crowd.surprises
-        // What waits in quarantine is under way on the phone that brought it.
+        // A quarantined purchase stays pending on the phone that submitted it.
         if report.unattributed.isEmpty {
             report.faults += crowd.underWay.sorted { $0.key < $1.key }
                 .map { "phone \($0.key) still waits for \($0.value) orders" }

@@ -1,6 +1,6 @@
 import TillJSON
 
-/// What a soak comes to, in figures.
+/// The result of a soak, in figures.
 struct SoakReport: Sendable {
     let seed: UInt64
     let chaos: Duration
@@ -8,10 +8,10 @@ struct SoakReport: Sendable {
     var findings: [Audit.Finding] = []
     /// By transaction.
     var stories: [String: [String]] = [:]
-    /// What went wrong that nobody had ordered.
+    /// Errors that the soak did not cause.
     var faults: [String] = []
     var lies = (planted: 0, found: 0)
-    /// MiB.
+    /// In MiB.
     var peakMemory: [String: Double] = [:]
     private(set) var paid = 0
     private(set) var renewals = 0
@@ -42,7 +42,7 @@ struct SoakReport: Sendable {
 
     func count(_ kind: Audit.Finding.Kind) -> Int { findings.count { $0.kind == kind } }
 
-    /// Nothing was found, all that was planted was, and there was something to look at.
+    /// Whether nothing was found, all planted errors were found, and the soak had enough events to check.
     var isGood: Bool {
         findings.isEmpty && faults.isEmpty && paid > 0 && tally.total(.kills) > 0 && lies.planted > 0
             && lies.planted == lies.found

@@ -3,12 +3,12 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// The emulated store's control API, as whoever plays the world uses it.
+/// The emulated store's control API, for the parts of the soak that act outside the app.
 struct StoreControl: Sendable {
     let url: String
     let send: HTTPSend
 
-    /// An answer that says no.
+    /// An error answer.
     struct Refused: Error, CustomStringConvertible {
         let status: Int
         let code: String
@@ -19,7 +19,7 @@ struct StoreControl: Sendable {
     func put(_ path: String, _ body: JSONValue) async throws { _ = try await patiently(.put, path, body) }
     func delete(_ path: String) async throws { _ = try await patiently(.delete, path, nil) }
 
-    /// Asked once: what is lost on the way is not asked for again, because it may have happened.
+    /// Sent once: a lost request is not repeated, because it may have been carried out.
     func post(_ path: String, _ body: JSONValue? = nil) async throws -> JSONValue { try await ask(.post, path, body) }
 
     /// The whole list, page by page.
@@ -39,7 +39,7 @@ struct StoreControl: Sendable {
         try await send(url + path, HTTPRequest(method: .get, path: "")).body
     }
 
-    /// The store is killed now and then, and comes back.
+    /// The store is killed now and then, and restarted.
     private func patiently(_ method: HTTPMethod, _ path: String, _ body: JSONValue?) async throws -> JSONValue {
         for _ in 0..<100 {
             do {

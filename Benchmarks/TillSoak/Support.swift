@@ -2,8 +2,8 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
-/// The app's support: what Apple signed for nobody, and nothing else could attribute, it gives to the first user of the
-/// customer's phone, by the server's own door for that (U1).
+/// The app's support: assigns purchases without a signed token, which nothing else could attribute, to the first user
+/// of the customer's phone, through the server's API for such claims.
 struct Support: Sendable {
     let server: String
     let secretKey: String
@@ -12,7 +12,7 @@ struct Support: Sendable {
     let ledger: String
     let tally: Tally
 
-    /// - Returns: who got which transaction. Empty where this server has no such door.
+    /// - Returns: by transaction, the user who received it. Empty if this server has no such API.
     func claimAll() async throws -> [String: String] {
         var claims: [String: String] = [:]
         let quarantine = try await LedgerBooks.quarantined(in: ledger)

@@ -1,24 +1,24 @@
 import TillJSON
 import TillThreads
 
-/// How often what happened.
+/// Counts of events.
 final class Tally: Sendable {
     enum Column: String, CaseIterable, Sendable {
-        /// Processes that were killed with signal 9, by whose they were.
+        /// Processes killed with signal 9, by program.
         case kills
-        /// Programs that were started again.
+        /// Restarted programs.
         case restarts
-        /// How purchases ended as far as their buyers waited, in the client kit's words.
+        /// Outcomes of purchases while their buyers waited, by the client kit's names.
         case outcomes
-        /// What the kit or the server said no to, by code.
+        /// Refusals of the kit or the server, by code.
         case refusals
-        /// What the server said about proofs.
+        /// The server's answers to proofs.
         case answers
-        /// What went wrong on purpose: the store's dials, the lines, the outages.
+        /// Faults caused on purpose: in the store, on the network, and outages.
         case faults
-        /// Messages, by who was asked.
+        /// Requests, by their target.
         case requests
-        /// What else customers did.
+        /// Other actions of customers.
         case deeds
     }
 

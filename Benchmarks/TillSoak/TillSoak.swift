@@ -1,7 +1,7 @@
 import Foundation
 import TillAppStore
 
-/// Runs the real programs under kills and faults, and audits what is left. See `make soak`, which calls it.
+/// Runs the real programs under kills and faults, and audits the result. `make soak` calls it.
 @main
 struct TillSoak {
     private static let usage = """
@@ -15,7 +15,7 @@ struct TillSoak {
         """
 
     static func main() async {
-        // A buyer who is gone doesn't hear what we type.
+        // Writing to a process that has ended must not end this one.
         signal(SIGPIPE, SIG_IGN)
         do {
             guard let arguments = try Arguments(Array(CommandLine.arguments.dropFirst())) else {
@@ -36,7 +36,7 @@ struct TillSoak {
         }
     }
 
-    /// On stderr, at once.
+    /// Writes to stderr, unbuffered.
     private static func complain(_ line: String) {
         try? FileHandle.standardError.write(contentsOf: Data("\(line)\n".utf8))
     }
@@ -48,7 +48,7 @@ struct TillSoak {
         var seed = UInt64.random(in: 0...UInt64(UInt32.max))
         var wantsJSON = false
 
-        /// Nil if they can't be understood.
+        /// Nil if the arguments are invalid.
         init?(_ words: [String]) throws {
             var places: [String] = []
             var rest = words[...]

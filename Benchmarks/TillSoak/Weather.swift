@@ -1,13 +1,13 @@
 import Foundation
 import TillJSON
 
-/// What goes wrong between the processes: the store's dials and the lines, bad for a while, then good for a while.
+/// The faults between the processes, set at the store and on the network: bad for a while, then good for a while.
 struct Weather: Sendable {
     let control: StoreControl
     let lines: [Line]
     let tally: Tally
     let seed: UInt64
-    /// Whether notifications may be lost for good: only where somebody asks Apple for them afterwards.
+    /// Whether notifications may be lost permanently: only if reconciliation runs afterwards.
     let mayLoseNotifications: Bool
     let notificationURL: String
 
@@ -21,7 +21,7 @@ struct Weather: Sendable {
         }
     }
 
-    /// All quiet.
+    /// Removes all faults.
     func clear() async throws {
         await count()
         for line in lines { line.become(.smooth) }
@@ -49,9 +49,9 @@ struct Weather: Sendable {
         where dice.strikes(0.5) { settings[dial] = .double(chance(&dice, 0.25)) }
         settings["delayTo"] = 2_000
         var endpoints: [String: JSONValue] = [:]
-        // None of them arrives for a while; Apple tries again in an hour.
+        // No notification arrives for a while; Apple retries after an hour.
         if dice.strikes(0.35) { endpoints["notifications"] = ["dropBefore": 1] }
-        // What the app said of who buys is lost before anything is signed (U1).
+        // The app's user name is lost before the transaction is signed.
         if dice.strikes(0.2) { endpoints["purchases"] = ["lostApplicationUsername": 0.2] }
         settings["endpoints"] = .object(endpoints)
         do {
@@ -67,7 +67,7 @@ struct Weather: Sendable {
 
     private func chance(_ dice: inout Dice, _ most: Double) -> Double { Double.random(in: 0...most, using: &dice) }
 
-    /// What struck since the dials were set. What struck before the store was killed since is not known.
+    /// Counts the faults since the last settings. Faults before the store was killed are unknown.
     private func count() async {
         guard let report = try? await control.get("/emulator/faults") else { return }
         for (endpoint, number) in report["requests"]?.object ?? [:] {

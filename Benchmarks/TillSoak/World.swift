@@ -1,7 +1,7 @@
 import TillAppStore
 
-/// What happens at the store besides buying: parents decide, customers get their money back, banks take it back again,
-/// subscriptions are cancelled.
+/// Events at the store besides purchases: parents decide, customers get refunds, refunds are reversed, subscriptions
+/// are cancelled.
 struct World: Sendable {
     let control: StoreControl
     let tally: Tally
@@ -23,7 +23,7 @@ struct World: Sendable {
         }
     }
 
-    /// Nobody waits for a parent any more, and nothing renews.
+    /// Decides all pending approvals and ends all renewals.
     func settle(_ dice: inout Dice) async throws {
         for account in Phone.accounts {
             try await decide(of: account, &dice)
@@ -31,7 +31,7 @@ struct World: Sendable {
         }
     }
 
-    /// Purchases that wait for somebody: two of three go through.
+    /// Decides pending purchases: two of three are approved.
     private func decide(of account: String, _ dice: inout Dice) async throws {
         for state in ["deferred", "interrupted"] {
             for waiting in try await control.list("/emulator/transactions?account=\(account)&state=\(state)") {

@@ -1,12 +1,12 @@
 import TillClient
 
-/// CloudPlans sells a cloud service by the month and by the year. This file is all of the app that knows about
-/// purchases; what it shows is `Screen`'s business.
+/// CloudPlans sells a cloud service by the month and by the year. This file contains all purchase code of the app;
+/// `Screen` contains the output.
 struct App: Sendable {
     let store: Store
     let screen: Screen
 
-    /// From the launch to the end of the input.
+    /// Runs from launch to the end of the input.
     func run(user: String, token: String, input: AsyncStream<String>) async {
         await store.start()
         await store.signIn(user) { token }
@@ -17,7 +17,7 @@ struct App: Sendable {
                     if case .order(let order) = update { screen.changed(order) }
                 }
             }
-            // Whoever enters the service gets what they paid for before they have to ask (C9).
+            // A buyer who enters the service gets paid purchases at once, without asking for them.
             await store.checkOrderStatus()
             await showPlan()
             var seen: PlanPreview?
@@ -30,7 +30,7 @@ struct App: Sendable {
         }
     }
 
-    /// - Parameter seen: the preview that was shown last, if nothing was bought since.
+    /// - Parameter seen: the last preview that was shown, if nothing was bought since.
     private func obey(_ words: [String], _ seen: inout PlanPreview?) async {
         switch (words.first, words.count) {
         case (nil, _): break
@@ -45,8 +45,8 @@ struct App: Sendable {
         }
     }
 
-    /// The four plans that are bought for a time (C4). The four that renew by themselves are the same plans, paid
-    /// through Apple's subscriptions; this shop page does not show them.
+    /// The four plans that are bought for a time. The four auto-renewable subscriptions sell the same plans; this shop
+    /// page does not show them.
     private func plans() async -> Shelf {
         let all = await store.shelf()
         return await store.shelf(all.items.filter { $0.kind == .consumable }.map(\.id))
@@ -60,7 +60,7 @@ struct App: Sendable {
         }
     }
 
-    /// What the purchase would do, before anybody pays (C6): the server's arithmetic, which is the purchase's own.
+    /// Shows the result of a purchase before payment. The server computes it in the same way as the purchase.
     private func preview(_ choice: String) async -> PlanPreview? {
         guard let plan = await plan(choice) else {
             screen.noSuchPlan(choice)
@@ -76,7 +76,7 @@ struct App: Sendable {
         }
     }
 
-    /// Whoever looked at the preview gets what it said, to the second, however long they thought about it.
+    /// A buyer who saw the preview gets exactly its result, to the second, independent of the time that passed.
     private func buy(_ choice: String, _ seen: PlanPreview?) async {
         guard let plan = await plan(choice) else { return screen.noSuchPlan(choice) }
         if let seen, seen.productID == plan.id {
@@ -87,7 +87,7 @@ struct App: Sendable {
         await showPlan()
     }
 
-    /// By its place on the page, by its id, or by the end of its id: `basic_monthly`.
+    /// Finds a plan by its number on the page, by its id, or by the end of its id: `basic_monthly`.
     private func plan(_ choice: String) async -> ShelfItem? {
         let items = await plans().items
         if let number = Int(choice) { return items.indices.contains(number - 1) ? items[number - 1] : nil }

@@ -2,7 +2,7 @@ import ExampleTerminal
 import Foundation
 import TillClient
 
-/// What CloudPlans shows.
+/// The output of CloudPlans.
 struct Screen: Sendable {
     let terminal: Terminal
 
@@ -20,7 +20,7 @@ struct Screen: Sendable {
         if let problem = shelf.problem { failed(problem) }
     }
 
-    /// What may be used now, and until when.
+    /// The current entitlements, and their ends.
     func show(_ entitlements: [Entitlement]) {
         if entitlements.isEmpty { terminal.say("  no plan yet", "  还没有方案") }
         for right in entitlements {
@@ -35,7 +35,7 @@ struct Screen: Sendable {
         }
     }
 
-    /// The arithmetic line by line, then what Apple will charge.
+    /// The calculation line by line, then Apple's price.
     func show(_ preview: PlanPreview, paying plan: ShelfItem) {
         for line in preview.explanation(in: language.rawValue) { terminal.say("  " + line) }
         terminal.say(
@@ -92,6 +92,6 @@ struct Screen: Sendable {
         return "\(order.orderNumber.prefix(8))  \(order.productID.text)  \(order.title[language])\(note)"
     }
 
-    /// In UTC, to the second: days are counted in seconds here.
+    /// In UTC, to the second: plans are computed in seconds.
     private func time(_ date: Date) -> String { ISO8601DateFormatter().string(from: date) }
 }

@@ -1,13 +1,13 @@
 import TillClient
 
-/// A game's coin shop. This file is all of the game that knows about purchases; what it shows is `Screen`'s business.
+/// A game's coin shop. This file contains all purchase code of the game; `Screen` contains the output.
 struct App: Sendable {
     let store: Store
     let screen: Screen
 
-    /// From the launch to the end of the input.
+    /// Runs from launch to the end of the input.
     func run(user: String, token: String, input: AsyncStream<String>) async {
-        // One observer for the game's whole life (G1).
+        // One observer for the whole life of the game.
         await store.start()
         await store.signIn(user) { token }
         screen.welcome(user)
@@ -16,7 +16,8 @@ struct App: Sendable {
             for await line in input {
                 let words = line.split(separator: " ").map(String.init)
                 if words == ["quit"] { break }
-                // Nobody waits for a purchase: the game goes on, and a second tap comes while the first is under way.
+                // Purchases run in the background: the game goes on, and a second tap may come while the first purchase
+                // is in progress.
                 if words.count == 2, words[0] == "buy" {
                     group.addTask { await buy(words[1]) }
                 } else {
@@ -27,7 +28,7 @@ struct App: Sendable {
         }
     }
 
-    /// Purchases that somebody approved days later, on this launch or another one (G7), come this way.
+    /// Purchases that were approved days later, on this launch or another one, arrive here.
     private func follow() async {
         for await update in store.updates {
             switch update {
@@ -48,14 +49,14 @@ struct App: Sendable {
         }
     }
 
-    /// The page of the last visit at once, greyed; then the store's own word on what can be bought (G2).
+    /// Shows the cached page at once, dimmed; then the store's answer about what can be bought.
     private func openShop() async {
         let kept = await store.keptShelf()
         if !kept.items.isEmpty { screen.show(kept) }
         screen.show(await store.shelf())
     }
 
-    /// A tap on a product that is being bought begins no second purchase: the kit says `inProgress` (G3).
+    /// A tap on a product with a purchase in progress begins no second one: the kit returns `inProgress`.
     private func buy(_ choice: String) async {
         let items = await store.keptShelf().items
         let number = Int(choice) ?? 0

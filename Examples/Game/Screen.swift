@@ -1,7 +1,7 @@
 import ExampleTerminal
 import TillClient
 
-/// What the game shows.
+/// The output of the game.
 struct Screen: Sendable {
     let terminal: Terminal
 
@@ -11,7 +11,7 @@ struct Screen: Sendable {
         terminal.say("Hello \(user). Type help for what you can do.", "\(user)，你好。输入 help 查看可用的命令。")
     }
 
-    /// What can't be bought now is grey: in brackets, where a terminal has no grey.
+    /// A product that can't be bought now is in brackets, because a terminal has no grey.
     func show(_ shelf: Shelf) {
         if shelf.isFromCache, shelf.problem == nil {
             terminal.say("  the App Store is asked …", "  正在连接 App Store……")

@@ -1,14 +1,15 @@
 import TillClient
 
-/// LearnPoints sells packs of points (学点). This file is all of the app that knows about purchases; what it shows is
-/// `Screen`'s business, and what is typed `Command`'s.
+/// LearnPoints sells packs of points (学点). This file contains all purchase code of the app; `Screen` contains the
+/// output, and `Command` the input.
 struct App: Sendable {
     let store: Store
     let screen: Screen
 
-    /// From the launch to the end of the input.
+    /// Runs from launch to the end of the input.
     func run(user: String, token: String, input: AsyncStream<String>) async {
-        // First of all, for the app's whole life: what an earlier launch left begins to arrive here.
+        // Before anything else, and for the whole life of the app: purchases that an earlier launch left begin to
+        // arrive here.
         await store.start()
         await signIn(user, token)
         await withTaskGroup(of: Void.self) { group in
@@ -18,12 +19,12 @@ struct App: Sendable {
                 if command == .quit { break }
                 await obey(command)
             }
-            // Ends the loop over the updates too. What is paid and not settled is kept for the next launch.
+            // Also ends the loop over the updates. Pending purchases are kept for the next launch.
             await store.stop()
         }
     }
 
-    /// What happens by itself: an order that completes, a purchase that was approved at last, a refund.
+    /// Handles updates: a completed order, a purchase that was approved, a refund.
     private func follow() async {
         for await update in store.updates {
             switch update {
@@ -55,7 +56,7 @@ struct App: Sendable {
     }
 
     private func signIn(_ user: String, _ token: String) async {
-        // A real app asks its own backend here, which issues a fresh token whenever the kit wants one.
+        // A real app calls its own backend here, which issues a new token whenever the kit needs one.
         await store.signIn(user) { token }
         screen.signedIn(user)
     }
@@ -72,13 +73,13 @@ struct App: Sendable {
         }
     }
 
-    /// The order is on the device's disk and at the server before the payment sheet comes up; whatever happens then,
-    /// it is either here as the outcome or comes later as an update.
+    /// The order is on the device's disk and at the server before the payment sheet appears. The result is returned
+    /// here as the outcome, or arrives later as an update.
     private func buy(_ product: String, quantity: Int) async {
         screen.show(await store.purchase(product, quantity: quantity), of: product)
     }
 
-    /// 补充值: the buyer may ask for an order that is under way; it would be sent again by itself, too.
+    /// 补充值: the buyer may request a pending order; the kit also sends it again automatically.
     private func resubmit(_ number: Int) async {
         let orders = await store.orders()
         guard orders.indices.contains(number - 1) else { return screen.noSuchNumber(number) }
@@ -94,7 +95,7 @@ struct App: Sendable {
         }
     }
 
-    /// Until nothing is under way any more: for scripts, which would otherwise end too early.
+    /// Waits until nothing is pending, for scripts that would otherwise end too early.
     private func wait(_ seconds: Int) async {
         await store.checkOrderStatus()
         for _ in 0..<seconds * 10 {

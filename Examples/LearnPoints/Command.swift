@@ -1,6 +1,6 @@
-/// A line that was typed.
+/// A line of input.
 enum Command: Hashable, Sendable {
-    /// What is to be bought: by its place on the shop page, or by its id.
+    /// The product to buy: its number on the shop page, or its id.
     enum Choice: Hashable, Sendable {
         case number(Int)
         case product(String)
@@ -14,7 +14,7 @@ enum Command: Hashable, Sendable {
     case restore
     case signIn(user: String, token: String)
     case signOut
-    /// At most so many seconds.
+    /// The maximum wait in seconds.
     case wait(Int)
     case help
     case quit

@@ -1,12 +1,12 @@
 import TillClient
 
-/// One line of `--json`. README.md says which members come with which event.
+/// One line of `--json`. README.md lists the members of each event.
 struct Event: Encodable {
     let event: String
     var userId: String?
     var productId: String?
     var outcome: String?
-    /// Of an error: stable.
+    /// The stable code of an error.
     var code: String?
     var message: String?
     var order: Order?
@@ -57,7 +57,7 @@ struct Event: Encodable {
 }
 
 extension PurchaseOutcome {
-    /// For programs.
+    /// The outcome's name for programs.
     var word: String {
         switch self {
         case .completed: "completed"

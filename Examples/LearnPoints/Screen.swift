@@ -1,7 +1,7 @@
 import ExampleTerminal
 import TillClient
 
-/// What LearnPoints shows, to people as lines and to programs as events.
+/// The output of LearnPoints: lines for people, events for programs.
 struct Screen: Sendable {
     let terminal: Terminal
 
@@ -24,7 +24,7 @@ struct Screen: Sendable {
         if let problem = shelf.problem { terminal.say("  " + sentence(problem)) }
     }
 
-    /// How a purchase ended, as far as the buyer waited for it.
+    /// The outcome of a purchase.
     func show(_ outcome: PurchaseOutcome, of product: String) {
         var event = Event(event: "purchase", productId: product, outcome: outcome.word)
         event.code = outcome.error?.code
@@ -45,7 +45,7 @@ struct Screen: Sendable {
 
     // MARK: Orders
 
-    /// The list of orders, newest first (L6).
+    /// The list of orders, newest first.
     func show(_ orders: [OrderSummary]) {
         var event = Event(event: "orders")
         event.orders = orders.map { Event.Order($0, language) }
@@ -58,7 +58,7 @@ struct Screen: Sendable {
         }
     }
 
-    /// An order that is not as it was.
+    /// An order that has changed.
     func changed(_ order: OrderSummary) {
         var event = Event(event: "order")
         event.order = Event.Order(order, language)
@@ -72,7 +72,7 @@ struct Screen: Sendable {
             "  · taken back: \(products.joined(separator: ", "))", "  · 已收回：\(products.joined(separator: "、"))")
     }
 
-    /// A short name, the product with its quantity, the status in words and the reason for it.
+    /// The short order number, the product with its quantity, the status in words and its reason.
     private func line(_ order: OrderSummary) -> String {
         let product = order.productID.text + (order.quantity == 1 ? "" : " × \(order.quantity)")
         let note = order.note.map { "  " + $0[language] } ?? ""

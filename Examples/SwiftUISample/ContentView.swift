@@ -1,4 +1,4 @@
-// A sample in source form: not compiled here, and part of no target. See README.md.
+// A sample in source form: it is not compiled here, and belongs to no target. See README.md.
 
 import SwiftUI
 import TillClient
@@ -36,7 +36,7 @@ struct ContentView: View {
     }
 }
 
-/// Greyed until the store has answered (G2), locked while it is being bought (G3).
+/// Dimmed until the store has answered, disabled while it is being bought.
 private struct ShelfRow: View {
     let item: ShelfItem
     let buy: () async -> Void

@@ -1,4 +1,4 @@
-// A sample in source form: not compiled here, and part of no target. See README.md.
+// A sample in source form: it is not compiled here, and belongs to no target. See README.md.
 
 import SwiftUI
 import TillClient
@@ -15,16 +15,16 @@ struct LearnPointsApp: App {
     }
 }
 
-/// What the screens show, and the one place that talks to the kit.
+/// The state of the screens, and the only code that uses the kit.
 @MainActor
 final class Shop: ObservableObject {
     @Published private(set) var shelf: Shelf?
     @Published private(set) var orders: [OrderSummary] = []
     @Published private(set) var points: Int64 = 0
-    /// What the buyer is told after a purchase.
+    /// The message for the buyer after a purchase.
     @Published var message: String?
 
-    /// One for the app's whole life. Nil: the list of orders can't be opened; `message` says why.
+    /// One store for the whole life of the app. Nil if the list of orders can't be opened; `message` states the reason.
     private var store: Store?
 
     init() {
@@ -35,11 +35,11 @@ final class Shop: ObservableObject {
         }
     }
 
-    /// From the launch on: what an earlier launch left arrives here by itself.
+    /// Runs from launch on: purchases that an earlier launch left arrive here.
     func run() async {
         guard let store else { return }
         await store.start()
-        // Your own sign-in names the user, and your own backend issues the token.
+        // Your own sign-in provides the user, and your own backend issues the token.
         await store.signIn("ann") { await Backend.token() }
         shelf = await store.keptShelf()
         await reload()
@@ -57,7 +57,7 @@ final class Shop: ObservableObject {
         case .willArrive: message = Language.isChinese ? "已付款，稍后会自动到账。" : "Paid; it will arrive by itself."
         case .deferred: message = Language.isChinese ? "等待批准。" : "It waits for approval."
         case .failed(_, let error): message = error.message()
-        // Whoever cancelled knows, and the row shows what is in progress.
+        // The buyer knows about the cancellation, and the row shows a purchase in progress.
         case .cancelled, .inProgress: break
         }
         await reload()
@@ -81,7 +81,7 @@ enum Language {
     static var isChinese: Bool { Locale.preferredLanguages.first?.hasPrefix("zh") == true }
 }
 
-/// Stands for your own.
+/// Replace this with your own backend.
 enum Backend {
     static func token() async -> String? { nil }
 }

@@ -1,16 +1,16 @@
 import TillClient
 
-/// What each of the three apps is told when it is started.
+/// The command-line arguments of the three apps.
 public struct Arguments: Sendable {
     public var configuration: StoreConfiguration
     public var user: String
     /// The user token that the app's backend issued: a JWT whose `sub` is the user.
     public var token: String
-    /// `--json`: an event a line, for programs.
+    /// `--json`: prints one event per line, for programs.
     public var wantsJSON: Bool
 
     public enum Problem: Error, Hashable, Sendable {
-        /// `--help`: nothing is wrong.
+        /// `--help`, which is not an error.
         case wantsHelp
         case unknown(String)
         case missing(String)
@@ -18,8 +18,8 @@ public struct Arguments: Sendable {
     }
 
     /// - Parameters:
-    ///   - words: without the program's own name.
-    ///   - speaksJSON: whether the app has events for programs.
+    ///   - words: the arguments without the program's name.
+    ///   - speaksJSON: whether the app supports events for programs.
     public init(_ words: [String], speaksJSON: Bool = false) throws(Problem) {
         var values: [String: String] = [:]
         var rest = words[...]

@@ -1,7 +1,7 @@
 import Foundation
 import TillClient
 
-/// From the command line to a `Store`, or to a reason on stderr.
+/// Creates a `Store` from the command line, or prints the reason of a failure to stderr.
 public struct Launch: Sendable {
     public let store: Store
     public let terminal: Terminal
@@ -9,8 +9,8 @@ public struct Launch: Sendable {
     public let token: String
 
     /// - Parameters:
-    ///   - program: its name on the command line.
-    ///   - speaksJSON: whether it has events for programs.
+    ///   - program: the program's name on the command line.
+    ///   - speaksJSON: whether the app supports events for programs.
     public static func fromCommandLine(_ program: String, speaksJSON: Bool = false) -> Launch {
         let words = Array(CommandLine.arguments.dropFirst())
         let usage = "\(program) --server URL --user NAME --token TOKEN"
@@ -40,14 +40,14 @@ public struct Launch: Sendable {
                 store: try Store(arguments.configuration), terminal: terminal, user: arguments.user,
                 token: arguments.token)
         } catch {
-            // Another instance has the list of orders open, or the disk is damaged: an app shows this and offers help.
+            // Another instance has the list of orders open, or the disk is damaged. An app shows this and offers help.
             let reason = error.message(in: terminal.language.rawValue)
             terminal.complain("\(program): \(reason)", "\(program)：\(reason)")
             exit(1)
         }
     }
 
-    /// Also of a command line that can't be understood.
+    /// The language, also for invalid arguments.
     private static func language(in words: [String]) -> StoreLanguage {
         guard let index = words.firstIndex(of: "--lang"), words.indices.contains(index + 1),
             let language = StoreLanguage(rawValue: words[index + 1])

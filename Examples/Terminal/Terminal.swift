@@ -1,21 +1,21 @@
 import Foundation
 import TillClient
 
-/// The screen and the keyboard of an example: lines in, lines out, in the buyer's language.
+/// The terminal of an example app: input and output in lines, in the buyer's language.
 public struct Terminal: Sendable {
     public let language: StoreLanguage
-    /// Whether programs read along: then each event is one JSON object on a line, and nothing else is printed.
+    /// Whether the output is for programs: each event is then one JSON object on a line, and nothing else is printed.
     public let wantsJSON: Bool
     private let out: @Sendable (String) -> Void
 
-    /// - Parameter out: where a line goes; the process's own stdout if nothing is said.
+    /// - Parameter out: receives the lines; the process's stdout by default.
     public init(language: StoreLanguage, wantsJSON: Bool = false, out: (@Sendable (String) -> Void)? = nil) {
         self.language = language
         self.wantsJSON = wantsJSON
         self.out = out ?? { Self.write($0, to: .standardOutput) }
     }
 
-    /// The one of two sentences that the buyer reads.
+    /// The sentence in the buyer's language.
     public func choose(_ english: String, _ chinese: String) -> String {
         switch language {
         case .english: english
@@ -45,10 +45,10 @@ public struct Terminal: Sendable {
         Self.write(choose(english, chinese), to: .standardError)
     }
 
-    /// What is typed, a line at a time, until the input ends. To be called once.
+    /// The input, line by line, until it ends. Call it once.
     public func lines() -> AsyncStream<String> {
         let (lines, continuation) = AsyncStream<String>.makeStream()
-        // Waiting for a keyboard on one of Swift's few threads would stop the purchases.
+        // Blocking one of Swift's few threads on the keyboard would stop the purchases.
         Thread.detachNewThread {
             while let line = readLine() { continuation.yield(line) }
             continuation.finish()
@@ -56,8 +56,8 @@ public struct Terminal: Sendable {
         return lines
     }
 
-    /// In one call, so that lines of tasks that write at the same time don't mix, and unbuffered, so that a line is out
-    /// before the next thing happens.
+    /// Writes in one call, so that concurrent lines do not mix, and unbuffered, so that a line appears before the next
+    /// event.
     private static func write(_ line: String, to file: FileHandle) {
         try? file.write(contentsOf: Data((line + "\n").utf8))
     }

@@ -2,20 +2,20 @@ import TillCrypto
 
 @testable import TillAppStore
 
-/// ASN.1 as a tree that can be altered and written again with lengths that fit: a mutator of bytes alone would have to
-/// guess the lengths of every level at once.
+/// ASN.1 as a tree that can be altered and written with correct lengths: a mutator of bytes would have to guess the
+/// lengths of all levels at once.
 struct ASN1Tree {
     var tag: UInt8
-    /// Of a primitive element that holds no others.
+    /// The content of a primitive element without children.
     var octets: [UInt8] = []
-    /// Nil for a primitive element. An OCTET STRING may hold elements too, as receipts' attributes do.
+    /// Nil for a primitive element. An OCTET STRING may contain elements too, as in receipts' attributes.
     var children: [ASN1Tree]?
-    /// Written with an indefinite length.
+    /// Whether it is written with an indefinite length.
     var isIndefinite = false
 
     private static let depthLimit = 16
 
-    /// The elements one after another, as far as they can be read; what follows is left out.
+    /// The consecutive elements that are readable; the rest is left out.
     static func all(in bytes: ArraySlice<UInt8>) -> [ASN1Tree] { elements(bytes, depth: 0).trees }
 
     private static func elements(_ bytes: ArraySlice<UInt8>, depth: Int) -> (trees: [ASN1Tree], isWhole: Bool) {
@@ -40,10 +40,10 @@ struct ASN1Tree {
         return isIndefinite && tag & 0x20 != 0 ? [tag, 0x80] + content + [0, 0] : DERWriter.value(tag: tag, content)
     }
 
-    /// This element and all below it.
+    /// The number of elements, including this one.
     var count: Int { 1 + (children ?? []).reduce(0) { $0 + $1.count } }
 
-    /// Element `index`, counted downwards from this one.
+    /// Element `index` in preorder, beginning with this one.
     func element(_ index: Int) -> ASN1Tree {
         var rest = index - 1
         for child in index > 0 ? children ?? [] : [] {
@@ -53,7 +53,7 @@ struct ASN1Tree {
         return self
     }
 
-    /// Puts what `change` makes of element `index` in its place: none, one or more elements.
+    /// Replaces element `index` with the result of `change`: none, one or more elements.
     func changing(_ index: Int, _ change: (ASN1Tree) -> [ASN1Tree]) -> [ASN1Tree] {
         if index == 0 { return change(self) }
         var copy = self

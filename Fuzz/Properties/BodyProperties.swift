@@ -6,8 +6,8 @@ import TillLedger
 @testable import TillJSON
 @testable import TillServer
 
-/// What holds for every body of a request to our own API: it becomes a value or a refusal, and the hand-written reader
-/// of the route that counts reads as the bodies' `Codable` forms do.
+/// The properties of every request body of Till's own API: it decodes to a value or a refusal, and the hand-written
+/// reader agrees with the `Codable` form of the body.
 enum BodyProperties {
     static func check(_ input: [UInt8]) throws(BrokenProperty) {
         let body = try read("the proof") { try SubmitProofBody(json: input) }
@@ -24,7 +24,7 @@ enum BodyProperties {
                 name == "orderId" ? json[name]?.string.flatMap { UniqueID($0) }?.description : json[name]?.string
             try hold(same(stated, text), "\(name) is what was written")
         }
-        // Foundation reads some texts otherwise: of a key written twice, and of half a surrogate pair.
+        // Foundation reads two kinds of texts differently: repeated keys, and half a surrogate pair.
         if let codable, !hasRepeatedKey(input, json) {
             for (own, other) in zip(members(of: body), members(of: codable)) {
                 try hold(same(own.text, other.text), "\(own.name) is read as its Codable form would be")
@@ -37,7 +37,7 @@ enum BodyProperties {
         }
     }
 
-    /// Nothing but a refusal may come instead of a value.
+    /// Only a refusal may be thrown.
     private static func read<Body>(_ name: String, _ decode: () throws -> Body) throws(BrokenProperty) -> Body? {
         do {
             return try decode()
@@ -61,7 +61,7 @@ enum BodyProperties {
         left.map { Array($0.utf8) } == right.map { Array($0.utf8) }
     }
 
-    /// Written anew, a text without repetitions has as many quotes and colons as before; one with has fewer.
+    /// Re-encoding a text without repeated keys preserves the number of colons; a repeated key reduces it.
     private static func hasRepeatedKey(_ input: [UInt8], _ json: JSONValue) -> Bool {
         let colon = UInt8(ascii: ":")
         return input.count { $0 == colon } != json.encoded().utf8.count { $0 == colon }

@@ -1,6 +1,6 @@
 @testable import TillHTTP
 
-/// What holds for every request target, query, form body and header field.
+/// The properties of every request target, query, form body and header field.
 enum FormProperties {
     static func check(_ input: [UInt8]) throws(BrokenProperty) {
         try everyBytesCanBeWritten(input)
@@ -9,7 +9,7 @@ enum FormProperties {
         try headersAreJudged(input)
     }
 
-    /// `%XX` for each byte reads as the bytes, if they are text without NUL.
+    /// `%XX` for each byte decodes to the bytes, if they are text without NUL.
     private static func everyBytesCanBeWritten(_ input: [UInt8]) throws(BrokenProperty) {
         let escaped = input.flatMap { escape($0) }
         let decoded = try? PercentEncoding.decode(escaped)
@@ -50,7 +50,7 @@ enum FormProperties {
             "decoding makes no slash")
     }
 
-    /// One line is one field: `name:value`.
+    /// Each line is one field: `name:value`.
     private static func headersAreJudged(_ input: [UInt8]) throws(BrokenProperty) {
         var border = HeaderBorder()
         var names: [[UInt8]] = []

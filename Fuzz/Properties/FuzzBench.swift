@@ -3,17 +3,17 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 
-/// What the properties need and make once: a chain whose keys the process holds, the roots of the seeds, whose keys
-/// nobody holds, and verifiers for both.
+/// The shared fixtures of the properties, created once: a chain whose keys this process has, the roots of the seeds,
+/// whose keys no longer exist, and verifiers for both.
 struct FuzzBench: Sendable {
-    /// Signs whatever an input says, so that what stands behind the signature is reached.
+    /// Signs the inputs, so that the code behind the signature check is reached.
     let chain: TestChain
     /// Trusts `chain`.
     let verifier: SignedDataVerifier
     /// Trusts the seeds' roots.
     let seedVerifier: SignedDataVerifier
     let seedRoots: [[UInt8]]
-    /// SHA-256 of everything that was ever signed under the seeds' roots, in hexadecimal.
+    /// The SHA-256, in hexadecimal, of everything that was signed under the seeds' roots.
     let signed: Set<String>
 
     /// The device that the seeds' receipts were made for.
@@ -39,7 +39,7 @@ struct FuzzBench: Sendable {
         self.signed = signed
     }
 
-    /// A moment within the validity of every chain; runs repeat only if no clock is asked.
+    /// A moment within the validity of every chain; a fixed one makes runs reproducible.
     static let now = Instant(milliseconds: 1_748_736_000_000)
 
     static func trust(_ roots: [[UInt8]]) -> TrustPolicy {
@@ -64,7 +64,7 @@ struct FuzzBench: Sendable {
         }.joined()
     }
 
-    /// Whether a costly property is asked of this input: of one in `every`, and always of the same ones.
+    /// Whether a costly property is checked for this input: for one in `every`, always the same ones.
     static func isDrawn(_ input: [UInt8], oneIn every: UInt32) -> Bool {
         input.reduce(0x811C_9DC5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 } >> 8 % every == 0
     }

@@ -1,4 +1,4 @@
-/// What can be fuzzed: one border of the house each. Its properties are the same under libFuzzer and in the tests.
+/// The fuzz targets, one for each border to outside data. The properties are the same under libFuzzer and in the tests.
 enum FuzzTarget: String, CaseIterable, Sendable {
     /// ASN.1, PKCS#7 receipts, old-style receipts.
     case receipt

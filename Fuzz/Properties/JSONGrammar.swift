@@ -1,28 +1,28 @@
 @testable import TillAppStore
 @testable import TillJSON
 
-/// RFC 8259 a second time, as a recogniser and nothing else: no recursion, a state and a stack of brackets. It shares
-/// no line with the scanner that it is held against.
+/// A second implementation of RFC 8259, as a pure recognizer without recursion: a state and a stack of brackets. It
+/// shares no code with the scanner that it is compared with.
 struct JSONGrammar {
     private enum Awaits { case value, valueOrEnd, key, keyOrEnd, colon, commaOrEnd, nothing }
 
     private let bytes: [UInt8]
     private var index = 0
     private var brackets: [UInt8] = []
-    /// The most brackets that were open at once.
+    /// The maximum nesting of brackets.
     private(set) var depth = 0
-    /// Whether some number is too large for a double; JSON allows it, we do not.
+    /// Whether a number is too large for a double; JSON allows it, Till does not.
     private(set) var hasEndlessNumber = false
-    /// The most marks in a row of one string; more than thirty are too many to compare.
+    /// The longest run of combining marks in a string; more than thirty are refused.
     private(set) var longestRun = 0
-    /// Whether some object names a key twice; JSON allows it, we do not.
+    /// Whether an object names a key twice; JSON allows it, Till does not.
     private(set) var hasRepeatedKey = false
-    /// The keys of each object that is open, as texts; empty for arrays.
+    /// The keys of each open object; empty for arrays.
     private var keys: [Set<String>] = []
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Nil if the bytes are no JSON text in UTF-8.
+    /// Nil if the bytes are not a JSON text in UTF-8.
     static func read(_ bytes: [UInt8]) -> JSONGrammar? {
         guard String(validating: bytes, as: UTF8.self) != nil else { return nil }
         var grammar = JSONGrammar(bytes)
@@ -76,7 +76,7 @@ struct JSONGrammar {
         }
     }
 
-    /// A key without its quotes. What an escape stands for is asked of the reader itself: it is a table, not a grammar.
+    /// A key without its quotes. Escapes are decoded by the tested reader, because they are a table and not grammar.
     private static func text(of quoted: ArraySlice<UInt8>) -> String {
         let key = Array(quoted.dropFirst().dropLast())
         return key.withUnsafeBufferPointer {
@@ -102,7 +102,7 @@ struct JSONGrammar {
         scalar.properties.canonicalCombiningClass != .notReordered || [0xF73, 0xF75, 0xF81].contains(scalar.value)
     }
 
-    /// What a quoted string says, as far as marks go: `\uXXXX` is a unit of UTF-16, any other escape some sign.
+    /// The combining marks of a quoted string: `\uXXXX` is a unit of UTF-16, other escapes count as one character.
     private static func text(_ quoted: ArraySlice<UInt8>) -> String {
         let written = Array(String(decoding: quoted, as: UTF8.self).utf16)
         var units: [UInt16] = []

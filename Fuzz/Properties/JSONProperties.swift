@@ -3,7 +3,7 @@ import TillBilling
 @testable import TillAppStore
 @testable import TillJSON
 
-/// What holds for every text that comes as JSON.
+/// The properties of every JSON text.
 enum JSONProperties {
     static func check(_ input: [UInt8]) throws(BrokenProperty) {
         let grammar = JSONGrammar.read(input)
@@ -24,7 +24,7 @@ enum JSONProperties {
         try hold(isUTF8 == (String(validating: input, as: UTF8.self) != nil), "UTF-8 is what the library calls UTF-8")
     }
 
-    /// What is written is JSON, reads as the same value, and is the only text of it.
+    /// The written text is JSON, decodes to the same value, and is the only text of that value.
     private static func valuesReadBack(_ value: JSONValue) throws(BrokenProperty) {
         for pretty in [false, true] {
             let text = value.encoded(pretty: pretty)
@@ -35,8 +35,8 @@ enum JSONProperties {
         }
     }
 
-    /// The reader of one object's members accepts exactly the objects that the reader of trees accepts, and says the
-    /// same of each member.
+    /// The reader of one object's members accepts exactly the objects that the tree reader accepts, and returns the
+    /// same members.
     private static func objectsAgree(_ input: [UInt8], _ value: JSONValue?) throws(BrokenProperty) {
         let object = try? JSONObject(input)
         try hold((object != nil) == (value?.object != nil), "both readers accept the same objects")
@@ -60,7 +60,7 @@ enum JSONProperties {
         }
     }
 
-    /// A wrong type is an error, a missing member or `null` is nil, anything else is the value.
+    /// A wrong type throws, a missing member or `null` is nil, anything else is the value.
     private static func read<Value: Equatable>(
         _ member: JSONValue?, _ get: () throws(JSONError) -> Value?, _ name: StaticString,
         _ expected: (JSONValue) -> Value?
@@ -91,7 +91,7 @@ enum JSONProperties {
 
     private static func floor(_ number: Double) -> Int64? { Int64(exactly: number.rounded(.down)) }
 
-    /// Members to ask for; the dictionary of this target has them too. None has a K: the members of a tree are found as
-    /// Swift compares texts, and to Swift the Kelvin sign (U+212A) is one.
+    /// Members to read, which this target's dictionary contains too. None contains a K: trees compare keys as Swift
+    /// strings, to which the Kelvin sign (U+212A) equals K.
     static let names: [StaticString] = ["a", "b", "data", "signedDate", "price", "items", ""]
 }

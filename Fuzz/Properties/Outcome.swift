@@ -1,6 +1,6 @@
 import TillAppStore
 
-/// What a verification accepts; nil if it refuses. A refusal that says `ok` is none.
+/// The accepted value; nil for a refusal. A refusal with the verdict `ok` breaks a property.
 func accepted<Verified>(
     _ verify: () throws(VerificationFailure) -> Verified
 ) throws(BrokenProperty) -> Verified? {
@@ -12,7 +12,7 @@ func accepted<Verified>(
     }
 }
 
-/// The verdict a verification fails with; nil if it accepts.
+/// The verdict of a refusal; nil if the proof is accepted.
 func refusal<Verified>(
     _ verify: () throws(VerificationFailure) -> Verified
 ) throws(BrokenProperty) -> Verdict? {

@@ -3,15 +3,16 @@ import TillCrypto
 
 @testable import TillAppStore
 
-/// Writes receipts as Apple's servers and Xcode do, and as RFC 5652 lets others: everything but the content is fixed.
+/// Writes receipts in the forms of Apple's servers and Xcode, and others of RFC 5652. Everything except the content is
+/// fixed.
 enum ReceiptForge {
     enum Form: CaseIterable {
         case der
-        /// The signature covers attributes that name the content.
+        /// The signature covers attributes that match the content.
         case signedAttributes
         /// Indefinite lengths, as Xcode writes them.
         case indefinite
-        /// Indefinite lengths, and the content in pieces.
+        /// Indefinite lengths, and segmented content.
         case pieces
         /// The content in one more OCTET STRING.
         case wrapped
@@ -24,12 +25,12 @@ enum ReceiptForge {
     private static let sha256: [UInt8] = [0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01]
     private static let rsaEncryption: [UInt8] = [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]
 
-    /// The octets that the message will say are signed.
+    /// The bytes that the message declares as signed.
     static func content(_ payload: [UInt8], _ form: Form) -> [UInt8] {
         form == .wrapped ? DERWriter.octetString(payload) : payload
     }
 
-    /// - Parameter signature: instead of a real one; for messages that must fall before it is looked at.
+    /// - Parameter signature: replaces the real one, for messages that must be refused before the signature is checked.
     static func receipt(
         _ payload: [UInt8], _ form: Form, by signer: SigningIdentity, signature: [UInt8]? = nil
     ) throws(IssuingFault) -> [UInt8] {
@@ -72,7 +73,7 @@ enum ReceiptForge {
 
     private static func indefinite(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] { [tag, 0x80] + content + [0, 0] }
 
-    /// IssuerAndSerialNumber, out of the signer's certificate.
+    /// IssuerAndSerialNumber from the signer's certificate.
     private static func name(of signer: SigningIdentity) throws(IssuingFault) -> [UInt8] {
         do throws(ASN1Reader.Malformation) {
             var outer = ASN1Reader(try ASN1Reader.single((signer.chain.first ?? [])[...]).content)
@@ -97,7 +98,7 @@ enum ReceiptWriter {
         DERWriter.sequence(DERWriter.integer(type), DERWriter.integer(1), DERWriter.octetString(value))
     }
 
-    /// The content that says what a payload says: one attribute for each value, none for what is not there.
+    /// The content for a payload: one attribute for each value, none for a missing value.
     static func content(of payload: ReceiptPayload) -> [UInt8] {
         let attributes: [[UInt8]?] =
             [
@@ -110,7 +111,7 @@ enum ReceiptWriter {
                 number(16, payload.versionExternalIdentifier), date(18, payload.originalPurchaseDate),
                 text(19, payload.originalApplicationVersion), date(21, payload.expirationDate),
             ] + payload.purchases.map { attribute(17, content(of: $0)) }
-        // In this order, not in DER's: the purchases' order is part of what is compared.
+        // In this order and not in DER's, because the order of purchases is compared too.
         return DERWriter.value(tag: 0x31, attributes.flatMap { $0 ?? [] })
     }
 

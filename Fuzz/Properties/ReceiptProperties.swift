@@ -4,8 +4,8 @@ import TillJSON
 
 @testable import TillAppStore
 
-/// What holds for every piece of bytes that comes as a receipt: a container, its content alone (which is then signed,
-/// to get behind the signature), an old-style text, or none of these.
+/// The properties of all bytes that arrive as a receipt: a container, a bare content (which is signed here, to reach
+/// the code behind the signature), an old-style text, or none of these.
 struct ReceiptProperties {
     private let bench: FuzzBench
 
@@ -22,7 +22,7 @@ struct ReceiptProperties {
 
     // MARK: - ASN.1
 
-    /// Every element lies inside what it was read from, and reads the same when it is written with a definite length.
+    /// Every element lies within its parent, and reads the same when it is written with a definite length.
     private func elementsReadBack(_ bytes: ArraySlice<UInt8>, depth: Int) throws(BrokenProperty) {
         guard depth < 4 else { return }
         var reader = ASN1Reader(bytes)
@@ -52,7 +52,7 @@ struct ReceiptProperties {
 
     // MARK: - Containers
 
-    /// The seeds' roots signed a few contents, once. Whatever else is accepted under them is a forgery.
+    /// The seeds' roots signed a few contents. Any other content that is accepted under them is a forgery.
     private func onlySignedContentIsAccepted(_ input: [UInt8]) throws(BrokenProperty) {
         guard let receipt = try accepted({ () throws(VerificationFailure) in try bench.seedVerifier.receipt(input) })
         else { return }
@@ -72,7 +72,7 @@ struct ReceiptProperties {
             } != nil, "its base64 in lines is the same receipt")
     }
 
-    /// An inspection never says more than the verifier does, and what it says is JSON.
+    /// An inspection is never more positive than the verifier, and its record is JSON.
     private func inspectionIsARecord(_ input: [UInt8]) throws(BrokenProperty) {
         let inspection = ProofInspection.inspect(input, policy: FuzzBench.inspection(bench.seedRoots))
         let text = inspection.json.encoded()
@@ -96,7 +96,7 @@ struct ReceiptProperties {
 
     // MARK: - Contents
 
-    /// Signed by a trusted signer, a content is accepted if and only if it can be read and says what it must say.
+    /// With a trusted signature, a content is accepted if and only if it is readable and complete.
     private func contentIsAcceptedOnlyIfWhole(_ input: [UInt8]) throws(BrokenProperty) {
         guard let tag = input.first, [0x31, 0x04, 0x24].contains(tag) else { return }
         guard let payload = try? ReceiptPayload(input) else {
@@ -114,7 +114,7 @@ struct ReceiptProperties {
         try hold(
             Self.summary(of: receipt.payload) == Self.summary(of: payload), "a signature changes nothing, as \(form)")
         try transactionsAreBounded(receipt)
-        // Each of these builds a chain once more, which costs as much as all the rest.
+        // Each of these builds a chain again, which costs as much as all other checks.
         guard FuzzBench.isDrawn(input, oneIn: 4) else { return }
         try deviceDecides(message, payload)
         let inspection = ProofInspection.inspect(message, policy: FuzzBench.inspection(bench.chain.roots))
@@ -128,7 +128,7 @@ struct ReceiptProperties {
         try ReceiptForge.receipt(payload, form, by: bench.chain.receiptSigner, signature: signature)
     }
 
-    /// facts/pkcs7-receipt §4: what a verifier cannot do without.
+    /// facts/pkcs7-receipt §4: the fields that a verifier requires.
     private func isWhole(_ payload: ReceiptPayload) -> Bool {
         let known = ["Production", "ProductionVPP", "ProductionSandbox", "ProductionVPPSandbox"]
         guard let created = payload.creationDate?.seconds, let bundleID = payload.bundleID,
@@ -138,7 +138,7 @@ struct ReceiptProperties {
             && (1...255).contains(bundleID.utf8.count) && known.contains { $0.utf8.elementsEqual(type.utf8) }
     }
 
-    /// Written anew in plain DER, a payload says the same.
+    /// A payload that is written again as plain DER has the same values.
     private func contentReadsBack(_ payload: ReceiptPayload) throws(BrokenProperty) {
         guard Self.dates(of: payload).allSatisfy({ Instant(rfc3339: $0.rfc3339) == $0 }) else { return }
         let again = try held(
@@ -153,7 +153,7 @@ struct ReceiptProperties {
                 transaction.quantity >= 1 && (1...128).contains(transaction.id.text.utf8.count)
                     && transaction.source == .receipt && transaction.environment == receipt.environment,
                 "a transaction is within bounds")
-            // Nil where the record that takes it back is not whole: then there is nothing to grant or to take.
+            // Nil if the cancelling record is incomplete: then there is nothing to grant or to reverse.
             guard let found = receipt.transaction(transaction.id) else { continue }
             let isTakenBack = receipt.payload.purchases.contains {
                 $0.transactionID == transaction.id.text && $0.cancellationDate != nil
@@ -172,7 +172,7 @@ struct ReceiptProperties {
         try hold(verdict == (matches ? nil : .wrongDevice), "the device's hash decides")
     }
 
-    /// One bit of the content, and the signature no longer fits.
+    /// A changed bit of the content invalidates the signature.
     private func alteredContentIsRefused(
         _ message: [UInt8], content: [UInt8], _ form: ReceiptForge.Form
     ) throws(BrokenProperty) {
@@ -192,7 +192,7 @@ struct ReceiptProperties {
 
     // MARK: - Old-style receipts, base64
 
-    /// The blob of an old-style signature is its parts, without a byte between or behind them.
+    /// The blob of an old-style signature consists of its parts, without bytes between or after them.
     private func oldStyleReceiptsAreTakenApart(_ input: [UInt8]) throws(BrokenProperty) {
         for blob in [input, OldStyleReceipt(input)?.outer["signature"].flatMap { Base64.decode($0) } ?? []] {
             guard let signature = OldStyleReceipt.Signature(blob) else { continue }
@@ -204,7 +204,7 @@ struct ReceiptProperties {
         }
     }
 
-    /// Two texts never mean the same bytes.
+    /// Different texts never decode to the same bytes.
     private func base64IsStrict(_ input: [UInt8]) throws(BrokenProperty) {
         for alphabet in [Base64.Alphabet.standard, .url] {
             try hold(

@@ -3,8 +3,8 @@ import TillBilling
 @testable import TillAppStore
 
 extension ReceiptProperties {
-    /// What a payload says, for comparison byte by byte: documented and undocumented fields, and each purchase's in
-    /// their order.
+    /// The values of a payload for a comparison byte by byte: documented and undocumented fields, and those of each
+    /// purchase in order.
     static func summary(of payload: ReceiptPayload) -> [[UInt8]] {
         let own: [String?] = [
             payload.receiptType, number(payload.appAppleID), payload.bundleID, payload.applicationVersion,

@@ -1,8 +1,8 @@
 import TillCrypto
 
-/// Payloads as Apple writes them (facts/jws §4 to §7, facts/pkcs7-receipt §3), with every member and made-up values.
+/// Payloads in Apple's format (facts/jws §4 to §7, facts/pkcs7-receipt §3), with every member and fictional values.
 enum SamplePayloads {
-    /// For `$transaction`, `$renewal` and `$app` inside a notification.
+    /// The payloads for `$transaction`, `$renewal` and `$app` inside a notification.
     static let nested: [(name: String, payload: String)] = [
         ("transaction", transaction), ("renewal", renewal), ("app", appTransaction),
     ]
@@ -50,7 +50,7 @@ enum SamplePayloads {
         "originalPlatform":"iOS"}
         """
 
-    /// - Parameters: tokens, or the names that stand for them.
+    /// - Parameters: the tokens, or their placeholders.
     static func notification(transaction: String, renewal: String) -> String {
         """
         {"notificationType":"DID_RENEW","subtype":"BILLING_RECOVERY",\
@@ -83,7 +83,7 @@ enum SamplePayloads {
 
     static let header = #"{"alg":"ES256","x5c":["$leaf","$intermediate","$root"],"kid":"k","typ":"JWT"}"#
 
-    /// Two purchases, one of them taken back, and an attribute of a type that nobody knows.
+    /// Two purchases, one of them cancelled, and an attribute of an unknown type.
     static var receipt: [UInt8] {
         let bundle = DERWriter.utf8String("com.example.learn")
         let opaque = [UInt8](repeating: 0xA5, count: 16)

@@ -1,12 +1,12 @@
 import Foundation
 import TillCrypto
 
-/// Writes what the fuzzers begin with: good proofs of every kind, signed by a chain whose private keys end with the
-/// process, and the parts that get behind a signature. `scripts/fuzz seeds` runs it; its output is committed.
+/// Writes the seeds of the fuzzers: valid proofs of every kind, signed by a chain whose private keys exist only in this
+/// process, and the parts that reach code behind a signature. `scripts/fuzz seeds` runs it; its output is committed.
 struct SeedBook {
     private let chain: TestChain
     private(set) var seeds: [(target: FuzzTarget, name: String, bytes: [UInt8])] = []
-    /// What the chain signed, by SHA-256, with its name.
+    /// Everything that the chain signed, by SHA-256, with its name.
     private(set) var signed: [(hash: String, name: String)] = []
 
     init() throws(IssuingFault) {

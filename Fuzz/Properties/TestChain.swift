@@ -1,21 +1,21 @@
 import TillCrypto
 
-/// A certificate authority that plays Apple: root, intermediate and leaf with Apple's markers, once with P-256 keys for
-/// tokens, once with RSA keys for receipts. Its private keys live as long as the process.
+/// A certificate authority in Apple's place: root, intermediate and leaf with Apple's markers, once with P-256 keys for
+/// tokens, once with RSA keys for receipts. Its private keys exist only in this process.
 struct TestChain: Sendable {
     let tokenSigner: SigningIdentity
     let receiptSigner: SigningIdentity
 
-    /// 2020-01-01 to 2050-01-01: signed payloads are judged at their own date.
+    /// 2020-01-01 to 2050-01-01: signed payloads are verified at their own date.
     static let validity: ClosedRange<Int64> = 1_577_836_800...2_524_608_000
 
-    /// - Parameter name: OpenSSL looks issuers up by name, so two chains need two names.
+    /// - Parameter name: OpenSSL finds issuers by name, so different chains need different names.
     init(_ name: String) throws(IssuingFault) {
         tokenSigner = try Self.signer("\(name) tokens", .p256)
         receiptSigner = try Self.signer("\(name) receipts", .rsa2048)
     }
 
-    /// The roots, as a policy wants them.
+    /// The roots, in the form of a policy.
     var roots: [[UInt8]] { [tokenSigner, receiptSigner].compactMap(\.chain.last) }
 
     private static func signer(_ name: String, _ kind: PrivateKey.Kind) throws(IssuingFault) -> SigningIdentity {

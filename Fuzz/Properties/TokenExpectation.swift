@@ -4,12 +4,12 @@ import TillCrypto
 @testable import TillAppStore
 @testable import TillJSON
 
-/// What a payload must be accepted as when a trusted signer has signed it, said a second time and in other words than
-/// the verifier's: from the tree of the JSON, field by field (facts/jws §2, §4 to §7).
+/// The kind as which a payload with a trusted signature must be accepted, computed independently of the verifier: from
+/// the JSON tree, field by field (facts/jws §2, §4 to §7).
 struct TokenExpectation: CustomStringConvertible {
     /// Nil: refused.
     let kind: String?
-    /// What is missing, for people.
+    /// The missing part, for people.
     let description: String
 
     private init(_ kind: String?, _ missing: String = "") {
@@ -17,7 +17,7 @@ struct TokenExpectation: CustomStringConvertible {
         description = kind ?? "nothing, for \(missing)"
     }
 
-    /// - Parameter verifier: judges the tokens inside a notification, each of which is a token like any other.
+    /// - Parameter verifier: verifies the tokens inside a notification, which are tokens like any other.
     init(_ payload: [UInt8], _ verifier: SignedDataVerifier) {
         guard let json = try? JSONValue(decoding: payload), let keys = json.object?.keys,
             let object = try? JSONObject(payload)
@@ -86,7 +86,7 @@ struct TokenExpectation: CustomStringConvertible {
         {
             guard let text = json[part]?[name], !text.isNull else { return true }
             guard let inner = text.string.flatMap({ judge(Array($0.utf8)) }) else { return false }
-            // A notification that names no app is for a verifier of any app; a server's own refuses it anyway.
+            // A notification without an app is accepted by a verifier for any app; a server's own verifier refuses it.
             return (app == nil || inner.app == app) && inner.environment == environment?.string
         }
         let areNestedGood =
@@ -103,7 +103,7 @@ struct TokenExpectation: CustomStringConvertible {
         return judged("notification", at: json["signedDate"]?.number, in: environment)
     }
 
-    /// - Parameter milliseconds: nil for a proof that states no date, which is judged now.
+    /// - Parameter milliseconds: nil for a proof without a date, which is verified at the current time.
     private static func judged(
         _ kind: String, at milliseconds: Double?, in environment: JSONValue?
     ) -> TokenExpectation {

@@ -4,11 +4,11 @@ import TillJSON
 
 @testable import TillAppStore
 
-/// What holds for every piece of bytes that comes as a JWS: the token itself; a payload, which is then signed; or
-/// header, NUL, payload, of which the header is taken as it is, so that its rules are reached with a good signature.
+/// The properties of all bytes that arrive as a JWS: a token; a payload, which is signed here; or header, NUL, payload,
+/// with the header used unchanged, so that its rules are tested with a valid signature.
 ///
-/// In what is signed here, `$leaf`, `$intermediate` and `$root` stand for the process's certificates, and
-/// `$transaction`, `$renewal` and `$app` for good tokens of its own.
+/// In signed inputs, `$leaf`, `$intermediate` and `$root` stand for the process's certificates, and `$transaction`,
+/// `$renewal` and `$app` for valid tokens of the process.
 struct TokenProperties {
     private let bench: FuzzBench
 
@@ -27,7 +27,7 @@ struct TokenProperties {
         }
     }
 
-    // MARK: - Tokens as they come
+    // MARK: - Tokens as received
 
     private func partsMakeTheToken(_ input: [UInt8]) throws(BrokenProperty) {
         guard let token = CompactToken(input) else { return }
@@ -41,7 +41,7 @@ struct TokenProperties {
         try hold(text.utf8.elementsEqual(input), "a token is its parts")
     }
 
-    /// The seeds' roots signed a few tokens, once. Whatever else is accepted under them is a forgery.
+    /// The seeds' roots signed a few tokens. Any other token that is accepted under them is a forgery.
     private func onlySignedTokensAreAccepted(_ input: [UInt8]) throws(BrokenProperty) {
         let end = input.lastIndex(of: UInt8(ascii: ".")) ?? 0
         let kind = try acceptedKind(input, bench.seedVerifier)
@@ -66,7 +66,7 @@ struct TokenProperties {
         try hold(!isToken || bench.wasSigned(signed), "an inspected token was signed")
     }
 
-    /// What the token is accepted as; at most one kind, whatever it says of itself.
+    /// The kind as which the token is accepted; at most one, whatever the token states.
     private func acceptedKind(_ token: [UInt8], _ verifier: SignedDataVerifier) throws(BrokenProperty) -> String? {
         var kinds: [String] = []
         if try accepted({ () throws(VerificationFailure) in try verifier.transaction(token) }) != nil {
@@ -85,7 +85,7 @@ struct TokenProperties {
         return kinds.first
     }
 
-    // MARK: - Payloads, signed
+    // MARK: - Signed payloads
 
     private func payloadIsAcceptedOnlyIfWhole(_ payload: [UInt8]) throws(BrokenProperty) {
         let token = try signed(payload, header: header())
@@ -148,12 +148,12 @@ struct TokenProperties {
         }
     }
 
-    /// Byte for byte; `null` and a missing member are nil.
+    /// Compares byte by byte; `null` and a missing member are nil.
     private static func agree(_ value: JSONValue?, _ text: String?) -> Bool {
         value?.string.map { Array($0.utf8) } == text.map { Array($0.utf8) }
     }
 
-    /// Another signature, a cut one, another payload under the same signature.
+    /// A different signature, a truncated one, and a different payload under the same signature are refused.
     private func alteredTokensAreRefused(_ token: [UInt8]) throws(BrokenProperty) {
         let end = token.lastIndex(of: UInt8(ascii: ".")) ?? 0
         var otherSignature = token
@@ -165,7 +165,7 @@ struct TokenProperties {
         }
     }
 
-    /// What is longer than its kind may be is refused.
+    /// A token that exceeds the limit of its kind is refused.
     private static func within(limit token: [UInt8], _ kind: String?) -> String? {
         let limit =
             kind == "notification" ? SignedDataVerifier.notificationLimit : SignedDataVerifier.tokenLimit
@@ -174,7 +174,7 @@ struct TokenProperties {
 
     // MARK: - Headers
 
-    /// Of the header exactly its algorithm and its first two certificates count (facts/jws §2).
+    /// Exactly the header's algorithm and its first two certificates count (facts/jws §2).
     private func headerDecides(_ header: [UInt8], payload: [UInt8]) throws(BrokenProperty) {
         let header = try filled(header)
         let payload = try filled(payload)
@@ -201,7 +201,7 @@ struct TokenProperties {
         }
     }
 
-    // MARK: - Making tokens
+    // MARK: - Token creation
 
     private func header() -> [UInt8] {
         let certificates = bench.chain.tokenSigner.chain.map { JSONValue.string(Base64.encode($0)) }
@@ -214,13 +214,13 @@ struct TokenProperties {
         return text + Array(("." + Base64.encode(signature, .url)).utf8)
     }
 
-    /// With what the names in it stand for.
+    /// The text with its placeholders replaced.
     private func filled(_ text: [UInt8]) throws(BrokenProperty) -> [UInt8] {
         guard text.contains(UInt8(ascii: "$")) else { return text }
         let chain = bench.chain.tokenSigner.chain.map { Array(Base64.encode($0).utf8) }
         var result: [UInt8] = []
         var rest = text[...]
-        // A text of nothing but names would grow a hundredfold.
+        // The limit stops a text of placeholders only, which would grow a hundredfold.
         while let mark = rest.firstIndex(of: UInt8(ascii: "$")), result.count < 64 << 10 {
             result += rest[..<mark]
             rest = rest[(mark + 1)...]

@@ -45,7 +45,7 @@ struct ReplayTests {
         }
     }
 
-    /// Otherwise the properties of what is accepted would hold of nothing.
+    /// Without accepted proofs, the properties of accepted proofs would never be checked.
     @Test("The seeds' proofs are accepted under their own roots, and so are payloads that are signed here")
     func accepted() throws {
         let bench = try FuzzBench(folder: Self.folder)

@@ -1,4 +1,5 @@
-// The entry points of libFuzzer. One program serves every target: the name it is started by says which.
+// The entry points of libFuzzer. One program serves every target; the name under which it is started selects the
+// target.
 
 import Foundation
 
@@ -6,7 +7,7 @@ import Foundation
     import Glibc
 #endif
 
-/// Made at the first input; libFuzzer asks on one thread.
+/// Created for the first input; libFuzzer calls on one thread.
 private let program = Program()
 
 private struct Program {
@@ -64,7 +65,7 @@ public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 
     return Worth.isKept(input, program.target) ? 0 : -1
 }
 
-/// Receipts are altered as trees half of the time; everything else, and the other half, as bytes.
+/// Half of the time, receipts are altered as trees; otherwise, and for all other inputs, the bytes are altered.
 @_cdecl("LLVMFuzzerCustomMutator")
 public func customMutator(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ limit: Int, _ seed: UInt32) -> Int {
     let isReceipt = program.target == .receipt || program.planted != nil

@@ -3,12 +3,12 @@ import TillCrypto
 
 @testable import TillAppStore
 
-/// Two bugs that are really there, each behind a structure that no seed has, to see that the fuzzers find bugs:
-/// a receipt with a purchase of 100 to 1500 pieces that was taken back, and that has no product.
+/// Two real bugs behind a structure that no seed has, to verify that the fuzzers find bugs: a receipt with a cancelled
+/// purchase of 100 to 1500 units without a product.
 enum Planted: String {
     /// A property that does not hold.
     case plantedClaim = "planted-claim"
-    /// A read behind the end of an allocation, which is only noticed with the address sanitizer.
+    /// A read beyond the end of an allocation, which only AddressSanitizer detects.
     case plantedOverflow = "planted-overflow"
 
     func check(_ input: [UInt8]) throws(BrokenProperty) {
@@ -20,13 +20,13 @@ enum Planted: String {
             let piece = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: input.count)
             defer { piece.deallocate() }
             _ = piece.initialize(from: input)
-            // Said aloud, or the optimizer would not read it.
+            // The value is used, because the optimizer would otherwise remove the read.
             let behind = piece.baseAddress.map { $0[input.count] }
             throw BrokenProperty(claim: "nobody saw the read behind the end, of \(String(describing: behind))")
         }
     }
 
-    /// One step after another, as in code that was not planted: each is a way of its own that the fuzzer sees.
+    /// One condition after another, as in ordinary code, so that the fuzzer sees each as its own branch.
     private static func isReached(_ purchase: ReceiptPurchase) -> Bool {
         isLarge(purchase.quantity) && isThere(purchase.cancellationDate) && !isThere(purchase.productID)
     }

@@ -1,10 +1,10 @@
 import TillCrypto
 
-/// libFuzzer's own mutations of a piece of bytes; Swift and C call a function of three words alike.
+/// libFuzzer's own mutation of bytes; Swift and C have the same calling convention for three word-sized arguments.
 @_silgen_name("LLVMFuzzerMutate")
 func mutate(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ limit: Int) -> Int
 
-/// Alters receipts as what they are, elements in elements, so that their lengths go on to fit.
+/// Alters receipts as nested elements, so that their lengths stay correct.
 enum ReceiptMutator {
     private static let tags: [UInt8] = [
         0x02, 0x04, 0x05, 0x06, 0x0C, 0x13, 0x16, 0x1A, 0x24, 0x30, 0x31, 0xA0, 0xA1, 0x01, 0x03, 0x17,
@@ -15,11 +15,11 @@ enum ReceiptMutator {
     static func altered(_ input: [UInt8], limit: Int, seed: UInt32) -> [UInt8]? {
         var dice = Dice(state: UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1)
         guard var tree = ASN1Tree.all(in: input[...]).first else { return nil }
-        // Mostly one change: what breaks the structure hides what else was changed.
+        // Usually one change, because a broken structure hides further changes.
         repeat {
             let count = tree.count
             var place = dice.roll(count)
-            // Values stand at the ends of the tree.
+            // Values are at the leaves of the tree.
             while dice.roll(2) == 0, tree.element(place).children != nil { place = dice.roll(count) }
             let other = tree.element(dice.roll(count))
             guard let changed = tree.changing(place, { change($0, other, &dice) }).first else { return nil }
@@ -39,7 +39,7 @@ enum ReceiptMutator {
         case 4: element.tag = tags[dice.roll(tags.count)]
         case 5: element.isIndefinite.toggle()
         case 6...8 where element.children == nil:
-            // Another value of the same kind.
+            // Another value of the same type.
             element.octets =
                 element.tag == 0x02
                 ? Array(DERWriter.integer(number(&dice)).dropFirst(2)) : Array(texts[dice.roll(texts.count)].utf8)
@@ -50,7 +50,7 @@ enum ReceiptMutator {
         return [element]
     }
 
-    /// Numbers of attributes, small ones, and those at the ends of the range.
+    /// Attribute types, small numbers, and numbers at the limits of the range.
     private static func number(_ dice: inout Dice) -> Int64 {
         switch dice.roll(4) {
         case 0: Int64(dice.roll(22))
@@ -69,7 +69,7 @@ enum ReceiptMutator {
         }
     }
 
-    /// Numbers that follow from libFuzzer's seed alone (xorshift).
+    /// Numbers derived from libFuzzer's seed alone (xorshift).
     private struct Dice {
         var state: UInt64
 

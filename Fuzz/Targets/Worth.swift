@@ -3,10 +3,10 @@ import TillJSON
 
 @testable import TillAppStore
 
-/// Which inputs libFuzzer may go on from.
+/// Decides which inputs libFuzzer keeps as a base for further mutations.
 enum Worth {
-    /// What breaks the structure has been checked, and whatever is made of it breaks at the same place: of such inputs
-    /// one in sixteen is kept. Otherwise they crowd out the few that get behind the structure.
+    /// An input with a broken structure has been checked, and its mutations fail at the same place, so one in sixteen
+    /// of them is kept. Otherwise they would displace the few inputs that get past the structure.
     static func isKept(_ input: [UInt8], _ target: FuzzTarget?) -> Bool {
         isWhole(input, target) || FuzzBench.isDrawn(input, oneIn: 16)
     }

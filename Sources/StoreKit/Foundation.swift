@@ -1,2 +1,2 @@
-// Apple's StoreKit brings Foundation along, and code that was written against it says `import StoreKit` alone.
+// Apple's StoreKit exports Foundation, so code written for it has `import StoreKit` alone.
 @_exported import Foundation

@@ -1,6 +1,6 @@
 import TillBilling
 
-/// A UUID that an app's backend sets as `appAccountToken` for all payments of a user, as registered.
+/// A registered UUID that an app's backend sets as `appAccountToken` for all payments of a user.
 public struct AccountTokenReply: Codable, Sendable, Hashable {
     public let token: UniqueID
     public let userId: String

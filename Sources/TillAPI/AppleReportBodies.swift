@@ -1,14 +1,14 @@
 import TillBilling
 
-/// A financial report of Apple's that was imported.
+/// An imported financial report of Apple's.
 public struct AppleReportReply: Codable, Sendable, Hashable {
-    /// SHA-256 of the text, hexadecimal: what tells one report from another.
+    /// SHA-256 of the text, in hexadecimal, which identifies the report.
     public let sha256: String
     public let name: String
     public let importedAt: Instant
-    /// Who brought it.
+    /// The caller who imported it.
     public let importedBy: String
-    /// The first and the last day its lines tell of.
+    /// The first and the last day that its lines cover.
     public let start: String
     public let end: String
     public let lines: Int
@@ -27,10 +27,10 @@ public struct AppleReportReply: Codable, Sendable, Hashable {
     }
 }
 
-/// `POST /v1/finance/apple-reports`: what was kept, and what is odd about it.
+/// `POST /v1/finance/apple-reports`: the imported report, and remarks about it.
 public struct ImportReply: Codable, Sendable, Hashable {
     public let report: AppleReportReply
-    /// Nothing in them kept a line from being read.
+    /// Every line was read in spite of these remarks.
     public let remarks: [ReportFindingReply]
 
     public init(report: AppleReportReply, remarks: [ReportFindingReply]) {
@@ -42,10 +42,10 @@ public struct ImportReply: Codable, Sendable, Hashable {
 public struct ReportFindingReply: Codable, Sendable, Hashable {
     /// Stable, for programs.
     public let code: String
-    /// In the file, from 1; absent for what is about all of it.
+    /// The line in the file, from 1; absent if the finding concerns the whole file.
     public let line: Int?
     public let sentence: Text
-    /// What to do about it.
+    /// The remedy.
     public let cure: Text
 
     public init(_ finding: FinancialReportFile.Finding) {
@@ -56,11 +56,11 @@ public struct ReportFindingReply: Codable, Sendable, Hashable {
     }
 }
 
-/// `GET /v1/finance/comparison`: Apple's reports of a period beside the ledger, line by line.
+/// `GET /v1/finance/comparison`: Apple's reports of a period compared with the ledger, line by line.
 public struct ComparisonReply: Codable, Sendable, Hashable {
     public let environment: String
     public let period: FiscalPeriodReply
-    /// Those that were imported and tell of the period, the newest first.
+    /// The imported reports that cover the period, newest first.
     public let reports: [AppleReportReply]
     /// Whether every line is equal.
     public let isEqual: Bool
@@ -85,13 +85,13 @@ public struct ComparisonLineReply: Codable, Sendable, Hashable {
     /// `equal`, `onlyAtApple`, `onlyInLedger`, `unitsDiffer` or `proceedsDiffer`.
     public let verdict: String
     public let productId: String
-    /// ISO 3166-1 alpha-2; absent where nobody said.
+    /// ISO 3166-1 alpha-2; absent if unknown.
     public let country: String?
-    /// Of one unit.
+    /// For one unit.
     public let customerPrice: Money
     /// `sale` or `refund`.
     public let kind: String
-    /// Absent if that side has no such line.
+    /// Absent if Apple's report has no such line; `ledger` likewise.
     public let apple: ComparisonSideReply?
     public let ledger: ComparisonSideReply?
 
@@ -106,7 +106,7 @@ public struct ComparisonLineReply: Codable, Sendable, Hashable {
     }
 }
 
-/// From zero up, for refunds too.
+/// Never negative, not even for refunds.
 public struct ComparisonSideReply: Codable, Sendable, Hashable {
     public let units: Int64
     public let proceeds: Money
@@ -117,12 +117,12 @@ public struct ComparisonSideReply: Codable, Sendable, Hashable {
     }
 }
 
-/// All lines of a currency, refunds subtracted.
+/// The sum of all lines in a currency, with refunds subtracted.
 public struct ComparisonTotalReply: Codable, Sendable, Hashable {
     public let currency: String
     public let apple: ComparisonSideReply
     public let ledger: ComparisonSideReply
-    /// Apple's proceeds less the ledger's.
+    /// Apple's proceeds minus the ledger's.
     public let difference: Money
 
     public init(_ total: ReportComparison.Total) {

@@ -1,13 +1,13 @@
 import TillBilling
 
-/// `POST /v1/users/{userId}/claims`: what somebody paid Apple for and nobody was given (U1). One of `orderNumber` and
+/// `POST /v1/users/{userId}/claims`: claims a paid purchase that was not granted yet. Contains either `orderNumber` or
 /// `transactionId`.
 public struct ClaimOrderBody: Codable, Sendable {
-    /// Apple's, as it stands in the mail to whoever paid: `MVXK0ABC12`.
+    /// Apple's order number, from the mail to the paying customer: `MVXK0ABC12`.
     public let orderNumber: String?
-    /// A purchase that waits for the user's word, from `GET /v1/users/{userId}/claimable`.
+    /// A purchase that waits for the user's acceptance, from `GET /v1/users/{userId}/claimable`.
     public let transactionId: String?
-    /// Of the transaction: `production` or `sandbox`.
+    /// The environment of the transaction: `production` or `sandbox`.
     public let environment: String?
 
     public init(orderNumber: String? = nil, transactionId: String? = nil, environment: String? = nil) {
@@ -17,8 +17,8 @@ public struct ClaimOrderBody: Codable, Sendable {
     }
 }
 
-/// A purchase that Apple signed for an order of the user, and that is of another product or quantity than was ordered.
-/// It is granted when the user accepts it.
+/// A purchase that Apple signed for an order of the user, for another product or quantity than ordered. It is granted
+/// when the user accepts it.
 public struct ClaimableReply: Codable, Sendable, Hashable {
     public let transactionId: String
     public let productId: String
@@ -28,7 +28,7 @@ public struct ClaimableReply: Codable, Sendable, Hashable {
     public let orderId: UniqueID
     public let orderedProductId: String
     public let orderedQuantity: Int
-    /// Why it waits: a stable code.
+    /// Why the purchase waits: a stable code.
     public let reason: String
     /// True for a purchase in the sandbox; absent otherwise.
     public let sandbox: Bool?
@@ -49,13 +49,13 @@ public struct ClaimableReply: Codable, Sendable, Hashable {
     }
 }
 
-/// What became of a claim.
+/// The state and result of a claim.
 public struct ClaimReply: Codable, Sendable, Hashable {
     public enum State: String, Codable, Sendable, Hashable, CaseIterable {
-        /// Apple could not be asked; the server asks again by itself.
+        /// Apple could not be asked; the server retries by itself.
         case waiting
         case answered
-        /// Apple knows no order of that number for this app, or all of it is another customer's.
+        /// Apple knows no order with this number for this app, or all of its purchases belong to another customer.
         case unknown
     }
 
@@ -65,7 +65,7 @@ public struct ClaimReply: Codable, Sendable, Hashable {
     public let state: State
     public let at: Instant
     public let endedAt: Instant?
-    /// What became of each transaction of the order; empty as long as it waits.
+    /// The result for each transaction of the order; empty while the claim waits.
     public let data: [ClaimedTransaction]
 
     public init(
@@ -80,25 +80,25 @@ public struct ClaimReply: Codable, Sendable, Hashable {
     }
 }
 
-/// What became of one transaction that was claimed.
+/// The result for one claimed transaction.
 public struct ClaimedTransaction: Codable, Sendable, Hashable {
     public enum Outcome: String, Codable, Sendable, Hashable, CaseIterable {
-        /// It was nobody's, and is this user's now.
+        /// It had no owner, and now belongs to this user.
         case granted
-        /// It was this user's before.
+        /// It already belonged to this user.
         case owned
-        /// Apple took the money back.
+        /// Apple refunded or revoked it.
         case revoked
-        /// It can't be given to anybody; `reason` says why.
+        /// It cannot be granted; `reason` states why.
         case quarantined
-        /// What Apple answered with can't be verified; `reason` says why.
+        /// Apple's response cannot be verified; `reason` states why.
         case refused
     }
 
     public let outcome: Outcome
     public let transactionId: String?
     public let productId: String?
-    /// Of what is this user's.
+    /// Set if the transaction belongs to this user.
     public let orderId: UniqueID?
     public let reason: String?
 
@@ -114,7 +114,7 @@ public struct ClaimedTransaction: Codable, Sendable, Hashable {
     }
 }
 
-/// `POST /v1/quarantine/{transactionId}/claims`: an operator decides whose a purchase is that is nobody's.
+/// `POST /v1/quarantine/{transactionId}/claims`: an operator assigns an unclaimed purchase to a user.
 public struct ClaimQuarantinedBody: Codable, Sendable {
     public let userId: String
     public let reason: String
@@ -130,14 +130,14 @@ public struct ClaimQuarantinedBody: Codable, Sendable {
     }
 }
 
-/// What is paid and genuine, and nobody's yet.
+/// A paid and genuine purchase without an owner.
 public struct QuarantinedTransaction: Codable, Sendable, Hashable {
-    /// A decision, and what it rests on.
+    /// A decision, with its grounds.
     public struct Evidence: Codable, Sendable, Hashable {
         public let at: Instant
         public let decision: String
         public let ground: String
-        /// What each rung of the matching ladder said.
+        /// The finding of each step of owner matching.
         public let detail: String?
         public let door: String
         public let caller: String
@@ -152,14 +152,14 @@ public struct QuarantinedTransaction: Codable, Sendable, Hashable {
         }
     }
 
-    /// Posts that ended with the purchase in quarantine for the same reason.
+    /// How often the purchase ended in quarantine for one reason.
     public struct Reason: Codable, Sendable, Hashable {
         /// A stable code.
         public let reason: String
         public let count: Int64
         public let firstAt: Instant
         public let lastAt: Instant
-        /// Who brought it last.
+        /// The caller who submitted it last.
         public let lastCaller: String
 
         public init(reason: String, count: Int64, firstAt: Instant, lastAt: Instant, lastCaller: String) {
@@ -179,10 +179,10 @@ public struct QuarantinedTransaction: Codable, Sendable, Hashable {
     public let price: Money?
     public let purchasedAt: Instant
     public let receivedAt: Instant
-    /// Why nobody could be named the owner: a stable code.
+    /// Why no owner was found: a stable code.
     public let reason: String
     public let evidence: [Evidence]
-    /// How often it was brought, for each reason.
+    /// How often the purchase was submitted, for each reason.
     public let reasons: [Reason]
 
     public init(

@@ -2,17 +2,17 @@ import TillBilling
 
 /// `PUT /v1/users/{userId}/consents/consumption`.
 public struct ConsentBody: Codable, Sendable {
-    /// Whether the user lets Apple be told how much of a purchase was used.
+    /// Whether the user consents to sending consumption information to Apple.
     public let given: Bool
 
     public init(given: Bool) { self.given = given }
 }
 
-/// How a user's consent stands.
+/// A user's consent.
 public struct ConsentReply: Codable, Sendable, Hashable {
-    /// False too if nobody ever said.
+    /// False also if the user never stated a consent.
     public let given: Bool
-    /// Since when; nil if nobody ever said.
+    /// The date of the consent; nil if the user never stated one.
     public let at: Instant?
 
     public init(given: Bool, at: Instant?) {
@@ -21,18 +21,19 @@ public struct ConsentReply: Codable, Sendable, Hashable {
     }
 }
 
-/// One of Apple's questions about a purchase whose money a customer wants back: `GET /v1/consumption-requests`.
+/// One of Apple's requests for consumption information about a purchase for which a customer wants a refund:
+/// `GET /v1/consumption-requests`.
 public struct ConsumptionRequestReply: Codable, Sendable, Hashable {
     public enum State: String, Codable, Sendable, CaseIterable {
         case waiting, answered, unanswered, refused
     }
 
-    /// What Apple was told (facts/server-api §5).
+    /// The information sent to Apple (facts/server-api §5).
     public struct Answer: Codable, Sendable, Hashable {
         public let customerConsented: Bool
         public let deliveryStatus: String
         public let sampleContentProvided: Bool
-        /// Thousandths of a percent.
+        /// In thousandths of a percent.
         public let consumptionPercentage: Int?
         public let refundPreference: String?
 
@@ -50,19 +51,19 @@ public struct ConsumptionRequestReply: Codable, Sendable, Hashable {
 
     public let transactionId: String
     public let environment: Environment
-    /// Nil if nobody knows whose purchase it is.
+    /// Nil if the owner of the purchase is unknown.
     public var userId: String?
     public var productId: String?
-    /// What the customer told Apple.
+    /// The customer's reason, as stated to Apple.
     public let reason: String?
     public let requestedAt: Instant
     public let answerBy: Instant
     public let state: State
     public let attempts: Int64
-    /// What it waits for, or why it ended so; a code, and a sentence in English.
+    /// What the request waits for, or why it ended: a code, and a sentence in English.
     public let detail: String
     public let answer: Answer?
-    /// When it was answered, or given up.
+    /// The time of the answer, or of giving up.
     public let endedAt: Instant?
 
     public init(

@@ -1,10 +1,10 @@
 import TillBilling
 
-/// `GET /v1/users/{userId}/entitlements`: what a user may use now.
+/// `GET /v1/users/{userId}/entitlements`: a user's current entitlements.
 public struct EntitlementsReply: Codable, Sendable, Hashable {
-    /// The oldest first.
+    /// Oldest first.
     public let data: [EntitlementReply]
-    /// True in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    /// True in the sandbox, where purchases are not paid: do not deliver real goods. Absent otherwise.
     public let sandbox: Bool?
 
     public init(data: [EntitlementReply], sandbox: Bool? = nil) {
@@ -13,35 +13,36 @@ public struct EntitlementsReply: Codable, Sendable, Hashable {
     }
 }
 
-/// One right of a user.
+/// One entitlement of a user.
 public struct EntitlementReply: Codable, Sendable, Hashable {
     public typealias Kind = EntitlementKind
 
     public let entitlement: String
-    /// Of the newest purchase it comes from.
+    /// The product of its newest purchase.
     public let productId: String
     public let kind: Kind
-    /// `Subscription.State`; what lasts and what the server keeps is `active` while it is there.
+    /// `Subscription.State`. Permanent entitlements and service that the server keeps are `active` while they exist.
     public let state: String
     /// `RightReason`.
     public let why: String
-    /// The same for people.
+    /// The reason for people.
     public let sentence: Text
     public var plan: String?
-    /// As the order named it.
+    /// The device that the order named.
     public var deviceId: String?
-    /// What a service is for, sorted; absent for all of the account.
+    /// The devices that a service covers, sorted; absent for the whole account.
     public var deviceIds: [String]?
-    /// When it was bought; of a service, since when there has been no gap; of a subscription, when the customer
+    /// The date of purchase; for a service, the start of uninterrupted service; for a subscription, when the customer
     /// subscribed.
     public let since: Instant
-    /// The first moment without it, the grace period included; absent for what lasts. Past for what is over.
+    /// The first moment without it, including the grace period; absent for a permanent entitlement. In the past if it
+    /// has ended.
     public let expiresAt: Instant?
-    /// Of a subscription: whether it goes on then. Absent while nobody knows.
+    /// For a subscription: whether it renews then. Absent while unknown.
     public var willRenew: Bool?
-    /// The newest purchase it comes from.
+    /// Its newest purchase.
     public let transactionId: String
-    /// Of a subscription.
+    /// For a subscription.
     public var originalTransactionId: String?
 
     public init(
@@ -60,18 +61,19 @@ public struct EntitlementReply: Codable, Sendable, Hashable {
     }
 }
 
-/// `GET /v1/users/{userId}/entitlements/{entitlement}`: whether a user may use one thing now, until when, and why.
+/// `GET /v1/users/{userId}/entitlements/{entitlement}`: whether a user has one entitlement now, until when, and why.
 public struct EntitlementAnswer: Codable, Sendable, Hashable {
     public let entitlement: String
     public let allowed: Bool
-    /// The first moment without it, to come or past; absent for what lasts and for what never was.
+    /// The first moment without it, in the future or past; absent for a permanent entitlement and for one that never
+    /// existed.
     public let until: Instant?
     /// `RightReason`.
     public let why: String
     public let sentence: Text
-    /// Everything it comes from, or came from: what allows it first.
+    /// All its current and past sources; those that allow it come first.
     public let sources: [EntitlementReply]
-    /// True in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    /// True in the sandbox, where purchases are not paid: do not deliver real goods. Absent otherwise.
     public let sandbox: Bool?
 
     public init(

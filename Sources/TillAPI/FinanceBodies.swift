@@ -1,17 +1,17 @@
 import TillBilling
 
-/// `GET /v1/finance/report`: what Apple owes for each fiscal period, computed from the ledger (C3).
+/// `GET /v1/finance/report`: Apple's expected payout for each fiscal period, computed from the ledger.
 public struct FinanceReportReply: Codable, Sendable, Hashable {
     /// `production` or `sandbox`.
     public let environment: String
-    /// The first and the last day, `2026-03-15`, as Apple counts days.
+    /// The first and the last day, `2026-03-15`, in Apple's reporting days.
     public let from: String
     public let to: String
-    /// Those in which something was sold or refunded, oldest first.
+    /// The periods with sales or refunds, oldest first.
     public let periods: [FinancePeriodReply]
-    /// What is in none of them, because Apple signed no price.
+    /// Transactions outside all periods, because Apple signed no price.
     public let unpriced: [UnpricedReply]
-    /// Sales and refunds that no sum can hold; there should be none.
+    /// The number of sales and refunds that cannot be added up; normally 0.
     public let unusable: Int
 
     public init(_ books: FinanceReport) {
@@ -26,7 +26,7 @@ public struct FinanceReportReply: Codable, Sendable, Hashable {
     }
 }
 
-/// One month of Apple's fiscal calendar, and what it comes to.
+/// One month of Apple's fiscal calendar, with its amounts.
 public struct FinancePeriodReply: Codable, Sendable, Hashable {
     public let fiscalYear: Int
     /// 1 to 12; 1 is October.
@@ -36,13 +36,13 @@ public struct FinancePeriodReply: Codable, Sendable, Hashable {
     /// The first day, and the last.
     public let start: String
     public let end: String
-    /// When Apple is expected to pay.
+    /// The expected day of Apple's payout.
     public let paymentDate: String
-    /// Whether all of the period was asked for.
+    /// Whether the request covers the whole period.
     public let isWhole: Bool
-    /// By product, storefront and currency.
+    /// Ordered by product, storefront and currency.
     public let rows: [FinanceRowReply]
-    /// The rows of each currency added up.
+    /// The sums of the rows, by currency.
     public let totals: [FinanceTotalReply]
 
     public init(_ period: SettlementReport.Period, in span: FinanceSpan) {
@@ -59,7 +59,7 @@ public struct FinancePeriodReply: Codable, Sendable, Hashable {
     }
 }
 
-/// Where customers' money went: gross = tax + commission + proceeds.
+/// The division of customers' payments: gross = tax + commission + proceeds.
 public struct FinanceSplitReply: Codable, Sendable, Hashable {
     public let gross: Money
     public let tax: Money
@@ -74,20 +74,20 @@ public struct FinanceSplitReply: Codable, Sendable, Hashable {
     }
 }
 
-/// A product in a storefront.
+/// One product in one storefront.
 public struct FinanceRowReply: Codable, Sendable, Hashable {
     public let productId: String
-    /// ISO 3166-1 alpha-3; absent where Apple did not say.
+    /// ISO 3166-1 alpha-3; absent if Apple did not sign it.
     public let storefront: String?
     public let currency: String
     public let unitsSold: Int64
     public let unitsRefunded: Int64
     public let sales: FinanceSplitReply
-    /// Of the refunds of the period, whenever it was sold; from zero up.
+    /// The refunds of the period, regardless of the date of sale; never negative.
     public let refunds: FinanceSplitReply
-    /// Proceeds of sales less those of refunds.
+    /// The proceeds of sales minus those of refunds.
     public let netProceeds: Money
-    /// The storefront's tax is not known and was taken for nothing.
+    /// Whether the storefront's tax is unknown and counted as zero.
     public let isTaxUnknown: Bool
 
     public init(_ row: SettlementReport.Row) {
@@ -103,14 +103,14 @@ public struct FinanceRowReply: Codable, Sendable, Hashable {
     }
 }
 
-/// All that a period comes to in one currency.
+/// The sums of a period in one currency.
 public struct FinanceTotalReply: Codable, Sendable, Hashable {
     public let currency: String
     public let unitsSold: Int64
     public let unitsRefunded: Int64
     public let sales: FinanceSplitReply
     public let refunds: FinanceSplitReply
-    /// What Apple is expected to pay, before it changes the currency.
+    /// Apple's expected payout, before currency conversion.
     public let expectedPayment: Money
     public let isTaxUnknown: Bool
 

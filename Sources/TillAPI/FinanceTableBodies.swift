@@ -12,7 +12,7 @@ public struct FiscalPeriodReply: Codable, Sendable, Hashable {
     public let start: String
     public let end: String
     public let weeks: Int
-    /// When Apple is expected to pay.
+    /// The expected day of Apple's payout.
     public let paymentDate: String
 
     public init(_ period: FiscalPeriod) {
@@ -45,16 +45,16 @@ public struct FiscalCalendarReply: Codable, Sendable, Hashable {
     }
 }
 
-/// `GET /v1/finance/tiers`: the classic table, one tier of it, or what fits a price (C1).
+/// `GET /v1/finance/tiers`: the classic table, one of its tiers, or the tiers for a price.
 public struct TiersReply: Codable, Sendable, Hashable {
-    /// The day from which the table held.
+    /// The first day on which the table was valid.
     public let validFrom: String
     public let tiers: [TierReply]
-    /// The price that was asked for. What follows says what is known of it.
+    /// The requested price. The following members describe it.
     public var price: Money?
     /// One of `standings`.
     public var standing: String?
-    /// Whether App Store Connect offers it; absent if nobody knows.
+    /// Whether App Store Connect offers it; absent if unknown.
     public var isOffered: Bool?
     public var nearest: NearestTiersReply?
 
@@ -90,11 +90,11 @@ public struct NearestTiersReply: Codable, Sendable, Hashable {
 public struct TierReply: Codable, Sendable, Hashable {
     /// `0` (free), `1` to `87`, `A`, `B`, `alt1` to `alt5`.
     public let tier: String
-    /// As App Store Connect calls it, in the caller's language.
+    /// App Store Connect's name, in the caller's language.
     public let name: String
-    /// By currency.
+    /// The prices by currency.
     public let prices: [String: Money]
-    /// At 70 %, where the table says so.
+    /// At 70 %, where the table states them.
     public let proceeds: [String: Money]
 
     public init(_ tier: PriceTier, _ language: Language) {
@@ -105,26 +105,26 @@ public struct TierReply: Codable, Sendable, Hashable {
     }
 }
 
-/// `GET /v1/finance/proceeds`: where the price of one unit goes (C2).
+/// `GET /v1/finance/proceeds`: the division of the price of one unit.
 public struct ProceedsReply: Codable, Sendable, Hashable {
     public let price: Money
     /// ISO 3166-1 alpha-3.
     public let storefront: String
     public let at: String
-    /// As Apple writes it: `Consumable`.
+    /// Apple's name: `Consumable`.
     public let type: String
-    /// What the price is divided by to have it without tax: `1.0203`.
+    /// The divisor that removes the tax from the price: `1.0203`.
     public let taxDivisor: String
     public let taxUnknown: Bool
     /// The developer's part: `0.7`.
     public let rate: String
     /// `standard`, `afterOneYear` or `smallBusiness`.
     public let rateClass: String
-    /// What the proceeds are counted on where it is not the price itself.
+    /// The basis of the proceeds, if it differs from the price.
     public let roundedUpPrice: Money?
     public let gross: Money
     public let tax: Money
-    /// Without tax.
+    /// The price without tax.
     public let net: Money
     public let commission: Money
     public let proceeds: Money

@@ -1,4 +1,4 @@
-/// What an app hangs on an order and wants to find again: any JSON. The server keeps it and never looks inside.
+/// Any JSON that an app attaches to an order. The server stores it and does not interpret it.
 public indirect enum Metadata: Sendable, Hashable, Codable {
     case null
     case boolean(Bool)
@@ -8,7 +8,7 @@ public indirect enum Metadata: Sendable, Hashable, Codable {
     case array([Metadata])
     case object([String: Metadata])
 
-    /// Largest size as JSON text, in bytes.
+    /// The maximum size as JSON text, in bytes.
     public static let maximumSize = 4_096
 
     public init(from decoder: any Decoder) throws {

@@ -1,21 +1,21 @@
 import TillBilling
 
-/// `POST /v1/offers/promotional`: what to sign, for whom, and in which form.
+/// `POST /v1/offers/promotional`: the offer to sign, the customer, and the format.
 public struct PromotionalOfferBody: Codable, Sendable {
     public var productId: String
-    /// As it was entered in App Store Connect.
+    /// The offer's id in App Store Connect.
     public var offerId: String
     /// `classic` if absent.
     public var form: OfferForm?
-    /// The order that will be paid: its id goes into the purchase as `appAccountToken`, and so into the classic form.
+    /// The order to be paid: its id goes into the purchase as `appAccountToken`, and therefore into the classic format.
     public var orderId: UniqueID?
-    /// Whose order it must be.
+    /// The user whom the order must belong to.
     public var userId: String?
-    /// In place of an order: what the purchase will carry. Classic form only.
+    /// The purchase's account token, instead of an order. Classic format only.
     public var appAccountToken: UniqueID?
-    /// In place of both, for StoreKit 1. Classic form only.
+    /// Instead of both, for StoreKit 1. Classic format only.
     public var applicationUsername: String?
-    /// Any transaction of the customer, or the `appTransactionId`. JWS form only.
+    /// Any transaction of the customer, or the `appTransactionId`. JWS format only.
     public var transactionId: String?
 
     public init(
@@ -33,31 +33,31 @@ public struct PromotionalOfferBody: Codable, Sendable {
     }
 }
 
-/// The two ways Apple takes a promotional offer.
+/// The two formats of a promotional offer's signature.
 public enum OfferForm: String, Codable, Sendable, Hashable, CaseIterable {
-    /// Key id, nonce, signature and time: StoreKit 1, and StoreKit 2's first way.
+    /// Key id, nonce, signature and time: for StoreKit 1, and StoreKit 2's original API.
     case classic
-    /// One signed text: StoreKit 2 since 2025.
+    /// One signed text: for StoreKit 2 since 2025.
     case jws
 }
 
-/// A signed promotional offer: for one attempt to buy.
+/// A signed promotional offer, valid for one attempt to buy.
 public struct PromotionalOfferReply: Codable, Sendable, Hashable {
     public let form: OfferForm
     public let productId: String
     public let offerId: String
-    /// The whole of the form `jws`.
+    /// The complete `jws` format.
     public var compactJWS: String?
-    // The parts of the form `classic`.
+    // The parts of the `classic` format.
     public var keyId: String?
     public var nonce: UniqueID?
-    /// Milliseconds since 1970, as StoreKit takes them.
+    /// Milliseconds since 1970, as StoreKit expects them.
     public var timestamp: Int64?
     /// Base64.
     public var signature: String?
-    /// What was signed as `appAccountToken` or `applicationUsername`; empty if the purchase must carry neither.
+    /// The signed `appAccountToken` or `applicationUsername`; empty if the purchase must not set either.
     public var account: String?
-    /// From then on Apple refuses it.
+    /// The time from which Apple refuses the signature.
     public var expiresAt: Instant?
 
     public init(form: OfferForm, productId: String, offerId: String) {
@@ -70,7 +70,7 @@ public struct PromotionalOfferReply: Codable, Sendable, Hashable {
 /// `POST /v1/offers/introductory`.
 public struct IntroductoryOfferBody: Codable, Sendable {
     public let productId: String
-    /// Whether the customer may have the introductory offer.
+    /// Whether the customer may use the introductory offer.
     public let allowed: Bool
     /// Any transaction of the customer, or the `appTransactionId`.
     public let transactionId: String
@@ -82,7 +82,7 @@ public struct IntroductoryOfferBody: Codable, Sendable {
     }
 }
 
-/// The signed word on a customer's introductory offer.
+/// The signed statement about a customer's introductory offer.
 public struct IntroductoryOfferReply: Codable, Sendable, Hashable {
     public let productId: String
     public let allowed: Bool

@@ -2,31 +2,32 @@ import TillBilling
 
 /// `POST /v1/orders`.
 public struct OpenOrderBody: Codable, Sendable {
-    /// Chosen by the device, so that a repeated request makes no second order (O1); by the server if absent. Under a
-    /// user token it is an `OrderIDCommitment` to the user.
+    /// The order's id, chosen by the device so that a repeated request does not open a second order; if absent, the
+    /// server chooses it. With a user token it is an `OrderIDCommitment` to the user.
     public var id: UniqueID?
-    /// What proves that `id` is a commitment to its user. Needed beside an `id` under a user token.
+    /// Proves that `id` is a commitment to its user. Required with an `id` from a user token.
     public var idNonce: OrderIDNonce?
-    /// The user that `id` commits to, where that is a guest who has become part of the caller's account since.
+    /// The user that `id` commits to, if that is a guest who has since been merged into the caller's account.
     public var idUserId: String?
-    /// An app's own order number, in place of `id`: the order's id is then derived from it and the user, so the same
-    /// number of the same user is the same order. 1 to 255 bytes.
+    /// An app's own order number, instead of `id`. The order's id is derived from it and the user, so the same number
+    /// of the same user is always the same order. 1 to 255 bytes.
     public var orderNumber: String?
-    /// Who buys. Believed from a backend; an app's own token decides otherwise.
+    /// The buyer, as stated by a backend. For an app, its user token determines the buyer.
     public var userId: String?
     public var productId: String
     /// 1 to 10; 1 if absent.
     public var quantity: Int?
     public var deviceId: String?
-    /// What the buyer was told, for a plan: the purchase then does exactly that, or the order is not opened (C6).
+    /// The preview that the buyer was shown, for a plan. The purchase has exactly that result, or the order is not
+    /// opened.
     public var preview: Preview?
     public var metadata: Metadata?
 
-    /// Of a `PlanPreviewReply`.
+    /// Values of a `PlanPreviewReply`.
     public struct Preview: Codable, Sendable, Hashable {
         public let at: Instant
         public let expiresAt: Instant
-        /// For all of the quantity. Not compared if absent.
+        /// For the whole quantity. Not compared if absent.
         public let price: Money?
 
         public init(at: Instant, expiresAt: Instant, price: Money? = nil) {
@@ -56,13 +57,13 @@ public struct OpenOrderBody: Codable, Sendable {
 
 /// `POST /v1/orders/{id}/cancel` and `/fail`.
 public struct OrderReasonBody: Codable, Sendable {
-    /// For the order's history: the device's error in words, at most 500 bytes.
+    /// For the order's history: the device's error text, at most 500 bytes.
     public var reason: String?
 
     public init(reason: String?) { self.reason = reason }
 }
 
-/// An order as it is sent.
+/// An order in a response.
 public struct OrderReply: Codable, Sendable, Hashable {
     public struct Move: Codable, Sendable, Hashable {
         public let status: String
@@ -76,7 +77,7 @@ public struct OrderReply: Codable, Sendable, Hashable {
         }
     }
 
-    /// What the buyer was told before.
+    /// The preview that the buyer was shown.
     public struct Preview: Codable, Sendable, Hashable {
         public let at: Instant
         public let expiresAt: Instant
@@ -88,7 +89,7 @@ public struct OrderReply: Codable, Sendable, Hashable {
     public let quantity: Int
     public let status: String
     public let statusCode: Int
-    /// True if it was paid in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    /// True if it was paid in the sandbox, where purchases are not paid: do not deliver real goods. Absent otherwise.
     public let sandbox: Bool?
     public let price: Money
     /// Null until the order is paid.
@@ -96,7 +97,7 @@ public struct OrderReply: Codable, Sendable, Hashable {
     /// Null until the order is paid.
     public let environment: String?
     public let deviceId: String?
-    /// Null unless the order was opened on one.
+    /// Null unless the order was opened with a preview.
     public let preview: Preview?
     public let metadata: Metadata?
     public let createdAt: Instant
@@ -128,7 +129,7 @@ public struct OrderReply: Codable, Sendable, Hashable {
         case preview, metadata, createdAt, updatedAt, history
     }
 
-    /// Members that are not known yet are sent as null, so that the shape is always whole.
+    /// Members without a value are sent as null, so that all members are always present.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(id, forKey: .id)
@@ -150,7 +151,7 @@ public struct OrderReply: Codable, Sendable, Hashable {
     }
 }
 
-/// One page of a list. `nextCursor` goes into the next request as `cursor`.
+/// One page of a list. Send `nextCursor` as `cursor` to request the next page.
 public struct Page<Element: Codable & Sendable>: Codable, Sendable {
     public let data: [Element]
     public let hasMore: Bool

@@ -1,6 +1,6 @@
 import TillBilling
 
-/// Every address of our own API, as patterns for the server and as filled-in paths for the client (CONTRACT §2).
+/// Every address of Till's API: patterns for the server, and complete paths for the client.
 public enum Paths {
     public static let orders = "/v1/orders"
     public static let order = "/v1/orders/{id}"
@@ -9,9 +9,9 @@ public enum Paths {
     public static let userOrders = "/v1/users/{userId}/orders"
     public static let transactions = "/v1/transactions"
     public static let appleNotifications = "/v1/notifications/apple"
-    /// Apple's own name, for apps already shipped.
+    /// Apple's own name, for apps that are already shipped.
     public static let verifyReceipt = "/verifyReceipt"
-    /// For apps already shipped that send their receipts to a server of the kind (C8).
+    /// For shipped apps that send their receipts to an address of this form.
     public static let postPay = "/postPay/ios"
     public static let wallet = "/v1/users/{userId}/wallet"
     public static let debits = "/v1/users/{userId}/wallet/debits"
@@ -85,7 +85,7 @@ public enum Paths {
     }
     public static func subscriptions(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/subscriptions" }
 
-    /// One path segment, percent-encoded (RFC 3986: everything but unreserved characters).
+    /// One path segment, percent-encoded (RFC 3986: all characters except unreserved ones).
     public static func escaped(_ text: String) -> String {
         let hex = Array("0123456789ABCDEF".utf8)
         var out: [UInt8] = []

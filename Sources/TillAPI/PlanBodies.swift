@@ -1,10 +1,10 @@
 import TillBilling
 
-/// `POST /v1/plans/preview`: what buying a plan would come to (C6).
+/// `POST /v1/plans/preview`: the result that buying a plan would have.
 public struct PlanPreviewBody: Codable, Sendable {
-    /// Who buys. Believed from a backend; an app's own token decides otherwise.
+    /// The buyer, as stated by a backend. For an app, its user token determines the buyer.
     public var userId: String?
-    /// The product's id, with or without the app's bundle id before it; or the plan's.
+    /// The product's id, with or without the app's bundle id before it, or the plan's id.
     public var planId: String
     /// 1 to 10; 1 if absent.
     public var quantity: Int?
@@ -24,12 +24,12 @@ public struct PlanPreviewBody: Codable, Sendable {
     }
 }
 
-/// An amount that need not be whole: for people and for arithmetic.
+/// An amount that need not be a whole number: rounded for people, exact for calculations.
 public struct ExactMoney: Codable, Sendable, Hashable {
-    /// Minor units, rounded to the nearest, a half up.
+    /// Minor units, rounded to the nearest number, halves up.
     public let amount: Int64
     public let currency: String
-    /// The same, unrounded: minor units as a fraction in lowest terms, `299/2`, or a whole number, `299`.
+    /// The exact value: minor units as a fraction in lowest terms, `299/2`, or a whole number, `299`.
     public let exact: String
 
     public init(_ minorUnits: Fraction, _ currency: Currency) {
@@ -39,20 +39,21 @@ public struct ExactMoney: Codable, Sendable, Hashable {
     }
 }
 
-/// What is left of one period of service, and what becomes of it.
+/// The remaining part of one period of service, and the purchase's effect on it.
 public struct PlanRemainderReply: Codable, Sendable, Hashable {
     public let plan: String
     public let productId: String
     /// `bought`, or `converted` from other plans earlier.
     public let origin: String
-    /// What the purchase does to it: `converted`, `kept` (the same plan) or `untouched` (a trial, or another device's).
+    /// The purchase's effect: `converted`, `kept` (the same plan) or `untouched` (a trial, or another device's
+    /// service).
     public let fate: String
     public let deviceId: String?
     public let transactionId: String?
-    /// For `boughtSeconds`.
+    /// The price of `boughtSeconds`.
     public let paid: Money
     public let boughtSeconds: Int64
-    /// Rounded up; exactly it is `endsAt` less `startsAt`, or less the reply's `at` if that is later.
+    /// Rounded up. The exact value is `endsAt` minus `startsAt`, or minus the reply's `at` if that is later.
     public let remainingSeconds: Int64
     public let startsAt: Instant
     public let endsAt: Instant
@@ -76,35 +77,35 @@ public struct PlanRemainderReply: Codable, Sendable, Hashable {
     }
 }
 
-/// What buying a plan at one moment comes to. A purchase at that moment does exactly this, and so does one whose order
-/// is opened with `at` and `expiresAt` (`OpenOrderBody.Preview`).
+/// The result of buying a plan at one moment. A purchase at that moment has exactly this result, and so does one whose
+/// order was opened with `at` and `expiresAt` (`OpenOrderBody.Preview`).
 public struct PlanPreviewReply: Codable, Sendable, Hashable {
-    /// The moment it was computed for.
+    /// The moment of the calculation.
     public let at: Instant
     public let plan: String
     public let productId: String
-    /// `start`, `extend`, `upgrade`, `downgrade` or `change` (the same service by another plan).
+    /// `start`, `extend`, `upgrade`, `downgrade` or `change` (the same service with another plan).
     public let change: String
-    /// To pay, for the whole quantity; list price.
+    /// The list price of the whole quantity.
     public let price: Money
     public let dailyPrice: ExactMoney
     public let current: [PlanRemainderReply]
-    /// What the kept and the converted service is worth.
+    /// The value of the kept and the converted service.
     public let balance: ExactMoney
-    /// What the balance loses with each day the purchase is put off; absent if it loses nothing.
+    /// The amount that the balance loses with each day of waiting; absent if it loses nothing.
     public let usedPerDay: ExactMoney?
-    /// Until when that holds.
+    /// The end of that rate.
     public let usedUntil: Instant?
-    /// Time that is kept and converted: whole days, rounded down, for people.
+    /// The kept and converted time: whole days, rounded down, for people.
     public let days: Int64
-    /// The same in seconds, rounded up: the one rounding.
+    /// The same time in seconds, rounded up; the only rounding.
     public let seconds: Int64
     public let boughtSeconds: Int64
-    /// `at`, and the kept, the converted and the bought time.
+    /// `at` plus the kept, the converted and the bought time.
     public let expiresAt: Instant
-    /// What the service is for then, sorted; absent for all of the account.
+    /// The devices that the service will cover, sorted; absent for the whole account.
     public let deviceIds: [String]?
-    /// The arithmetic, line by line.
+    /// The calculation, line by line.
     public let explanation: Explanation
 
     public struct Explanation: Codable, Sendable, Hashable {

@@ -1,22 +1,22 @@
 import TillBilling
 
-/// The answer of `POST /postPay/ios`: `status` is 200 only when what was paid for belongs to the asking user, because
-/// that is what shipped clients take for success (C8). Snake case, like the request.
+/// The response of `POST /postPay/ios`. `status` is 200 only if the purchase belongs to the requesting user, because
+/// shipped clients interpret 200 as success. Members are in snake case, like the request.
 public struct PostPayReply: Codable, Sendable, Hashable {
-    /// The HTTP status once more: 200 granted; 202 kept, and nobody's yet; 409 granted to another user; 410 taken back
-    /// by Apple. Refusals are problems, which have a `status` too.
+    /// Repeats the HTTP status: 200 granted; 202 stored, without an owner yet; 409 granted to another user; 410
+    /// refunded or revoked by Apple. Refusals are problems, which have a `status` too.
     public let status: Int
     public let outcome: SubmitProofReply.Outcome
     public let transactionId: String
-    // The rest is for the owner only (P8).
-    /// As it stands now.
+    // The remaining members are for the owner only.
+    /// The current state of the order.
     public let order: OrderReply?
-    /// When the service ends that this transaction's time went into, or the period that it paid for at Apple; absent
-    /// for what does not end.
+    /// The end of the service that contains this transaction's time, or of the period that it paid for at Apple; absent
+    /// for a purchase without an end.
     public let expiresAt: Instant?
-    /// True for what was paid in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    /// True for a purchase in the sandbox, where purchases are not paid: do not deliver real goods. Absent otherwise.
     public let sandbox: Bool?
-    /// Why it is nobody's yet: a stable code.
+    /// Why it has no owner yet: a stable code.
     public let reason: String?
 
     public init(

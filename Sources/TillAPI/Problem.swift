@@ -1,10 +1,10 @@
 import TillBilling
 
-/// RFC 9457 `application/problem+json`. Programs decide by `code` and `retryable`; people read `title` and `detail`.
+/// RFC 9457 `application/problem+json`. `code` and `retryable` are for programs, `title` and `detail` for people.
 public struct Problem: Codable, Sendable, Hashable, Error {
     public static let contentType = "application/problem+json"
 
-    /// A URI that names the kind of problem: `urn:till:problem:wrong_app`.
+    /// A URI for the kind of problem: `urn:till:problem:wrong_app`.
     public let type: String
     /// One sentence in the reader's language.
     public let title: String
@@ -12,7 +12,7 @@ public struct Problem: Codable, Sendable, Hashable, Error {
     public let code: String
     public let retryable: Bool
     public let requestId: String
-    /// What exactly, where there is more to say.
+    /// Details, if there are any.
     public let detail: String?
 
     public init(refusal: Refusal, status: Int, language: Language, requestId: String, detail: String? = nil) {
@@ -25,6 +25,6 @@ public struct Problem: Codable, Sendable, Hashable, Error {
         self.detail = detail
     }
 
-    /// The refusal this is, if this version knows it.
+    /// The refusal with this code, if this version knows it.
     public var refusal: Refusal? { Refusal(rawValue: code) }
 }

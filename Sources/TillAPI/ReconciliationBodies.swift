@@ -1,10 +1,11 @@
 import TillBilling
 
-/// `POST /v1/reconciliations`: compare the ledger with Apple's books now.
+/// `POST /v1/reconciliations`: compares the ledger with Apple's records now.
 public struct StartReconciliationBody: Codable, Sendable {
-    /// Says what would change, and changes nothing. False if absent.
+    /// Reports the changes without making them. False if absent.
     public var dryRun: Bool?
-    /// From when on notifications are read, and all histories whole; goes on after the last one if absent.
+    /// Reads notifications from this time on, and all histories completely. If absent, continues after the last
+    /// reconciliation.
     public var since: Instant?
 
     public init(dryRun: Bool? = nil, since: Instant? = nil) {
@@ -13,18 +14,18 @@ public struct StartReconciliationBody: Codable, Sendable {
     }
 }
 
-/// One comparison of the ledger with Apple's books.
+/// One comparison of the ledger with Apple's records.
 public struct ReconciliationReply: Codable, Sendable, Hashable {
     public enum State: String, Codable, Sendable, CaseIterable {
         case running
-        /// Apple can't be asked just now; it goes on by itself.
+        /// Apple cannot be asked at present; the comparison continues by itself.
         case waiting
         case finished
-        /// Given up; what was settled until then stays settled.
+        /// Given up; purchases that were processed before that stay processed.
         case failed
     }
 
-    /// What was counted in one environment.
+    /// One count in one environment.
     public struct Count: Codable, Sendable, Hashable {
         public let environment: Environment
         public let name: String
@@ -46,17 +47,17 @@ public struct ReconciliationReply: Codable, Sendable, Hashable {
     public let caller: String
     public let since: Instant?
     public let beganAt: Instant
-    /// What is being done: a phase, and where.
+    /// The current phase and its position.
     public var phase: String?
     public var environment: Environment?
-    /// Customers, transactions or pages of this phase that are done.
+    /// The completed customers, transactions or pages of this phase.
     public var done: Int64?
     public var progressedAt: Instant?
     public var waitsUntil: Instant?
-    /// A fault's code and a sentence in English.
+    /// The code of a fault, and a sentence in English.
     public var waitsFor: String?
     public var endedAt: Instant?
-    /// How it ended.
+    /// The result.
     public var ending: String?
     public var counts: [Count] = []
 
@@ -74,11 +75,11 @@ public struct ReconciliationReply: Codable, Sendable, Hashable {
     }
 }
 
-/// One thing in which Apple's books and ours were not the same.
+/// One difference between Apple's records and the ledger.
 public struct DifferenceReply: Codable, Sendable, Hashable {
     /// For programs.
     public let kind: String
-    /// Whether the books differed; else it says what could not be compared, or what became of an order.
+    /// Whether the records differed; otherwise the entry states what could not be compared, or the end of an order.
     public let isDrift: Bool
     public let environment: Environment
     public let transactionId: String?
@@ -87,7 +88,7 @@ public struct DifferenceReply: Codable, Sendable, Hashable {
     public let was: String
     public let now: String
     public let explanation: Text
-    /// Nil of a dry run.
+    /// Nil for a dry run.
     public let foundAt: Instant?
 
     public init(_ difference: Difference, foundAt: Instant?) {
@@ -104,7 +105,7 @@ public struct DifferenceReply: Codable, Sendable, Hashable {
     }
 }
 
-/// `GET /v1/reconciliations/{id}`: how far it is, and a page of what it found.
+/// `GET /v1/reconciliations/{id}`: its progress, and a page of its differences.
 public struct ReconciliationDetail: Codable, Sendable {
     public let reconciliation: ReconciliationReply
     /// In the order in which they were found.

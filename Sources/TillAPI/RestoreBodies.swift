@@ -1,15 +1,15 @@
 import TillBilling
 
-/// `POST /v1/restores`: what a device shows as its customer's own (P10).
+/// `POST /v1/restores`: the proofs that a device presents as its customer's purchases.
 public struct RestoreBody: Codable, Sendable {
-    /// Proofs in one request.
+    /// The maximum of proofs in one request.
     public static let maximumCount = 100
 
-    /// Whom it is restored for. A backend must say; an app's own token decides otherwise.
+    /// The customer, which a backend must state. For an app, its user token determines the customer.
     public var userId: String?
-    /// Each as StoreKit gave it, at most 100.
+    /// Signed transactions from StoreKit, at most 100.
     public var signedTransactions: [String]?
-    /// An app receipt in base64, in place of them.
+    /// An app receipt in base64, instead of them.
     public var receipt: String?
 
     public init(userId: String? = nil, signedTransactions: [String]? = nil, receipt: String? = nil) {
@@ -19,46 +19,47 @@ public struct RestoreBody: Codable, Sendable {
     }
 }
 
-/// What became of each transaction: of signed ones in their order; of a receipt's, the newest of each chain.
+/// The result for each transaction: signed transactions in the order of the request; for a receipt, the newest one of
+/// each chain.
 public struct RestoreReply: Codable, Sendable, Hashable {
     public let data: [RestoredTransaction]
 
     public init(data: [RestoredTransaction]) { self.data = data }
 }
 
-/// What became of one transaction.
+/// The result for one transaction.
 public struct RestoredTransaction: Codable, Sendable, Hashable {
     public enum Outcome: String, Codable, Sendable, Hashable, CaseIterable {
-        /// The restorer's, now and before.
+        /// It already belongs to the restoring customer.
         case owned
-        /// Another customer's, and the restorer's from now on.
+        /// It belonged to another customer, and now belongs to the restoring one.
         case moved
-        /// Another customer's, and it stays theirs.
+        /// It belongs to another customer, and stays there.
         case kept
-        /// It was nobody's, and is the restorer's from now on.
+        /// It had no owner, and now belongs to the restoring customer.
         case claimed
-        /// Consumables never come back; service that the server keeps, to its owner only.
+        /// Consumables cannot be restored. The server keeps service that was bought for a time, for its owner only.
         case notRestorable = "not_restorable"
-        /// Apple took the money back.
+        /// Apple refunded or revoked it.
         case revoked
-        /// Paid, and nobody's yet.
+        /// Paid, without an owner yet.
         case quarantined
-        /// Kept, and Apple is asked about it.
+        /// Stored; the server is asking Apple about it.
         case accepted
-        /// The proof is none, or can't be judged now; the reason says which.
+        /// The proof is invalid, or cannot be verified now; `reason` says which.
         case refused
     }
 
-    /// Absent where the proof is none.
+    /// Absent if the proof is invalid.
     public let transactionId: String?
     public let originalTransactionId: String?
     public let productId: String?
     public let outcome: Outcome
-    /// Why it is kept, quarantined, accepted only or refused: a stable code.
+    /// Why it is kept, quarantined, only accepted or refused: a stable code.
     public let reason: String?
-    /// The app's backend may move it (`POST /v1/transfers`).
+    /// Whether the app's backend may move it (`POST /v1/transfers`).
     public let askBackend: Bool?
-    /// Whether the device may now finish the transaction. Clients obey only this.
+    /// Whether the device may now finish the transaction. Clients follow this member only.
     public let finish: Bool
 
     public init(

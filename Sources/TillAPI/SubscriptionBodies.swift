@@ -1,10 +1,10 @@
 import TillBilling
 
-/// `GET /v1/users/{userId}/subscriptions`: all that a user has or had.
+/// `GET /v1/users/{userId}/subscriptions`: a user's current and past subscriptions.
 public struct SubscriptionsReply: Codable, Sendable, Hashable {
-    /// The newest first.
+    /// Newest first.
     public let data: [SubscriptionReply]
-    /// True in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    /// True in the sandbox, where purchases are not paid: do not deliver real goods. Absent otherwise.
     public let sandbox: Bool?
 
     public init(data: [SubscriptionReply], sandbox: Bool? = nil) {
@@ -13,18 +13,18 @@ public struct SubscriptionsReply: Codable, Sendable, Hashable {
     }
 }
 
-/// One subscription of a user: all its periods under one original transaction.
+/// One subscription of a user: all periods of one original transaction.
 public struct SubscriptionReply: Codable, Sendable, Hashable {
-    /// Its identity.
+    /// The subscription's identity.
     public let originalTransactionId: String
-    /// Of the period that is used, or was last.
+    /// The transaction of the current period, or of the last one.
     public let transactionId: String
     public let productId: String
     /// `Subscription.State`.
     public let state: String
     /// The state's name for people.
     public let stateName: Text
-    /// The product's name in the catalogue; its id, if the catalogue has none.
+    /// The product's name in the catalogue; its id if the catalogue has no name.
     public let title: Text
     public var entitlement: String?
     public var plan: String?
@@ -32,23 +32,23 @@ public struct SubscriptionReply: Codable, Sendable, Hashable {
     public var group: String?
     /// When the customer subscribed: for the first time, or again after a lapse.
     public let since: Instant
-    /// The first moment without service, the grace period included; past for what is over.
+    /// The first moment without service, including the grace period; in the past for an ended subscription.
     public let expiresAt: Instant
     public var graceUntil: Instant?
-    /// Absent while nobody knows.
+    /// Absent while unknown.
     public var willRenew: Bool?
     public var renewsAt: Instant?
-    /// What it renews as; another product after a change that waits for the renewal.
+    /// The product at the next renewal, which differs after a change that takes effect then.
     public var renewalProductId: String?
-    /// With the offer.
+    /// The renewal price with the offer applied.
     public var renewalPrice: Money?
     /// `pending` or `accepted`.
     public var priceIncrease: String?
     public var offer: SubscriptionOfferReply?
-    /// Of the next period.
+    /// The offer of the next period.
     public var renewalOffer: SubscriptionOfferReply?
     public let isFamilyShared: Bool
-    /// Why it is over: `Subscription.Expiry`.
+    /// Why it ended: `Subscription.Expiry`.
     public var reason: String?
 
     public init(_ original: TransactionID, _ subscription: Subscription, title: Text) {
@@ -75,12 +75,12 @@ public struct SubscriptionReply: Codable, Sendable, Hashable {
     }
 }
 
-/// What makes a period cheaper.
+/// An offer that reduces the price of a period.
 public struct SubscriptionOfferReply: Codable, Sendable, Hashable {
-    /// `introductory`, `promotional`, `offer_code`, `win_back`, or a number that only Apple knows yet.
+    /// `introductory`, `promotional`, `offer_code`, `win_back`, or the number of an unknown type.
     public let type: String
     public let id: String?
-    /// Apple's word: `FREE_TRIAL`, `PAY_AS_YOU_GO`, `PAY_UP_FRONT`.
+    /// Apple's value: `FREE_TRIAL`, `PAY_AS_YOU_GO`, `PAY_UP_FRONT`.
     public let discount: String?
 
     public init(_ offer: TransactionTerms.Offer) {

@@ -1,6 +1,6 @@
 import TillBilling
 
-/// `POST /v1/transactions`: a signed transaction, or a receipt with the transaction and product it is about (O3).
+/// `POST /v1/transactions`: a signed transaction, or a receipt with the transaction and product in question.
 public struct SubmitProofBody: Codable, Sendable {
     public var signedTransaction: String?
     /// Base64; ASCII white space inside is ignored.
@@ -8,14 +8,14 @@ public struct SubmitProofBody: Codable, Sendable {
     public var transactionId: String?
     public var productId: String?
     public var orderId: UniqueID?
-    /// Proves that the order id inside what Apple signed is a commitment to the caller: an order that the server does
-    /// not know is opened on the spot.
+    /// Proves that the order id in the signed transaction is a commitment to the caller. The server then opens an order
+    /// that it does not know yet.
     public var idNonce: OrderIDNonce?
-    /// The user that the order id commits to, where that is a guest who has become part of the caller's account since.
+    /// The user that the order id commits to, if that is a guest who has since been merged into the caller's account.
     public var idUserId: String?
-    /// Believed from a backend only.
+    /// Accepted from a backend only.
     public var userId: String?
-    /// The device that brings it, as orders name it: looked at where Apple signed no order id (U1).
+    /// The submitting device, as named in orders. Used if Apple signed no order id.
     public var deviceId: String?
 
     public init(
@@ -35,30 +35,30 @@ public struct SubmitProofBody: Codable, Sendable {
     }
 }
 
-/// What became of a proof.
+/// The result of submitting a proof.
 public struct SubmitProofReply: Codable, Sendable, Hashable {
     public enum Outcome: String, Codable, Sendable, Hashable, CaseIterable {
         case granted
         case alreadyGranted
-        /// The proof is kept, and what is missing is being asked for.
+        /// The proof is stored, and the server is requesting the missing information.
         case accepted
-        /// The proof is kept, and nobody owns it yet.
+        /// The proof is stored, and the purchase has no owner yet.
         case quarantined
-        /// Apple took the money back.
+        /// Apple refunded or revoked the purchase.
         case revoked
     }
 
     public let outcome: Outcome
     public let transactionId: String
-    /// Whether the device may now finish the transaction. Clients obey only this.
+    /// Whether the device may now finish the transaction. Clients follow this member only.
     public let finish: Bool
-    // The rest is for the owner and for backends only (P8).
+    // The remaining members are for the owner and for backends only.
     public let orderId: UniqueID?
     public let userId: String?
     public let grant: GrantReply?
-    /// True for what was paid in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    /// True for a purchase in the sandbox, where purchases are not paid: do not deliver real goods. Absent otherwise.
     public let sandbox: Bool?
-    /// Why a proof is quarantined, or accepted only: a stable code.
+    /// Why a proof is quarantined or only accepted: a stable code.
     public let reason: String?
 
     public init(
@@ -114,7 +114,7 @@ public struct AppleNotificationBody: Codable, Sendable {
 }
 
 extension Environment {
-    /// What answers say beside a status: `true` in the sandbox, where nobody paid anything, and nothing elsewhere. So
-    /// that no backend gives real goods by a status alone.
+    /// The `sandbox` member of responses: `true` in the sandbox, where purchases are not paid, and absent otherwise. It
+    /// keeps backends from delivering real goods on a status alone.
     public var sandboxMark: Bool? { self == .sandbox ? true : nil }
 }

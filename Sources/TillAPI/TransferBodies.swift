@@ -1,9 +1,9 @@
 import TillBilling
 
-/// `POST /v1/users/{userId}/guests`: this account's guest is to be part of it (P12).
+/// `POST /v1/users/{userId}/guests`: merges a guest into this account.
 public struct MergeGuestBody: Codable, Sendable {
     public var guestId: String
-    /// The guest's own user token. An app must bring it; a backend is believed without.
+    /// The guest's own user token. Required from an app; a backend may omit it.
     public var guestToken: String?
     /// At most 500 bytes.
     public var reason: String?
@@ -15,17 +15,17 @@ public struct MergeGuestBody: Codable, Sendable {
     }
 }
 
-/// `POST /v1/transfers`: one chain of transactions is to be another customer's.
+/// `POST /v1/transfers`: moves one chain of transactions to another customer.
 public struct MakeTransferBody: Codable, Sendable {
-    /// Who has it now.
+    /// The current owner.
     public var from: String
     public var to: String
     public var originalTransactionId: String
-    /// `production` or `sandbox`; the server's usual one if absent.
+    /// `production` or `sandbox`; the server's default if absent.
     public var environment: String?
     /// At most 500 bytes.
     public var reason: String
-    /// Who decided, at most 128 bytes.
+    /// The person who decided, at most 128 bytes.
     public var `operator`: String
 
     public init(
@@ -45,7 +45,7 @@ public struct MakeTransferBody: Codable, Sendable {
 public struct ReverseTransferBody: Codable, Sendable {
     /// At most 500 bytes.
     public var reason: String
-    /// Who decided, at most 128 bytes.
+    /// The person who decided, at most 128 bytes.
     public var `operator`: String
 
     public init(reason: String, operator: String) {
@@ -54,7 +54,7 @@ public struct ReverseTransferBody: Codable, Sendable {
     }
 }
 
-/// One transfer, as it is told.
+/// One transfer in a response.
 public struct TransferReply: Codable, Sendable, Hashable {
     /// A purchase that was moved.
     public struct MovedGrant: Codable, Sendable, Hashable {
@@ -80,7 +80,7 @@ public struct TransferReply: Codable, Sendable, Hashable {
     public struct Points: Codable, Sendable, Hashable {
         public let environment: String
         public let currency: String
-        /// Below zero it is a debt.
+        /// Negative for a debt.
         public let amount: Int64
 
         public init(_ points: MovedPoints) {
@@ -90,11 +90,11 @@ public struct TransferReply: Codable, Sendable, Hashable {
         }
     }
 
-    /// What of a reversed transfer did not come back.
+    /// The part of a reversed transfer that was not returned.
     public struct Stayed: Codable, Sendable, Hashable {
-        /// Purchases that had gone on to somebody else.
+        /// Purchases that had moved on to a third customer.
         public let grantCount: Int64
-        /// Points that were spent or taken back meanwhile.
+        /// Points that were spent or refunded in the meantime.
         public let points: [Points]
 
         public init(grantCount: Int64, points: [MovedPoints]) {
@@ -113,16 +113,16 @@ public struct TransferReply: Codable, Sendable, Hashable {
     public let actor: String
     public let `operator`: String?
     public let at: Instant
-    /// How many purchases were moved.
+    /// The number of moved purchases.
     public let grantCount: Int64
     /// The newest 100 of them.
     public let grants: [MovedGrant]
     public let points: [Points]
-    /// The transfer that this one took back.
+    /// The transfer that this one reversed.
     public let reverses: UniqueID?
-    /// The transfer that took this one back.
+    /// The transfer that reversed this one.
     public let reversedBy: UniqueID?
-    /// Of a reversal.
+    /// For a reversal.
     public let stayed: Stayed?
 
     public init(

@@ -4,9 +4,9 @@ import TillBilling
 public struct WalletReply: Codable, Sendable, Hashable {
     /// Points by kind.
     public let balances: [String: Int64]
-    /// What of them can't be spent yet, by kind; nil if nothing is held.
+    /// The held part of the balances, which cannot be spent yet, by kind; nil if no points are held.
     public let held: [String: Int64]?
-    /// True in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    /// True in the sandbox, where purchases are not paid: do not deliver real goods. Absent otherwise.
     public let sandbox: Bool?
 
     public init(balances: [String: Int64], held: [String: Int64]? = nil, sandbox: Bool? = nil) {
@@ -20,9 +20,9 @@ public struct WalletReply: Codable, Sendable, Hashable {
 public struct DebitBody: Codable, Sendable {
     /// The kind of points.
     public let currency: String
-    /// Points to take: positive.
+    /// The points to take; positive.
     public let amount: Int64
-    /// The backend's own name for this debit, at most 128 bytes. A repetition is the same debit.
+    /// The backend's own reference for this debit, at most 128 bytes. A repeated request with it is the same debit.
     public let reference: String
 
     public init(currency: String, amount: Int64, reference: String) {
@@ -32,15 +32,15 @@ public struct DebitBody: Codable, Sendable {
     }
 }
 
-/// A debit, and what is left.
+/// A debit, and the remaining balance.
 public struct DebitReply: Codable, Sendable, Hashable {
     public let reference: String
     public let currency: String
     public let amount: Int64
-    /// The balance now. On a repetition: now, not then.
+    /// The current balance, also for a repeated request.
     public let balance: Int64
     public let at: Instant
-    /// True in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    /// True in the sandbox, where purchases are not paid: do not deliver real goods. Absent otherwise.
     public let sandbox: Bool?
 
     public init(
@@ -59,11 +59,11 @@ public struct DebitReply: Codable, Sendable, Hashable {
 public struct BonusBody: Codable, Sendable {
     /// The kind of points.
     public let currency: String
-    /// Points to give: positive.
+    /// The points to give; positive.
     public let amount: Int64
-    /// The backend's own name for this bonus, at most 128 bytes. A repetition is the same bonus.
+    /// The backend's own reference for this bonus, at most 128 bytes. A repeated request with it is the same bonus.
     public let reference: String
-    /// What for, in the app's own words.
+    /// The purpose, in the app's own words.
     public let reason: String?
 
     public init(currency: String, amount: Int64, reference: String, reason: String? = nil) {
@@ -74,18 +74,19 @@ public struct BonusBody: Codable, Sendable {
     }
 }
 
-/// `POST /v1/users/{userId}/wallet/corrections`: what an operator puts right.
+/// `POST /v1/users/{userId}/wallet/corrections`: an operator's correction.
 public struct CorrectionBody: Codable, Sendable {
     /// The kind of points.
     public let currency: String
-    /// Points to add, or to take if negative. Not zero.
+    /// The points to add, or to take if negative. Not zero.
     public let amount: Int64
-    /// The backend's own name for this correction, at most 128 bytes. A repetition is the same correction.
+    /// The backend's own reference for this correction, at most 128 bytes. A repeated request with it is the same
+    /// correction.
     public let reference: String
     public let reason: String
-    /// Who answers for it.
+    /// The responsible person.
     public let operatorName: String
-    /// Whether the balance may go below zero by it. If absent it may not.
+    /// Whether the correction may make the balance negative. False if absent.
     public let allowDebt: Bool?
 
     public init(
@@ -106,15 +107,15 @@ public struct CorrectionBody: Codable, Sendable {
     }
 }
 
-/// A bonus or a correction, and what is there after it.
+/// A bonus or a correction, and the balance after it.
 public struct HandPostingReply: Codable, Sendable, Hashable {
     public let reference: String
     public let currency: String
     public let amount: Int64
     public let reason: String?
-    /// Of a correction.
+    /// For a correction.
     public let operatorName: String?
-    /// The balance now. On a repetition: now, not then.
+    /// The current balance, also for a repeated request.
     public let balance: Int64
     public let at: Instant
 
@@ -144,9 +145,9 @@ public struct PostingReply: Codable, Sendable, Hashable {
     public let kind: String
     /// A grant's id, or the backend's own reference.
     public let reference: String
-    /// Why somebody posted it by hand.
+    /// The reason of a manual posting.
     public let reason: String?
-    /// Who did.
+    /// The author of a manual posting.
     public let operatorName: String?
     public let at: Instant
 
@@ -168,13 +169,13 @@ public struct PostingReply: Codable, Sendable, Hashable {
     }
 }
 
-/// `GET /v1/users/{userId}/wallet/lots?currency=`: what came in at once, and what is left of it.
+/// `GET /v1/users/{userId}/wallet/lots?currency=`: points by the time they were received, and the rest of each lot.
 public struct LotsReply: Codable, Sendable, Hashable {
     public let currency: String
     public let balance: Int64
-    /// What no lot covers: the next lot pays it.
+    /// The amount that no lot covers; the next lot pays it.
     public let debt: Int64
-    /// Newest first; points are taken from the other end.
+    /// Newest first; debits use the oldest lot first.
     public let data: [LotReply]
     public let hasMore: Bool
     public let nextCursor: String?
@@ -197,24 +198,24 @@ public struct LotsReply: Codable, Sendable, Hashable {
         try container.encode(debt, forKey: .debt)
         try container.encode(data, forKey: .data)
         try container.encode(hasMore, forKey: .hasMore)
-        // Null and not left out, as in every page.
+        // Null and not omitted, as in every page.
         try container.encode(nextCursor, forKey: .nextCursor)
     }
 
     private enum CodingKeys: String, CodingKey { case currency, balance, debt, data, hasMore, nextCursor }
 }
 
-/// Points that came in at once.
+/// Points that were received at once.
 public struct LotReply: Codable, Sendable, Hashable {
     public let kind: String
     /// A grant's id, or the backend's own reference.
     public let reference: String
-    /// Of a purchase.
+    /// For a purchase.
     public let transactionId: String?
-    /// When it was bought or given.
+    /// The date of purchase or of the gift.
     public let at: Instant
     public let amount: Int64
-    /// What refunds took of it.
+    /// The points that refunds took from the lot.
     public let takenBack: Int64
     public let used: Int64
     public let remaining: Int64

@@ -3,35 +3,35 @@ import TillBilling
 /// One endpoint of `GET /v1/webhooks`.
 public struct WebhookEndpointReply: Codable, Sendable, Hashable {
     public enum State: String, Codable, Sendable, CaseIterable {
-        /// Events are sent as they come.
+        /// Events are sent as they occur.
         case active
-        /// Nobody answered last: one event at a time is tried until somebody does.
+        /// The last delivery got no response: the server tries one event at a time until the endpoint responds.
         case silent
-        /// It asked to be left alone for a while.
+        /// The endpoint asked the server to pause.
         case resting
-        /// It answered 410: nothing is sent until it is resumed, or lives at another address.
+        /// The endpoint answered 410: no events are sent until it is resumed or its address changes.
         case gone
-        /// The configuration has it switched off.
+        /// Switched off in the configuration.
         case disabled
-        /// The server has not looked at it yet.
+        /// The server has not processed it yet.
         case new
     }
 
     public let id: String
     public let url: String
     public let state: State
-    /// What it wants to hear of; absent: everything.
+    /// The event types that it receives; absent: all.
     public let types: [String]?
-    /// The last event that was put in line for it, or passed over.
+    /// The last event that was queued for it, or skipped.
     public var position: Int64?
-    /// How many events there are after that one, of all types.
+    /// The number of events after that one, of all types.
     public var behind: Int64 = 0
-    /// In line: not tried yet, tried in vain, or behind one that was.
+    /// Queued events: not tried yet, failed, or waiting behind a failed one.
     public var waiting: Int64 = 0
     public var dead: Int64 = 0
     public var lastSuccessAt: Instant?
     public var lastFailureAt: Instant?
-    /// What went wrong then; English.
+    /// The cause of the last failure, in English.
     public var lastError: String?
     public var restsUntil: Instant?
     public var goneAt: Instant?
@@ -44,27 +44,27 @@ public struct WebhookEndpointReply: Codable, Sendable, Hashable {
     }
 }
 
-/// One event on its way to one endpoint: `GET /v1/webhooks/{id}/deliveries`.
+/// The delivery of one event to one endpoint: `GET /v1/webhooks/{id}/deliveries`.
 public struct WebhookDeliveryReply: Codable, Sendable, Hashable {
     public enum State: String, Codable, Sendable, CaseIterable {
         case waiting, delivered, dead
     }
 
-    /// The event's id, `webhook-id` on the wire.
+    /// The event's id, sent as `webhook-id`.
     public let eventId: String
     public let sequence: Int64
     public let type: String
     public let userId: String?
     public let state: State
-    /// Whether somebody had it sent once more.
+    /// Whether it was sent again on request.
     public let isReplay: Bool
     public let attempts: Int64
-    /// Nil behind another event of its user, and when it has ended.
+    /// Nil while an earlier event of its user is pending, and after the end.
     public var nextAttemptAt: Instant?
     public var lastAttemptAt: Instant?
-    /// What the endpoint answered; nil if it did not.
+    /// The endpoint's status; nil if there was no response.
     public var lastStatus: Int64?
-    /// Why it was not taken, with the beginning of what the endpoint said; English.
+    /// Why the delivery failed, with the beginning of the endpoint's response, in English.
     public var lastError: String?
     public var endedAt: Instant?
 
@@ -81,12 +81,12 @@ public struct WebhookDeliveryReply: Codable, Sendable, Hashable {
     }
 }
 
-/// `POST /v1/webhooks/replays`: everything of a span of time is to be sent once more.
+/// `POST /v1/webhooks/replays`: sends all events of a time range again.
 public struct WebhookReplayBody: Codable, Sendable {
     public var from: Instant
     /// Not included.
     public var to: Instant
-    /// To which endpoint; to all of them if absent.
+    /// The endpoint; all of them if absent.
     public var endpoint: String?
 
     public init(from: Instant, to: Instant, endpoint: String? = nil) {
@@ -96,16 +96,16 @@ public struct WebhookReplayBody: Codable, Sendable {
     }
 }
 
-/// A span of time that an endpoint is sent once more.
+/// A time range whose events are sent to an endpoint again.
 public struct WebhookReplayReply: Codable, Sendable, Hashable {
     public let id: String
     public let endpointId: String
     public let from: Instant
     public let to: Instant
-    /// How many events are in line by now.
+    /// The number of events queued so far.
     public let count: Int64
     public let createdAt: Instant
-    /// When all of them were put in line; absent until then.
+    /// When all of them were queued; absent until then.
     public let endedAt: Instant?
 
     public init(
@@ -121,14 +121,14 @@ public struct WebhookReplayReply: Codable, Sendable, Hashable {
     }
 }
 
-/// What came of `POST /v1/webhooks/{id}/test`.
+/// The result of `POST /v1/webhooks/{id}/test`.
 public struct WebhookTestReply: Codable, Sendable, Hashable {
-    /// The `webhook-id` it was sent under.
+    /// The `webhook-id` of the test event.
     public let eventId: String
     public let delivered: Bool
-    /// What the endpoint answered; absent if it did not.
+    /// The endpoint's status; absent if there was no response.
     public let status: Int?
-    /// Why it was not taken; English.
+    /// Why the delivery failed, in English.
     public let error: String?
 
     public init(eventId: String, delivered: Bool, status: Int?, error: String?) {

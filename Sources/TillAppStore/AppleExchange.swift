@@ -2,8 +2,8 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// The effect by which these rooms ask Apple: they make requests and read answers, and do no I/O of their own
-/// (DESIGN §2). Whoever runs them puts a real HTTP client behind it, an emulated store, or a network that fails.
+/// Sends a request to Apple and returns the response. This module builds requests and reads responses but does no I/O;
+/// its user supplies an HTTP client, an emulated store, or a failing network for tests.
 public typealias AppleExchange = @Sendable (AppleRequest) async throws(AppleOutage) -> AppleAnswer
 
 /// One request to one of Apple's services.
@@ -15,12 +15,12 @@ public struct AppleRequest: Sendable, Equatable {
     }
 
     public var method: Method
-    /// Absolute, query included, percent-encoded.
+    /// Absolute, including the query, percent-encoded.
     public var url: String
-    /// In the order they are sent.
+    /// In sending order.
     public var headers: [Header]
     public var body: [UInt8]
-    /// The longest body of an answer that is taken, in bytes; a longer one is an outage `answerTooLarge`.
+    /// The maximum body of the response in bytes; a longer one fails with `answerTooLarge`.
     public var answerLimit: Int
 
     public struct Header: Sendable, Equatable {
@@ -45,7 +45,7 @@ public struct AppleRequest: Sendable, Equatable {
 }
 
 extension AppleRequest: CustomStringConvertible {
-    /// Where to, and no more: headers carry our token, bodies the shared secret.
+    /// The method and the URL only: headers carry the bearer token, bodies the shared secret.
     public var description: String { "\(method.rawValue) \(url), \(body.count) bytes" }
 }
 
@@ -53,9 +53,9 @@ extension AppleRequest.Header: CustomStringConvertible {
     public var description: String { name }
 }
 
-/// What came back, of whatever status; not yet believed.
+/// Apple's response, with any status; not yet verified.
 public struct AppleAnswer: Sendable {
-    /// Of HTTP.
+    /// The HTTP status.
     public let status: Int
     public let headers: [AppleRequest.Header]
     public let body: [UInt8]
@@ -66,20 +66,20 @@ public struct AppleAnswer: Sendable {
         self.body = body
     }
 
-    /// The first header of that name, which is compared without case.
+    /// The first header of this name; names compare case-insensitively.
     public func header(_ name: String) -> String? {
         headers.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 }
 
-/// No answer came, or none that can be used. It says nothing about the purchase that was asked about, and whatever was
-/// asked may have been done all the same.
+/// No usable response arrived. This says nothing about the purchase in question, and Apple may have carried out the
+/// request.
 public struct AppleOutage: Error, Sendable, Equatable {
     public enum Reason: String, Sendable {
-        /// Nobody there: the name, the connection, TLS.
+        /// The name, the connection or TLS failed.
         case unreachable
         case timedOut
-        /// The connection broke off.
+        /// The connection was interrupted.
         case connectionLost
         case answerTooLarge
         /// This process is stopping.
@@ -87,7 +87,7 @@ public struct AppleOutage: Error, Sendable, Equatable {
     }
 
     public let reason: Reason
-    /// For people, in English; nothing is decided by it.
+    /// For people, in English. No decision depends on it.
     public let detail: String
 
     public init(_ reason: Reason, _ detail: String = "") {
@@ -95,17 +95,17 @@ public struct AppleOutage: Error, Sendable, Equatable {
         self.detail = detail
     }
 
-    /// Always: an outage never makes a purchase invalid (P2, U7).
+    /// Always true: an outage never makes a purchase invalid.
     public var isRetryable: Bool { true }
 }
 
-/// The effects that a client of Apple's services runs on (DESIGN §5).
+/// The functions through which a client of Apple's services reaches the outside world.
 public struct AppleEffects: Sendable {
     public var exchange: AppleExchange
     public var clock: @Sendable () -> Instant
-    /// As many unpredictable bytes as asked for.
+    /// Returns the requested number of unpredictable bytes.
     public var entropy: @Sendable (Int) -> [UInt8]
-    /// Comes back after that many milliseconds, or at once when the calling task is cancelled.
+    /// Returns after this many milliseconds, or at once when the calling task is cancelled.
     public var pause: @Sendable (Int64) async -> Void
 
     public init(
@@ -119,11 +119,11 @@ public struct AppleEffects: Sendable {
     }
 }
 
-/// Where Apple's services are asked, for each environment. URLs without a final `/`.
+/// The addresses of Apple's services for each environment. URLs without a final `/`.
 public struct AppleHosts: Sendable, Hashable {
-    /// What the paths `/inApps/v1/…` and `/inApps/v2/…` are put behind.
+    /// The prefix of the paths `/inApps/v1/…` and `/inApps/v2/…`.
     public let serverAPI: [Environment: String]
-    /// The whole URL of verifyReceipt.
+    /// The complete URL of verifyReceipt.
     public let verifyReceipt: [Environment: String]
 
     init(serverAPI: [Environment: String], verifyReceipt: [Environment: String]) {
@@ -131,7 +131,7 @@ public struct AppleHosts: Sendable, Hashable {
         self.verifyReceipt = verifyReceipt
     }
 
-    /// Apple's (facts/server-api §1, facts/verify-receipt §1): the API's names since May 2026.
+    /// Apple's addresses (facts/server-api §1, facts/verify-receipt §1), with the API's host names since May 2026.
     public static let apple = AppleHosts(
         serverAPI: [
             .production: "https://api.storekit.apple.com", .sandbox: "https://api.storekit-sandbox.apple.com",
@@ -141,7 +141,7 @@ public struct AppleHosts: Sendable, Hashable {
             .sandbox: "https://sandbox.itunes.apple.com/verifyReceipt",
         ])
 
-    /// An emulated App Store: one origin (`http://127.0.0.1:8788`) that plays both environments.
+    /// The addresses of an emulated App Store: one origin (`http://127.0.0.1:8788`) that serves both environments.
     public static func emulator(at origin: String) -> AppleHosts {
         AppleHosts(
             serverAPI: [.production: origin, .sandbox: origin],
@@ -151,17 +151,17 @@ public struct AppleHosts: Sendable, Hashable {
     }
 }
 
-/// The "In-App Purchase" key of App Store Connect: it signs the bearer tokens of the App Store Server API
-/// (facts/server-api §2) and the offers that an app may show (facts/business-rules §9).
+/// The In-App Purchase Key of App Store Connect. It signs the bearer tokens of the App Store Server API
+/// (facts/server-api §2) and the offers that an app shows (facts/business-rules §9).
 public struct InAppPurchaseKey: Sendable {
-    /// A UUID's text: the account that the key belongs to.
+    /// The UUID of the account that the key belongs to.
     public let issuerID: String
-    /// Ten letters and digits, like `2X9R4HXF34`.
+    /// Ten letters and digits, such as `2X9R4HXF34`.
     public let keyID: String
-    /// On P-256: the `.p8` file that can be downloaded once.
+    /// A P-256 key, from the `.p8` file that can be downloaded once.
     public let privateKey: PrivateKey
 
-    /// - Throws: if the key is not on P-256: ES256 wants no other.
+    /// - Throws: if the key is not on P-256, which ES256 requires.
     public init(issuerID: String, keyID: String, privateKey: PrivateKey) throws(IssuingFault) {
         guard privateKey.kind == .p256 else {
             throw IssuingFault("an In-App Purchase key is on P-256, this one is \(privateKey.kind.rawValue)")
@@ -171,7 +171,7 @@ public struct InAppPurchaseKey: Sendable {
         self.privateKey = privateKey
     }
 
-    /// A JWT of these claims in compact serialization: `{"alg":"ES256","kid":…,"typ":"JWT"}`, signed by this key.
+    /// A JWT with these claims in compact serialization: `{"alg":"ES256","kid":…,"typ":"JWT"}`, signed by this key.
     func token(claims: [String: JSONValue]) throws(IssuingFault) -> String {
         let header: JSONValue = ["alg": "ES256", "kid": .string(keyID), "typ": "JWT"]
         let message = [header, .object(claims)].map { Base64.encode(Array($0.encoded().utf8), .url) }

@@ -1,8 +1,8 @@
 import TillBilling
 import TillCrypto
 
-/// Apple's certificates that trust begins with, as bytes. Only roots are pinned: leaves and intermediates change about
-/// every two years (facts/jws §3). Source: www.apple.com/certificateauthority; the tests hold them to the published
+/// Apple's certificates that serve as trust anchors. Only roots are pinned: leaves and intermediates change about every
+/// two years (facts/jws §3). Source: www.apple.com/certificateauthority; the tests compare them with the published
 /// SHA-256 fingerprints.
 public enum AppleRoots {
     /// Apple Root CA - G3: signed transactions, renewal infos, app transactions, notifications.
@@ -41,10 +41,10 @@ public enum AppleRoots {
         IQ7aunMZT7XZNn/Bh1XZp5m5MkL72NVxnn6hUrcbvZNCJBIqxw8dtk2cXmPIS4AXUKqK1drk/NAJBzewdXUh
         """)
 
-    /// What a verifier trusts unless it is told otherwise.
+    /// The trust anchors that a verifier uses by default.
     public static let all = [g3, rootCA]
 
-    /// Apple iTunes Store Certification Authority of 2009, under Apple Root CA: the issuer of what signed old-style
+    /// Apple iTunes Store Certification Authority of 2009, under Apple Root CA: it issued the signers of old-style
     /// receipts of version 2. Never a trust anchor.
     static let iTunesStoreCA2009 = decoded(
         """
@@ -81,25 +81,23 @@ public enum AppleRoots {
     }
 }
 
-/// What a verifier believes, and what it is for. It comes from configuration, never from a proof or a client
-/// (DESIGN §4, invariant 7).
+/// What a verifier trusts and accepts. It comes from configuration, never from a proof or a client.
 public struct TrustPolicy: Sendable {
-    /// Trust anchors as DER: Apple's, unless a test installation names the emulator's root.
+    /// Trust anchors as DER: Apple's, unless a test installation configures the emulator's root.
     public var roots: [[UInt8]] = AppleRoots.all
     /// The app; nil accepts any.
     public var bundleID: String?
-    /// The app's number in the App Store, asked for in production only, where Apple states it; nil accepts any.
+    /// The app's number in the App Store, checked in production only, where Apple states it; nil accepts any.
     public var appAppleID: Int64?
     /// Environments whose purchases are accepted; nil accepts both.
     public var environments: Set<Environment>?
-    /// Judge certificates at this time instead of at the proof's own.
+    /// Verify certificates at this time instead of the proof's own.
     public var at: Instant?
-    /// Hold certificates to RFC 5280's finer rules too.
+    /// Also apply the finer rules of RFC 5280 to certificates.
     public var isStrict = false
-    /// Milliseconds for which a signer's chain need not be judged again: fifteen minutes, as long as Apple's own
-    /// libraries remember one (facts/jws §2).
+    /// Milliseconds for which a verified chain is reused: fifteen minutes, as in Apple's own libraries (facts/jws §2).
     public var chainLifetime: Int64 = 15 * 60 * 1_000
-    /// The clock effect: for proofs that state no date, and for the age of cached chains.
+    /// The current time, for proofs that state no date and for the age of cached chains.
     public var now: @Sendable () -> Instant
 
     public init(

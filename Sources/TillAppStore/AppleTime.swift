@@ -1,6 +1,6 @@
 import TillBilling
 
-/// The forms in which Apple's older formats write a moment (facts/verify-receipt §4, pkcs7-receipt §3.1).
+/// The date formats of Apple's older protocols (facts/verify-receipt §4, pkcs7-receipt §3.1).
 public enum AppleTime {
     /// `2019-08-14 08:28:54 Etc/GMT`
     public static func gmt(_ instant: Instant) -> String { civil(instant.seconds) + " Etc/GMT" }
@@ -13,14 +13,14 @@ public enum AppleTime {
     /// `1565771334000`
     public static func milliseconds(_ instant: Instant) -> String { String(instant.milliseconds) }
 
-    /// `2019-08-14T08:28:54Z`, as receipts write it: whole seconds.
+    /// `2019-08-14T08:28:54Z`, the format of receipts: whole seconds.
     public static func receipt(_ instant: Instant) -> String {
         let text = civil(instant.seconds)
         return text.replacing(" ", with: "T") + "Z"
     }
 
-    /// The moment of a text as `gmt` or `pacific` write it; nil for anything else. Of the hour that is there twice in
-    /// autumn, Pacific time means the first.
+    /// Parses the formats of `gmt` and `pacific`; nil for any other text. In the hour that occurs twice in autumn,
+    /// Pacific time means the first.
     public static func instant(_ text: some StringProtocol) -> Instant? {
         guard let zone = text.lastIndex(of: " ") else { return nil }
         guard let civil = Instant(rfc3339: text[..<zone] + "Z"), civil.milliseconds % 1_000 == 0 else { return nil }
@@ -33,9 +33,9 @@ public enum AppleTime {
         }
     }
 
-    /// Seconds to add to UTC in Los Angeles: −8 hours, −7 in summer. Summer is from the second Sunday of March to the
-    /// first of November (Energy Policy Act of 2005), before 2007 from the first Sunday of April to the last of
-    /// October; always from 2:00 to 2:00 by the clock on the wall.
+    /// The offset of Los Angeles from UTC in seconds: −8 hours, −7 in summer. Summer lasts from the second Sunday of
+    /// March to the first of November (Energy Policy Act of 2005), before 2007 from the first Sunday of April to the
+    /// last of October; both changes happen at 2:00 local time.
     static func pacificOffset(at seconds: Int64) -> Int64 {
         let standard: Int64 = -8 * 3_600
         let year = CivilDate(daysSinceEpoch: days(seconds + standard)).year

@@ -1,19 +1,19 @@
 import TillBilling
 
-// Values that Apple may extend any year. Each keeps the raw value it came with, so an unknown one survives
-// (facts/jws §1); the known ones have names.
+// Values that Apple may extend in any year. Each keeps its raw value, so an unknown one survives (facts/jws §1); the
+// known ones have names.
 
 extension ProductType {
-    /// The types that receipts number from 0 (attribute 1707, facts/pkcs7-receipt §3.2).
+    /// The types in the order of their numbers in receipts, from 0 (attribute 1707, facts/pkcs7-receipt §3.2).
     private static let receiptTypes: [ProductType] = [.nonConsumable, .consumable, .nonRenewing, .autoRenewable]
 
-    /// Nil for a number that means nothing here.
+    /// Nil for an unknown number.
     public init?(receiptNumber number: Int64) {
         guard let index = Int(exactly: number), Self.receiptTypes.indices.contains(index) else { return nil }
         self = Self.receiptTypes[index]
     }
 
-    /// Nil for a type that no receipt has.
+    /// Nil for a type that receipts do not contain.
     public var receiptNumber: Int64? { Self.receiptTypes.firstIndex(of: self).map(Int64.init) }
 }
 
@@ -23,7 +23,7 @@ public struct Ownership: RawRepresentable, Hashable, Sendable {
 
     public static let purchased = Ownership(rawValue: "PURCHASED")
     public static let familyShared = Ownership(rawValue: "FAMILY_SHARED")
-    /// A seat of what an organization or a group pays for.
+    /// A seat that an organization or a group pays for.
     public static let assigned = Ownership(rawValue: "ASSIGNED")
 }
 
@@ -31,9 +31,9 @@ public struct TransactionReason: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// By the customer, upgrades included.
+    /// Bought by the customer, including upgrades.
     public static let purchase = TransactionReason(rawValue: "PURCHASE")
-    /// By Apple's server, a downgrade that takes effect included.
+    /// Charged by Apple's server, including a downgrade that takes effect.
     public static let renewal = TransactionReason(rawValue: "RENEWAL")
 }
 
@@ -119,7 +119,7 @@ public struct Platform: RawRepresentable, Hashable, Sendable {
     public static let visionOS = Platform(rawValue: "visionOS")
 }
 
-/// Where an item's price increase stands (facts/jws §5).
+/// The state of an item's price increase (facts/jws §5).
 public struct AdvancedCommercePriceIncreaseStatus: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -129,7 +129,7 @@ public struct AdvancedCommercePriceIncreaseStatus: RawRepresentable, Hashable, S
     public static let accepted = AdvancedCommercePriceIncreaseStatus(rawValue: "ACCEPTED")
 }
 
-/// A subscription at the moment a notification was signed (facts/jws §7).
+/// The status of a subscription at the time a notification was signed (facts/jws §7).
 public struct SubscriptionStatus: RawRepresentable, Hashable, Sendable {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }
@@ -141,7 +141,7 @@ public struct SubscriptionStatus: RawRepresentable, Hashable, Sendable {
     public static let revoked = SubscriptionStatus(rawValue: 5)
 }
 
-/// Why the customer asks for a refund; only in CONSUMPTION_REQUEST (facts/jws §7).
+/// Why the customer requests a refund; only in CONSUMPTION_REQUEST (facts/jws §7).
 public struct ConsumptionRequestReason: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -153,7 +153,7 @@ public struct ConsumptionRequestReason: RawRepresentable, Hashable, Sendable {
     public static let other = ConsumptionRequestReason(rawValue: "OTHER")
 }
 
-/// What a notification tells of (facts/notifications §4).
+/// The event that a notification reports (facts/notifications §4).
 public struct NotificationType: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -162,30 +162,31 @@ public struct NotificationType: RawRepresentable, Hashable, Sendable {
     public static let subscribed = NotificationType(rawValue: "SUBSCRIBED")
     /// A subscription renewed, normally or by `.billingRecovery`.
     public static let didRenew = NotificationType(rawValue: "DID_RENEW")
-    /// The product of the next renewal changed: `.upgrade` now, `.downgrade` at the renewal, none if a change was
-    /// taken back.
+    /// The product of the next renewal changed: `.upgrade` takes effect now, `.downgrade` at the renewal; without a
+    /// subtype, the customer reverted a change.
     public static let didChangeRenewalPref = NotificationType(rawValue: "DID_CHANGE_RENEWAL_PREF")
     /// Renewal was switched on or off (`.autoRenewEnabled`, `.autoRenewDisabled`); access does not change.
     public static let didChangeRenewalStatus = NotificationType(rawValue: "DID_CHANGE_RENEWAL_STATUS")
     /// An active subscriber redeemed an offer, with `.upgrade`, `.downgrade` or neither.
     public static let offerRedeemed = NotificationType(rawValue: "OFFER_REDEEMED")
-    /// Billing failed: with `.gracePeriod` the service goes on, without it stops; Apple tries again up to 60 days.
+    /// Billing failed: with `.gracePeriod` the service continues, without it the service stops. Apple retries for up to
+    /// 60 days.
     public static let didFailToRenew = NotificationType(rawValue: "DID_FAIL_TO_RENEW")
-    /// Grace ended; Apple goes on trying.
+    /// The grace period ended; Apple keeps retrying.
     public static let gracePeriodExpired = NotificationType(rawValue: "GRACE_PERIOD_EXPIRED")
-    /// A subscription ended; the subtype says why, none for other reasons.
+    /// A subscription ended. The subtype states the reason; other reasons have no subtype.
     public static let expired = NotificationType(rawValue: "EXPIRED")
-    /// A price increase: consent asked (`.pending`), or given or not needed (`.accepted`).
+    /// A price increase: consent is requested (`.pending`), or given or not required (`.accepted`).
     public static let priceIncrease = NotificationType(rawValue: "PRICE_INCREASE")
-    /// A purchase of any kind was refunded; the transaction says when, why and how much.
+    /// A purchase of any kind was refunded; the transaction states when, why and how much.
     public static let refund = NotificationType(rawValue: "REFUND")
     /// Apple refused a refund.
     public static let refundDeclined = NotificationType(rawValue: "REFUND_DECLINED")
-    /// A refund was undone after a dispute.
+    /// Apple reversed a refund after a dispute.
     public static let refundReversed = NotificationType(rawValue: "REFUND_REVERSED")
-    /// The customer asked for a refund; consumption information is due within 12 hours.
+    /// The customer requested a refund; consumption information is due within 12 hours.
     public static let consumptionRequest = NotificationType(rawValue: "CONSUMPTION_REQUEST")
-    /// Access by family sharing ended.
+    /// Access through Family Sharing ended.
     public static let revoke = NotificationType(rawValue: "REVOKE")
     /// The renewal date of one subscription was extended.
     public static let renewalExtended = NotificationType(rawValue: "RENEWAL_EXTENDED")
@@ -195,7 +196,7 @@ public struct NotificationType: RawRepresentable, Hashable, Sendable {
     public static let oneTimeCharge = NotificationType(rawValue: "ONE_TIME_CHARGE")
     /// An event of an external purchase token.
     public static let externalPurchaseToken = NotificationType(rawValue: "EXTERNAL_PURCHASE_TOKEN")
-    /// A parent withdrew the consent to a minor's use of the app; it comes with `appData`.
+    /// A parent withdrew consent to a minor's use of the app; the notification contains `appData`.
     public static let rescindConsent = NotificationType(rawValue: "RESCIND_CONSENT")
     /// Advanced Commerce only.
     public static let metadataUpdate = NotificationType(rawValue: "METADATA_UPDATE")
@@ -203,10 +204,10 @@ public struct NotificationType: RawRepresentable, Hashable, Sendable {
     public static let migration = NotificationType(rawValue: "MIGRATION")
     /// Advanced Commerce only.
     public static let priceChange = NotificationType(rawValue: "PRICE_CHANGE")
-    /// Asked for by Request a Test Notification.
+    /// Sent on the request Request a Test Notification.
     public static let test = NotificationType(rawValue: "TEST")
 
-    /// All that are known; Apple may send others.
+    /// All known types; Apple may send others.
     public static let known: [NotificationType] = [
         .subscribed, .didRenew, .didChangeRenewalPref, .didChangeRenewalStatus, .offerRedeemed, .didFailToRenew,
         .gracePeriodExpired, .expired, .priceIncrease, .refund, .refundDeclined, .refundReversed,
@@ -215,16 +216,16 @@ public struct NotificationType: RawRepresentable, Hashable, Sendable {
     ]
 }
 
-/// The particular of a notification's type (facts/notifications §4).
+/// The detail of a notification's type (facts/notifications §4).
 public struct NotificationSubtype: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// SUBSCRIBED: the first subscription in its group, or the first access by family sharing.
+    /// SUBSCRIBED: the first subscription in its group, or the first access through Family Sharing.
     public static let initialBuy = NotificationSubtype(rawValue: "INITIAL_BUY")
-    /// SUBSCRIBED: again after an expiry, the same product or another of the group.
+    /// SUBSCRIBED: a new start after an expiry, with the same product or another of the group.
     public static let resubscribe = NotificationSubtype(rawValue: "RESUBSCRIBE")
-    /// DID_RENEW: Apple got its money while it was trying again.
+    /// DID_RENEW: a billing retry succeeded.
     public static let billingRecovery = NotificationSubtype(rawValue: "BILLING_RECOVERY")
     /// DID_CHANGE_RENEWAL_PREF, OFFER_REDEEMED: effective now, with a new billing period.
     public static let upgrade = NotificationSubtype(rawValue: "UPGRADE")
@@ -232,34 +233,34 @@ public struct NotificationSubtype: RawRepresentable, Hashable, Sendable {
     public static let downgrade = NotificationSubtype(rawValue: "DOWNGRADE")
     /// DID_CHANGE_RENEWAL_STATUS: the customer switched renewal on.
     public static let autoRenewEnabled = NotificationSubtype(rawValue: "AUTO_RENEW_ENABLED")
-    /// DID_CHANGE_RENEWAL_STATUS: switched off by the customer, or by Apple after a refund was asked for.
+    /// DID_CHANGE_RENEWAL_STATUS: the customer switched renewal off, or Apple did after a refund request.
     public static let autoRenewDisabled = NotificationSubtype(rawValue: "AUTO_RENEW_DISABLED")
-    /// DID_FAIL_TO_RENEW: the service goes on until `gracePeriodExpiresDate`.
+    /// DID_FAIL_TO_RENEW: the service continues until `gracePeriodExpiresDate`.
     public static let gracePeriod = NotificationSubtype(rawValue: "GRACE_PERIOD")
     /// EXPIRED: renewal was off.
     public static let voluntary = NotificationSubtype(rawValue: "VOLUNTARY")
-    /// EXPIRED: Apple stopped trying.
+    /// EXPIRED: Apple's billing retries ended without success.
     public static let billingRetry = NotificationSubtype(rawValue: "BILLING_RETRY")
-    /// EXPIRED: no consent to a price increase.
+    /// EXPIRED: the customer did not consent to a price increase.
     public static let priceIncrease = NotificationSubtype(rawValue: "PRICE_INCREASE")
     /// EXPIRED: the product was not for sale at the renewal.
     public static let productNotForSale = NotificationSubtype(rawValue: "PRODUCT_NOT_FOR_SALE")
-    /// PRICE_INCREASE: consent is asked for and not given yet.
+    /// PRICE_INCREASE: consent is requested and not given yet.
     public static let pending = NotificationSubtype(rawValue: "PENDING")
-    /// PRICE_INCREASE: consent is given, or the increase needs none.
+    /// PRICE_INCREASE: consent is given, or not required.
     public static let accepted = NotificationSubtype(rawValue: "ACCEPTED")
-    /// RENEWAL_EXTENSION: all of the mass extension is done; it comes with `summary`.
+    /// RENEWAL_EXTENSION: the whole mass extension is complete; the notification contains `summary`.
     public static let summary = NotificationSubtype(rawValue: "SUMMARY")
-    /// RENEWAL_EXTENSION: it failed for this one subscription.
+    /// RENEWAL_EXTENSION: the extension failed for one subscription.
     public static let failure = NotificationSubtype(rawValue: "FAILURE")
-    /// EXTERNAL_PURCHASE_TOKEN: Apple made a token that was not reported.
+    /// EXTERNAL_PURCHASE_TOKEN: a token that Apple created was not reported.
     public static let unreported = NotificationSubtype(rawValue: "UNREPORTED")
-    /// EXTERNAL_PURCHASE_TOKEN: Apple made a token.
+    /// EXTERNAL_PURCHASE_TOKEN: Apple created a token.
     public static let created = NotificationSubtype(rawValue: "CREATED")
     /// EXTERNAL_PURCHASE_TOKEN: a token is still active.
     public static let activeTokenReminder = NotificationSubtype(rawValue: "ACTIVE_TOKEN_REMINDER")
 
-    /// All that are known; Apple may send others.
+    /// All known subtypes; Apple may send others.
     public static let known: [NotificationSubtype] = [
         .initialBuy, .resubscribe, .billingRecovery, .upgrade, .downgrade, .autoRenewEnabled, .autoRenewDisabled,
         .gracePeriod, .voluntary, .billingRetry, .priceIncrease, .productNotForSale, .pending, .accepted, .summary,

@@ -1,26 +1,26 @@
 import TillBilling
 import TillCrypto
 
-/// Turns Apple's proofs into verified values, and is their only maker.
+/// Verifies Apple's proofs. It is the only type that creates verified values.
 ///
-/// Every check of facts/jws §2 and facts/pkcs7-receipt §4 is done, in the order of `CheckCode`; nothing is fetched, so
-/// certificates are judged at the proof's own date and not asked about by OCSP (facts/jws §8, last point). One
-/// verifier serves all threads.
+/// It makes every check of facts/jws §2 and facts/pkcs7-receipt §4, in the order of `CheckCode`. It works offline:
+/// certificates are verified at the proof's own date and not checked by OCSP (facts/jws §8, last point). One verifier
+/// serves all threads.
 public final class SignedDataVerifier: Sendable {
     public let policy: TrustPolicy
     let trust: TrustStore
     private let demands: ProofDemands
     private let chains: ChainCache
-    /// Hears whom a verification relies on, if somebody wants to know.
+    /// Receives the chains that a verification relies on; nil if they are not needed.
     private let witness: SignerWitness?
 
-    /// Longest tokens and receipts that are looked at, in bytes (facts/limits §3).
+    /// The maximum length of tokens and receipts, in bytes (facts/limits §3).
     public static let tokenLimit = 64 << 10
     public static let notificationLimit = 512 << 10
     public static let receiptLimit = 8 << 20
 
-    /// - Parameter other: whose memory of signers is shared; it must have the same roots and strictness.
-    /// - Throws: `bad_root` if a root of the policy is no certificate, or there is none.
+    /// - Parameter other: a verifier whose cache of signers is shared; it must have the same roots and strictness.
+    /// - Throws: `bad_root` if there is no root, or a root of the policy is not a certificate.
     public init(policy: TrustPolicy, rememberingWith other: SignedDataVerifier? = nil) throws(VerificationFailure) {
         guard let trust = Self.trustStore(roots: policy.roots, isStrict: policy.isStrict), !policy.roots.isEmpty else {
             throw VerificationFailure(.badRoot)
@@ -32,7 +32,7 @@ public final class SignedDataVerifier: Sendable {
         witness = nil
     }
 
-    /// The same verifier with the same memory, for a verification that somebody watches.
+    /// A copy with the same cache, for a verification whose signers are collected.
     init(_ other: SignedDataVerifier, telling witness: SignerWitness) {
         policy = other.policy
         trust = other.trust
@@ -47,22 +47,22 @@ public final class SignedDataVerifier: Sendable {
         return TrustStore(roots: certificates, strict: isStrict)
     }
 
-    /// How many signers' chains are remembered just now.
+    /// The number of cached signers' chains.
     public var cachedChainCount: Int { chains.count }
 
-    /// Whether the signer that a token names was believed a while ago: then checking it costs little, and otherwise a
-    /// chain of certificates has to be judged first.
+    /// Whether the chain of the token's signer is cached. If it is, verification is cheap; otherwise a certificate
+    /// chain has to be verified first.
     public func knowsSigner(of jws: [UInt8]) -> Bool { chains.knows(jws, now: demands.now()) }
 
     private var checks: ProofChecks { ProofChecks(demands, chains: chains, witness: witness) }
 
     // MARK: - Tokens
 
-    /// A signed transaction (JWSTransaction), as StoreKit 2, the server API and notifications deliver it.
+    /// Verifies a signed transaction (JWSTransaction), as delivered by StoreKit 2, the server API and notifications.
     ///
     /// - Parameter jws: the compact serialization, at most 64 KiB.
-    /// - Throws: the first check that fails; `malformed` also if what a settlement needs is missing (ids, product,
-    ///   dates).
+    /// - Throws: the first check that fails; `malformed` also if a field that processing needs is missing (ids,
+    ///   product, dates).
     public func transaction(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedTransaction {
         try checks.transaction(jws)
     }
@@ -71,7 +71,7 @@ public final class SignedDataVerifier: Sendable {
         try transaction(Array(jws.utf8))
     }
 
-    /// A signed renewal info (JWSRenewalInfo). It names no app: believe it only beside its transaction.
+    /// Verifies a signed renewal info (JWSRenewalInfo). It names no app: use it only together with its transaction.
     public func renewalInfo(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedRenewalInfo {
         try checks.renewalInfo(jws)
     }
@@ -80,7 +80,7 @@ public final class SignedDataVerifier: Sendable {
         try renewalInfo(Array(jws.utf8))
     }
 
-    /// A signed app transaction (AppTransaction): the customer's download of the app.
+    /// Verifies a signed app transaction (AppTransaction): the customer's download of the app.
     public func appTransaction(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedAppTransaction {
         try checks.appTransaction(jws)
     }
@@ -89,8 +89,8 @@ public final class SignedDataVerifier: Sendable {
         try appTransaction(Array(jws.utf8))
     }
 
-    /// An App Store Server Notification of version 2, by its `signedPayload`, with every token nested in it verified
-    /// too. A nested token's verdict becomes the notification's, with its name in the detail.
+    /// Verifies the `signedPayload` of an App Store Server Notification of version 2, including every nested token. The
+    /// verdict of a nested token becomes the notification's, with the token's name in the detail.
     ///
     /// - Parameter signedPayload: the compact serialization, at most 512 KiB.
     public func notification(_ signedPayload: [UInt8]) throws(VerificationFailure) -> VerifiedNotification {
@@ -101,8 +101,8 @@ public final class SignedDataVerifier: Sendable {
         try notification(Array(signedPayload.utf8))
     }
 
-    /// The outside of a notification, by this verifier's policy: one for any app and environment takes whatever Apple
-    /// signed. Tokens nested in it are verified too, where it comes from an environment that has any.
+    /// Verifies the envelope of a notification. A policy for any app and environment accepts every notification that
+    /// Apple signed. Nested tokens are verified too, if the notification names an environment of the App Store.
     ///
     /// - Parameter signedPayload: the compact serialization, at most 512 KiB.
     public func envelope(_ signedPayload: [UInt8]) throws(VerificationFailure) -> NotificationEnvelope {
@@ -111,19 +111,19 @@ public final class SignedDataVerifier: Sendable {
 
     // MARK: - Receipts
 
-    /// An app receipt (PKCS#7), as `appStoreReceiptURL` holds it: DER, or the BER that Xcode writes.
+    /// Verifies an app receipt (PKCS#7), the content of `appStoreReceiptURL`: DER, or the BER that Xcode writes.
     ///
-    /// Certificates are judged at the receipt's own creation date, which is signed: receipts outlive the certificate
-    /// that signed them (facts/pkcs7-receipt §4.1).
+    /// Certificates are verified at the receipt's signed creation date, because receipts outlive the certificate that
+    /// signed them (facts/pkcs7-receipt §4.1).
     ///
     /// - Parameters:
     ///   - bytes: at most 8 MiB.
-    ///   - device: the identifier that the receipt must have been made for; nil leaves it unasked.
+    ///   - device: the identifier that the receipt must have been made for; nil skips this check.
     public func receipt(_ bytes: [UInt8], device: [UInt8]? = nil) throws(VerificationFailure) -> VerifiedReceipt {
         try ProofChecks(demands(device), witness: witness).receipt(bytes)
     }
 
-    /// The same receipt as clients post it: base64 text, in which white space means nothing.
+    /// Verifies a receipt as clients post it: base64 text in which white space is ignored.
     public func receipt(
         base64 text: some StringProtocol, device: [UInt8]? = nil
     ) throws(VerificationFailure) -> VerifiedReceipt {
@@ -132,14 +132,14 @@ public final class SignedDataVerifier: Sendable {
         return try receipt(bytes, device: device)
     }
 
-    // MARK: - Why?
+    // MARK: - Explanations
 
-    /// Makes the same checks once more and writes them down; the verdict is the one that the plain call had. It costs
-    /// a whole verification without the memory of chains: for the proof that was refused, not for every one.
+    /// Repeats the checks and records them; the verdict equals that of the plain call. It costs a complete verification
+    /// without the cache of chains, so use it for refused proofs.
     ///
     /// - Parameters:
-    ///   - proof: what was given to the plain call, a receipt as DER.
-    ///   - kind: which call that was. For `oldStyleReceipt`, which has none, the record is all there is.
+    ///   - proof: the argument of the plain call; a receipt as DER.
+    ///   - kind: the kind of the plain call. For `oldStyleReceipt`, which has none, the record is the only result.
     public func explain(
         _ proof: [UInt8], as kind: ProofInspection.Kind, device: [UInt8]? = nil
     ) -> VerificationRecord {
@@ -162,7 +162,7 @@ public final class SignedDataVerifier: Sendable {
             }
             journal.complete()
         } catch {
-            // The journal has it.
+            // The journal has recorded the failure.
         }
         return journal.finished()
     }
@@ -172,16 +172,16 @@ public final class SignedDataVerifier: Sendable {
     }
 }
 
-/// What a verification says, by the stable codes of CONTRACT §1, in the order of the checks.
+/// The result of a verification as a stable code, in the order of the checks.
 public enum Verdict: String, Sendable, CaseIterable {
     case ok
-    /// Not of the format, or without what the format demands.
+    /// Not in the format, or without a required part.
     case malformed
     case missingX5C = "missing_x5c"
     case chainLength = "chain_length"
-    /// A certificate of the proof cannot be read, or the signer's is not in it.
+    /// A certificate of the proof is unreadable, or the signer's is missing.
     case badCertificate = "bad_certificate"
-    /// A configured root cannot be read.
+    /// A configured root is unreadable.
     case badRoot = "bad_root"
     case chainUntrusted = "chain_untrusted"
     case chainExpired = "chain_expired"
@@ -193,7 +193,7 @@ public enum Verdict: String, Sendable, CaseIterable {
     case wrongDevice = "wrong_device"
 }
 
-/// A refusal of a proof: the verdict decides, the detail explains to people.
+/// A refusal of a proof: decisions use the verdict; the detail is for people.
 public struct VerificationFailure: Error, Equatable, Sendable {
     public let verdict: Verdict
     public let detail: String
@@ -203,10 +203,10 @@ public struct VerificationFailure: Error, Equatable, Sendable {
         self.detail = detail
     }
 
-    /// Trying again with the same proof cannot help; only another proof or another configuration can.
+    /// False: only another proof or another configuration can succeed.
     public var isRetryable: Bool { false }
 
-    /// The same verdict for a token that is nested in another, named.
+    /// The same verdict for a token nested in another, with its name.
     func nested(in name: String) -> VerificationFailure {
         VerificationFailure(verdict, detail.isEmpty ? name : "\(name): \(detail)")
     }

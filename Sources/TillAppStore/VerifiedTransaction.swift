@@ -1,11 +1,11 @@
 import TillBilling
 
-/// A purchase that Apple vouches for. Only a `SignedDataVerifier` makes one, so what was not verified cannot be
-/// granted, by type (DESIGN §3).
+/// A purchase whose Apple signature was verified. Only a `SignedDataVerifier` creates one, so the type system ensures
+/// that unverified purchases cannot be granted.
 public struct VerifiedTransaction: Sendable {
     public enum Source: String, Sendable {
         case signedTransaction
-        /// An app receipt's record: no account token, no price, and the receipt's date as the signing date.
+        /// A record of an app receipt: no account token, no price, and the receipt's date as the signing date.
         case receipt
     }
 
@@ -17,19 +17,19 @@ public struct VerifiedTransaction: Sendable {
     /// At least 1.
     public let quantity: Int
     public let purchaseDate: Instant
-    /// When Apple said all this; a later copy of the same transaction has a later date.
+    /// When Apple signed this copy; a later copy of the same transaction has a later date.
     public let signedDate: Instant
     public let environment: Environment
     public let source: Source
-    /// Everything that was signed, as it was written.
+    /// All signed fields, as written.
     public let payload: TransactionPayload
 
-    /// Longest id of Apple's that is taken, in bytes. Those seen have 16 digits (facts/limits §1).
+    /// The longest Apple id that is accepted, in bytes. Known ones have 16 digits (facts/limits §1).
     static let idLimit = 128
-    /// Longest product or bundle id that is taken, in bytes.
+    /// The longest product or bundle id that is accepted, in bytes.
     static let nameLimit = 255
 
-    /// What no settlement can do without, checked for presence and bounds.
+    /// The fields that processing a purchase requires, checked for presence and bounds.
     struct Essentials {
         let id: TransactionID
         let originalID: TransactionID
@@ -77,29 +77,30 @@ public struct VerifiedTransaction: Sendable {
 }
 
 extension VerifiedTransaction {
-    /// Nil for a type that Apple added since; `payload.typeText` has it.
+    /// Nil for a type that Apple has added since; `payload.typeText` has its name.
     public var type: ProductType? { payload.type }
     public var originalPurchaseDate: Instant? { payload.originalPurchaseDate }
-    /// Subscriptions only; take it, never compute it from the purchase date.
+    /// Subscriptions only. Use this value; never compute it from the purchase date.
     public var expiresDate: Instant? { payload.expiresDate }
 
-    /// The order's id, if the token is a UUID. A token that is there but is none: nil here, with text below.
+    /// The order's id, if the token is a UUID. For a token of another form this is nil, and `appAccountTokenText` is
+    /// set.
     public var appAccountToken: UniqueID? { payload.appAccountToken.flatMap { UniqueID($0) } }
-    /// The token as it was written; nil if the app gave none.
+    /// The token as written; nil if the app set none.
     public var appAccountTokenText: String? { payload.appAccountToken }
 
-    /// When Apple took the purchase back; nil while it stands.
+    /// When Apple refunded or revoked the purchase; nil while it is valid.
     public var revocationDate: Instant? { payload.revocationDate }
     public var revocationReason: RevocationReason? { payload.revocationReason }
     public var revocationType: RevocationType? { payload.revocationType }
-    /// Thousandths of a percent.
+    /// In thousandths of a percent.
     public var revocationPercentage: Int? { payload.revocationPercentage }
     public var isRevoked: Bool { payload.revocationDate != nil }
 
-    /// What the customer paid for the whole quantity; nil unless Apple says amount and currency.
+    /// The price paid for the whole quantity; nil unless Apple states both amount and currency.
     public var price: Money? { signedPrice?.money }
 
-    /// The same, as signed.
+    /// The price as signed.
     public var signedPrice: SignedPrice? {
         guard let milliunits = payload.priceMilliunits, let text = payload.currency else { return nil }
         let currency = Currency(text)
@@ -116,7 +117,7 @@ extension VerifiedTransaction {
     public var subscriptionGroupID: String? { payload.subscriptionGroupID }
 }
 
-/// What Apple vouches for about a subscription's next renewal.
+/// A subscription's renewal info whose Apple signature was verified.
 public struct VerifiedRenewalInfo: Sendable {
     public let payload: RenewalInfoPayload
     public let environment: Environment
@@ -130,7 +131,7 @@ public struct VerifiedRenewalInfo: Sendable {
     public var signedDate: Instant? { payload.signedDate }
 }
 
-/// A customer's download of the app that Apple vouches for.
+/// A customer's download of the app, whose Apple signature was verified.
 public struct VerifiedAppTransaction: Sendable {
     public let payload: AppTransactionPayload
     public let environment: Environment
@@ -141,7 +142,7 @@ public struct VerifiedAppTransaction: Sendable {
     }
 }
 
-/// A notification that Apple sent, with everything nested in it verified too.
+/// A notification whose Apple signature was verified, including everything nested in it.
 public struct VerifiedNotification: Sendable {
     /// Apple's `notificationUUID`: the same for every delivery of one notification.
     public let id: String
@@ -167,7 +168,7 @@ public struct VerifiedNotification: Sendable {
 
     public var type: NotificationType? { payload.notificationType }
     public var subtype: NotificationSubtype? { payload.subtype }
-    /// Nil in some that Apple really sent.
+    /// Nil in some notifications that Apple has sent.
     public var signedDate: Instant? { payload.signedDate }
     public var status: SubscriptionStatus? { payload.data?.status }
 }

@@ -18,7 +18,7 @@ public struct CivilDate: Hashable, Sendable {
         year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     }
 
-    /// A day by its parts; nil if the calendar has no such day.
+    /// A day from its parts; nil if the calendar has no such day.
     public init?(year: Int, month: Int, day: Int) {
         guard (1...12).contains(month), day >= 1, day <= Self.length(ofMonth: month, year: year) else { return nil }
         self.year = year
@@ -53,7 +53,7 @@ extension CivilDate: Comparable {
 extension CivilDate {
     public func adding(days: Int) -> CivilDate { CivilDate(daysSinceEpoch: daysSinceEpoch + days) }
 
-    /// From `2026-03-15`; nil for anything else.
+    /// Parses `2026-03-15`; nil for any other text.
     public init?(iso8601 text: some StringProtocol) {
         let units = Array(text.utf8)
         guard units.count == 10, units[4] == UInt8(ascii: "-"), units[7] == UInt8(ascii: "-") else { return nil }

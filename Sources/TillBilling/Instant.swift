@@ -1,10 +1,10 @@
-/// A moment: milliseconds since 1970-01-01T00:00:00Z, as Apple counts them. Always UTC.
+/// A moment in milliseconds since 1970-01-01T00:00:00Z, as Apple counts them. Always UTC.
 public struct Instant: Hashable, Comparable, Sendable {
     public let milliseconds: Int64
 
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    /// What does not fit is the farthest moment there is: dates come from outside, and none may stop the program.
+    /// Values out of range become the nearest representable moment: dates come from outside and must not trap.
     public init(seconds: Int64) {
         self.init(milliseconds: Self.saturating(seconds.multipliedReportingOverflow(by: 1_000), seconds))
     }
@@ -29,7 +29,7 @@ public struct Instant: Hashable, Comparable, Sendable {
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 
-    /// `2026-03-01T08:30:00.123Z`: RFC 3339, UTC, always with milliseconds (CONTRACT, first lines).
+    /// `2026-03-01T08:30:00.123Z`: RFC 3339, UTC, always with milliseconds.
     public var rfc3339: String {
         let (day, remainder) = Self.floored(milliseconds, by: 86_400_000)
         let rest = Int(remainder)
@@ -43,8 +43,8 @@ public struct Instant: Hashable, Comparable, Sendable {
         return "\(calendarDay)T\(time).\(padded(rest % 1_000, 3))Z"
     }
 
-    /// Reads RFC 3339 with `Z` or a numeric offset (`+03:00` or `+0300`), with or without a fraction of a second.
-    /// Nil for anything else.
+    /// Parses RFC 3339 with `Z` or a numeric offset (`+03:00` or `+0300`), with or without a fraction of a second. Nil
+    /// for any other text.
     public init?(rfc3339 text: some StringProtocol) {
         var reader = DigitReader(Array(text.utf8))
         guard let year = reader.digits(4), reader.take("-"), let month = reader.digits(2), reader.take("-"),
@@ -116,7 +116,7 @@ private struct DigitReader {
         return value
     }
 
-    /// Digits of a fraction, as thousandths; further digits are cut off.
+    /// Digits of a fraction, as thousandths; further digits are dropped.
     mutating func fraction() -> Int? {
         var value = 0
         var count = 0

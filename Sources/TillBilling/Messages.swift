@@ -1,5 +1,5 @@
 extension Refusal {
-    /// What happened and what to do, for a person.
+    /// The problem and its remedy, for a person.
     public var sentence: Text {
         switch self {
         case .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired,
@@ -195,7 +195,7 @@ extension Refusal {
 }
 
 extension QuarantineReason {
-    /// For operators: why nobody could be named the owner.
+    /// For operators: why the purchase has no owner.
     public var sentence: Text {
         switch self {
         case .unknownToken: Text(en: "Its token names no order and no account.", zh: "其令牌不对应任何订单或账户。")
@@ -235,7 +235,7 @@ extension QuarantineReason {
 }
 
 extension OwnerMatch {
-    /// For operators: by what evidence the owner was found.
+    /// For operators: how the owner was matched.
     public var sentence: Text {
         switch self {
         case .token:

@@ -2,7 +2,7 @@
 public typealias Currency = Identifier<Identified.Currency>
 
 extension Currency {
-    /// Decimal digits of the minor unit (ISO 4217): the yen and the won have none, the dinar of Kuwait three.
+    /// The decimal digits of the minor unit (ISO 4217): the yen and the won have none, the Kuwaiti dinar has three.
     public var minorDigits: Int {
         switch text {
         case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF",
@@ -18,7 +18,7 @@ extension Currency {
     }
 }
 
-/// A price as Apple signs it: in thousandths of the currency's unit, whatever its minor unit is.
+/// A price as Apple signs it: in thousandths of the currency's unit, independent of its minor unit.
 public struct SignedPrice: Hashable, Sendable {
     public let milliunits: Int64
     public let currency: Currency
@@ -28,13 +28,13 @@ public struct SignedPrice: Hashable, Sendable {
         self.currency = currency
     }
 
-    /// A price that is known in minor units.
+    /// Converts a price in minor units.
     public init(_ money: Money) {
         let factor: Int64 = money.currency.minorDigits == 0 ? 1_000 : money.currency.minorDigits == 2 ? 10 : 1
         self.init(milliunits: money.amount * factor, currency: money.currency)
     }
 
-    /// In minor units, rounded.
+    /// The price in minor units, rounded.
     public var money: Money { Money(milliunits: milliunits, currency: currency) }
 }
 
@@ -49,7 +49,7 @@ public struct Money: Hashable, Sendable, Codable {
         self.currency = currency
     }
 
-    /// From a decimal as on a price tag: `0.99`, `128`, at most nine digits before the point. Nil for anything else,
+    /// Parses a decimal as on a price tag: `0.99`, `128`, at most nine digits before the point. Nil for any other text,
     /// and for a fraction of the minor unit.
     public init?(decimal text: some StringProtocol, currency: Currency) {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
@@ -68,8 +68,8 @@ public struct Money: Hashable, Sendable, Codable {
         self.init(amount: amount, currency: currency)
     }
 
-    /// From Apple's milliunits (1/1000 of the unit, facts/jws §1): USD 1.99 is 1990. A remainder below the minor
-    /// unit is rounded half up, away from zero.
+    /// Converts Apple's milliunits (1/1000 of the unit, facts/jws §1): USD 1.99 is 1990. A remainder below the minor
+    /// unit is rounded half away from zero.
     public init(milliunits: Int64, currency: Currency) {
         let digits = currency.minorDigits
         let divisor: Int64 = digits == 0 ? 1_000 : digits == 2 ? 10 : 1

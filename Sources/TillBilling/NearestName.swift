@@ -1,7 +1,7 @@
-/// The known name somebody most likely meant, or nil when none is near.
+/// The known name that was most likely meant; nil if none is near.
 ///
-/// Near is: equal but for case, `-` and `_`; or the only one that begins with what was typed (three letters at
-/// least); or at most a third of its letters wrong, missing, extra or swapped.
+/// A name is near if it is equal except for case, `-` and `_`; if it is the only one that begins with the typed text
+/// (at least three letters); or if at most a third of its letters are wrong, missing, extra or swapped.
 public func nearestName(to typed: String, among names: [String]) -> String? {
     let wanted = comparable(typed)
     guard !wanted.isEmpty, wanted.count <= 64 else { return nil }
@@ -23,8 +23,8 @@ private func comparable(_ name: String) -> [Unicode.Scalar] {
     name.lowercased().unicodeScalars.filter { $0 != "-" && $0 != "_" }
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that lead from one to the other (optimal string
-/// alignment distance).
+/// The number of insertions, deletions, replacements and swaps of neighbours between the two (optimal string alignment
+/// distance).
 private func editDistance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar]) -> Int {
     var beforeLast: [Int] = []
     var last = Array(0...right.count)

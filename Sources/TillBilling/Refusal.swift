@@ -1,7 +1,7 @@
-/// An answer that says no. The raw value is the stable `code` that programs decide by; the sentence for people is in
+/// An answer that says no. The raw value is the stable `code` for programs; the sentence for people is in
 /// `Messages.swift`.
 public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
-    // What is wrong with a proof, in the order of the checks (CONTRACT §1).
+    // Faults of a proof, in the order of the checks.
     case malformed
     case missingChain = "missing_x5c"
     case chainLength = "chain_length"
@@ -14,12 +14,12 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     case wrongApp = "wrong_app"
     case wrongEnvironment = "wrong_environment"
     case wrongDevice = "wrong_device"
-    /// The authority took a signer's certificate back. Not a forgery by itself: Apple signs the same purchase anew.
+    /// The authority revoked a signer's certificate. The purchase need not be forged: Apple signs it again.
     case certificateRevoked = "certificate_revoked"
-    /// Nobody could be asked whether a signer's certificate was taken back. The proof is not refused, it waits (U7).
+    /// The revocation status of a signer's certificate could not be determined. The proof is not refused; it waits.
     case revocationUnknown = "revocation_unknown"
 
-    // What is wrong with what was said beside a proof (O3).
+    // Contradictions between a proof and the request.
     case transactionNotInReceipt = "transaction_not_in_receipt"
     case transactionMismatch = "transaction_mismatch"
     case productMismatch = "product_mismatch"
@@ -29,14 +29,14 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     case quantityNotAllowed = "quantity_not_allowed"
     case unknownOrder = "unknown_order"
     case orderConflict = "order_conflict"
-    /// An id under a user token without the nonce that proves it a commitment to the caller.
+    /// An order id from a user token, without the nonce that proves a commitment to the caller.
     case orderIDUnproven = "order_id_unproven"
-    /// An order's id that is an account token, or an account token that is an order's id or another user's.
+    /// An order id that is an account token, or an account token that is an order's id or another user's token.
     case tokenInUse = "token_in_use"
     case illegalMove = "illegal_move"
-    /// Of a page from before the ledger was put back to a backup.
+    /// The cursor was issued before the ledger was restored from a backup.
     case staleCursor = "stale_cursor"
-    /// Buying now would not come to what the preview said (C6).
+    /// Buying now would not give the result of the preview.
     case previewChanged = "preview_changed"
 
     // Rights.
@@ -88,12 +88,12 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     case idempotencyKeyReused = "idempotency_key_reused"
     case idempotencyInFlight = "idempotency_in_flight"
     case tooManyRequests = "too_many_requests"
-    /// A user has too many open orders, or opened too many within the hour.
+    /// The user has too many open orders, or opened too many within the hour.
     case tooManyOrders = "too_many_orders"
     case unavailable
     case internalError = "internal_error"
 
-    /// Whether the very same request may be answered differently later.
+    /// Whether the same request may be answered differently later.
     public var isRetryable: Bool {
         switch self {
         case .revocationUnknown, .idempotencyInFlight, .tooManyRequests, .tooManyOrders, .unavailable, .internalError:

@@ -1,5 +1,5 @@
-/// SHA-256 (FIPS 180-4), for both ends of the API: Billing imports nothing, so neither OpenSSL nor CryptoKit. The
-/// server's signatures and digests stay OpenSSL's.
+/// SHA-256 (FIPS 180-4) for client and server. This module imports nothing, so it uses neither OpenSSL nor CryptoKit.
+/// The server's signatures and other digests use OpenSSL.
 public enum SHA256 {
     /// The digest of a message, 32 bytes.
     public static func digest(_ message: [UInt8]) -> [UInt8] {
@@ -11,7 +11,7 @@ public enum SHA256 {
         return state.flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * UInt32($0))) } }
     }
 
-    /// The message, a one bit, zeroes to 56 bytes modulo 64, and its length in bits as a big-endian number.
+    /// Appends a one bit, zeroes to 56 bytes modulo 64, and the length in bits as a big-endian number.
     private static func pad(_ message: [UInt8]) -> [UInt8] {
         var padded = message + [0x80]
         padded.append(contentsOf: repeatElement(0, count: (120 - padded.count % 64) % 64))

@@ -1,10 +1,10 @@
-/// The languages Till speaks. Neither is a second-class copy of the other.
+/// The languages of Till. Both have the same content.
 public enum Language: String, Hashable, Sendable, Codable, CaseIterable {
     case english = "en"
     case chinese = "zh"
 
-    /// The language a reader prefers, from an HTTP `Accept-Language` value or a `LANG` variable; English when neither
-    /// of the two is asked for.
+    /// The preferred language in an HTTP `Accept-Language` value or a `LANG` variable; English if neither language is
+    /// requested.
     public init(preference: String) {
         var best: (quality: Double, language: Language)?
         for item in preference.split(separator: ",").prefix(16) {

@@ -1,7 +1,8 @@
-/// A 128-bit identifier written as a UUID: `3f2c…-…`. Comparison ignores the case it was written in, as Apple's
-/// `appAccountToken` does; the text form is always lower case.
+/// A 128-bit identifier written as a UUID: `3f2c…-…`. Comparison ignores case, as for Apple's `appAccountToken`; the
+/// text form is always lower case.
 ///
-/// Billing has no Foundation, so this is not `Foundation.UUID`; both ends of our API convert at their border.
+/// This module does not import Foundation, so this is not `Foundation.UUID`; client and server convert where they need
+/// one.
 public struct UniqueID: Hashable, Sendable {
     public let high: UInt64
     public let low: UInt64
@@ -40,10 +41,10 @@ public struct UniqueID: Hashable, Sendable {
         self = UniqueID(bytes: marked)!
     }
 
-    /// The nil UUID and the max UUID of RFC 9562: SDKs send them where they mean that there is none.
+    /// Whether it is the nil or the max UUID of RFC 9562, which SDKs send for a missing value.
     public var isAbsent: Bool { (high == 0 && low == 0) || (high == .max && low == .max) }
 
-    /// From the text form, 8-4-4-4-12 hexadecimal digits in either case; nil for anything else.
+    /// Parses the text form, 8-4-4-4-12 hexadecimal digits in either case; nil for any other text.
     public init?(_ text: some StringProtocol) {
         var digits = 0
         var high: UInt64 = 0

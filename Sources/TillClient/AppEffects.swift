@@ -1,18 +1,18 @@
 import Foundation
 import TillBilling
 
-/// What the client needs of the world, passed in, so that the same code runs on a phone, in a test and in a
-/// simulation. The disk and the store's queue are passed to those who use them.
+/// The client's connections to the outside world. They are passed in, so the same code runs on a phone, in a test and
+/// in a simulation. The disk and the store's queue are passed separately.
 package struct Effects: Sendable {
-    /// The time now. May jump: people set their clocks.
+    /// The current time. It may jump, because users can set the clock.
     package var clock: @Sendable () -> Instant
-    /// As many unpredictable bytes as asked for.
+    /// Returns the requested number of unpredictable bytes.
     package var entropy: @Sendable (Int) -> [UInt8]
-    /// Waits that many milliseconds, or less if the task is cancelled.
+    /// Waits this many milliseconds, or less if the task is cancelled.
     package var pause: @Sendable (Int64) async -> Void
-    /// Begins work that nobody waits for.
+    /// Starts work without waiting for it.
     package var spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
-    /// Calls the app back, where it wants to be called.
+    /// Runs the app's callback on the executor that the app expects.
     package var callback: @Sendable (@escaping @Sendable () -> Void) async -> Void
 
     package init(
@@ -29,12 +29,14 @@ package struct Effects: Sendable {
     }
 }
 
-// The composition for apps: the one place of the kit where the world comes in.
+// The production composition, the only part of the kit that uses the system directly.
 
 extension Store {
-    /// - Throws: `journal`: the list of orders is open in another instance of the app (`disk_in_use`), was written by
-    ///   another version (`journal_version`; then nothing in it is touched), or can't be read or made.
-    ///   `insecureServer`: the server's address is neither `https://` nor `http://` on this machine; nothing is opened.
+    /// Creates the store for an app.
+    ///
+    /// - Throws: `journal` if the list of orders is open in another instance of the app (`disk_in_use`), was written by
+    ///   another version (`journal_version`; the file is left unchanged), or can't be read or created. `insecureServer`
+    ///   if the server's address is neither `https://` nor `http://` on this machine; nothing is opened then.
     public convenience init(_ configuration: StoreConfiguration) throws(StoreError) {
         guard ServerAddress(configuration.server).isSecure else { throw .insecureServer }
         let files: DeviceFiles
@@ -49,7 +51,7 @@ extension Store {
 }
 
 extension Effects {
-    /// Real time, real randomness, real tasks.
+    /// The system's clock, randomness and tasks.
     package static var app: Effects {
         Effects(
             clock: { Instant(milliseconds: Int64((Date().timeIntervalSince1970 * 1_000).rounded(.down))) },
@@ -58,13 +60,13 @@ extension Effects {
                 return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
             },
             pause: { milliseconds in
-                // Task.sleep(for:) came later than iOS 15.
+                // Task.sleep(for:) requires a later system than iOS 15.
                 try? await Task.sleep(nanoseconds: UInt64(clamping: milliseconds) * 1_000_000)
             },
             spawn: { work in Task { await work() } },
             callback: { body in
                 #if canImport(Darwin)
-                    // Apps show what they hear.
+                    // Apps update their user interface in callbacks.
                     await MainActor.run { body() }
                 #else
                     body()
@@ -74,7 +76,7 @@ extension Effects {
 }
 
 extension Transport {
-    /// The way to the server of an app on this system.
+    /// The transport to the server on this system.
     static var ofDevice: Transport {
         #if os(Linux)
             .fetch()
@@ -85,7 +87,7 @@ extension Transport {
 }
 
 enum StoreDirectory {
-    /// The directory, made with all above it.
+    /// The directory, created with its parent directories if necessary.
     static func made(_ chosen: String?) throws(DiskFault) -> String {
         let path = chosen ?? ofDevice
         do {
@@ -103,7 +105,7 @@ enum StoreDirectory {
     private static var ofDevice: String {
         #if os(Linux)
             let environment = ProcessInfo.processInfo.environment
-            // An empty or relative value counts as none (XDG Base Directory Specification 0.8).
+            // An empty or relative value counts as missing (XDG Base Directory Specification 0.8).
             if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/till" }
             return NSHomeDirectory() + "/.local/state/till"
         #else
@@ -115,7 +117,7 @@ enum StoreDirectory {
 
 extension StoreAccess {
     static func of(_ generation: StoreKitGeneration) -> StoreAccess {
-        // StoreKit 2 is there on every system that this package is for.
+        // StoreKit 2 is available on every system that this package supports.
         return generation == .storeKit1 ? .storeKit1(.app) : .storeKit2(spawn: Effects.app.spawn)
     }
 }

@@ -1,7 +1,7 @@
 import TillAPI
 import TillBilling
 
-/// One purchase from the tap to the outcome, and never two of one product at a time (G3).
+/// Runs one purchase from the tap to its outcome, with at most one purchase of a product at a time.
 actor Checkout {
     private let access: StoreAccess
     private let catalogue: Catalogue
@@ -12,7 +12,7 @@ actor Checkout {
     private let retry: Retry
     private let restore: Restore
     private let signIn: SignIn
-    /// Products with a purchase under way.
+    /// Products with a purchase in progress.
     private(set) var underWay: Set<ProductID> = []
 
     init(_ rooms: Rooms, upkeep: Upkeep) {
@@ -27,7 +27,7 @@ actor Checkout {
         self.upkeep = upkeep
     }
 
-    /// - Parameter preview: what the buyer was told that a plan comes to.
+    /// - Parameter preview: the preview of a plan that the buyer was shown.
     func buy(
         _ product: ProductID, quantity: Int, as preview: OpenOrderBody.Preview? = nil, by user: UserID? = nil
     ) async -> PurchaseEnding {
@@ -51,7 +51,7 @@ actor Checkout {
         do throws(StoreError) { listing = try await catalogue.listing(of: product) } catch {
             return PurchaseEnding(.failed(nil, error), .productsUnavailable)
         }
-        // A payment that is asked for while nobody listens would be heard of at the next launch only.
+        // Without the observer, a payment requested now would be reported at the next launch only.
         await upkeep.start()
         let entry: JournalEntry
         do throws(PurchaseFault) {
@@ -63,7 +63,7 @@ actor Checkout {
         return await pay(entry)
     }
 
-    /// Nothing was asked of the store, so the order is over.
+    /// Closes an order for which nothing was requested from the store.
     private func notBegun(_ fault: PurchaseFault) async -> PurchaseEnding {
         switch fault {
         case .cannotOpen(let id, let serverFault):
@@ -83,7 +83,7 @@ actor Checkout {
             await upkeep.hear(outcome)
             return await ending(of: outcome, for: entry)
         case .deferred:
-            // If it can't be written down, the order stays prepared, and is completed from there all the same.
+            // If the journal cannot be written, the order stays prepared, and is completed from that status.
             try? await purchase.deferred(entry.id)
             return PurchaseEnding(.deferred(await summary(of: entry)))
         case .cancelled:
@@ -91,13 +91,14 @@ actor Checkout {
             return PurchaseEnding(.cancelled(await summary(of: entry)))
         case .failed(let problem):
             try? await purchase.failed(entry.id, reason: problem.code)
-            // The store may have taken the money all the same, and say so later (T12).
+            // The store may still report the payment later.
             await upkeep.lookSoon()
             return PurchaseEnding(.failed(await summary(of: entry), .store(problem)))
         }
     }
 
-    /// The buyer asks for one order again (补充值, L6). Who asks may send it, whoever paid it (P8).
+    /// Sends one order's proof again at the buyer's request. Any signed-in user may send it, even if another user
+    /// paid.
     func resubmit(_ id: OrderID) async -> PurchaseOutcome {
         guard let entry = await journal[id] else { return .failed(nil, .unknownOrder) }
         let order = OrderSummary(entry)
@@ -117,7 +118,7 @@ actor Checkout {
     private func ending(of outcome: SubmitOutcome, for entry: JournalEntry) async -> PurchaseEnding {
         let order = await summary(of: entry)
         switch outcome {
-        // On a full disk the journal lags behind; the server's word stands (`Submit`).
+        // If the disk is full the journal falls behind; the server's answer counts.
         case .completed: return PurchaseEnding(.completed(order.showing(.completed)))
         case .refunded: return PurchaseEnding(.failed(order.showing(.refunded), .refunded))
         case .willArrive(let trouble, _):
@@ -133,7 +134,7 @@ actor Checkout {
     func restoreAll() async -> RestoreOutcome {
         guard await signIn.userID != nil else { return RestoreOutcome(error: .notSignedIn) }
         await upkeep.start()
-        // What an order of this device still waits for goes the way of a purchase.
+        // Pending orders of this device are handled like purchases, so they are sent first.
         await upkeep.checkAll()
         return await restore()
     }
@@ -144,7 +145,7 @@ actor Checkout {
 }
 
 extension StoreListing {
-    /// Nil beyond what 64 bits hold.
+    /// Nil if the product exceeds 64 bits.
     fileprivate func price(of quantity: Int) -> Money? {
         let (amount, overflow) = price.amount.multipliedReportingOverflow(by: Int64(quantity))
         return overflow ? nil : Money(amount: amount, currency: price.currency)

@@ -2,10 +2,10 @@ import Foundation
 import TillBilling
 
 extension Language {
-    /// What the person who holds the device reads: the first of the system's preferred languages that Till speaks.
+    /// The language of the device's user: the first of the system's preferred languages that Till supports.
     public static var ofDevice: Language {
         #if os(Linux)
-            // There Foundation answers en-001, whatever the user chose.
+            // On Linux, Foundation always returns en-001.
             let environment = ProcessInfo.processInfo.environment
             let chosen = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
             return Language(preference: chosen ?? "")

@@ -1,14 +1,14 @@
 import Foundation
 
-/// A value that threads take turns with, on every system that apps run on: `Synchronization.Mutex` begins with iOS 18.
+/// A value protected by a lock, on every system that apps support: `Synchronization.Mutex` requires iOS 18.
 final class Guarded<Value>: @unchecked Sendable {
-    // Guards `value`, which is touched inside `withLock` only.
+    // Guards `value`, which is accessed only inside `withLock`.
     private let lock = NSLock()
     private var value: Value
 
     init(_ value: Value) { self.value = value }
 
-    /// Runs `body` alone with the value. Keep it short, and never wait inside it.
+    /// Runs `body` with exclusive access to the value. Keep it short, and never wait inside it.
     func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         lock.lock()
         defer { lock.unlock() }
@@ -17,7 +17,7 @@ final class Guarded<Value>: @unchecked Sendable {
 }
 
 extension Guarded<Void> {
-    /// Guards several variables of its owner, who touches them inside `withLock` only.
+    /// Guards several variables of its owner, which accesses them only inside `withLock`.
     convenience init() { self.init(()) }
 
     func withLock<Result>(_ body: () throws -> Result) rethrows -> Result { try withLock { _ in try body() } }

@@ -1,16 +1,16 @@
 import TillAPI
 import TillBilling
 
-/// Why a purchase could not begin. Nothing was requested from the store, so nobody paid anything.
+/// The reason why a purchase could not begin. Nothing was requested from the store, so no payment was made.
 package enum PurchaseFault: Error, Hashable, Sendable {
     case notSignedIn
-    /// Not 1 to 10.
+    /// The quantity is not 1 to 10.
     case badQuantity
-    /// The order could not be written down on this device.
+    /// The order could not be recorded on this device.
     case journal(JournalFault)
-    /// The server did not answer properly. The order stays *prepared*; `resume` tries again with the same one.
+    /// The server did not give a valid answer. The order stays *prepared*; `resume` tries again with the same one.
     case cannotOpen(OrderID, ServerFault)
-    /// The server refused the order, and it is *failed*.
+    /// The server refused the order, which is *failed* now.
     case refused(OrderID, ServerRefusal)
 
     package var code: String {
@@ -31,7 +31,7 @@ package enum PurchaseFault: Error, Hashable, Sendable {
         }
     }
 
-    /// What the buyer is told.
+    /// A message for the buyer.
     package var sentence: Text {
         switch self {
         case .notSignedIn: Text(en: "Sign in before you buy.", zh: "请先登录再购买。")
@@ -50,18 +50,18 @@ package enum PurchaseFault: Error, Hashable, Sendable {
     }
 }
 
-/// The beginning of a purchase: the order is on this device's disk before any request leaves (L5), and at the server
-/// before the store is asked for money (O1), because a payment whose token names no order is nobody's (U1).
+/// Begins purchases: the order is on this device's disk before any request, and at the server before the store is asked
+/// for payment, because a payment whose token names no order has no owner.
 package struct Purchase: Sendable {
     private let journal: OrderJournal
     private let server: ServerAccess
     private let effects: Effects
     private let deviceID: String?
 
-    /// How often the server is asked while the buyer waits.
+    /// The number of requests to the server while the buyer waits.
     static let attempts = 3
 
-    /// - Parameter deviceID: the app's own name for this device, for the order at the server; at most 128 bytes.
+    /// - Parameter deviceID: the app's name for this device, sent with the order; at most 128 bytes.
     package init(journal: OrderJournal, server: ServerAccess, effects: Effects, deviceID: String? = nil) {
         self.journal = journal
         self.server = server
@@ -69,12 +69,12 @@ package struct Purchase: Sendable {
         self.deviceID = deviceID
     }
 
-    /// Prepares an order. When this returns, the payment may be requested with the order's id as its
-    /// `appAccountToken` (or `applicationUsername`).
+    /// Prepares an order. After this, the payment may be requested with the order's id as its `appAccountToken` (or
+    /// `applicationUsername`).
     ///
     /// - Parameters:
-    ///   - price: what the buyer is shown for all of the quantity; for the list of orders only.
-    ///   - preview: what the buyer was told that a plan comes to.
+    ///   - price: the total price that the buyer is shown; used in the list of orders only.
+    ///   - preview: the preview of a plan that the buyer was shown.
     package func prepare(
         _ product: ProductID, price: Money?, quantity: Int = 1, as preview: OpenOrderBody.Preview? = nil
     ) async throws(PurchaseFault) -> JournalEntry {
@@ -83,8 +83,8 @@ package struct Purchase: Sendable {
         return try await begin(product, quantity, price, preview, as: session)
     }
 
-    /// Under a user token the server takes only ids that are commitments to that user, so that no thief opens an order
-    /// under the id that stands in somebody else's payment. The nonce is on the disk before the id leaves.
+    /// With a user token, the server accepts only ids that are commitments to that user, so that an attacker cannot
+    /// open an order with the id in another customer's payment. The nonce is on disk before the id is sent.
     private func begin(
         _ product: ProductID, _ quantity: Int, _ price: Money?, _ preview: OpenOrderBody.Preview?, as session: Session
     ) async throws(PurchaseFault) -> JournalEntry {
@@ -98,12 +98,12 @@ package struct Purchase: Sendable {
         return try await open(entry, preview, as: session)
     }
 
-    /// Bytes. No server signs in anybody whose id is longer.
+    /// In bytes. No server accepts a longer user id.
     private static let longestUserID = 1_024
 
-    /// Goes on with a prepared order that the server could not be told about (`cannotOpen`).
+    /// Continues a prepared order that the server did not receive (`cannotOpen`).
     ///
-    /// - Parameter preview: the same as it was prepared with.
+    /// - Parameter preview: the same as in `prepare`.
     package func resume(
         _ id: OrderID, as preview: OpenOrderBody.Preview? = nil
     ) async throws(PurchaseFault) -> JournalEntry {
@@ -113,7 +113,7 @@ package struct Purchase: Sendable {
         return try await open(entry, preview, as: session)
     }
 
-    /// A repetition opens no second order: the id is the same (O1).
+    /// A repeated request opens no second order, because the id is the same.
     private func open(
         _ entry: JournalEntry, _ preview: OpenOrderBody.Preview?, as opener: Session
     ) async throws(PurchaseFault) -> JournalEntry {
@@ -133,11 +133,11 @@ package struct Purchase: Sendable {
                     }
                     throw await refused(entry, refusal)
                 }
-                // Half a second, then twice that: longer than that nobody wants to look at a spinning wheel.
+                // Half a second, then a second: the buyer is looking at a progress indicator.
                 guard attempt < Self.attempts, (error.retryAfter ?? 0) <= 2 else { throw .cannotOpen(entry.id, error) }
                 await effects.pause(500 << Int64(attempt - 1))
                 attempt += 1
-                // A guest who became part of an account meanwhile goes on as that account.
+                // A guest who has been merged into an account in the meantime continues as that account.
                 if let now = await server.session(), now.userID == (await journal[entry.id])?.userID { session = now }
             }
         }
@@ -158,7 +158,7 @@ package struct Purchase: Sendable {
             preview: preview, idNonce: proof?.nonce, idUserId: proof?.user?.text)
     }
 
-    /// Nothing was paid under the old id, so the purchase goes on under one that can be proved.
+    /// Continues the purchase with an id that can be proved; nothing was paid with the old one.
     private func beginAnew(
         _ entry: JournalEntry, _ preview: OpenOrderBody.Preview?, _ refusal: ServerRefusal, as session: Session
     ) async throws(PurchaseFault) -> JournalEntry {
@@ -167,29 +167,29 @@ package struct Purchase: Sendable {
     }
 
     private func refused(_ entry: JournalEntry, _ refusal: ServerRefusal) async -> PurchaseFault {
-        // The next tap makes a new order, with a sign-in that counts. If the disk is full, it stays prepared.
+        // The next tap creates a new order, after a valid sign-in. On a full disk this order stays prepared.
         _ = try? await journal.move(entry.id, to: .failed, at: effects.clock(), reason: refusal.code)
         return .refused(entry.id, refusal)
     }
 
-    // MARK: What the store said before any money moved
+    // MARK: Results of the store without a payment
 
-    /// The buyer cancelled (L10). Should it turn out paid after all, it is completed all the same (T3).
+    /// The buyer cancelled. If the order turns out to be paid, it is completed nevertheless.
     package func cancelled(_ id: OrderID, reason: String) async throws(JournalFault) {
         try await close(id, as: .cancelled, Paths.cancel(id), reason)
     }
 
-    /// The store said no (L10).
+    /// The store refused the payment.
     package func failed(_ id: OrderID, reason: String) async throws(JournalFault) {
         try await close(id, as: .failed, Paths.fail(id), reason)
     }
 
-    /// An order that never came to be asked for at the store. On a full disk it stays prepared.
+    /// Closes an order whose payment was never requested. On a full disk it stays prepared.
     package func abandon(_ id: OrderID, because reason: String) async {
         _ = try? await journal.move(id, to: .failed, at: effects.clock(), reason: reason)
     }
 
-    /// Somebody else must approve it first (Ask to Buy).
+    /// Another person must approve the purchase (Ask to Buy).
     package func deferred(_ id: OrderID) async throws(JournalFault) {
         try await journal.move(id, to: .deferred, at: effects.clock())
     }
@@ -200,8 +200,8 @@ package struct Purchase: Sendable {
         let short = String(decoding: reason.utf8.prefix(400), as: UTF8.self)
         let entry = try await journal.move(id, to: status, at: effects.clock(), reason: short)
         guard entry.isOpened else { return }
-        // Told once, as a courtesy to those who look at the server's list: an order left prepared there harms nobody.
-        // The buyer does not wait for it, and nobody tells of another's order.
+        // Sent once, to keep the server's list accurate; an order that stays prepared there is harmless. The buyer does
+        // not wait for it, and only the order's own user may send it.
         effects.spawn { [server] in
             guard let session = await server.session(), session.userID == entry.userID else { return }
             _ = try? await server.post(path, OrderReasonBody(reason: short), as: session, expecting: OrderReply.self)

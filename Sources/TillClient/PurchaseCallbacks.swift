@@ -1,29 +1,30 @@
 import TillBilling
 
-/// The ends of a purchase as callbacks: exactly one of them is called, exactly once (L12, C12), also when a purchase
-/// could not even begin. On Apple's systems on the main actor, elsewhere on no particular thread.
+/// The outcomes of a purchase as callbacks. Exactly one of them is called, exactly once, even if the purchase could not
+/// begin. On Apple platforms they run on the main actor, elsewhere on no particular thread.
 public struct PurchaseCallbacks: Sendable {
-    /// Paid and granted.
+    /// Called when the purchase is paid and granted.
     public var paid: @Sendable (OrderSummary) -> Void
-    /// Paid; it will arrive by itself. The error says what the server waits for.
+    /// Called when the purchase is paid and will arrive automatically. The error states what the server waits for.
     public var willArrive: @Sendable (OrderSummary, StoreError?) -> Void
-    /// Paid; it will arrive by itself when the network or the server is back.
+    /// Called when the purchase is paid and will arrive automatically once the network or the server is available
+    /// again.
     public var willArriveNetwork: @Sendable (OrderSummary, StoreError) -> Void
-    /// Waits for somebody's approval (Ask to Buy).
+    /// Called when the purchase waits for approval (Ask to Buy).
     public var deferred: @Sendable (OrderSummary) -> Void
-    /// The buyer closed the payment sheet.
+    /// Called when the buyer closes the payment sheet.
     public var cancelled: @Sendable (OrderSummary) -> Void
-    /// The store or the server said no. With the order, if it came that far.
+    /// Called when the store or the server refuses the purchase. Includes the order, if there is one.
     public var failed: @Sendable (OrderSummary?, StoreError) -> Void
-    /// Purchases are forbidden on this device (L3).
+    /// Called when purchases are not allowed on this device.
     public var notAllowed: @Sendable (StoreError) -> Void
-    /// The store did not list the product, or could not be asked (L4).
+    /// Called when the store doesn't list the product, or can't be asked.
     public var productsUnavailable: @Sendable (StoreError) -> Void
-    /// A purchase of this product is under way already (G3).
+    /// Called when a purchase of this product is already in progress.
     public var inProgress: @Sendable () -> Void
 
-    /// Callbacks that are not given fall back on one that is: the two of the network and of approval on `willArrive`,
-    /// the others on `failed`; `inProgress` on nothing.
+    /// Creates the callbacks. Those that aren't parameters have a default: `willArriveNetwork` and `deferred` call
+    /// `willArrive`, `notAllowed` and `productsUnavailable` call `failed`, and `inProgress` does nothing.
     public init(
         paid: @escaping @Sendable (OrderSummary) -> Void,
         willArrive: @escaping @Sendable (OrderSummary, StoreError?) -> Void,
@@ -61,12 +62,12 @@ extension PurchaseCallbacks {
     }
 }
 
-/// An outcome with what stood in the way, for those who tell more ends apart than `PurchaseOutcome` does.
+/// An outcome with the obstacle behind it, for callbacks that distinguish more cases than `PurchaseOutcome`.
 struct PurchaseEnding: Sendable {
     enum Obstacle: Sendable {
         case notAllowed
         case productsUnavailable
-        /// The server could not be reached, or what answered was not the server.
+        /// The server could not be reached, or the answer was not the server's.
         case network
     }
 
@@ -81,23 +82,24 @@ struct PurchaseEnding: Sendable {
     var isOfNetwork: Bool { obstacle == .network }
 }
 
-/// How a purchase ended, as far as the buyer waits for it. What comes later comes by `Store.updates`.
+/// The outcome of a purchase at the end of the call. Later changes arrive through `Store.updates`.
 public enum PurchaseOutcome: Hashable, Sendable {
-    /// Paid and granted.
+    /// The purchase is paid and granted.
     case completed(OrderSummary)
-    /// Paid; the server has not spoken yet. It is tried again by itself (L9), and the error says what is waited for.
+    /// The purchase is paid, and the server hasn't granted it yet. It is sent again automatically; the error states the
+    /// reason.
     case willArrive(OrderSummary, StoreError?)
-    /// Somebody else must approve it first (Ask to Buy), perhaps days later (G7).
+    /// Another person must approve the purchase (Ask to Buy), which may take days.
     case deferred(OrderSummary)
-    /// The buyer closed the payment sheet (L10).
+    /// The buyer closed the payment sheet.
     case cancelled(OrderSummary)
-    /// With the order, if it came that far. Should the store say later that it was paid all the same, the order goes
-    /// on by itself (T3, T12).
+    /// The purchase failed. Includes the order, if there is one. If the store later reports a payment, the order
+    /// continues automatically.
     case failed(OrderSummary?, StoreError)
-    /// A purchase of this product is under way; this call began no second one (G3).
+    /// A purchase of this product is already in progress; this call began no second one.
     case inProgress
 
-    /// The order this is about, if there is one.
+    /// The order of the purchase, if there is one.
     public var order: OrderSummary? {
         switch self {
         case .completed(let order), .willArrive(let order, _), .deferred(let order), .cancelled(let order): order
@@ -106,7 +108,7 @@ public enum PurchaseOutcome: Hashable, Sendable {
         }
     }
 
-    /// What went wrong, or what is waited for.
+    /// The error, or the reason for waiting.
     public var error: StoreError? {
         switch self {
         case .willArrive(_, let error): error

@@ -7,13 +7,13 @@ import TillBilling
     import Foundation
 #endif
 
-/// Brings what the store shows as the customer's own to the server and does what it says of each (P10, T11). Restored
-/// purchases were paid long ago, so the journal makes no orders of them; the server knows them.
+/// Sends the store's restorable purchases to the server, and applies its answer to each. They were paid in the past and
+/// the server knows them, so the journal creates no orders for them.
 struct Restore: Sendable {
     private let access: StoreAccess
     private let server: ServerAccess
 
-    /// Proofs in one request.
+    /// The maximum of proofs in one request.
     private static let width = 50
 
     init(_ rooms: Rooms) {
@@ -32,7 +32,7 @@ struct Restore: Sendable {
         return outcome
     }
 
-    /// One request, and the transactions it speaks of.
+    /// One request, and the transactions that it contains.
     private struct Request {
         let body: RestoreBody
         let transactions: [QueuedTransaction]
@@ -56,7 +56,7 @@ struct Restore: Sendable {
         }
         guard let first = inReceipt.first else { return requests }
         do throws(StoreProblem) {
-            // Missing or empty: it is refreshed once (O4).
+            // A missing or empty receipt is refreshed once.
             if receipt.isEmpty, case .receipt(let bytes) = try await access.proof(first).proof { receipt = bytes }
             let text = Data(receipt).base64EncodedString()
             requests.append(Request(body: RestoreBody(receipt: text), transactions: inReceipt))
@@ -84,17 +84,17 @@ struct Restore: Sendable {
         }
         var rest = request.transactions
         for told in reply.data {
-            // Of signed ones in their order; a receipt is told chain by chain.
+            // Results for signed transactions are in the order of the request; results for a receipt are per chain.
             let place =
                 request.body.signedTransactions != nil
                 ? rest.indices.first
                 : rest.firstIndex { told.transactionId == $0.id.text || told.originalTransactionId == $0.id.text }
             let transaction = place.map { rest.remove(at: $0) }
             outcome.add(RestoredPurchase(told, of: transaction))
-            // Only the server's word takes a restored transaction off the queue (T11).
+            // Only the server's answer removes a restored transaction from the queue.
             if told.finish, let transaction { await access.finishRestored(transaction.id) }
         }
-        // The receipt on the device is older than what the store showed.
+        // The receipt on the device is older than the store's list.
         outcome.add(
             rest,
             waitingFor: .undelivered(Trouble(code: Refusal.transactionNotInReceipt.rawValue, isFinal: false)))

@@ -1,17 +1,17 @@
 import TillAPI
 import TillBilling
 
-/// What came back from the store, through the server (P10, T11). Consumables don't come back.
+/// The result of restoring purchases through the server. Consumables can't be restored.
 public struct RestoreOutcome: Hashable, Sendable {
-    /// What became of each purchase that the store showed.
+    /// The result for each purchase that the store returned.
     public internal(set) var purchases: [RestoredPurchase] = []
-    /// Product ids of whoever is signed in, each once: theirs now, or before already.
+    /// The product ids that the signed-in user owns now, each once: restored now or owned before.
     public internal(set) var restored: [String] = []
-    /// Product ids that the server could not speak about yet. Restoring again asks again.
+    /// The product ids that the server couldn't decide yet. Restoring again asks again.
     public internal(set) var waiting: [String] = []
-    /// How many purchases the store showed that belong to another of the app's users. They stay theirs (P8).
+    /// The number of returned purchases that belong to another of the app's users. They stay theirs.
     public internal(set) var ofOthers = 0
-    /// Why nothing, or not everything, came back.
+    /// Why nothing, or not everything, was restored.
     public internal(set) var error: StoreError?
 
     init(error: StoreError? = nil) { self.error = error }
@@ -31,7 +31,7 @@ public struct RestoreOutcome: Hashable, Sendable {
         }
     }
 
-    /// The server said nothing of these.
+    /// Adds transactions that the server's answer doesn't contain.
     mutating func add(_ transactions: [QueuedTransaction], waitingFor fault: StoreError) {
         for transaction in transactions {
             purchases.append(RestoredPurchase(transaction, fault))
@@ -41,46 +41,46 @@ public struct RestoreOutcome: Hashable, Sendable {
     }
 }
 
-/// What became of one purchase that was restored.
+/// The result of restoring one purchase.
 public struct RestoredPurchase: Hashable, Sendable {
-    /// Whose it is, as far as the one who is signed in may know.
+    /// The owner of the purchase, as far as the signed-in user may know.
     public enum Fate: String, Hashable, Sendable, CaseIterable {
-        /// It was theirs, and is.
+        /// The signed-in user already owned it.
         case yours
-        /// Another of the app's users had it; from now on it is theirs.
+        /// Another of the app's users owned it; it belongs to the signed-in user now.
         case movedToYou = "moved_to_you"
-        /// Nobody had it; from now on it is theirs.
+        /// It had no owner; it belongs to the signed-in user now.
         case claimed
-        /// Another of the app's users has it, and keeps it.
+        /// Another of the app's users owns it and keeps it.
         case ofAnother = "of_another"
-        /// The same, and the app's support may move it.
+        /// Another of the app's users owns it, and the app's support may move it.
         case askSupport = "ask_support"
-        /// Consumables never come back.
+        /// Consumables can't be restored.
         case notRestorable = "not_restorable"
-        /// Apple gave the money back.
+        /// Apple refunded or revoked it.
         case refunded
-        /// The server has not decided, or was not heard. Restoring again asks again.
+        /// The server hasn't decided, or couldn't be reached. Restoring again asks again.
         case waiting
-        /// The server takes the proof for none.
+        /// The server refused the proof.
         case refused
     }
 
-    /// Apple's id; nil where the proof is none.
+    /// Apple's transaction id; nil if the proof is invalid.
     public let transactionID: String?
-    /// As in App Store Connect; nil where the proof is none.
+    /// The product id of App Store Connect; nil if the proof is invalid.
     public let productID: String?
-    /// Whose it is now.
+    /// The owner of the purchase now.
     public let fate: Fate
-    /// Why it waits, stays or was refused: stable, for programs and logs.
+    /// Why it waits, stays or was refused: a stable code for programs and logs.
     public let code: String?
-    /// What the server waits for, if it said so.
+    /// The server's reason for waiting, if it gave one.
     private let reason: String?
 
     fileprivate var trouble: Trouble {
         Trouble(code: code ?? Trouble.accepted.code, isFinal: false, reason: reason)
     }
 
-    /// What the buyer is told.
+    /// A message for the buyer.
     public var sentence: Text {
         switch fate {
         case .yours: Text(en: "This purchase is yours and is active here.", zh: "此项购买属于您，已恢复。")
@@ -103,7 +103,7 @@ public struct RestoredPurchase: Hashable, Sendable {
         }
     }
 
-    /// The sentence in a reader's language.
+    /// The message in a language.
     ///
     /// - Parameter language: as in `StoreError.message(in:)`.
     public func message(in language: String? = nil) -> String {
@@ -112,7 +112,7 @@ public struct RestoredPurchase: Hashable, Sendable {
 }
 
 extension RestoredPurchase {
-    /// - Parameter transaction: the one that the store showed.
+    /// - Parameter transaction: the transaction that the store returned.
     init(_ told: RestoredTransaction, of transaction: QueuedTransaction?) {
         transactionID = told.transactionId ?? transaction?.id.text
         productID = told.productId ?? transaction?.productID.text

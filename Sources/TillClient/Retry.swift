@@ -1,30 +1,30 @@
 import TillBilling
 
-/// When a paid purchase is sent again (P6): after 5 s, then twice as long each time, at most an hour, each spread over
-/// its second half so that a server that comes back is not met by everybody at once.
+/// The times at which a paid purchase is sent again: after 5 s, then after twice the previous pause, at most an hour.
+/// The second half of each pause is random, so that the devices do not all reach a restarted server at the same moment.
 package struct RetrySchedule: Hashable, Sendable {
-    /// Milliseconds.
+    /// In milliseconds.
     package var first: Int64 = 5_000
-    /// Milliseconds.
+    /// In milliseconds.
     package var longest: Int64 = 3_600_000
 
     package init() {}
 
-    /// Why one looks at the schedule.
+    /// Why pending purchases are checked now.
     package enum Occasion: Hashable, Sendable {
-        /// The app starts: everything, also what was refused.
+        /// The app starts: send everything, including refused proofs.
         case launch
-        /// The network is back: everything that waits.
+        /// The network is back: send everything that waits.
         case networkReturned
-        /// Somebody signed in: what waited for a token, and everything else that waits.
+        /// A user signed in: send everything that waits, including purchases that waited for a token.
         case signedIn
-        /// Some time has passed: what is due.
+        /// Time has passed: send what is due.
         case timer
     }
 
-    /// Milliseconds to wait after that many failed attempts (1 or more).
+    /// The pause in milliseconds after this many failed attempts (at least 1).
     ///
-    /// - Parameter random: 0 to 1, below 1.
+    /// - Parameter random: from 0 to below 1.
     func delay(afterAttempts attempts: Int, random: Double, retryAfter: Int64?) -> Int64 {
         let doublings = min(max(attempts - 1, 0), 30)
         let whole = min(first << Int64(doublings), longest)
@@ -51,13 +51,13 @@ package struct RetrySchedule: Hashable, Sendable {
         }
     }
 
-    /// A time that no schedule would have chosen was chosen before somebody set the clock back.
+    /// A time beyond every schedule was chosen before the clock was set back.
     private func isStale(_ retryAt: Instant, now: Instant) -> Bool {
         retryAt > now.adding(milliseconds: max(longest, 86_400_000))
     }
 
-    /// Milliseconds until the first of these is due, at most the longest; never so few that a disk which takes no new
-    /// time would keep the loop busy.
+    /// Milliseconds until the first of these is due, at most `longest`. The minimum keeps the loop from spinning when
+    /// the disk does not accept a new time.
     func wait(for entries: [JournalEntry], and other: Instant?, now: Instant) -> Int64 {
         let times =
             entries.filter { $0.trouble?.isFinal != true }.map { $0.retryAt ?? now } + (other.map { [$0] } ?? [])
@@ -66,7 +66,7 @@ package struct RetrySchedule: Hashable, Sendable {
     }
 }
 
-/// Sends again what is paid and not settled: from the journal, and from the store's queue (O6, O7, P6, C9).
+/// Sends pending paid purchases again: from the journal, and from the store's queue.
 package struct Retry: Sendable {
     private let journal: OrderJournal
     private let queue: StoreQueue
@@ -74,7 +74,7 @@ package struct Retry: Sendable {
     private let effects: Effects
     private let schedule: RetrySchedule
 
-    /// How many proofs are under way at once.
+    /// The number of concurrent submissions.
     static let width = 4
 
     package init(
@@ -88,14 +88,14 @@ package struct Retry: Sendable {
         self.schedule = schedule
     }
 
-    /// What became of each, in no particular order.
+    /// The results, in no particular order.
     package struct Report: Sendable {
         package var outcomes: [TransactionID: SubmitOutcome] = [:]
-        /// The store did not show its queue. What the journal knows was sent all the same.
+        /// The store did not return its queue. The purchases in the journal were sent nevertheless.
         package var storeFault: (any Error)?
     }
 
-    /// - Parameter occasion: what is sent: at a launch everything, by a timer what is due.
+    /// - Parameter occasion: selects what is sent: at launch everything, after a timer what is due.
     package func resubmit(on occasion: RetrySchedule.Occasion) async -> Report {
         var report = Report()
         var waiting: [TransactionID: QueuedTransaction] = [:]
@@ -105,7 +105,7 @@ package struct Retry: Sendable {
             waiting[transaction.id] = transaction
         }
         do {
-            // The store's own copy comes second: it may be signed anew, and it counts.
+            // The store's own copy takes precedence, because it may have been signed again.
             for transaction in try await queue.unfinished() {
                 if let entry = await journal.entry(of: transaction.id), entry.status == .ongoing,
                     !schedule.isDue(entry, now: now, on: occasion)
@@ -122,7 +122,7 @@ package struct Retry: Sendable {
         return report
     }
 
-    /// The buyer asks for one order (补充值, L6). Nil if nothing is kept that could be sent.
+    /// Sends one order's proof again at the buyer's request. Nil if no proof is stored.
     package func resubmit(_ id: OrderID) async -> SubmitOutcome? {
         guard let transaction = await journal.paidTransaction(of: id) else { return nil }
         return await submit(transaction)

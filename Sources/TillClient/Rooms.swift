@@ -1,6 +1,6 @@
 import TillBilling
 
-/// The rooms of one app, each made once.
+/// The components of one app's kit, each created once.
 struct Rooms: Sendable {
     let configuration: StoreConfiguration
     let access: StoreAccess
@@ -46,7 +46,7 @@ struct Rooms: Sendable {
     }
 }
 
-/// What the kit keeps on the device, each a file of its own.
+/// The kit's files on the device.
 package struct DeviceFiles: Sendable {
     package var journal: Disk
     package var identity: Disk
@@ -58,7 +58,7 @@ package struct DeviceFiles: Sendable {
         self.catalogue = catalogue
     }
 
-    /// - Throws: `inUse` if another running instance keeps its orders there.
+    /// - Throws: `inUse` if another running instance has its orders there.
     package static func inDirectory(_ path: String) throws(DiskFault) -> DeviceFiles {
         let directory = path.hasSuffix("/") ? path : path + "/"
         return DeviceFiles(

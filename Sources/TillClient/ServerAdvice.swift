@@ -1,7 +1,7 @@
 import TillBilling
 
-// What the server and the disk say is written for those who run them; the buyer, who waits for an answer, is told what
-// to do. Nothing here promises that it is tried again: whoever asked is told, and asks again.
+// Errors of the server and the disk are written for operators; these are the sentences for the buyer, who waits for an
+// answer. They announce no automatic retry, because these requests are repeated by the buyer.
 
 extension ServerFault {
     var advice: Text {
@@ -48,8 +48,8 @@ extension ServerRefusal {
 }
 
 extension Refusal {
-    /// For a buyer. Several refusals share one where the buyer can do no more about the one than about the other; the
-    /// code tells support which it was.
+    /// The sentence for a buyer. Refusals with the same remedy share a sentence; the code tells support which one it
+    /// was.
     var advice: Text {
         switch self {
         case .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired,

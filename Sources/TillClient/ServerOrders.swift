@@ -1,15 +1,14 @@
 import TillAPI
 import TillBilling
 
-/// Looks up at the server how orders stand that this device never saw paid. Apple's notification alone may have
-/// completed one, and the server may have finished its transaction, so that the store has nothing left to show (U2,
-/// G5).
+/// Reads the status of orders whose payment this device never saw. Apple's notification alone may have completed one,
+/// and the server may have finished its transaction, so that the store no longer returns it.
 struct ServerOrders: Sendable {
     private let journal: OrderJournal
     private let server: ServerAccess
     private let effects: Effects
 
-    /// Orders that are older are not asked about: seconds.
+    /// In seconds. Older orders are not checked.
     private static let reach: Int64 = 30 * 86_400
 
     init(journal: OrderJournal, server: ServerAccess, effects: Effects) {
@@ -18,7 +17,7 @@ struct ServerOrders: Sendable {
         self.effects = effects
     }
 
-    /// One question, if there is anything to ask about. Whatever goes wrong, the next occasion asks again.
+    /// Sends one request, if there is an order to check. After a failure, the next occasion checks again.
     func look() async {
         guard let session = await server.session() else { return }
         let since = effects.clock().adding(seconds: -Self.reach)
@@ -35,7 +34,7 @@ struct ServerOrders: Sendable {
         }
     }
 
-    /// On a full disk it stays as it was.
+    /// On a full disk the order stays unchanged.
     private func settle(_ id: OrderID, as status: OrderStatus) async {
         _ = try? await journal.settle(id, as: status, at: effects.clock(), reason: "told_by_server")
     }

@@ -1,7 +1,7 @@
 import TillAPI
 import TillBilling
 
-/// Who is signed in to the app. The token is asked for before each request, so that the app can renew it.
+/// The user who is signed in to the app. The app supplies the token before each request, so that it can renew it.
 actor SignIn {
     private struct Person {
         let userID: UserID
@@ -9,11 +9,11 @@ actor SignIn {
     }
 
     private var person: Person?
-    /// Counts the changes: a token that arrives after its owner signed out is nobody's.
+    /// Counts the changes, so that a token that arrives after its user signed out is discarded.
     private var changes = 0
     private let changed: @Sendable (UserID?) -> Void
 
-    /// - Parameter changed: told who it is from now on, in the order of the changes.
+    /// - Parameter changed: called with the new user, in the order of the changes.
     init(changed: @escaping @Sendable (UserID?) -> Void) { self.changed = changed }
 
     var userID: UserID? { person?.userID }
@@ -30,7 +30,7 @@ actor SignIn {
         changed(nil)
     }
 
-    /// Nil while nobody is signed in, or the app has no token for them.
+    /// Nil while no user is signed in, or if the app has no token for the user.
     func session() async -> Session? {
         while let person {
             let before = changes
@@ -41,17 +41,17 @@ actor SignIn {
     }
 }
 
-/// What this device and this installation are called, kept beside the journal. The device's name is made once; the
-/// guest's again whenever the last one became part of an account.
+/// The names of this device and of this installation's guest, stored next to the journal. The device's name is created
+/// once, the guest's again after each merge into an account.
 struct DeviceIdentity: Hashable, Sendable {
-    /// For the order at the server.
+    /// The device id for orders.
     let device: UniqueID
-    /// For a buyer without an account (P12): unpredictable, because the app's backend issues a token for whoever
-    /// names it.
+    /// The id of a buyer without an account. It must be unpredictable, because the app's backend issues a token to a
+    /// caller who presents it.
     let guest: UniqueID
 
-    /// On a disk that takes nothing they hold for this launch: no purchase begins on such a disk, so nothing is bought
-    /// in a name that is forgotten.
+    /// If the disk cannot be written, the names last for this launch. No purchase begins on such a disk, so nothing is
+    /// bought under a name that is lost.
     init(disk: Disk, entropy: (Int) -> [UInt8]) {
         if let kept = (try? disk.read()).flatMap(Self.init(bytes:)) {
             self = kept
@@ -66,7 +66,7 @@ struct DeviceIdentity: Hashable, Sendable {
         self.guest = guest
     }
 
-    /// As they are kept.
+    /// The stored form.
     var bytes: [UInt8] { Array("\(device) \(guest)\n".utf8) }
 
     private init?(bytes: [UInt8]) {
@@ -79,18 +79,18 @@ struct DeviceIdentity: Hashable, Sendable {
     }
 }
 
-/// How it went with what the guest of this installation had bought when somebody signed in (P12).
+/// The result of merging a guest's purchases into an account at sign-in.
 public enum GuestMerge: Hashable, Sendable {
-    /// The guest bought nothing here.
+    /// The guest has no purchases on this installation.
     case nothing
-    /// All of it is the account's, and whoever buys without an account from now on is another guest.
+    /// The account owns the guest's purchases now, and the next buyer without an account is a new guest.
     case merged
-    /// Not yet; the next sign-in that brings the guest's token tries again.
+    /// The merge failed for now; the next sign-in with the guest's token tries again.
     case postponed(StoreError)
-    /// The server said no.
+    /// The server refused the merge.
     case refused(StoreError)
 
-    /// Why not.
+    /// The error, if the merge isn't complete.
     public var error: StoreError? {
         switch self {
         case .nothing, .merged: nil
@@ -99,8 +99,8 @@ public enum GuestMerge: Hashable, Sendable {
     }
 }
 
-/// Asks the server to make this installation's guest part of an account. Whatever fails, nothing is changed here, and
-/// asking again is the same merge.
+/// Asks the server to merge this installation's guest into an account. After a failure nothing has changed here, and
+/// repeating the request continues the same merge.
 struct MergeGuest: Sendable {
     private let journal: OrderJournal
     private let server: ServerAccess
@@ -136,7 +136,7 @@ struct MergeGuest: Sendable {
     }
 }
 
-/// Who buys on this installation without an account.
+/// The buyer without an account on this installation.
 actor Guest {
     private var identity: DeviceIdentity
     private let disk: Disk
@@ -150,7 +150,7 @@ actor Guest {
 
     var userID: UserID { UserID(UserID.guestPrefix + identity.guest.description) }
 
-    /// The next guest is another one: what this one pays goes to the account.
+    /// Creates a new guest: later payments of the current one go to the account.
     func retire() throws(DiskFault) {
         let next = DeviceIdentity(device: identity.device, guest: UniqueID(random: entropy(16)))
         try disk.replace(next.bytes)
@@ -161,6 +161,6 @@ actor Guest {
 extension UserID {
     fileprivate static let guestPrefix = "guest-"
 
-    /// Whether it is named as this kit names guests.
+    /// Whether the id has the form that this kit gives to guests.
     var isGuest: Bool { text.utf8.starts(with: Self.guestPrefix.utf8) }
 }

@@ -1,23 +1,23 @@
 import TillBilling
 
-/// The one face of the client kit: purchases that are paid arrive exactly once, to whoever paid, whatever crashes,
-/// disconnects or repeats on the way.
+/// An object that makes purchases and delivers each paid purchase exactly once to its buyer, across crashes,
+/// disconnections and repeated requests.
 ///
 ///     let store = try Store(StoreConfiguration(server: "https://pay.example.com"))
 ///     await store.start()
 ///     await store.signIn(userID) { await session.token() }
 ///     let outcome = await store.purchase("com.example.points.60")
 ///
-/// One for the whole life of the app. Its calls may be made from anywhere, and at the same time.
+/// Create one store and keep it for the whole life of the app. You can call its methods from any thread, concurrently.
 public final class Store: Sendable {
     let rooms: Rooms
     let upkeep: Upkeep
     let checkout: Checkout
 
-    /// For tests and simulations, which bring the world along.
+    /// Creates a store for tests and simulations, which supply its environment.
     ///
-    /// - Throws: `journal`: the list of orders is open in another instance (`disk_in_use`), was written by another
-    ///   version (`journal_version`; then nothing in it is touched), or can't be read.
+    /// - Throws: `journal` if the list of orders is open in another instance (`disk_in_use`), was written by another
+    ///   version (`journal_version`; the file is left unchanged), or can't be read.
     package init(
         _ configuration: StoreConfiguration, access: StoreAccess, effects: Effects, files: DeviceFiles,
         transport: Transport
@@ -33,50 +33,53 @@ public final class Store: Sendable {
     }
 
     deinit {
-        // What goes on by itself would hold the journal for ever, and the next instance would find it in use.
+        // Running background work would keep the journal open, and the next instance would find it in use.
         let upkeep = upkeep
         rooms.effects.spawn { await upkeep.stop() }
     }
 
-    // MARK: The app's life
+    // MARK: App life cycle
 
-    /// At launch, before anything is shown: adds the one observer of the store for the app's whole life (G1, T10), and
-    /// begins to send again what an earlier launch left (P6, O6). Returns at once. A second call does nothing.
+    /// Starts the store. Call it at launch, before you show any content: it adds the only transaction observer for the
+    /// life of the app, and begins to send purchases that an earlier launch left. It returns at once. Later calls do
+    /// nothing.
     public func start() async { await upkeep.start() }
 
-    /// At termination (P7): removes the observer and ends the loops over `updates`. Nothing is lost: what is paid and
-    /// not settled stays on the disk and in the store's queue. A stopped store is not started again.
+    /// Stops the store. Call it when the app terminates: it removes the observer and ends the loops over `updates`.
+    /// Nothing is lost: pending purchases stay on disk and in the store's queue. A stopped store can't be started
+    /// again.
     public func stop() async { await upkeep.stop() }
 
-    /// The app heard that the network is back: what waits is sent now (P6). Returns at once.
+    /// Sends pending purchases now. Call it when the network is available again. It returns at once.
     public func networkReturned() async { await upkeep.take(.networkReturned) }
 
-    /// What happens by itself, and what happened since the launch: nothing is lost because nobody listened yet (P7).
+    /// The updates since launch and all later ones. None is lost if the loop over them begins late.
     public var updates: StoreUpdates { StoreUpdates(board: rooms.board) }
 
-    // MARK: Who
+    // MARK: Users
 
-    /// Whoever uses the app from now on. What another user paid still arrives to them (P8), and what waited for
-    /// anybody's sign-in is sent now; nobody waits for that here.
+    /// Signs in a user. Payments that another user made still go to that user, and purchases that wait for a sign-in
+    /// are sent now, in the background.
     ///
     /// - Parameters:
-    ///   - userID: as the app's backend calls them: the `sub` of the token. For a guest, `guestID`.
-    ///   - token: asked for before each request; the user token that the app's backend issued (a JWT). Nil if there is
-    ///     none now: then it is as if nobody were signed in.
+    ///   - userID: the user's id at the app's backend, the `sub` of the token. For a guest, `guestID`.
+    ///   - token: called before each request; returns the user token (a JWT) that the app's backend issued. If it
+    ///     returns nil, the request is handled as if no user were signed in.
     public func signIn(_ userID: String, token: @escaping @Sendable () async -> String?) async {
         await rooms.signIn.enter(UserID(userID), token: token)
         await upkeep.take(.signedIn)
     }
 
-    /// Signs in to an account, and brings along what the guest of this installation bought (P12): all of it is the
-    /// account's then, also what is still on its way. To be called at launches too, as `signIn` is: what failed before
-    /// is tried again, and once it is done nothing is asked any more.
+    /// Signs in to an account and merges the purchases of this installation's guest into it, including those in
+    /// progress. Call it at launch too, instead of `signIn(_:token:)`: a failed merge is tried again, and after a
+    /// complete merge no request is sent.
     ///
     /// - Parameters:
-    ///   - userID: as in `signIn(_:token:)`. The sign-in counts at once, whatever becomes of the guest.
-    ///   - guestToken: asked for if the guest bought anything here: the user token that the app's backend issues for
-    ///     `guestID`. It proves that the guest agrees.
+    ///   - userID: as in `signIn(_:token:)`. The sign-in takes effect at once, whatever the result of the merge.
+    ///   - guestToken: called if the guest made purchases here; returns the user token that the app's backend issued
+    ///     for `guestID`. It proves the guest's consent.
     ///   - token: as in `signIn(_:token:)`.
+    /// - Returns: the result of the merge.
     @discardableResult
     public func signIn(
         _ userID: String, mergingGuest guestToken: @escaping @Sendable () async -> String?,
@@ -86,57 +89,61 @@ public final class Store: Sendable {
         return await MergeGuest(rooms)(into: UserID(userID), token: guestToken)
     }
 
-    /// Paid purchases that arrive while nobody is signed in are kept, and sent at the next sign-in of anybody.
+    /// Signs out. Paid purchases that arrive while no user is signed in are stored, and sent at the next sign-in of any
+    /// user.
     public func signOut() async { await rooms.signIn.leave() }
 
-    /// The name of a buyer without an account, one for this installation (P12): what the app's backend may issue a
-    /// token for. `guest-` and a UUID; another one after the guest became part of an account.
+    /// The id of a buyer without an account on this installation, for which the app's backend may issue a token. It
+    /// consists of `guest-` and a UUID, and changes after the guest is merged into an account.
     public var guestID: String { get async { await rooms.guest.userID.text } }
 
-    /// False: purchases are forbidden on this device (L3).
+    /// Returns whether purchases are allowed on this device.
     public func canMakePayments() async -> Bool { await rooms.access.canMakePayments() }
 
     // MARK: Orders
 
-    /// What opening the list of orders on this device found: how many, and whether a torn or damaged stretch was cut
-    /// out of the file. Everything around it is there, and a copy of the file lies beside it, with `-damaged` to its
-    /// name. Worth a line in a log if it is not clean.
+    /// The state of the list of orders when it was opened: the number of orders, and whether an interrupted or damaged
+    /// part was removed from the file. All other entries are preserved, and a copy of the file has the suffix
+    /// `-damaged`. Log it if it isn't clean.
     public var recovery: JournalRecovery { rooms.journal.recovery }
 
-    /// The orders of whoever is signed in, newest first (L6); none while nobody is.
+    /// Returns the orders of the signed-in user, newest first; none if no user is signed in.
     public func orders() async -> [OrderSummary] { await orders(all: false) }
 
-    /// - Parameter all: also those of others who used this installation, and those whose owner nobody knows yet.
+    /// Returns the orders on this device, newest first.
+    ///
+    /// - Parameter all: whether to include the orders of other users of this installation, and those without a known
+    ///   owner.
     public func orders(all: Bool) async -> [OrderSummary] {
         if all { return await rooms.journal.summaries() }
         guard let user = await rooms.signIn.userID else { return [] }
         return await rooms.journal.summaries(of: user)
     }
 
-    /// Sends the proof of one order again (补充值, L6). Of an order that is not ongoing it says how it stands.
+    /// Sends the proof of one order again. For an order that isn't ongoing, the outcome states its status.
     ///
-    /// - Parameter orderID: `OrderSummary.orderNumber`.
+    /// - Parameter orderID: the `OrderSummary.orderNumber`.
     public func resubmit(_ orderID: String) async -> PurchaseOutcome {
         guard let id = OrderID(orderID) else { return .failed(nil, .unknownOrder) }
         return await checkout.resubmit(id)
     }
 
-    /// Sends everything again that is paid and not settled, and comes back when each was answered or given up for now
-    /// (C9). To be called whenever the buyer enters what they may have paid for.
+    /// Sends all pending paid purchases again, and returns when each is answered or postponed. Call it when the buyer
+    /// opens content that they may have paid for.
     public func checkOrderStatus() async { await upkeep.checkAll() }
 
-    /// Asks the store for what the customer owns, and the server to give it back (P10, T11): non-consumables and
-    /// auto-renewables. The store may ask the customer to sign in. What belongs to another of the app's users is dealt
-    /// with as the server is configured.
+    /// Restores the customer's non-consumables and auto-renewable subscriptions through the store and the server. The
+    /// store may ask the customer to sign in. For purchases that belong to another of the app's users, the server's
+    /// configuration applies.
     public func restore() async -> RestoreOutcome { await checkout.restoreAll() }
 }
 
-/// The language of sentences for the buyer.
+/// The language of the messages for the buyer.
 public typealias StoreLanguage = Language
 
-/// Which of Apple's two interfaces the kit buys through. Everything else is the same for both.
+/// The StoreKit API that the kit uses for purchases. All other behavior is the same.
 public enum StoreKitGeneration: String, Hashable, Sendable, CaseIterable {
-    /// StoreKit 2 where the system has it, else StoreKit 1.
+    /// StoreKit 2 if the system has it, else StoreKit 1.
     case automatic
     /// `SKPaymentQueue`, with the app receipt as proof.
     case storeKit1
@@ -144,23 +151,26 @@ public enum StoreKitGeneration: String, Hashable, Sendable, CaseIterable {
     case storeKit2
 }
 
-/// What an app tells the kit once. Only the server has no default.
+/// The configuration of a store. Only the server has no default.
 public struct StoreConfiguration: Hashable, Sendable {
-    /// The purchase server: `https://pay.example.com`. `http://` is refused, except to this machine (127.0.0.0/8, ::1,
-    /// localhost).
+    /// The URL of the purchase server: `https://pay.example.com`. `http://` is accepted for this machine only
+    /// (127.0.0.0/8, ::1, localhost).
     public var server: String
-    /// Through which StoreKit the kit buys.
+    /// The StoreKit API that the kit uses.
     public var generation = StoreKitGeneration.automatic
-    /// Where the list of orders, the cached product list and the device's id are kept; made if it is not there. Nil:
-    /// `Till` in the app's Application Support; on Linux `till` in `XDG_STATE_HOME` or `~/.local/state`. One running
-    /// `Store` may use it at a time. Keep it out of an app group's container, where iOS ends an app that holds a lock
-    /// while it is suspended.
+    /// The directory of the list of orders, the cached products and the device's id; created if it doesn't exist. If
+    /// nil: `Till` in the app's Application Support; on Linux `till` in `XDG_STATE_HOME` or `~/.local/state`. Only one
+    /// running `Store` may use it at a time. Don't put it in an app group's container: iOS terminates an app that holds
+    /// a lock there while it is suspended.
     public var directory: String?
-    /// The app's own name for this device, at most 128 bytes. Nil: one is made and kept in the directory.
+    /// The app's own name for this device, at most 128 bytes. If nil, the kit creates one and stores it in the
+    /// directory.
     public var deviceID: String?
-    /// Of the server's sentences. The kit's own come in every language.
+    /// The language of the server's messages. The kit's own messages exist in all languages.
     public var language = StoreLanguage.ofDevice
 
-    /// - Parameter server: the purchase server, `https://pay.example.com`.
+    /// Creates a configuration.
+    ///
+    /// - Parameter server: the URL of the purchase server, `https://pay.example.com`.
     public init(server: String) { self.server = server }
 }

@@ -1,39 +1,40 @@
 import TillBilling
 
-/// What the client kit wants of a StoreKit, in the kit's own words. Two rooms make one: `StoreKit1Queue.swift` and
-/// `StoreKit2Transactions.swift`; everything else in the kit is the same for both.
+/// The kit's interface to StoreKit. `StoreKit1Queue.swift` and `StoreKit2Transactions.swift` implement it; the rest of
+/// the kit is the same for both.
 ///
-/// A maker attaches its observer (StoreKit 1) or begins to listen (StoreKit 2) when `events` is called, once for the
-/// whole life of the app (G1, T10), and keeps what comes before anybody reads the stream (P7).
+/// An implementation attaches its observer (StoreKit 1) or begins to listen (StoreKit 2) when `events` is called, once
+/// for the whole life of the app, and buffers events until the stream is read.
 package struct StoreAccess: Sendable {
-    /// False: purchases are forbidden on this device (L3).
+    /// Whether purchases are allowed on this device.
     package var canMakePayments: @Sendable () async -> Bool
-    /// What the store sells under these ids. Ids that it doesn't know are missing.
+    /// The store's listings for these ids. Unknown ids are missing.
+    ///
     /// - Throws: `StoreProblem`.
     package var products: @Sendable (_ ids: [ProductID]) async throws(StoreProblem) -> [StoreListing]
-    /// Shows the payment sheet and comes back when the buyer is done with it. The order's id goes along as
-    /// `appAccountToken` or `applicationUsername`. A transaction that is returned here does not come as an event too.
+    /// Shows the payment sheet and returns when the buyer has closed it. The order's id is passed as `appAccountToken`
+    /// or `applicationUsername`. A transaction that is returned here is not delivered as an event.
     package var purchase: @Sendable (StoreWish) async -> StoreResult
-    /// Every paid transaction of this app that nobody finished, restored ones not among them.
+    /// Every unfinished paid transaction of this app, except restored ones.
     package var unfinished: @Sendable () async throws(StoreProblem) -> [QueuedTransaction]
-    /// Takes a transaction off the queue for ever. One that is gone already is no error; one that can't be finished
-    /// now comes again at the next launch.
+    /// Removes a transaction from the queue permanently. A transaction that is already removed is no error; one that
+    /// cannot be finished now returns at the next launch.
     package var finish: @Sendable (TransactionID) async -> Void
-    /// What comes by itself, from the launch on: unfinished purchases of earlier launches first.
+    /// Events from launch on: first the unfinished purchases of earlier launches.
     package var events: @Sendable () -> AsyncStream<StoreEvent>
-    /// Asks the store for what the customer owns (P10): non-consumables and auto-renewables, as proofs for the server.
-    /// None of them is finished by that; `finishRestored` does it, by the id given here.
+    /// The customer's non-consumables and auto-renewable subscriptions from the store, as proofs for the server. This
+    /// finishes none of them; `finishRestored` does, with the id that is returned here.
     package var restore: @Sendable () async throws(StoreProblem) -> [QueuedTransaction]
-    /// Takes what was restored off the queue, and never a purchase of the same chain that still waits there: StoreKit 1
-    /// names a whole chain by its first transaction, and the server may have spoken of its newest.
+    /// Removes restored transactions from the queue, but no pending purchase of the same chain: StoreKit 1 identifies a
+    /// whole chain by its first transaction, and the server's answer may concern its newest.
     package var finishRestored: @Sendable (TransactionID) async -> Void
-    /// The same transaction with Apple's signed copy as proof, where StoreKit 1's queue showed it with the receipt and
-    /// the copy comes within a few seconds. StoreKit 2's transactions come back as they are.
+    /// Replaces the receipt of a transaction from StoreKit 1's queue with Apple's signed copy, if that arrives within a
+    /// few seconds. StoreKit 2's transactions are returned unchanged.
     package var signed: @Sendable (QueuedTransaction) async -> QueuedTransaction
-    /// A proof that can be sent: the receipt is read anew, and refreshed once where it is missing or empty (O4).
-    /// StoreKit 2's transactions carry theirs and come back as they are.
+    /// A transaction with a proof that can be sent: the receipt is read again, and refreshed once if it is missing or
+    /// empty. StoreKit 2's transactions contain their proof and are returned unchanged.
     package var proof: @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction
-    /// Removes the observer (P7: at termination).
+    /// Removes the observer, at termination.
     package var stop: @Sendable () async -> Void
 
     package init(
@@ -63,14 +64,14 @@ package struct StoreAccess: Sendable {
     }
 }
 
-/// A product as the store lists it for this buyer.
+/// A product in the store's listing for this buyer.
 package struct StoreListing: Hashable, Sendable {
     package let id: ProductID
     package let type: ProductType?
     package let name: String
     package let description: String
     package let price: Money
-    /// As the store writes it: `¥6.00`.
+    /// The price as formatted by the store: `¥6.00`.
     package let displayPrice: String
 
     package init(
@@ -85,7 +86,7 @@ package struct StoreListing: Hashable, Sendable {
     }
 }
 
-/// What the buyer confirmed in the app.
+/// A purchase that the buyer confirmed in the app.
 package struct StoreWish: Hashable, Sendable {
     package let order: OrderID
     package let productID: ProductID
@@ -98,24 +99,25 @@ package struct StoreWish: Hashable, Sendable {
     }
 }
 
-/// How the payment sheet ended.
+/// The outcome of the payment sheet.
 package enum StoreResult: Hashable, Sendable {
     case paid(QueuedTransaction)
-    /// Somebody else must approve (Ask to Buy); it comes as an event, or never.
+    /// Another person must approve (Ask to Buy); a payment arrives as an event, if at all.
     case deferred
     case cancelled
-    /// It may turn out paid all the same (T3, T12): then it comes as an event.
+    /// The purchase may turn out to be paid; then it arrives as an event.
     case failed(StoreProblem)
 }
 
-/// What the store tells by itself.
+/// An event of the store.
 package enum StoreEvent: Hashable, Sendable {
     case paid(QueuedTransaction)
-    /// A payment of an earlier call failed or was declined in the end. The token where the store knows it.
+    /// A payment of an earlier call failed or was declined. Includes the token, if the store knows it.
     case failed(OrderID?, ProductID, StoreProblem)
-    /// Rights of these products were taken back. The server hears it from Apple; the app reads its entitlements anew.
+    /// The entitlements of these products were revoked. Apple notifies the server; the app reads its entitlements
+    /// again.
     case revoked([ProductID])
-    /// A promoted product was tapped in the App Store: the app decides.
+    /// The buyer tapped a promoted product in the App Store; the app decides whether to buy it.
     case promoted(ProductID)
     case storefrontChanged
 }

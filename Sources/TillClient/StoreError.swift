@@ -6,37 +6,37 @@ import TillBilling
     import Foundation
 #endif
 
-/// Everything that `Store` may answer instead of what was asked for: a stable `code` for programs, a sentence for the
-/// buyer in both languages, and whether asking again may help.
+/// An error of `Store`: a stable `code` for programs, a message for the buyer in both languages, and whether repeating
+/// the call may help.
 public enum StoreError: Error, Hashable, Sendable {
-    /// Nobody is signed in to the app.
+    /// No user is signed in to the app.
     case notSignedIn
-    /// Not 1 to 10.
+    /// The quantity is not 1 to 10.
     case badQuantity
-    /// The store does not sell a product of this id to this buyer (L4).
+    /// The store doesn't sell a product with this id to this buyer.
     case productUnavailable
-    /// Neither the server nor the store says what is for sale, and nothing is kept from earlier (P1, C12).
+    /// Neither the server nor the store provides the list of products, and there is no cached list.
     case productListUnavailable
-    /// `canMakePayments` is false (L3).
+    /// Purchases are not allowed on this device.
     case paymentsNotAllowed
-    /// This product is being bought already (G3).
+    /// A purchase of this product is already in progress.
     case purchaseInProgress
-    /// The store said no.
+    /// The store refused the request.
     case store(StoreProblem)
-    /// The server said no, or could not be heard.
+    /// The server refused the request, or couldn't be reached.
     case server(ServerFault)
-    /// The list of orders on this device could not be read or changed.
+    /// The list of orders on this device couldn't be read or changed.
     case journal(JournalFault)
-    /// No order of that number is on this device.
+    /// This device has no order with this number.
     case unknownOrder
-    /// Not granted yet, and why (L9).
+    /// The purchase isn't granted yet, for this reason.
     case undelivered(Trouble)
-    /// Apple gave the money back.
+    /// Apple refunded or revoked the purchase.
     case refunded
     /// The address in `StoreConfiguration.server` is neither `https://` nor `http://` on this machine.
     case insecureServer
 
-    /// Stable: what programs decide by and logs are searched for.
+    /// A stable code, for programs and logs.
     public var code: String {
         switch self {
         case .notSignedIn: "signed_out"
@@ -55,7 +55,7 @@ public enum StoreError: Error, Hashable, Sendable {
         }
     }
 
-    /// Whether the very same call may go better later. Who is signed out can sign in; the rest is the fault's own word.
+    /// A Boolean value that indicates whether the same call may succeed later. For a missing sign-in it is true.
     public var isRetryable: Bool {
         switch self {
         case .notSignedIn, .productListUnavailable, .purchaseInProgress: true
@@ -67,13 +67,13 @@ public enum StoreError: Error, Hashable, Sendable {
         }
     }
 
-    /// Whether it was the buyer who ended it.
+    /// A Boolean value that indicates whether the buyer cancelled.
     public var isCancellation: Bool {
         if case .store(let problem) = self { return problem.isCancellation }
         return false
     }
 
-    /// What happened and what to do, for the buyer.
+    /// A message for the buyer: the problem and the remedy.
     public var sentence: Text {
         switch self {
         case .notSignedIn: Text(en: "Sign in first, then try again.", zh: "请先登录，然后重试。")
@@ -107,22 +107,22 @@ public enum StoreError: Error, Hashable, Sendable {
         }
     }
 
-    /// The sentence in a reader's language.
+    /// The message in a language.
     ///
-    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; English for any other. The
-    ///   device's if nil.
+    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; English for any other language.
+    ///   Nil for the device's language.
     public func message(in language: String? = nil) -> String {
         sentence[language.map(Language.init(preference:)) ?? .ofDevice]
     }
 }
 
 extension StoreError: LocalizedError {
-    /// In the device's language.
+    /// The message in the device's language.
     public var errorDescription: String? { message() }
 }
 
 extension StoreError {
-    /// Why a purchase could not begin.
+    /// Converts the reason why a purchase could not begin.
     package init(_ fault: PurchaseFault) {
         self =
             switch fault {

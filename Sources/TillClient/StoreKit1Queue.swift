@@ -2,14 +2,14 @@ import Foundation
 import StoreKit
 import TillBilling
 
-// The maker of a `StoreAccess` over StoreKit 1. It says only what Apple's SDK has for iOS 15, so that the same lines
-// are compiled for Apple's framework and for the one of this package.
+// The implementation of `StoreAccess` with StoreKit 1. It uses only API of Apple's SDK for iOS 15, so the same code
+// compiles with Apple's framework and with this package's.
 
 extension StoreAccess {
-    /// Over StoreKit 1, for the device that is current now. The order's id goes along as `applicationUsername`, which
-    /// the store keeps because it is a UUID (facts/storekit-client A3). Transactions are finished in this queue.
+    /// Uses StoreKit 1 on the current device. The order's id is passed as `applicationUsername`, which the store keeps
+    /// because it is a UUID (facts/storekit-client A3). Transactions are finished in this queue.
     ///
-    /// - Parameter proof: what proves a purchase.
+    /// - Parameter proof: the proof of a purchase that is sent.
     package static func storeKit1(
         _ effects: Effects, proof: StoreKit1Proof = .signedTransaction
     ) -> StoreAccess {
@@ -36,11 +36,11 @@ extension StoreAccess {
     }
 }
 
-// Sendable: what changes in it is touched under its lock only.
+// Sendable: its mutable state is accessed only under its lock.
 private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unchecked Sendable {
     private struct Wish {
         let order: OrderID
-        /// As the queue shows it, once it does.
+        /// The transaction in the queue, once there is one.
         var transaction: SKPaymentTransaction?
         let end: CheckedContinuation<StoreResult, Never>
     }
@@ -54,7 +54,7 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
         var restoring: [CheckedContinuation<[SKPaymentTransaction], any Error>] = []
     }
 
-    // Guards `state`; nobody is called while it is held.
+    // Guards `state`; no callback runs while it is held.
     private let lock = Guarded<Void>()
     private var state = State()
     let events: AsyncStream<StoreEvent>
@@ -64,7 +64,7 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
     override init() { (events, heard) = AsyncStream<StoreEvent>.makeStream() }
 
     #if os(Linux)
-        /// Tests and simulations hold several.
+        /// Tests and simulations use several devices.
         private let device = EmulatedDevice.current
         private var receiptURL: URL? { device.receiptURL }
 
@@ -85,8 +85,8 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
         if isNew { onDevice { queue.add(self) } }
     }
 
-    /// The queue tells nothing any more, so whoever waits for its word hears that nobody knows: what is paid is shown
-    /// at the next launch (T12).
+    /// The queue reports nothing after this, so waiting callers receive an unknown outcome; paid transactions are
+    /// delivered at the next launch.
     func detach() {
         queue.remove(self)
         heard.finish()
@@ -99,7 +99,7 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
         for one in restoring { one.resume(throwing: StoreProblem.unknown) }
     }
 
-    // MARK: What is sold
+    // MARK: Products
 
     func listings(_ ids: [ProductID]) async throws(StoreProblem) -> [StoreListing] {
         try await find(ids).compactMap { StoreListing($0) }
@@ -122,7 +122,7 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
         }
     }
 
-    // MARK: Buying
+    // MARK: Purchases
 
     func purchase(_ wish: StoreWish) async -> StoreResult {
         var product = lock.withLock { state.products[wish.productID] }
@@ -146,8 +146,8 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
         }
     }
 
-    /// The wish that a transaction ends: the one that the queue showed with this very transaction, or that it names. A
-    /// transaction of the same product whose name the store lost is not taken for it.
+    /// The pending purchase that a transaction completes: the one for which the queue showed this transaction, or the
+    /// one that it names. A transaction of the same product that lost its name is not matched.
     private func takeWish(_ transaction: SKPaymentTransaction) -> Wish? {
         lock.withLock {
             let order = transaction.payment.order
@@ -202,7 +202,7 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
             throw StoreProblem(error)
         }
         let receipt = receipt()
-        // What an earlier restore left unfinished is there once more.
+        // Transactions left by an earlier restore occur again.
         var seen: Set<TransactionID> = []
         return restored.compactMap { transaction in
             transaction.original.flatMap { QueuedTransaction($0, receipt: receipt) }
@@ -227,7 +227,7 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
         return transaction.proven(by: .receipt(receipt))
     }
 
-    // MARK: What the queue tells
+    // MARK: Events of the queue
 
     func paymentQueue(_ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]) {
         for transaction in transactions {
@@ -265,7 +265,7 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
     }
 
     func paymentQueue(_ queue: SKPaymentQueue, restoreCompletedTransactionsFailedWithError error: any Error) {
-        // What came before it failed stays in the queue: the server has not spoken of it (T11).
+        // Transactions that arrived before the failure stay in the queue, because the server has not answered for them.
         for one in takeRestored().1 { one.resume(throwing: error) }
     }
 
@@ -280,7 +280,7 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
         _ queue: SKPaymentQueue, shouldAddStorePayment payment: SKPayment, for product: SKProduct
     ) -> Bool {
         heard.yield(.promoted(ProductID(product.productIdentifier)))
-        // It is bought like everything else, with an order.
+        // The app buys it like any other product, with an order.
         return false
     }
 
@@ -293,9 +293,9 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
     }
 }
 
-/// Waits for one request, and keeps it and itself until then: StoreKit keeps neither.
+/// Waits for one request, and retains the request and itself until then, because StoreKit retains neither.
 private final class RequestEnd: NSObject, SKProductsRequestDelegate, @unchecked Sendable {
-    // Guards everything below; nobody is called while it is held.
+    // Guards all state below; no callback runs while it is held.
     private let lock = Guarded<Void>()
     private var kept: (request: SKRequest, answer: RequestEnd, end: CheckedContinuation<Void, any Error>)?
     private var found: [SKProduct] = []
@@ -327,19 +327,19 @@ extension SKPaymentTransaction {
         transactionState == .purchased && transactionIdentifier == id.text
     }
 
-    /// The chain that begins with it, for a subscription.
+    /// For a subscription, the chain that begins with this transaction.
     fileprivate func restores(_ id: TransactionID) -> Bool {
         transactionState == .restored && original?.transactionIdentifier == id.text
     }
 }
 
 extension SKPayment {
-    /// The order that it is for, unless the store lost it (U1).
+    /// The order of the payment, unless the store lost it.
     fileprivate var order: OrderID? { applicationUsername.flatMap { OrderID($0) } }
 }
 
 extension QueuedTransaction {
-    /// Nil for one without an id, which is not paid.
+    /// Nil for a transaction without an id, which is not paid.
     fileprivate init?(_ transaction: SKPaymentTransaction, receipt: [UInt8]) {
         guard let id = transaction.transactionIdentifier else { return nil }
         let payment = transaction.payment
@@ -352,7 +352,8 @@ extension QueuedTransaction {
 }
 
 extension StoreListing {
-    /// Nil for a price that is no amount of its currency. StoreKit 1 knows no types but that of what has a period.
+    /// Nil if the price is not an amount of its currency. The only type that StoreKit 1 reveals is that of a product
+    /// with a period.
     fileprivate init?(_ product: SKProduct) {
         guard let code = product.priceLocale.currencyCode,
             let price = Money(decimal: "\(product.price)", currency: Currency(code))

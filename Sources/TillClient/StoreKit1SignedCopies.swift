@@ -2,37 +2,37 @@ import Foundation
 import StoreKit
 import TillBilling
 
-// StoreKit 2's signed copies of what StoreKit 1's queue shows. Like the two queues it says only what Apple's SDK has
-// for iOS 15.
+// StoreKit 2's signed copies of transactions in StoreKit 1's queue. Like the two implementations of `StoreAccess`, it
+// uses only API of Apple's SDK for iOS 15.
 
-/// What the kit sends to prove a purchase that came through StoreKit 1.
+/// The proof that the kit sends for a purchase through StoreKit 1.
 package enum StoreKit1Proof: Hashable, Sendable {
-    /// StoreKit 2's signed copy of the same transaction where it comes in time, else the app receipt.
+    /// StoreKit 2's signed copy of the transaction if it arrives in time, else the app receipt.
     case signedTransaction
-    /// Always the app receipt, as apps send it that were built before.
+    /// Always the app receipt, as in older apps.
     case receipt
 }
 
 /// Reads the signed copies that StoreKit 2 keeps on the same device. The receipt hides the token that Apple signed, so
-/// a server can't tell from it alone whose purchase it is; a signed copy names the order.
+/// a server cannot determine the owner from it; a signed copy names the order.
 ///
-/// It reads StoreKit 2's lists only, which shows no sign-in sheet; `AppStore.sync()` would.
+/// It only reads StoreKit 2's lists, which shows no sign-in sheet, unlike `AppStore.sync()`.
 actor StoreKit1SignedCopies {
     private typealias Payment = VerificationResult<StoreKit.Transaction>
 
     private let effects: Effects
-    /// Questions that StoreKit 2 has not answered yet, and those of them that were given up. While one of these is
-    /// open, no other is asked.
+    /// Requests that StoreKit 2 has not answered, and those among them that timed out. While one of the latter is open,
+    /// no new request is made.
     private var (open, late): (Set<Int>, Set<Int>) = ([], [])
     private var lastQuestion = 0
 
-    /// Milliseconds after which the receipt has to do.
+    /// Milliseconds after which the receipt is used.
     private static let limit: Int64 = 5_000
-    /// Milliseconds between looks: StoreKit 2 may list a payment a moment after the queue shows it.
+    /// Milliseconds between attempts: StoreKit 2 may list a payment a moment after the queue shows it.
     private static let pauses: [Int64] = [300, 1_000]
 
     #if os(Linux)
-        /// Tests and simulations hold several.
+        /// Tests and simulations use several devices.
         private nonisolated let device = EmulatedDevice.current
 
         private nonisolated func onDevice<Result: Sendable>(
@@ -46,7 +46,7 @@ actor StoreKit1SignedCopies {
 
     init(effects: Effects) { self.effects = effects }
 
-    /// The transaction with its signed copy as proof, and the token that Apple signed; as it was if there is none in
+    /// The transaction with its signed copy as proof, and the token that Apple signed; unchanged if there is no copy in
     /// time.
     func signed(_ transaction: QueuedTransaction) async -> QueuedTransaction {
         let (id, pause) = (transaction.id.text, effects.pause)
@@ -62,8 +62,8 @@ actor StoreKit1SignedCopies {
         return transaction.proven(by: copy)
     }
 
-    /// The same for what was restored: each is named by the first transaction of its chain, and the newest one of the
-    /// chain is its proof.
+    /// The same for restored transactions: each is named by the first transaction of its chain, and the chain's newest
+    /// one is its proof.
     func signed(restored: [QueuedTransaction]) async -> [QueuedTransaction] {
         guard !restored.isEmpty else { return [] }
         let newest = await inTime { [self] in await onDevice { await Self.newestOfChains() } } ?? [:]
@@ -74,7 +74,7 @@ actor StoreKit1SignedCopies {
         for await payment in StoreKit.Transaction.unfinished where String(payment.unsafePayloadValue.id) == id {
             return payment
         }
-        // Somebody else finished it: all but consumables are still in the history.
+        // The transaction may have been finished in the meantime; all except consumables are still in the history.
         for await payment in StoreKit.Transaction.all where String(payment.unsafePayloadValue.id) == id {
             return payment
         }
@@ -94,7 +94,7 @@ actor StoreKit1SignedCopies {
         return newest
     }
 
-    /// What the work comes to; nil if that takes too long. A StoreKit that never answers holds up no purchase.
+    /// The result of the work; nil if it takes too long. A StoreKit that never answers must not block a purchase.
     private func inTime<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value? {
         guard late.isEmpty else { return nil }
         lastQuestion += 1
@@ -131,7 +131,7 @@ actor StoreKit1SignedCopies {
 }
 
 extension QueuedTransaction {
-    /// The token that Apple signed is the one that counts; StoreKit 1's may be gone after a relaunch.
+    /// The token in Apple's signed copy takes precedence; StoreKit 1's may be lost after a relaunch.
     fileprivate func proven(by copy: VerificationResult<StoreKit.Transaction>) -> QueuedTransaction {
         let token = copy.unsafePayloadValue.appAccountToken.flatMap { OrderID($0.uuidString) }
         return proven(by: .signedTransaction(copy.jwsRepresentation), token: token)

@@ -2,16 +2,16 @@ import Foundation
 import StoreKit
 import TillBilling
 
-// The maker of a `StoreAccess` over StoreKit 2. It says only what Apple's SDK has for iOS 15, and asks where it is
-// newer, so that the same lines are compiled for Apple's framework and for the one of this package.
+// The implementation of `StoreAccess` with StoreKit 2. It uses only API of Apple's SDK for iOS 15, with availability
+// checks for newer API, so the same code compiles with Apple's framework and with this package's.
 
 extension StoreAccess {
-    /// Over StoreKit 2, for the device that is current now.
+    /// Uses StoreKit 2 on the current device.
     ///
-    /// What the device could not verify is handed on like everything else: the server judges the proof by itself, and
-    /// a device whose clock is wrong must lose nobody's purchase (invariant 1).
+    /// Transactions that the device could not verify are passed on too: the server verifies the proof itself, and a
+    /// device with a wrong clock must not lose a purchase.
     ///
-    /// - Parameter spawn: begins work that nobody waits for.
+    /// - Parameter spawn: starts work without waiting for it.
     package static func storeKit2(
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) -> StoreAccess {
@@ -35,7 +35,7 @@ extension StoreAccess {
     }
 }
 
-/// Says once, to whoever waits, that it is over.
+/// Signals the end once to all waiting tasks.
 private struct Ending: Sendable {
     let ended: AsyncStream<Never>
     private let continuation: AsyncStream<Never>.Continuation
@@ -49,10 +49,10 @@ private actor StoreKit2Room {
     private typealias Payment = VerificationResult<StoreKit.Transaction>
 
     #if os(Linux)
-        /// Tests and simulations hold several.
+        /// Tests and simulations use several devices.
         private let device = EmulatedDevice.current
 
-        /// Does something with this room's device as StoreKit's.
+        /// Runs `work` with this object's device as StoreKit's.
         nonisolated func onDevice<Result: Sendable>(
             _ work: @Sendable () async throws -> Result
         ) async rethrows -> Result { try await EmulatedDevice.$current.withValue(device) { try await work() } }
@@ -62,20 +62,20 @@ private actor StoreKit2Room {
         ) async rethrows -> Result { try await work() }
     #endif
 
-    /// What was listed last, to be bought.
+    /// The last listed products, for purchases.
     private var products: [ProductID: StoreKit.Product] = [:]
 
     static var canMakePayments: Bool {
         get async {
             #if os(Linux)
-                // The emulated phone knows it once it has reached its store.
+                // The emulated phone knows the value once it has reached its store.
                 _ = await StoreKit.Storefront.current
             #endif
             return AppStore.canMakePayments
         }
     }
 
-    // MARK: What is sold
+    // MARK: Products
 
     func listings(_ ids: [ProductID]) async throws(StoreProblem) -> [StoreListing] {
         try await find(ids).compactMap(StoreListing.init)
@@ -91,7 +91,7 @@ private actor StoreKit2Room {
         }
     }
 
-    // MARK: Buying
+    // MARK: Purchases
 
     func purchase(_ wish: StoreWish) async -> StoreResult {
         do {
@@ -104,7 +104,7 @@ private actor StoreKit2Room {
             if case .success(let payment) = result { return .paid(QueuedTransaction(payment)) }
             if case .pending = result { return .deferred }
             if case .userCancelled = result { return .cancelled }
-            // Of a later system.
+            // A result of a later system.
             return .failed(.unknown)
         } catch {
             let problem = StoreProblem(storeKit2: error)
@@ -153,9 +153,9 @@ private actor StoreKit2Room {
         }
     }
 
-    // MARK: What comes by itself
+    // MARK: Events
 
-    /// Until the end, or until its task is cancelled.
+    /// Runs until the end is signalled, or its task is cancelled.
     nonisolated func listen(until ended: AsyncStream<Never>, telling heard: AsyncStream<StoreEvent>.Continuation) async
     {
         await onDevice {
@@ -184,7 +184,7 @@ private actor StoreKit2Room {
 }
 
 extension StoreListing {
-    /// Nil for a price that is no amount of its currency.
+    /// Nil if the price is not an amount of its currency.
     fileprivate init?(_ product: StoreKit.Product) {
         let currency = Currency(product.priceFormatStyle.currencyCode)
         guard let price = Money(decimal: "\(product.price)", currency: currency) else { return nil }
@@ -217,7 +217,7 @@ extension StoreEvent {
 }
 
 extension StoreProblem {
-    /// What StoreKit 2 threw (facts/storekit-client B1, B5).
+    /// Converts an error of StoreKit 2 (facts/storekit-client B1, B5).
     init(storeKit2 error: any Error) {
         if let refusal = error as? StoreKit.Product.PurchaseError {
             self = Self.byPurchaseError[refusal] ?? .unknown

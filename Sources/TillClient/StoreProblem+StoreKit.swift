@@ -2,11 +2,12 @@ import Foundation
 import StoreKit
 
 extension StoreProblem {
-    /// By domain and code, which errors of either generation have, wrapped or not (facts/storekit-client A7).
+    /// Converts a domain and code, which errors of both StoreKit generations have, wrapped or not
+    /// (facts/storekit-client A7).
     init(domain: String, code: Int) {
         switch domain {
         case "SKErrorDomain": self.init(storeCode: code)
-        // -1012: the buyer closed the sign-in that the store asked for.
+        // -1012: the buyer closed the sign-in sheet of the store.
         case NSURLErrorDomain: self = code == -1012 ? .cancelled : .network(TransportFault.Kind(urlErrorCode: code))
         default: self = .system(domain: String(domain.prefix(100)), code: code)
         }
@@ -17,7 +18,7 @@ extension StoreProblem {
             storeCode >= 0 && storeCode < Self.byStoreCode.count ? Self.byStoreCode[storeCode] : .laterCode(storeCode)
     }
 
-    /// In the order of `SKError.Code`'s raw values.
+    /// In the order of the raw values of `SKError.Code`.
     static let byStoreCode: [StoreProblem] = [
         .unknown, .clientInvalid, .cancelled, .paymentInvalid, .paymentNotAllowed, .notAvailable,
         .cloudServicePermissionDenied, .cloudServiceNetworkConnectionFailed, .cloudServiceRevoked,
@@ -26,7 +27,8 @@ extension StoreProblem {
         .ineligibleForOffer, .unsupportedPlatform, .overlayPresentedInBackgroundScene,
     ]
 
-    /// Whatever a StoreKit threw or left in a transaction. Nil, as `SKPaymentTransaction.error` may be: nobody knows.
+    /// Converts any error that StoreKit threw or stored in a transaction. For nil, which `SKPaymentTransaction.error`
+    /// may be, the problem is unknown.
     package init(_ error: (any Error)?) {
         guard let error else {
             self = .unknown
@@ -48,7 +50,7 @@ extension StoreProblem {
             self.init(error)
             return
         }
-        // `SKError` too: its number is read as it came, because its own `code` knows no later ones.
+        // This includes `SKError`: its number is read directly, because its own `code` does not know later values.
         let plain = error as NSError
         self.init(domain: plain.domain, code: plain.code)
     }
@@ -65,7 +67,8 @@ extension StoreProblem {
         case .unknown: self = .unknown
         case .userCancelled: self = .cancelled
         case .networkError(let error): self.init(error)
-        // What is below has a name of its own, or a domain and a code. Nested ones end here: nobody promises an end.
+        // The underlying error has its own name, or a domain and a code. Nested `StoreKitError`s end here, because
+        // nesting has no guaranteed end.
         case .systemError(let error) where !(error is StoreKitError): self.init(error)
         case .notAvailableInStorefront: self = .notAvailable
         default: self.init(later: error)
@@ -86,7 +89,7 @@ extension StoreProblem {
 }
 
 extension TransportFault.Kind {
-    /// NSURLErrorDomain's codes (facts/storekit-client A7, Foundation's `NSURLError.h`).
+    /// Converts a code of NSURLErrorDomain (facts/storekit-client A7, Foundation's `NSURLError.h`).
     init(urlErrorCode code: Int) {
         self =
             switch code {

@@ -1,70 +1,71 @@
 import TillBilling
 
-/// What a StoreKit says went wrong, the same for both generations: a stable code with a sentence for the buyer that
-/// says what to do (P3). Made from the errors themselves in `StoreProblem+StoreKit.swift`.
+/// An error of StoreKit, the same for both generations: a stable code, and a sentence that tells the buyer what to do.
+/// `StoreProblem+StoreKit.swift` converts the errors.
 public enum StoreProblem: Error, Hashable, Sendable {
-    // SKError, in the order of its raw values (facts/storekit-client A7); what StoreKit 2 calls otherwise is the same.
-    /// 0: nobody knows. It may be paid all the same (T12).
+    // Errors of SKError, in the order of their raw values (facts/storekit-client A7). StoreKit 2's errors with the same
+    // meaning share them.
+    /// The cause is unknown (0). The purchase may be paid nevertheless.
     case unknown
-    /// This account or device may not do that.
+    /// The client isn't allowed to make the request.
     case clientInvalid
-    /// The buyer cancelled. Also the first answer of an interrupted purchase, which may be paid later (T3).
+    /// The buyer cancelled. It is also the first result of an interrupted purchase, which may be paid later.
     case cancelled
-    /// A parameter of the payment is wrong.
+    /// A parameter of the payment is invalid.
     case paymentInvalid
-    /// Payments are forbidden on this device.
+    /// Payments are not allowed on this device.
     case paymentNotAllowed
-    /// Not sold in this storefront.
+    /// The product isn't available in this storefront.
     case notAvailable
-    /// The app may not use the cloud service.
+    /// The app isn't allowed to use the cloud service.
     case cloudServicePermissionDenied
     /// The cloud service can't be reached.
     case cloudServiceNetworkConnectionFailed
-    /// The app's right to the cloud service was taken back.
+    /// The app's permission to use the cloud service was revoked.
     case cloudServiceRevoked
-    /// Apple's privacy terms wait to be accepted.
+    /// The customer hasn't accepted Apple's privacy terms.
     case privacyAcknowledgementRequired
-    /// Request data was given without Apple's leave.
+    /// The app used request data without authorization.
     case unauthorizedRequestData
-    /// There is no such offer.
+    /// The offer doesn't exist.
     case invalidOfferIdentifier
-    /// The offer's signature is wrong.
+    /// The offer's signature is invalid.
     case invalidOfferSignature
     /// The offer lacks a parameter.
     case missingOfferParameters
-    /// The offer's price is not below the product's.
+    /// The offer's price isn't lower than the product's.
     case invalidOfferPrice
     /// The overlay was closed.
     case overlayCancelled
-    /// The overlay was set up wrongly.
+    /// The overlay's configuration is invalid.
     case overlayInvalidConfiguration
-    /// The overlay did not load in time.
+    /// The overlay didn't load in time.
     case overlayTimeout
-    /// The customer may not have this offer.
+    /// The customer isn't eligible for the offer.
     case ineligibleForOffer
-    /// This system has no overlays.
+    /// This system doesn't support overlays.
     case unsupportedPlatform
     /// The overlay was shown in the background.
     case overlayPresentedInBackgroundScene
 
     // StoreKit 2 only.
-    /// Not a quantity this product can be bought in.
+    /// The product can't be bought in this quantity.
     case invalidQuantity
-    /// The app lacks an entitlement in its signature.
+    /// The app's signature lacks an entitlement.
     case notEntitled
-    /// This system does not have what was asked for.
+    /// This system doesn't support the request.
     case unsupported
-    /// The device says that the store's own signature is not good.
+    /// The device couldn't verify the store's signature.
     case unverified
 
     /// The device can't reach Apple.
     case network(TransportFault.Kind)
     /// An `SKError` of a later system, by its raw value.
     case laterCode(Int)
-    /// An error from below StoreKit (AMSErrorDomain, ASDErrorDomain and others): for logs and support.
+    /// An error from below StoreKit (AMSErrorDomain, ASDErrorDomain and others), for logs and support.
     case system(domain: String, code: Int)
 
-    /// Stable: what programs decide by and logs are searched for.
+    /// A stable code, for programs and logs.
     public var code: String {
         switch self {
         case .unknown: "store_unknown"
@@ -98,8 +99,8 @@ public enum StoreProblem: Error, Hashable, Sendable {
         }
     }
 
-    /// Whether the same request may go better later without anybody changing anything. Of a purchase that `mayBePaid`
-    /// the outcome is waited for first.
+    /// A Boolean value that indicates whether the same request may succeed later without a change. After a purchase
+    /// that `mayBePaid`, wait for its outcome first.
     public var isRetryable: Bool {
         switch self {
         case .unknown, .cloudServiceNetworkConnectionFailed, .overlayTimeout, .network, .laterCode, .system: true
@@ -107,15 +108,16 @@ public enum StoreProblem: Error, Hashable, Sendable {
         }
     }
 
-    /// Whether it was the buyer who ended it, so that an alert would only annoy.
+    /// A Boolean value that indicates whether the buyer cancelled. Show no alert then.
     public var isCancellation: Bool { self == .cancelled || self == .overlayCancelled }
 
-    /// Whether a purchase that ended so may turn out paid: then the app says “checking” and offers no second
-    /// payment (T3, T12). A cancelled one may too, after an interruption, but its buyer is free to choose again.
+    /// A Boolean value that indicates whether a purchase with this error may turn out to be paid. The app then shows
+    /// that it is checking, and offers no second payment. A cancelled purchase may be paid too, after an interruption,
+    /// but its buyer may choose again.
     public var mayBePaid: Bool {
         switch self {
         case .unknown, .laterCode, .system, .unverified: true
-        // Refused before anything was sent to the store.
+        // These errors occur before anything is sent to the store.
         case .network(let kind): kind == .timedOut || kind == .connectionLost || kind == .other
         default: false
         }
@@ -123,7 +125,7 @@ public enum StoreProblem: Error, Hashable, Sendable {
 }
 
 extension StoreProblem {
-    /// The problem of a code that was written down; of those that carry a number, without it.
+    /// The problem with a recorded code; the number that some problems contain is lost.
     init?(code: String) {
         guard let problem = Self.told.first(where: { $0.code == code }) else { return nil }
         self = problem
@@ -142,7 +144,7 @@ extension StoreProblem {
 }
 
 extension Trouble {
-    /// What a buyer reads of the reason in an order's history; nil for one that is no code of ours.
+    /// The buyer's sentence for a reason in an order's history; nil if it is not a code of the kit.
     static func sentence(ofReason code: String) -> Text? {
         if let problem = StoreProblem(code: code) { return problem.sentence }
         if let refusal = Refusal(rawValue: code) { return refusal.advice }
@@ -151,7 +153,7 @@ extension Trouble {
 }
 
 extension StoreProblem {
-    /// What happened and what to do, for the buyer (P3).
+    /// A message for the buyer: the problem and the remedy.
     public var sentence: Text {
         switch self {
         case .network(let kind): Self.sentence(kind)
@@ -298,7 +300,8 @@ extension StoreProblem {
         }
     }
 
-    /// The store's own network: told apart from the way to our server (P3). Nothing is tried again by itself here.
+    /// The connection to the store, as opposed to the connection to the purchase server. There is no automatic retry
+    /// here.
     private static func sentence(_ kind: TransportFault.Kind) -> Text {
         switch kind {
         case .offline:

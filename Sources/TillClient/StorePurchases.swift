@@ -2,29 +2,29 @@ import TillAPI
 import TillBilling
 
 extension Store {
-    /// Buys a product: the order is on this device's disk and at the server before the payment sheet is shown (L5, O1).
-    /// Comes back when the buyer is done with the sheet and, if they paid, the server has spoken or cannot now.
+    /// Buys a product. The order is on this device's disk and at the server before the payment sheet is shown. Returns
+    /// when the buyer has closed the sheet and, after a payment, the server has answered or can't be reached.
     ///
     /// - Parameters:
-    ///   - productID: as in App Store Connect.
+    ///   - productID: the product id of App Store Connect.
     ///   - quantity: 1 to 10, for consumables.
     public func purchase(_ productID: String, quantity: Int = 1) async -> PurchaseOutcome {
         await checkout.buy(ProductID(productID), quantity: quantity).outcome
     }
 
-    /// The same with callbacks: exactly one of them is called, exactly once (L12, C12).
+    /// Buys a product and reports the outcome through callbacks. Exactly one of them is called, exactly once.
     public func purchase(_ productID: String, quantity: Int = 1, callbacks: PurchaseCallbacks) {
         buy(ProductID(productID), quantity: quantity, callbacks: callbacks)
     }
 
-    /// Buys a plan as it was previewed (C6): what comes of it is what the preview said, to the second, if the buyer is
-    /// done within 24 hours of it and buys no other plan meanwhile. If it would not come to that any more, nothing is
-    /// charged, and the outcome is `failed` with the code `preview_changed`: show a new preview then.
+    /// Buys a plan as previewed. The result equals the preview to the second, if the buyer completes the purchase
+    /// within 24 hours and buys no other plan in between. If the result would differ, nothing is charged, and the
+    /// outcome is `failed` with the code `preview_changed`; show a new preview then.
     public func purchase(_ preview: PlanPreview) async -> PurchaseOutcome {
         await checkout.buy(ProductID(preview.productID), quantity: preview.quantity, as: preview.told).outcome
     }
 
-    /// The same with callbacks: exactly one of them is called, exactly once (L12, C12).
+    /// Buys a plan as previewed and reports the outcome through callbacks. Exactly one of them is called, exactly once.
     public func purchase(_ preview: PlanPreview, callbacks: PurchaseCallbacks) {
         buy(ProductID(preview.productID), quantity: preview.quantity, as: preview.told, callbacks: callbacks)
     }
@@ -39,13 +39,14 @@ extension Store {
         }
     }
 
-    /// Buys one for a user (P4): one of the two is called, once.
+    /// Buys one unit of a product for a user. Exactly one of the two callbacks is called, once.
     ///
     /// - Parameters:
-    ///   - user: must be who is signed in.
-    ///   - success: paid and granted.
-    ///   - failure: everything else. What is paid and will arrive comes here too, with an order that is *ongoing*;
-    ///     one that waits for approval with a *deferred* one. Nothing is to be bought again then.
+    ///   - productID: the product id of App Store Connect.
+    ///   - user: must be the signed-in user.
+    ///   - success: called when the purchase is paid and granted.
+    ///   - failure: called for every other outcome. A paid purchase that will arrive has an *ongoing* order, a purchase
+    ///     that waits for approval a *deferred* one. Don't offer either for purchase again.
     public func addPayment(
         _ productID: String, user: String, success: @escaping @Sendable (OrderSummary) -> Void,
         failure: @escaping @Sendable (OrderSummary?, StoreError) -> Void

@@ -1,19 +1,19 @@
 import TillBilling
 
-/// What the store gives to prove a payment.
+/// The store's proof of a payment.
 package enum PurchaseProof: Hashable, Sendable {
     /// StoreKit 2's `jwsRepresentation`.
     case signedTransaction(String)
-    /// The bytes of the app receipt (StoreKit 1). It holds many transactions and names none of them as ours.
+    /// The bytes of the app receipt (StoreKit 1). It contains many transactions, and names no order.
     case receipt([UInt8])
 }
 
-/// A paid transaction as the store shows it to the app: bought, restored, or left unfinished by an earlier launch.
+/// A paid transaction that the store returns to the app: bought, restored, or left unfinished by an earlier launch.
 package struct QueuedTransaction: Hashable, Sendable {
     package let id: TransactionID
     package let productID: ProductID
     package let quantity: Int
-    /// `appAccountToken` or `applicationUsername`: the order, unless the store lost it (U1).
+    /// `appAccountToken` or `applicationUsername`: the order's id, unless the store lost it.
     package let token: OrderID?
     package let purchasedAt: Instant
     package let proof: PurchaseProof
@@ -37,16 +37,16 @@ package struct QueuedTransaction: Hashable, Sendable {
     }
 }
 
-/// The store's queue of transactions, which belongs to the store account and outlives the app, its deletion and its
-/// reinstallation (facts/storekit-client §C).
+/// The store's queue of transactions, which belongs to the store account and survives the deletion and reinstallation
+/// of the app (facts/storekit-client §C).
 package struct StoreQueue: Sendable {
-    /// Every paid transaction that nobody has finished yet.
+    /// Every unfinished paid transaction.
     package var unfinished: @Sendable () async throws -> [QueuedTransaction]
-    /// Takes a transaction off the queue for ever. One that is gone already is no error.
+    /// Removes a transaction from the queue permanently. A transaction that is already removed is no error.
     package var finish: @Sendable (TransactionID) async -> Void
-    /// The same with Apple's signed copy in the receipt's place, where the store has one at hand.
+    /// Replaces the receipt of a transaction with Apple's signed copy, if the store has one.
     package var signed: @Sendable (QueuedTransaction) async -> QueuedTransaction
-    /// The same with a proof that can be sent: a receipt that was missing or empty is there now (O4).
+    /// A transaction with a proof that can be sent: a missing or empty receipt has been refreshed.
     package var proof: @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction
 
     package init(

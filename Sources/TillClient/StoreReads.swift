@@ -3,57 +3,57 @@ import TillBilling
 extension Store {
     // MARK: The shop page
 
-    /// The shop page as it was left, at once and without asking anybody: greyed out until `shelf` has answered (G2).
+    /// Returns the cached products at once, without a request. Show them dimmed until `shelf` has answered.
     ///
-    /// - Parameter productIDs: those that the page shows, in its order; nil for all of the catalogue.
+    /// - Parameter productIDs: the products on the page, in its order; nil for the whole catalogue.
     public func keptShelf(_ productIDs: [String]? = nil) async -> Shelf {
         await rooms.catalogue.kept(productIDs, purchasing: await checkout.underWay)
     }
 
-    /// What is for sale: ids from the server, names and prices from the store (P1). Never fails: without an answer it
-    /// is the shelf of an earlier time, with the reason.
+    /// Returns the products for sale: ids from the server, names and prices from the store. It never fails: without an
+    /// answer it returns the cached products, with the reason.
     ///
-    /// - Parameter productIDs: those that the page shows, in its order; nil for all of the catalogue.
+    /// - Parameter productIDs: the products on the page, in its order; nil for the whole catalogue.
     public func shelf(_ productIDs: [String]? = nil) async -> Shelf {
         await rooms.catalogue.shelf(productIDs, purchasing: await checkout.underWay)
     }
 
-    // MARK: What the server knows of whoever is signed in
+    // MARK: The signed-in user's data
 
-    /// Points by kind. A refund of what was spent leaves less than zero.
+    /// Returns the points by kind. A balance is negative after a refund of spent points.
     ///
     /// - Throws: `notSignedIn`, or `server` with the reason.
     public func wallet() async throws(StoreError) -> [String: Int64] { try await rooms.reads.wallet() }
 
-    /// The movements of points, newest first.
+    /// Returns the movements of points, newest first.
     ///
     /// - Parameters:
     ///   - limit: 1 to 100.
-    ///   - cursor: `next` of the page before.
+    ///   - cursor: `next` of the previous page.
     public func postings(limit: Int = 20, after cursor: String? = nil) async throws(StoreError) -> WalletPage {
         try await rooms.reads.postings(limit: limit, after: cursor)
     }
 
-    /// What may be used now, the oldest first.
+    /// Returns the current entitlements, oldest first.
     public func entitlements() async throws(StoreError) -> [Entitlement] { try await rooms.reads.entitlements() }
 
-    /// Whether one thing may be used now, until when, and why: the gate in front of a feature, in one call.
+    /// Returns whether an entitlement is available now, until when, and why. Call it before you unlock a feature.
     ///
-    /// - Parameter name: the right's name in the catalogue.
-    /// - Throws: `server` with the code `unknown_entitlement` for a name that the catalogue does not have.
+    /// - Parameter name: the entitlement's name in the catalogue.
+    /// - Throws: `server` with the code `unknown_entitlement` if the catalogue has no such name.
     public func entitlement(_ name: String) async throws(StoreError) -> EntitlementAccess {
         try await rooms.reads.entitlement(name)
     }
 
-    /// All auto-renewable subscriptions that there are or were, the newest first.
+    /// Returns all current and past auto-renewable subscriptions, newest first.
     public func subscriptions() async throws(StoreError) -> [SubscriptionRecord] {
         try await rooms.reads.subscriptions()
     }
 
-    /// What buying a plan now, for this device, would come to, with the arithmetic spelled out (C6). To have exactly
-    /// that, hand it to `purchase`.
+    /// Returns the result that buying a plan for this device would have now, with the calculation. To get exactly this
+    /// result, pass it to `purchase`.
     ///
-    /// - Parameter plan: the product's id, with or without the app's bundle id before it; or the plan's.
+    /// - Parameter plan: the product's id, with or without the app's bundle id before it, or the plan's id.
     public func previewPlan(_ plan: String, quantity: Int = 1) async throws(StoreError) -> PlanPreview {
         try await rooms.reads.planPreview(plan, quantity: quantity)
     }

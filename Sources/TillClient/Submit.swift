@@ -7,18 +7,18 @@ import TillBilling
     import Foundation
 #endif
 
-/// What became of a paid transaction.
+/// The result of submitting a paid transaction.
 package enum SubmitOutcome: Hashable, Sendable {
-    /// Granted, now or before. To whom and what, if the one who is signed in is the owner (P8).
+    /// Granted, now or before. If the signed-in user is the owner, the reply contains the owner and the grant.
     case completed(SubmitProofReply)
-    /// Apple took the money back.
+    /// Apple refunded or revoked the purchase.
     case refunded
-    /// Paid, and on its way: the order stays *ongoing* and is tried again by itself (L9).
+    /// Paid and pending: the order stays *ongoing* and is sent again automatically.
     case willArrive(Trouble, retryAt: Instant?)
-    /// The server says that this proof is none. The order stays visible, and the store keeps the transaction.
+    /// The server refused the proof. The order stays visible, and the store keeps the transaction.
     case refused(Trouble)
 
-    /// What the buyer is told, beside the status of the order.
+    /// A message for the buyer, in addition to the status of the order.
     package var sentence: Text {
         switch self {
         case .completed: Text(en: "It has arrived. Thank you!", zh: "已到账，谢谢！")
@@ -31,19 +31,19 @@ package enum SubmitOutcome: Hashable, Sendable {
     }
 }
 
-/// Brings paid transactions to the server and does what it says: the proof is on disk first, then it is sent, and
-/// only the server's word takes the transaction off the store's queue (L8, O5, P5, T1).
+/// Submits paid transactions to the server and applies its answers. The proof is on disk before it is sent, and only
+/// the server's answer removes the transaction from the store's queue.
 package actor Submit {
     private let journal: OrderJournal
     private let queue: StoreQueue
     private let server: ServerAccess
     private let effects: Effects
     private let schedule: RetrySchedule
-    /// As orders name this device.
+    /// The device id in orders.
     private let deviceID: String?
-    /// What this launch brought to its end. The store may show it once more before it notices.
+    /// The transactions completed in this launch. The store may return one again for a short time.
     private var ended: [TransactionID: SubmitOutcome] = [:]
-    /// Transactions under way, each with those who ask for the same one meanwhile.
+    /// Transactions in progress, each with the callers that wait for the same one.
     private(set) var underWay: [TransactionID: [CheckedContinuation<SubmitOutcome, Never>]] = [:]
 
     package init(
@@ -58,20 +58,20 @@ package actor Submit {
         self.deviceID = deviceID
     }
 
-    /// Never throws and never loses: whatever goes wrong, the transaction stays in the store's queue, and where the
-    /// disk allowed it, the proof in the journal. A transaction that is under way already is not sent a second time;
-    /// both callers hear the same.
+    /// Submits a transaction. It never throws: after any failure the transaction stays in the store's queue and, if the
+    /// disk could be written, the proof stays in the journal. A transaction in progress is not sent twice; both callers
+    /// receive the same outcome.
     ///
-    /// - Parameter wish: the order whose payment the store answered with it. Where the store lost the token, nothing
-    ///   else tells it from the open orders of others who use this installation (U1).
+    /// - Parameter wish: the order whose payment request returned the transaction. If the store lost the token, this
+    ///   alone distinguishes it from the open orders of other users of this installation.
     package func callAsFunction(
         _ transaction: QueuedTransaction, paying wish: OrderID? = nil
     ) async -> SubmitOutcome {
         await send(transaction, wish)
     }
 
-    /// A transaction that the store shows by itself. At a launch that is the same one which the journal has sent
-    /// again meanwhile: then the server is not asked twice.
+    /// Handles a transaction that the store delivers by itself. At launch it may be one that the journal has already
+    /// sent, which the server need not be asked about again.
     func again(_ transaction: QueuedTransaction) async -> SubmitOutcome {
         if let outcome = ended[transaction.id] {
             await queue.finish(transaction.id)
@@ -79,8 +79,8 @@ package actor Submit {
         }
         let isUnderWay = underWay[transaction.id] != nil
         let outcome = await send(transaction)
-        // What was under way may have come to its end before the store's queue had the transaction, which StoreKit 1
-        // shows only a while after the launch: then nothing was finished.
+        // The submission in progress may have completed before the transaction was in StoreKit 1's queue, which is
+        // filled some time after launch; then it is not finished yet.
         if isUnderWay, ended[transaction.id] != nil { await queue.finish(transaction.id) }
         return outcome
     }
@@ -115,7 +115,7 @@ package actor Submit {
             reply = try await server.post(
                 Paths.transactions, await body(for: transaction, entry, as: session.userID), as: session,
                 expecting: SubmitProofReply.self)
-            // Somebody else's answer, from a cache in between.
+            // Another party's response, from a cache in between.
             if reply.transactionId != transaction.id.text { throw .unreadable(status: 200, retryAfter: nil) }
         } catch {
             #if PLANTED_MISTAKES
@@ -134,7 +134,8 @@ package actor Submit {
         return await obey(reply, transaction, entry)
     }
 
-    /// A signed copy names its order, and a receipt hides it. A copy that is kept is never given up for a receipt.
+    /// Prefers a signed copy, because it names the order while a receipt hides it. A stored copy is never replaced with
+    /// a receipt.
     private func signed(_ transaction: QueuedTransaction) async -> QueuedTransaction {
         guard case .receipt = transaction.proof else { return transaction }
         let signed = await queue.signed(transaction)
@@ -147,16 +148,17 @@ package actor Submit {
 
     private enum ServerWord {
         case itIsPaid(SubmitProofReply)
-        /// The order is settled by another transaction. Where the store loses tokens this device guesses, and another
-        /// of the same customer's devices may have brought this one home long ago (U1).
+        /// Another transaction completed the order. If the store lost the token, this device assigned the transaction
+        /// by matching, and another device of the customer may have submitted the right one.
         case anotherPaid
-        /// Nothing has paid for the order, as far as it knows.
+        /// No transaction has paid for the order, as far as the server knows.
         case unpaid
         case nothing
     }
 
-    /// What this device cannot prove any more may have arrived all the same, by Apple's own word: a consumable that the
-    /// server finished at Apple is in no receipt (U2). Its order says so, to its owner.
+    /// The order's status at the server. A purchase that this device cannot prove any more may have been granted
+    /// through Apple's notification: a consumable that the server finished at Apple is in no receipt. Only the owner
+    /// may read the order.
     private func serverWord(on entry: JournalEntry?, for transaction: QueuedTransaction) async -> ServerWord {
         guard let entry, let session = await server.session() else { return .nothing }
         guard entry.isOpened else { return .unpaid }
@@ -183,11 +185,13 @@ package actor Submit {
         }
     }
 
-    /// What can't be proved, is not in the store's queue any more and did not pay for this order was finished for
-    /// another one: another customer's of the same Apple Account, where the store lost the token (U1). Where only a
-    /// guess made it this order's, the order stands where it stood before. What was paid for it on this device stays
-    /// *ongoing*, and after a day its buyer is told to turn to support. Should either be wrong, the server has the
-    /// payment, and says so of the order later (G5).
+    /// Releases a transaction that cannot be proved, is no longer in the store's queue and did not pay for this order:
+    /// it was finished for another one, of another customer with the same Apple Account, after the store lost the
+    /// token.
+    ///
+    /// If only matching assigned it, the order returns to its previous status. If it was paid on this device, it stays
+    /// *ongoing*, and after a day its buyer is referred to support. If either is wrong, the server has the payment, and
+    /// its order status will say so.
     private func letGo(of transaction: QueuedTransaction, _ entry: JournalEntry?) async -> SubmitOutcome? {
         guard let entry, let current = await journal[entry.id], current.status == .ongoing,
             let shown = try? await queue.unfinished(), !shown.contains(where: { $0.id == transaction.id })
@@ -201,14 +205,14 @@ package actor Submit {
         return .refused(.settledElsewhere)
     }
 
-    /// Seconds for which a queue, a receipt or the server may be late.
+    /// In seconds: the time that a queue, a receipt or the server may be late.
     private static let patience: Int64 = 86_400
 
-    /// The order of a transaction: the one that holds it, the one its token names, the only one it can be; else one
-    /// that is made for it. The proof is on disk when this returns.
+    /// Finds the order of a transaction: the one that contains it, the one that its token names, the only possible one,
+    /// or a new one. The proof is on disk when this returns.
     ///
-    /// - Throws: if it can't be written down. Then it is sent all the same, for the money is paid, but it stays in the
-    ///   store's queue until a later launch can write it down.
+    /// - Throws: if the journal cannot be written. The transaction is then submitted nevertheless, because it is paid,
+    ///   but it stays in the store's queue until a later launch can record it.
     private func save(
         _ transaction: QueuedTransaction, _ wish: OrderID?
     ) async throws(JournalFault) -> JournalEntry {
@@ -220,8 +224,8 @@ package actor Submit {
             guard let entry = await journal[token] else {
                 return try await journal.adopt(transaction, as: token, at: now)
             }
-            // A second purchase under one token has an order of its own (DESIGN §1), and so has another plan that a
-            // subscription was changed to with it.
+            // A second purchase with the same token gets an order of its own, and so does the new product of a
+            // subscription change with that token.
             if entry.transactionID == nil, entry.productID == transaction.productID {
                 return try await journal.save(transaction, for: token, at: now)
             }
@@ -231,8 +235,8 @@ package actor Submit {
         return try await journal.adopt(transaction, as: UniqueID(random: effects.entropy(16)), at: now)
     }
 
-    /// A proof worth sending (O4). A good one is never given up for a receipt that the device shows now: another
-    /// customer of the store may be signed in there by now.
+    /// Gets a valid proof. A valid receipt is never replaced with the receipt that the device has now, because another
+    /// Apple Account may be signed in to the store.
     private func prove(
         _ transaction: QueuedTransaction, _ entry: JournalEntry?
     ) async throws(StoreProblem) -> QueuedTransaction {
@@ -250,7 +254,7 @@ package actor Submit {
         }
     }
 
-    /// The order's nonce goes along: a server that lost the order, or never heard of it, opens it on the spot.
+    /// The request includes the order's nonce, so that a server that does not have the order can open it.
     private func body(
         for transaction: QueuedTransaction, _ entry: JournalEntry?, as caller: UserID
     ) async -> SubmitProofBody {
@@ -270,11 +274,11 @@ package actor Submit {
         return body
     }
 
-    /// The store obeys `finish`, and nothing else; the journal notes the outcome.
+    /// Finishes the transaction only if the reply says `finish`, and records the outcome in the journal.
     private func obey(
         _ reply: SubmitProofReply, _ transaction: QueuedTransaction, _ entry: JournalEntry?
     ) async -> SubmitOutcome {
-        // What this device could not write down stays in the queue: the next launch asks again and hears the same.
+        // An unrecorded transaction stays in the queue: the next launch asks again and receives the same answer.
         if reply.finish, entry != nil { await queue.finish(transaction.id) }
         switch reply.outcome {
         case .granted, .alreadyGranted:
@@ -285,7 +289,7 @@ package actor Submit {
                 entry, because: Trouble(waitingFor: reply.outcome, reason: reply.reason), retryAfter: nil)
         case .quarantined:
             let trouble = Trouble(waitingFor: reply.outcome, reason: reply.reason)
-            // Where its order is another's by now, the transaction waits for one of its own in the store's queue.
+            // If another transaction completed the order, this one waits in the store's queue for an order of its own.
             if case .anotherPaid = await serverWord(on: entry, for: transaction) {
                 return .willArrive(trouble, retryAt: nil)
             }
@@ -309,13 +313,13 @@ package actor Submit {
                 owner: reply.userId.map(UserID.init))
             if reply.finish { ended[transaction.id] = outcome }
         } catch {
-            // It stays ongoing with its proof, and the next attempt hears `alreadyGranted`.
+            // It stays ongoing with its proof, and the next attempt receives `alreadyGranted`.
         }
         return outcome
     }
 
-    /// Whether the server speaks of another order than the one that this device took the transaction for. To whoever is
-    /// not the owner of a transaction it names none (P8).
+    /// Whether the server's reply concerns another order than the one this device assigned the transaction to. For a
+    /// caller who is not the owner, the reply names no order.
     private func isAnothers(_ reply: SubmitProofReply, _ entry: JournalEntry) async -> Bool {
         if let order = reply.orderId { return order != entry.id }
         guard let session = await server.session() else { return false }

@@ -1,9 +1,9 @@
 import TillBilling
 
-/// The latest notice about every subject, numbered as they came, for listeners who read at their own pace.
+/// The latest notice for every subject, numbered in order of arrival, for listeners that read at their own pace.
 ///
-/// Not an actor: the journal posts in the very moment of a change, so that two changes never swap places. Everything
-/// inside is touched under the lock only, which is what `@unchecked` vouches for.
+/// Not an actor: the journal posts synchronously with each change, so that changes never swap order. `@unchecked` holds
+/// because all state is accessed only under the lock.
 final class UpdateBoard: @unchecked Sendable {
     private enum Subject: Hashable {
         case order(OrderID)
@@ -15,15 +15,15 @@ final class UpdateBoard: @unchecked Sendable {
     private struct Notice {
         var number: Int
         let update: StoreUpdate
-        /// Whose order it is; nil while nobody knows.
+        /// The owner of the order; nil while unknown.
         var owner: UserID?
-        /// Nobody could see it when it was posted.
+        /// Whether it could not be shown when it was posted.
         var isHeldBack: Bool
     }
 
     private let lock = Guarded<Void>()
     private var notices: [Subject: Notice] = [:]
-    /// By number. A line whose notice has another number by now is stale.
+    /// In order of number. A line is stale if its notice has a newer number.
     private var lines: [(number: Int, subject: Subject)] = []
     private var lastNumber = 0
     private var audience: UserID?
@@ -31,7 +31,7 @@ final class UpdateBoard: @unchecked Sendable {
     private var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
     private var lastTicket = 0
 
-    /// An order is like this now. The same news twice is none.
+    /// Posts the current state of an order. An unchanged state is not posted again.
     func post(_ summary: OrderSummary, owner: UserID?) {
         change {
             if let known = notices[.order(summary.id)], known.update == .order(summary), known.owner == owner { return }
@@ -48,7 +48,7 @@ final class UpdateBoard: @unchecked Sendable {
         change { put(subject, Notice(number: 0, update: update, owner: nil, isHeldBack: false)) }
     }
 
-    /// Whose orders may be seen from now on. What was held back for them is news now (P8).
+    /// Sets the user whose orders are visible from now on. Notices held back for the user become new.
     func show(to user: UserID?) {
         change {
             audience = user
@@ -62,13 +62,13 @@ final class UpdateBoard: @unchecked Sendable {
         }
     }
 
-    /// How many subjects there is news of.
+    /// The number of subjects with a notice.
     var count: Int { lock.withLock { notices.count } }
 
-    /// Listeners hear what is there already, and then their loops end.
+    /// Ends the loops of all listeners after they have received the existing notices.
     func close() { change { isClosed = true } }
 
-    /// The first visible notice after that number; nil at the end, or when the task is cancelled.
+    /// The first visible notice after this number; nil at the end, or when the task is cancelled.
     func next(after number: Int) async -> (number: Int, update: StoreUpdate)? {
         while !Task.isCancelled {
             let (found, isClosed, ticket) = lock.withLock { () -> ((Int, StoreUpdate)?, Bool, Int) in
@@ -92,7 +92,7 @@ final class UpdateBoard: @unchecked Sendable {
                 if goesOn { continuation.resume() }
             }
         } onCancel: {
-            // Before this the task was not cancelled, or `wait` saw that it was: nobody is left waiting.
+            // Either the task was not cancelled before, or `wait` noticed the cancellation, so no waiter remains.
             lock.withLock { waiting.removeValue(forKey: ticket) }?.resume()
         }
     }
@@ -121,7 +121,7 @@ final class UpdateBoard: @unchecked Sendable {
 
     private func take(after number: Int) -> (Int, StoreUpdate)? {
         guard let (line, notice) = visible(after: number) else { return nil }
-        // A tap is a wish, not a state: two pages that listen must not both begin to buy.
+        // A tap on a promoted product is a one-time event: only one of two listening pages may begin the purchase.
         if case .promoted = line.subject { notices[line.subject] = nil }
         return (line.number, notice.update)
     }
@@ -142,25 +142,25 @@ final class UpdateBoard: @unchecked Sendable {
     }
 }
 
-/// What happened by itself, or by a purchase elsewhere in the app.
+/// A change that happened without the listener, or through a purchase elsewhere in the app.
 public enum StoreUpdate: Hashable, Sendable {
-    /// An order of whoever is signed in is now like this.
+    /// An order of the signed-in user has changed to this state.
     case order(OrderSummary)
-    /// Apple took the rights to these products back: read the entitlements anew.
+    /// Apple revoked the entitlements of these products; read the entitlements again.
     case revoked(productIDs: [String])
-    /// The buyer tapped this product in the App Store: buy it when the app is ready (`Store.purchase`).
+    /// The buyer tapped this product in the App Store. Buy it with `Store.purchase` when the app is ready.
     case promoted(productID: String)
-    /// The buyer's store is another country's now: prices and products changed.
+    /// The buyer's storefront has changed, and with it prices and products.
     case storefrontChanged
 }
 
-/// Everything that happened since the launch, then what happens (P7).
+/// A sequence of all updates since launch, followed by new ones.
 ///
-/// Each loop over it hears the same: first the latest state of every order that changed since `Store` was made, in the
-/// order of the changes, then each change as it comes. A loop that falls behind misses no order, but two changes of
-/// one order that nobody took in between are one: the latest. The same holds for the other updates, one of each kind
-/// and product. A tap on a promoted product is given to one loop only. Orders of somebody who is not signed in are
-/// held back until they sign in (P8). The loop ends when the store is stopped, or its task is cancelled.
+/// Each loop receives the same updates: first the latest state of every order that changed since the `Store` was
+/// created, in the order of the changes, then each further change. A slow loop misses no order, but several changes of
+/// one order are combined into the latest. The same applies to the other updates, for each kind and product. A tap on a
+/// promoted product is delivered to one loop only. Orders of a user who isn't signed in are held back until that user
+/// signs in. The loop ends when the store is stopped, or its task is cancelled.
 public struct StoreUpdates: AsyncSequence, Sendable {
     public typealias Element = StoreUpdate
     public typealias Failure = Never
@@ -169,7 +169,7 @@ public struct StoreUpdates: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(board: board) }
 
-    /// One loop's place in the updates.
+    /// The position of one loop in the updates.
     public struct Iterator: AsyncIteratorProtocol {
         let board: UpdateBoard
         private var heard = 0

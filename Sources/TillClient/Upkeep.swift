@@ -1,7 +1,7 @@
 import TillBilling
 
-/// What goes on by itself while the app runs: one observer of the store (G1, T10), and one loop that sends again what
-/// is paid and not settled, whenever there is an occasion (P6).
+/// The background work of the kit while the app runs: one observer of the store, and one loop that sends pending paid
+/// purchases whenever there is an occasion.
 actor Upkeep {
     private let access: StoreAccess
     private let catalogue: Catalogue
@@ -17,9 +17,9 @@ actor Upkeep {
 
     private enum Life { case new, running, stopped }
     private var life = Life.new
-    /// What is to be sent as soon as somebody is signed in.
+    /// The occasion that is pending until a user is signed in.
     private var occasion: RetrySchedule.Occasion? = .launch
-    /// When something is due that the journal could not be told of, or that it doesn't know.
+    /// The time of a check that the journal could not record, or does not know.
     private var lookAt: Instant?
     private var sleeper: CheckedContinuation<Void, Never>?
     private var isRung = false
@@ -38,9 +38,9 @@ actor Upkeep {
         self.schedule = schedule
     }
 
-    // MARK: Life
+    // MARK: Life cycle
 
-    /// The first call attaches the observer; every other does nothing.
+    /// The first call attaches the observer; later calls do nothing.
     func start() async {
         guard life == .new else { return }
         life = .running
@@ -60,19 +60,19 @@ actor Upkeep {
 
     // MARK: Occasions
 
-    /// Something happened that makes sending worth while. Nobody waits for it.
+    /// Records an occasion for sending, and returns without waiting.
     func take(_ occasion: RetrySchedule.Occasion) {
-        // A launch's round sends everything, whatever came after it.
+        // A launch's round sends everything, so later occasions do not replace it.
         if self.occasion != .launch { self.occasion = occasion }
         ring()
     }
 
-    /// What became of a proof outside of the loop.
+    /// Takes into account a result from outside the loop.
     func hear(_ outcome: SubmitOutcome) {
         if case .willArrive(_, let retryAt?) = outcome { look(at: retryAt) }
     }
 
-    /// The store's queue may show something soon.
+    /// Schedules a check of the store's queue.
     func lookSoon() { look(at: effects.clock().adding(milliseconds: schedule.first)) }
 
     private func look(at time: Instant) {
@@ -80,7 +80,7 @@ actor Upkeep {
         ring()
     }
 
-    /// Everything now, and back when it was answered (C9).
+    /// Sends everything now, and returns when it is answered.
     func checkAll() async {
         guard await signIn.userID != nil else { return }
         for outcome in await retry.resubmit(on: .launch).outcomes.values { hear(outcome) }
@@ -99,21 +99,21 @@ actor Upkeep {
                 let report = await retry.resubmit(on: now)
                 for outcome in report.outcomes.values { hear(outcome) }
                 if now != .timer { await serverOrders.look() }
-                // What this round itself rang for is looked at when it is due.
+                // An occasion that this round itself caused is handled when it is due.
                 if occasion == nil { isRung = false }
             }
             isTime = await rest(await wait())
         }
     }
 
-    /// Milliseconds until something is due.
+    /// Milliseconds until the next check.
     private func wait() async -> Int64 {
-        // Nobody's token: whoever signs in rings.
+        // Without a signed-in user there is no token; a sign-in wakes the loop.
         guard await signIn.userID != nil else { return schedule.longest }
         return schedule.wait(for: await journal.ongoing(), and: lookAt, now: effects.clock())
     }
 
-    /// True if the time is over, false if something rang before.
+    /// True if the time has elapsed, false if an occasion came earlier.
     private func rest(_ milliseconds: Int64) async -> Bool {
         if isRung || life != .running {
             isRung = false
@@ -138,7 +138,7 @@ actor Upkeep {
         }
     }
 
-    /// Whether the loop waits for an occasion, and there is none.
+    /// Whether the loop is waiting, without an occasion.
     var isAsleep: Bool { sleeper != nil }
 
     private func bell() async {
@@ -154,7 +154,7 @@ actor Upkeep {
 
     // MARK: The observer
 
-    /// A few at a time: an answer that takes long holds up no other purchase.
+    /// Handles a few events concurrently, so that a slow response delays no other purchase.
     private func listen(to events: AsyncStream<StoreEvent>) async {
         await withTaskGroup(of: Void.self) { group in
             var begun = 0
@@ -182,7 +182,7 @@ actor Upkeep {
         }
     }
 
-    /// On a full disk the journal tells nothing; the server's word is news all the same.
+    /// On a full disk the journal reports nothing, so the server's answer is posted here.
     private func tell(_ outcome: SubmitOutcome, of transaction: QueuedTransaction) async {
         guard case .completed = outcome, let token = transaction.token, let entry = await journal[token],
             entry.transactionID == nil
@@ -190,7 +190,7 @@ actor Upkeep {
         board.post(OrderSummary(entry).showing(.completed), owner: entry.userID)
     }
 
-    /// Without a token it is told of an order only if there is no other it could mean.
+    /// Without a token, an order is closed only if no other order matches.
     private func fail(_ order: OrderID?, _ product: ProductID, _ problem: StoreProblem) async {
         guard let id = await journal.unpaid(order, product) else { return }
         if problem == .cancelled {

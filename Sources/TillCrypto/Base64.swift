@@ -1,26 +1,26 @@
-/// Base64 of RFC 4648, decoded strictly: no white space, no characters of the other alphabet, padding exactly
-/// where the alphabet wants it, and no stray bits in the last character. Two texts never mean the same bytes, so
-/// a signature's text cannot be varied without breaking it.
+/// Strict base64 (RFC 4648): no white space, no characters of the other alphabet, exactly the padding that the alphabet
+/// requires, and no stray bits in the last character. Each byte string has one text, so a signature's text cannot be
+/// altered without breaking the signature.
 public enum Base64 {
-    /// Section 4's alphabet (`+`, `/`) with padding, or section 5's (`-`, `_`) without any, as JOSE writes it.
+    /// The alphabet of section 4 (`+`, `/`) with padding, or of section 5 (`-`, `_`) without padding, as JOSE uses it.
     public enum Alphabet: Sendable {
         case standard
         case url
     }
 
-    /// The bytes, or nil if the text is not exactly what `alphabet` writes for them.
+    /// The decoded bytes; nil unless the text is exactly what `alphabet` writes for them.
     public static func decode(_ text: some Collection<UInt8>, _ alphabet: Alphabet = .standard) -> [UInt8]? {
         if let decoded = text.withContiguousStorageIfAvailable({ decode($0, alphabet) }) { return decoded }
         return Array(text).withUnsafeBufferPointer { decode($0, alphabet) }
     }
 
-    /// The bytes, or nil if the text is not exactly what `alphabet` writes for them.
+    /// The decoded bytes; nil unless the text is exactly what `alphabet` writes for them.
     public static func decode(_ text: some StringProtocol, _ alphabet: Alphabet = .standard) -> [UInt8]? {
         decode(text.utf8, alphabet)
     }
 
-    /// The bytes of standard base64 in which ASCII white space means nothing, as it gets into receipts on their way;
-    /// nil if anything else is odd. Most texts have none, and are decoded as they are.
+    /// Decodes standard base64 and ignores ASCII white space, which receipts pick up in transit; nil for any other
+    /// deviation. A text without white space is decoded directly.
     public static func decode(ignoringBlanks text: some StringProtocol) -> [UInt8]? {
         var whole = String(text)
         return whole.withUTF8 { text in
@@ -50,13 +50,13 @@ public enum Base64 {
                     write(source, whole: whole, rest: rest, digits, to: target)
                 }
             }
-            // Padding, in the alphabet that has any.
+            // Padding; the `url` alphabet has none.
             for index in whole * 4 + (rest == 0 ? 0 : rest + 1)..<length { output[index] = UInt8(ascii: "=") }
             return length
         }
     }
 
-    /// Over bare pointers: buffers and closures cost a debug build several times as much.
+    /// Uses bare pointers: buffers and closures cost a debug build several times as much.
     private static func write(
         _ source: UnsafePointer<UInt8>, whole: Int, rest: Int, _ digits: UnsafePointer<UInt8>,
         to target: UnsafeMutablePointer<UInt8>
@@ -103,7 +103,7 @@ public enum Base64 {
         return isStrict ? bytes : nil
     }
 
-    /// Fills `output`, which has room for `count` characters; false if one is foreign or the last has stray bits.
+    /// Decodes `count` characters into `output`; false if one is not in the alphabet or the last one has stray bits.
     private static func decode(
         _ text: UnsafePointer<UInt8>, count: Int, into output: UnsafeMutablePointer<UInt8>,
         values: UnsafePointer<UInt8>
@@ -140,7 +140,7 @@ public enum Base64 {
         return foreign & foreignMark == 0
     }
 
-    /// The bit no six-bit value has.
+    /// A bit that no six-bit value uses.
     private static let foreignMark: UInt8 = 0x80
 
     private static let standardDigits = Array(
@@ -157,9 +157,9 @@ public enum Base64 {
     }
 }
 
-/// The text armour of RFC 7468 around DER.
+/// The PEM encoding of DER (RFC 7468).
 public enum PEM {
-    /// The bytes of the first block with this label; nil if there is none or its base64 is bad.
+    /// The bytes of the first block with this label; nil if there is none or its base64 is invalid.
     public static func decode(_ text: some StringProtocol, label: String) -> [UInt8]? {
         var body: [UInt8]?
         for line in text.split(whereSeparator: \.isNewline) {

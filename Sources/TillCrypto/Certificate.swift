@@ -1,8 +1,8 @@
 import CTillOpenSSL
 
-/// An X.509 certificate, parsed once. Nothing about it is trusted until a `TrustStore` has built its chain.
+/// An X.509 certificate, parsed once. It is untrusted until a `TrustStore` has built its chain.
 public final class Certificate: @unchecked Sendable {
-    // OpenSSL's certificate is reference-counted; its lazily cached parts are filled under its own lock.
+    // OpenSSL's certificate is reference-counted, and fills its lazily cached parts under its own lock.
     let handle: OpaquePointer
 
     /// Takes over one reference of `handle`.
@@ -10,7 +10,7 @@ public final class Certificate: @unchecked Sendable {
 
     deinit { X509_free(handle) }
 
-    /// From DER; nil if it is no certificate, or has bytes after it.
+    /// Reads DER; nil if the bytes are not a certificate, or continue after it.
     public convenience init?(der: [UInt8]) {
         let handle: OpaquePointer? = clearingErrors {
             der.withUnsafeBufferPointer { buffer in
@@ -27,7 +27,7 @@ public final class Certificate: @unchecked Sendable {
         self.init(owning: handle)
     }
 
-    /// From a file's bytes: DER, or PEM whose first certificate is taken.
+    /// Reads a file's bytes: DER, or PEM, of which the first certificate is used.
     public convenience init?(derOrPEM bytes: [UInt8]) {
         if bytes.first == 0x30 {
             self.init(der: bytes)
@@ -68,16 +68,16 @@ public final class Certificate: @unchecked Sendable {
         }
     }
 
-    /// Whether it may sign other certificates, by its own word (basic constraints) or as a self-signed
-    /// one of version 1.
+    /// Whether the certificate may sign other certificates: basic constraints say so, or it is a self-signed
+    /// certificate of version 1.
     public var isAuthority: Bool { clearingErrors { X509_check_ca(handle) > 0 } }
 
-    /// Nil if the key is of a kind or encoding libcrypto does not know.
+    /// Nil if libcrypto does not support the key's kind or encoding.
     public var publicKey: PublicKey? {
         clearingErrors { X509_get_pubkey(handle).map(PublicKey.init(owning:)) }
     }
 
-    /// Whether this certificate's own signature was made with `key`. Says nothing about names, dates or purposes.
+    /// Whether `key` made this certificate's signature. Names, dates and purposes are not checked.
     public func isSigned(by key: PublicKey) -> Bool {
         clearingErrors { X509_verify(handle, key.handle) == 1 }
     }
@@ -110,7 +110,7 @@ enum DistinguishedName {
         }
     }
 
-    /// The short names of RFC 4514 §3; every other type by its dotted decimal.
+    /// The short names of RFC 4514 §3; the dotted decimal for every other type.
     private static func type(of entry: OpaquePointer) -> String {
         let object = X509_NAME_ENTRY_get_object(entry)
         switch OBJ_obj2nid(object) {
@@ -139,7 +139,7 @@ enum DistinguishedName {
         return String(decoding: UnsafeBufferPointer(start: bytes, count: Int(length)), as: UTF8.self)
     }
 
-    /// RFC 4514 §2.4: the characters with a meaning get a backslash, as do a leading `#` or blank and a last blank.
+    /// RFC 4514 §2.4: special characters get a backslash, as do a leading `#` or blank and a final blank.
     private static func escaped(_ value: String) -> String {
         let scalars = Array(value.unicodeScalars)
         var text = ""
@@ -161,9 +161,9 @@ enum DistinguishedName {
 
 /// Why no chain of certificates leads to a configured root.
 public struct ChainFailure: Error, Equatable {
-    /// The chain is there, but one of its certificates is expired, or not valid yet, at the time asked about.
+    /// A chain exists, but one of its certificates is expired, or not yet valid, at the given time.
     public let isOutsideValidity: Bool
-    /// OpenSSL's words for people; nothing is decided by them.
+    /// OpenSSL's text, for people. No decision depends on it.
     public let reason: String
 
     public init(isOutsideValidity: Bool, reason: String) {
@@ -172,13 +172,13 @@ public struct ChainFailure: Error, Equatable {
     }
 }
 
-/// The roots that are trusted, and nothing else: no system store, no certificate that came with a message.
+/// The trusted roots. Neither the system's store nor a certificate that came with a message is trusted.
 public final class TrustStore: @unchecked Sendable {
-    // X509_STORE is reference-counted and locks itself; each verification has a context of its own.
+    // X509_STORE is reference-counted and locks itself; each verification has its own context.
     private let store: OpaquePointer
     public let roots: [Certificate]
 
-    /// - Parameter strict: also holds certificates to RFC 5280's finer rules (OpenSSL's `X509_V_FLAG_X509_STRICT`).
+    /// - Parameter strict: also applies the finer rules of RFC 5280 (OpenSSL's `X509_V_FLAG_X509_STRICT`).
     public init(roots: [Certificate], strict: Bool = false) {
         guard let store = X509_STORE_new() else { fatalError("out of memory for a trust store") }
         self.store = store
@@ -194,15 +194,15 @@ public final class TrustStore: @unchecked Sendable {
     /// 0001-01-01 to 9999-12-31, in seconds since 1970.
     private static let datesWithFourDigits: ClosedRange<Int64> = -62_135_596_800...253_402_300_799
 
-    /// The chain from `leaf` over some of `intermediates` to one of the roots, leaf first, as RFC 5280 builds and
-    /// judges it at `seconds` since 1970.
+    /// Builds and verifies the chain from `leaf` over some of `intermediates` to one of the roots, by RFC 5280 at
+    /// `seconds` since 1970. The leaf comes first.
     ///
-    /// Authentication level 0 and any purpose: Apple's old receipts are signed with SHA-1 (facts/pkcs7-receipt
-    /// §5.1); which leaf may sign what is said by Apple's marker extensions, which the caller checks.
+    /// Allows authentication level 0 and any purpose: Apple signs old receipts with SHA-1 (facts/pkcs7-receipt §5.1),
+    /// and Apple's marker extensions, which the caller checks, say which leaf may sign what.
     public func chain(
         leaf: Certificate, intermediates: [Certificate], at seconds: Int64
     ) throws(ChainFailure) -> [Certificate] {
-        // OpenSSL compares years of four digits, and calls any other date an error of the certificate.
+        // OpenSSL compares years of four digits, and reports any other date as an error of the certificate.
         guard Self.datesWithFourDigits.contains(seconds) else {
             throw ChainFailure(isOutsideValidity: true, reason: "no certificate is valid in such a year")
         }
@@ -229,7 +229,7 @@ public final class TrustStore: @unchecked Sendable {
                 guard let item = till_x509_stack_item(stack, index), X509_up_ref(item) == 1 else { return nil }
                 return Certificate(owning: item)
             }
-            // The anchor is one of ours by its bytes, not only by its name and key.
+            // The anchor equals a configured root in all its bytes, not only in name and key.
             guard let anchor = chain.last, roots.contains(anchor) else {
                 throw ChainFailure(isOutsideValidity: false, reason: "the chain ends at no configured root")
             }
@@ -245,9 +245,9 @@ public final class TrustStore: @unchecked Sendable {
     }
 }
 
-/// UTCTime and GeneralizedTime, the two ways in which certificates and OCSP write a moment.
+/// UTCTime and GeneralizedTime, the two formats of a moment in certificates and OCSP responses.
 enum ASN1Time {
-    /// Seconds since 1970 in UTC; nil for what is no time.
+    /// Seconds since 1970 in UTC; nil if the value is not a time.
     static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
         clearingErrors {
             guard let time, let epoch = ASN1_TIME_set(nil, 0) else { return nil }

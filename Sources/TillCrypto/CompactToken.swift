@@ -1,19 +1,20 @@
 import CTillOpenSSL
 
-/// A JWS or JWT in compact serialization (RFC 7515 §7.1), taken apart and not yet believed:
-/// `base64url(header).base64url(payload).base64url(signature)`, no padding, nothing around it.
+/// A JWS or JWT in compact serialization (RFC 7515 §7.1), split into its parts and not yet verified:
+/// `base64url(header).base64url(payload).base64url(signature)`, no padding, no surrounding text.
 public struct CompactToken: Sendable {
-    /// All of the text.
+    /// The whole text.
     public let bytes: [UInt8]
-    /// Where the text of the header ends, before the first dot.
+    /// The end of the header's text, before the first dot.
     let headerEnd: Int
-    /// Where the text of the payload ends, before the second dot.
+    /// The end of the payload's text, before the second dot.
     let payloadEnd: Int
-    /// Decoded; JSON if the token is one of ours.
+    /// The decoded payload: JSON in every token that Till accepts.
     public let payload: [UInt8]
     public let signature: [UInt8]
 
-    /// Nil unless there are exactly three segments, each strict base64url. The header is decoded when asked for.
+    /// Nil unless there are exactly three segments, with strict base64url in payload and signature. `header` is decoded
+    /// on demand.
     public init?(_ bytes: [UInt8]) {
         guard let headerEnd = Self.dot(in: bytes, from: 0), let payloadEnd = Self.dot(in: bytes, from: headerEnd + 1)
         else { return nil }
@@ -37,10 +38,10 @@ public struct CompactToken: Sendable {
         return found < bytes.count ? found : nil
     }
 
-    /// The header as bytes of JSON; nil if its segment is no base64url.
+    /// The header's JSON bytes; nil if its segment is not base64url.
     public var header: [UInt8]? { Base64.decode(bytes[..<headerEnd], .url) }
 
-    /// The header's segment with its dot: what all tokens of one signer begin with.
+    /// The header's segment with its dot, which all tokens with the same header begin with.
     public var headerPrefix: ArraySlice<UInt8> { bytes[...headerEnd] }
 
     /// Whether the token begins with these bytes.
@@ -48,12 +49,12 @@ public struct CompactToken: Sendable {
         prefix.count == headerEnd + 1 && till_bytes_equal(prefix, bytes, prefix.count) == 1
     }
 
-    /// Whether a text that was not taken apart yet begins with these bytes.
+    /// Whether a text that is not split yet begins with these bytes.
     public static func begins(_ text: [UInt8], with prefix: [UInt8]) -> Bool {
         text.count >= prefix.count && till_bytes_equal(prefix, text, prefix.count) == 1
     }
 
-    /// Whether `verifier`, prepared with this token's header prefix, finds the signature good.
+    /// Whether the signature is valid for `verifier`, which was prepared with this token's header prefix.
     public func isSigned(accordingTo verifier: ES256Verifier) -> Bool {
         bytes.withUnsafeBytes { text in
             verifier.isValid(
@@ -61,13 +62,13 @@ public struct CompactToken: Sendable {
         }
     }
 
-    /// Whether the token carries this P-256 key's ES256 signature. What the header claims is not asked.
+    /// Whether the token carries this P-256 key's ES256 signature. Ignores the algorithm that the header names.
     public func isSigned(by key: PublicKey) -> Bool {
         guard let verifier = ES256Verifier(key: key, messagePrefix: Array(headerPrefix)) else { return false }
         return isSigned(accordingTo: verifier)
     }
 
-    /// Whether the token carries the HS256 code of this secret. What the header claims is not asked.
+    /// Whether the token carries the HS256 code of this secret. Ignores the algorithm that the header names.
     public func isAuthenticated(by secret: [UInt8]) -> Bool {
         HMACSHA256.isValid(signature, for: bytes[..<payloadEnd], key: secret)
     }

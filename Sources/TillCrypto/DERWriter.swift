@@ -1,4 +1,4 @@
-/// Writes the few kinds of DER that receipts and signed messages are made of (ITU-T X.690).
+/// Writes the DER types that receipts and signed messages consist of (ITU-T X.690).
 public enum DERWriter {
     /// One value with its tag and definite length.
     public static func value(tag: UInt8, _ content: [UInt8]) -> [UInt8] {
@@ -7,7 +7,7 @@ public enum DERWriter {
 
     public static func sequence(_ parts: [UInt8]...) -> [UInt8] { value(tag: 0x30, parts.flatMap { $0 }) }
 
-    /// SET OF in DER's order: by encoding, so shorter elements come first (X.690 §11.6).
+    /// SET OF in DER's order: sorted by encoding, so shorter elements come first (X.690 §11.6).
     public static func setOf(_ elements: [[UInt8]]) -> [UInt8] {
         let sorted = elements.sorted { $0.lexicographicallyPrecedes($1) }
         var content: [UInt8] = []
@@ -27,7 +27,7 @@ public enum DERWriter {
 
     public static func octetString(_ content: [UInt8]) -> [UInt8] { value(tag: 0x04, content) }
     public static func utf8String(_ text: String) -> [UInt8] { value(tag: 0x0C, Array(text.utf8)) }
-    /// The text is ASCII.
+    /// The text must be ASCII.
     public static func ia5String(_ text: String) -> [UInt8] { value(tag: 0x16, Array(text.utf8)) }
     public static let null: [UInt8] = [0x05, 0x00]
 

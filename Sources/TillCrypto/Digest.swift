@@ -1,11 +1,11 @@
 import CTillOpenSSL
 
-/// The hashes Apple's proofs and our own tokens use.
+/// The hashes of Apple's proofs and of Till's own tokens.
 public enum Digest: String, Sendable {
-    /// Only where Apple's old receipts and the device hash demand it (facts/pkcs7-receipt §4.2, §5).
+    /// Only where Apple's old receipts and the device hash require it (facts/pkcs7-receipt §4.2, §5).
     case sha1
     case sha256
-    /// Of `deviceVerification` only (facts/jws §2).
+    /// Only for `deviceVerification` (facts/jws §2).
     case sha384
 
     /// The hash of `bytes`: 20, 32 or 48 bytes.
@@ -30,7 +30,7 @@ public enum Digest: String, Sendable {
     }
 }
 
-/// HMAC with SHA-256 (RFC 2104): HS256 tokens, webhook signatures.
+/// HMAC with SHA-256 (RFC 2104), for HS256 tokens and webhook signatures.
 public enum HMACSHA256 {
     /// The 32 bytes that authenticate `message` under `key`.
     public static func code(for message: some Collection<UInt8>, key: some Collection<UInt8>) -> [UInt8] {
@@ -53,14 +53,15 @@ public enum HMACSHA256 {
     }
 }
 
-/// Compares secrets without telling by the time taken where they differ. Only the lengths are not hidden.
+/// Compares secrets in constant time, so that the time taken does not reveal where they differ. The lengths are not
+/// hidden.
 public func constantTimeEqual(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Bool {
     let left = Array(left)
     let right = Array(right)
     return left.count == right.count && CRYPTO_memcmp(left, right, left.count) == 0
 }
 
-/// Lower-case hexadecimal, two digits a byte, as people compare hashes.
+/// Lower-case hexadecimal, two digits a byte.
 package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
     let digits = Array("0123456789abcdef".utf8)
     return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0x0F)]] }, as: UTF8.self)

@@ -1,21 +1,21 @@
 import CTillOpenSSL
 
 extension OCSPQuestion {
-    /// Longest response that is looked at, in bytes; Apple's have two to four thousand.
+    /// The longest response that is parsed, in bytes; Apple's have two to four thousand.
     public static let responseLimit = 64 << 10
-    /// How far the responder's clock and ours may disagree, in seconds.
+    /// The tolerated difference between the responder's clock and ours, in seconds.
     static let clockSkew: Int64 = 300
-    /// The oldest answer that is taken from a responder which names no next update, in seconds.
+    /// The maximum age, in seconds, of an answer that names no next update.
     static let ageLimit: Int64 = 86_400
 
-    /// What a responder's bytes say about this certificate. Whatever is wrong with them is `unknown`: nobody on the way
-    /// can make a certificate look revoked, or not revoked.
+    /// The responder's answer about this certificate. Any defect in the bytes yields `unknown`: an attacker on the
+    /// network cannot make a certificate look revoked, or valid.
     ///
     /// - Parameters:
-    ///   - response: the body of the HTTP answer.
-    ///   - nonce: as it was sent. A response without one is taken (ready-made responses have none), one with another
-    ///     nonce is not.
-    ///   - seconds: the time now, since 1970.
+    ///   - response: the body of the HTTP response.
+    ///   - nonce: the nonce that was sent. A response without a nonce is accepted (prepared responses have none); a
+    ///     response with a different nonce is refused.
+    ///   - seconds: the current time, in seconds since 1970.
     public func answer(in response: [UInt8], nonce: [UInt8]? = nil, at seconds: Int64) -> OCSPAnswer {
         guard response.count <= Self.responseLimit else { return .unknown(.tooLarge) }
         return clearingErrors {
@@ -51,15 +51,16 @@ extension OCSPQuestion {
         return basic
     }
 
-    /// Whether the issuer signed it, or somebody to whom the issuer gave a certificate for that purpose (RFC 6960
-    /// §4.2.2.2). The issuer is the only anchor, and nothing may stand between it and the responder.
+    /// Whether the response is signed by the issuer, or by a responder whose certificate the issuer signed for that
+    /// purpose (RFC 6960 §4.2.2.2). The issuer is the only anchor, and no certificate may stand between it and the
+    /// responder.
     private func isTrusted(_ basic: OpaquePointer, at seconds: Int64) -> Bool {
         guard let store = X509_STORE_new() else { return false }
         defer { X509_STORE_free(store) }
         guard X509_STORE_add_cert(store, issuer.handle) == 1, let others = till_x509_stack_new() else { return false }
         defer { till_x509_stack_free(others) }
         till_x509_stack_push(others, issuer.handle)
-        // An intermediate is an anchor here although its own chain goes on: that chain was verified before.
+        // The intermediate issuer serves as the anchor: its own chain was verified before.
         X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
         let parameters = X509_STORE_get0_param(store)
         X509_VERIFY_PARAM_set_time(parameters, time_t(seconds))
@@ -70,7 +71,7 @@ extension OCSPQuestion {
     private func agrees(_ basic: OpaquePointer, with nonce: [UInt8]) -> Bool {
         guard let request = makeRequest(nonce: nonce) else { return false }
         defer { OCSP_REQUEST_free(request) }
-        // 0: both have one, and they differ. Below: only the request has one.
+        // 0: both have a nonce, and they differ. Negative: only the request has one.
         return OCSP_check_nonce(request, basic) != 0
     }
 
@@ -95,7 +96,8 @@ extension OCSPQuestion {
         }
     }
 
-    /// The end of an answer's validity, if it is valid now. OpenSSL's own check reads the system's clock.
+    /// The end of the answer's validity; throws unless it is valid at `seconds`. OpenSSL's own check uses the system's
+    /// clock.
     private static func validity(
         _ thisUpdate: UnsafePointer<ASN1_GENERALIZEDTIME>?, _ nextUpdate: UnsafePointer<ASN1_GENERALIZEDTIME>?,
         at seconds: Int64
@@ -113,7 +115,7 @@ extension OCSPQuestion {
 }
 
 extension OCSPDoubt {
-    /// A doubt on its way out of the checks; to callers it is an answer and no error.
+    /// Carries a doubt out of the checks; callers receive it as an answer, not as an error.
     fileprivate struct Found: Error {
         let doubt: OCSPDoubt
 
@@ -121,46 +123,48 @@ extension OCSPDoubt {
     }
 }
 
-/// What an authority says about a certificate, after everything about the saying was checked.
+/// An authority's statement about a certificate, after all checks of the response.
 public enum OCSPAnswer: Sendable, Hashable {
     /// Not revoked.
     ///
-    /// - Parameter until: when newer information will be there (nextUpdate), in seconds since 1970; nil if the
-    ///   responder says that it always is.
+    /// - Parameter until: when newer information is due (nextUpdate), in seconds since 1970; nil if the responder
+    ///   states none.
     case good(until: Int64?)
+    /// Revoked.
+    ///
     /// - Parameters:
-    ///   - at: when it was revoked, in seconds since 1970.
-    ///   - reason: nil if none was given.
+    ///   - at: the time of revocation, in seconds since 1970.
+    ///   - reason: nil if the response gives none.
     case revoked(at: Int64, reason: CRLReason?)
-    /// Nothing that could be relied on was said. It is no reason to distrust the certificate.
+    /// The response contains no reliable statement. This is no reason to distrust the certificate.
     case unknown(OCSPDoubt)
 }
 
-/// Why an answer says nothing.
+/// Why a response contains no reliable statement.
 public enum OCSPDoubt: String, Sendable, Hashable, CaseIterable {
-    /// No OCSP response: a web page, something broken off, bytes after the end.
+    /// Not an OCSP response: a web page, a truncated response, or bytes after the end.
     case malformed
     case tooLarge = "too_large"
-    // The responder's own excuses (RFC 6960 §2.3); they are not signed.
+    // Errors that the responder reports itself (RFC 6960 §2.3); they are unsigned.
     case malformedRequest = "malformed_request"
     case responderFault = "internal_error"
     case tryLater = "try_later"
     case signatureRequired = "signature_required"
     case unauthorized
-    /// Signed by somebody whom the issuer did not charge with it, or not signed at all.
+    /// Unsigned, or signed by a key that the issuer did not authorize.
     case untrustedResponder = "untrusted_responder"
-    /// About other certificates only.
+    /// Concerns other certificates only.
     case otherCertificate = "other_certificate"
     /// The responder does not know the certificate.
     case unknownCertificate = "unknown_certificate"
-    /// Made for another request than ours.
+    /// Answers another request.
     case otherNonce = "other_nonce"
-    /// Newer information should be there by now.
+    /// The time of the next update has passed.
     case stale
-    /// From the future.
+    /// Dated in the future.
     case early
 
-    /// By the number in OCSPResponseStatus.
+    /// From the number in OCSPResponseStatus.
     init(responseStatus: Int32) {
         self =
             switch responseStatus {
@@ -174,7 +178,7 @@ public enum OCSPDoubt: String, Sendable, Hashable, CaseIterable {
     }
 }
 
-/// Why a certificate was revoked (RFC 5280 §5.3.1). Numbers that are not known survive.
+/// Why a certificate was revoked (RFC 5280 §5.3.1). Unknown numbers are preserved.
 public struct CRLReason: RawRepresentable, Sendable, Hashable {
     public let rawValue: Int
 
@@ -190,7 +194,7 @@ public struct CRLReason: RawRepresentable, Sendable, Hashable {
     public static let privilegeWithdrawn = CRLReason(rawValue: 9)
     public static let attributeAuthorityCompromise = CRLReason(rawValue: 10)
 
-    /// As the RFC writes it, or the number.
+    /// The name in the RFC, or the number.
     public var name: String {
         switch self {
         case .unspecified: "unspecified"
@@ -207,15 +211,15 @@ public struct CRLReason: RawRepresentable, Sendable, Hashable {
     }
 }
 
-/// Whether an authority has revoked a certificate that it issued: what an OCSP responder is asked (RFC 6960).
+/// Asks an OCSP responder whether a certificate's issuer has revoked it (RFC 6960).
 ///
-/// The question says nothing about the chain. Ask only about certificates that a `TrustStore` has led to a root:
-/// otherwise it is a stranger who says where our requests go.
+/// Use it only for certificates that a `TrustStore` has chained to a root: an unverified certificate would let an
+/// attacker choose where the server sends requests.
 public struct OCSPQuestion: Sendable {
     public let certificate: Certificate
-    /// Who issued it, and so whose word counts.
+    /// The certificate's issuer, whose statement counts.
     public let issuer: Certificate
-    /// 32 bytes that stand for this certificate as issued by this authority.
+    /// 32 bytes that identify this certificate as issued by this authority.
     public let fingerprint: [UInt8]
 
     public init(certificate: Certificate, issuer: Certificate) {
@@ -224,13 +228,13 @@ public struct OCSPQuestion: Sendable {
         fingerprint = Digest.sha256.hash(certificate.sha256 + issuer.sha256)
     }
 
-    /// Longest responder URL that is taken, in bytes.
+    /// The longest responder URL that is accepted, in bytes.
     static let urlLimit = 1_024
 
-    /// Where the certificate itself says it may be asked about: an `http` URL in ASCII; nil if it names none.
+    /// The responder that the certificate names: an `http` URL in ASCII; nil if it names none.
     ///
-    /// Without TLS by intention: the answer is signed, and a certificate that had to be checked in order to ask about
-    /// a certificate would never come to an end (RFC 5280 §8).
+    /// Plain HTTP, because the answer is signed and a check of the responder's own TLS certificate would need another
+    /// OCSP request, without end (RFC 5280 §8).
     public var responderURL: String? {
         clearingErrors {
             let urls = till_ocsp_urls(certificate.handle)
@@ -246,11 +250,11 @@ public struct OCSPQuestion: Sendable {
 
     /// The request in DER, to be posted as `application/ocsp-request`.
     ///
-    /// The certificate is named by SHA-1 hashes, as everybody does: they are names here, not signatures, and responders
-    /// look their ready-made answers up by them.
+    /// SHA-1 hashes name the certificate, as is usual: they serve as names, not signatures, and responders use them to
+    /// find prepared answers.
     ///
-    /// - Parameter nonce: 1 to 32 bytes (RFC 8954) that bind the answer to this request, if the responder repeats
-    ///   them; nil sends none.
+    /// - Parameter nonce: 1 to 32 bytes (RFC 8954) that bind the answer to this request, if the responder repeats them;
+    ///   nil sends none.
     public func request(nonce: [UInt8]? = nil) -> [UInt8]? {
         clearingErrors {
             guard let request = makeRequest(nonce: nonce) else { return nil }

@@ -1,18 +1,17 @@
 import CTillOpenSSL
 
-/// A private key that signs: EC P-256 and P-384 or RSA 2048, the three kinds Apple's chains are made of
-/// (facts/jws §3, facts/pkcs7-receipt §5), and RSA 1024, which signed old-style receipts (facts/verify-receipt §9).
+/// A private key that signs: EC P-256, EC P-384 and RSA 2048, the three kinds in Apple's chains (facts/jws §3,
+/// facts/pkcs7-receipt §5), and RSA 1024, which signed old-style receipts (facts/verify-receipt §9).
 ///
-/// Generated keys come from OpenSSL's own randomness; a run that must repeat reads its keys from PEM instead
-/// (DESIGN §5).
+/// Generated keys use OpenSSL's randomness; a reproducible run reads its keys from PEM instead.
 public final class PrivateKey: @unchecked Sendable {
-    // Unchecked: the EVP_PKEY is only read after `init`, which OpenSSL allows from any number of threads.
+    // The EVP_PKEY is read-only after `init`, and OpenSSL allows reads from any number of threads.
 
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         case p256
         case p384
         case rsa2048
-        /// Too short for anything but the receipts of iOS 6.
+        /// Too short for anything except receipts of iOS 6.
         case rsa1024
     }
 
@@ -26,7 +25,7 @@ public final class PrivateKey: @unchecked Sendable {
 
     deinit { EVP_PKEY_free(pointer) }
 
-    /// A new key. RSA takes up to some hundred milliseconds.
+    /// Generates a key. RSA takes up to some hundred milliseconds.
     public static func generate(_ kind: Kind) throws(IssuingFault) -> PrivateKey {
         let algorithm = kind == .rsa2048 || kind == .rsa1024 ? EVP_PKEY_RSA : EVP_PKEY_EC
         guard let context = EVP_PKEY_CTX_new_id(algorithm, nil) else { throw .openSSL("EVP_PKEY_CTX_new_id") }
@@ -44,15 +43,16 @@ public final class PrivateKey: @unchecked Sendable {
         return PrivateKey(owning: made, kind: kind)
     }
 
-    /// Reads an unencrypted PKCS#8 key (`-----BEGIN PRIVATE KEY-----`), as Apple hands out its `.p8` files.
+    /// Reads an unencrypted PKCS#8 key (`-----BEGIN PRIVATE KEY-----`), the format of Apple's `.p8` files.
     public convenience init(pem: String) throws(IssuingFault) {
         let text = Array(pem.utf8)
         guard text.count <= 16_384 else { throw IssuingFault("a PEM of \(text.count) bytes is no private key") }
-        // The BIO reads from where the text lies, so the text has to stay there until the key is read.
+        // The BIO reads the text in place, so the text must stay valid until the key is read.
         let read = text.withUnsafeBytes { bytes -> OpaquePointer? in
             guard let bio = BIO_new_mem_buf(bytes.baseAddress, CInt(bytes.count)) else { return nil }
             defer { BIO_free(bio) }
-            // Without a callback OpenSSL would ask a person at the terminal for the password of an encrypted key.
+            // The callback fails for an encrypted key; without one, OpenSSL would prompt for a password at the
+            // terminal.
             return PEM_read_bio_PrivateKey(bio, nil, { _, _, _, _ in -1 }, nil)
         }
         guard let key = read else { throw .openSSL("PEM private key") }
@@ -63,7 +63,7 @@ public final class PrivateKey: @unchecked Sendable {
         self.init(owning: key, kind: kind)
     }
 
-    /// PKCS#8 PEM, unencrypted. Keep it in a file of mode 0600.
+    /// Unencrypted PKCS#8 PEM. Store it in a file of mode 0600.
     public func pem() throws(IssuingFault) -> String {
         guard let bio = BIO_new(BIO_s_mem()) else { throw .openSSL("BIO_new") }
         defer { BIO_free(bio) }
@@ -80,12 +80,12 @@ public final class PrivateKey: @unchecked Sendable {
         try encoded("i2d_PUBKEY") { i2d_PUBKEY(pointer, $0) }
     }
 
-    /// SHA-256 signature in the key's own form: DER for EC, PKCS#1 v1.5 for RSA.
+    /// A SHA-256 signature in the key's own format: DER for EC, PKCS#1 v1.5 for RSA.
     public func signSHA256(_ message: [UInt8]) throws(IssuingFault) -> [UInt8] {
         try sign(message, digest: .sha256)
     }
 
-    /// The same with SHA-1, which only old-style receipts are signed with.
+    /// A SHA-1 signature, which only old-style receipts use.
     public func signSHA1(_ message: [UInt8]) throws(IssuingFault) -> [UInt8] { try sign(message, digest: .sha1) }
 
     private func sign(_ message: [UInt8], digest: Digest) throws(IssuingFault) -> [UInt8] {
@@ -102,7 +102,7 @@ public final class PrivateKey: @unchecked Sendable {
         return Array(signature.prefix(length))
     }
 
-    /// ES256 as JWS wants it: r and s, 32 bytes each (RFC 7518 §3.4). The key is P-256.
+    /// An ES256 signature in JWS format: r and s, 32 bytes each (RFC 7518 §3.4). The key must be P-256.
     public func signES256(_ message: [UInt8]) throws(IssuingFault) -> [UInt8] {
         guard kind == .p256 else { throw IssuingFault("ES256 needs a P-256 key, this one is \(kind.rawValue)") }
         let der = try signSHA256(message)
@@ -136,17 +136,17 @@ public final class PrivateKey: @unchecked Sendable {
     }
 }
 
-/// Why a key, a certificate or a signature could not be made. Never the fault of a proof from outside.
+/// Why a key, a certificate or a signature could not be made. A proof from outside never causes it.
 public struct IssuingFault: Error, Sendable, Hashable, CustomStringConvertible {
     /// For operators, in English.
     public let detail: String
-    /// The same call with the same input fails again.
+    /// False: the same call with the same input fails again.
     public var isRetryable: Bool { false }
     public var description: String { detail }
 
     public init(_ detail: String) { self.detail = detail }
 
-    /// What OpenSSL says about its last failure; its queue of errors is emptied.
+    /// OpenSSL's text for its last failure; empties its error queue.
     static func openSSL(_ call: String) -> IssuingFault {
         var text = [CChar](repeating: 0, count: 256)
         ERR_error_string_n(ERR_peek_last_error(), &text, text.count)
@@ -156,7 +156,7 @@ public struct IssuingFault: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Runs one of OpenSSL's `i2d_` functions twice: once for the length, once for the bytes.
+/// Calls one of OpenSSL's `i2d_` functions twice: first for the length, then for the bytes.
 func encoded(
     _ call: String, _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> CInt
 ) throws(IssuingFault) -> [UInt8] {

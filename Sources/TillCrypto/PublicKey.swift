@@ -1,9 +1,9 @@
 import CTillOpenSSL
 import TillThreads
 
-/// Any public key of a certificate, or one read from PEM or DER.
+/// A public key, from a certificate, PEM or DER.
 public final class PublicKey: @unchecked Sendable {
-    // OpenSSL's keys are reference-counted and read-only after loading; many threads may verify with one.
+    // OpenSSL's keys are reference-counted and read-only after loading; many threads may verify with the same key.
     let handle: OpaquePointer
 
     /// Takes over one reference of `handle`.
@@ -11,7 +11,7 @@ public final class PublicKey: @unchecked Sendable {
 
     deinit { EVP_PKEY_free(handle) }
 
-    /// From a DER SubjectPublicKeyInfo; nil if it is none, or has bytes after it.
+    /// Reads a DER SubjectPublicKeyInfo; nil if the bytes are not one, or continue after it.
     public convenience init?(der: [UInt8]) {
         let handle: OpaquePointer? = clearingErrors {
             der.withUnsafeBufferPointer { buffer in
@@ -28,7 +28,7 @@ public final class PublicKey: @unchecked Sendable {
         self.init(owning: handle)
     }
 
-    /// From the text of a PEM file that begins `-----BEGIN PUBLIC KEY-----`; nil if it is none.
+    /// Reads PEM that begins with `-----BEGIN PUBLIC KEY-----`; nil if the text is not such a key.
     public convenience init?(pem: some StringProtocol) {
         guard let der = PEM.decode(pem, label: "PUBLIC KEY") else { return nil }
         self.init(der: der)
@@ -55,8 +55,8 @@ public final class PublicKey: @unchecked Sendable {
         }
     }
 
-    /// Whether `signature`, in DER, is this P-256 key's ECDSA signature of `message` over SHA-256: the classic form of
-    /// promotional offers (facts/business-rules §9).
+    /// Whether `signature`, in DER, is this P-256 key's ECDSA signature of `message` with SHA-256: the signature of the
+    /// original promotional offers (facts/business-rules §9).
     public func isValidECDSA(signature: [UInt8], of message: [UInt8]) -> Bool {
         guard isP256 else { return false }
         return clearingErrors {
@@ -75,24 +75,24 @@ public final class PublicKey: @unchecked Sendable {
         return clearingErrors {
             let context = EVP_MD_CTX_new()
             defer { EVP_MD_CTX_free(context) }
-            // PKCS#1 v1.5 is what an RSA key does unless it is told otherwise.
+            // PKCS#1 v1.5 is OpenSSL's default for RSA keys.
             guard EVP_DigestVerifyInit(context, nil, digest.algorithm, nil, handle) == 1 else { return false }
             return EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
         }
     }
 }
 
-/// Checks ES256 signatures (ECDSA P-256 with SHA-256, raw r‖s of 64 bytes) of messages that begin with the same
-/// bytes, such as all JWS with one header.
+/// Verifies ES256 signatures (ECDSA P-256 with SHA-256, raw r‖s of 64 bytes) of messages with a common prefix, such as
+/// all JWS with the same header.
 ///
-/// What can be done once is done once: the hash of the beginning is kept half-way, and the verification contexts
-/// are reused, each by one thread at a time. One verifier serves any number of threads.
+/// The prefix is hashed once, and verification contexts are reused, each by one thread at a time. Any number of threads
+/// may share one verifier.
 public final class ES256Verifier: @unchecked Sendable {
     private let key: PublicKey
     private let afterPrefix: OpaquePointer
     private let idle = Locked<[Session]>([])
 
-    /// Contexts kept for reuse; more threads than this make and drop their own.
+    /// The number of contexts kept for reuse; threads beyond this number create and discard their own.
     private static let idleLimit = 16
 
     /// Nil if the key is not on P-256.
@@ -115,8 +115,8 @@ public final class ES256Verifier: @unchecked Sendable {
 
     deinit { EVP_MD_CTX_free(afterPrefix) }
 
-    /// Whether `signature` (64 bytes) is the key's over the prefix followed by `message`. r and s out of range are
-    /// refused by OpenSSL.
+    /// Whether `signature` (64 bytes) is the key's signature of the prefix followed by `message`. OpenSSL refuses r and
+    /// s out of range.
     public func isValid(signature: some Collection<UInt8>, message: UnsafeRawBufferPointer) -> Bool {
         guard signature.count == 64 else { return false }
         let encoded = Self.sequence(of: Array(signature))

@@ -1,12 +1,12 @@
 import CTillOpenSSL
 import TillThreads
 
-/// A CMS (PKCS#7) SignedData with its content inside, as Apple's app receipts are: BER or DER, one signer.
+/// A CMS (PKCS#7) SignedData that contains its content, the format of Apple's app receipts: BER or DER, one signer.
 ///
-/// Reading it trusts nothing. `isSignatureValid` speaks of the signer's key alone; whether that key may be
-/// believed is for a `TrustStore`.
+/// Parsing establishes no trust. `isSignatureValid` checks the signer's key alone; a `TrustStore` decides whether that
+/// key is trusted.
 public final class SignedMessage: @unchecked Sendable {
-    /// What a message can be refused for before any signature is looked at.
+    /// Why a message is refused before its signature is checked.
     public enum Malformation: String, Error {
         case notSignedData
         case trailingBytes
@@ -17,28 +17,28 @@ public final class SignedMessage: @unchecked Sendable {
         case unknownDigest
     }
 
-    // Immutable after `init`, except inside CMS_SignerInfo_verify, which has the lock.
+    // Immutable after `init`, except inside CMS_SignerInfo_verify, which runs under the lock.
     private let message: Locked<OpaquePointer>
 
-    /// The octets that are signed.
+    /// The signed bytes.
     public let content: [UInt8]
-    /// As they come in the message.
+    /// In the order of the message.
     public let certificates: [Certificate]
-    /// The certificate that the signer information names; nil if the message does not carry it.
+    /// The certificate that the signer information names; nil if the message does not contain it.
     public let signer: Certificate?
-    /// Nil for anything but SHA-1 and SHA-256, the two generations of receipts (facts/pkcs7-receipt §5).
+    /// Nil for any digest except SHA-1 and SHA-256, which the two generations of receipts use (facts/pkcs7-receipt §5).
     public let digest: Digest?
-    /// Whether the signature covers attributes, and the content only through their messageDigest. Apple's own
-    /// receipts have none, but do not promise so (facts/pkcs7-receipt §2).
+    /// Whether the signature covers attributes, and the content only through their messageDigest. Apple's receipts have
+    /// none today; Apple does not guarantee it (facts/pkcs7-receipt §2).
     public let hasSignedAttributes: Bool
-    /// Whether the signed attributes, where there are any, name this content: its digest and its type.
+    /// Whether the signed attributes, if any, match the content's digest and type.
     public let attributesMatchContent: Bool
 
     private let signature: [UInt8]
-    /// Whether the signature says that it is RSA of PKCS#1 v1.5, as all of Apple's are.
+    /// Whether the signature algorithm is RSA with PKCS#1 v1.5, as in all of Apple's receipts.
     private let isPKCS1: Bool
 
-    /// Apple's receipts carry three; a hostile one shall not make us parse thousands.
+    /// Apple's receipts contain three; the limit keeps a hostile message from making us parse thousands.
     public static let certificateLimit = 32
 
     public init(_ bytes: [UInt8]) throws(Malformation) {
@@ -64,10 +64,10 @@ public final class SignedMessage: @unchecked Sendable {
 
     deinit { message.withLock { CMS_ContentInfo_free($0) } }
 
-    /// Whether the signer's RSA key made the signature over the content (or over the attributes that name it).
+    /// Whether the signer's RSA key signed the content (or the attributes that match it).
     ///
-    /// Not by CMS_verify: it lines up one hash for every digest algorithm that a message announces, each found by
-    /// walking past all before it, so that a megabyte of them would take hours.
+    /// CMS_verify is not used: it creates one hash for each digest algorithm that a message lists, and walks past all
+    /// earlier ones to find each, so a megabyte of algorithms would take hours.
     public func isSignatureValid() -> Bool {
         guard let signer, let digest, isPKCS1, attributesMatchContent, let key = signer.publicKey, key.isRSA else {
             return false
@@ -146,7 +146,7 @@ public final class SignedMessage: @unchecked Sendable {
         }
     }
 
-    /// Plain RSA, or RSA with the digest that is used (facts/pkcs7-receipt §2).
+    /// Plain RSA, or RSA with the digest in use (facts/pkcs7-receipt §2).
     private static func isPKCS1(_ signer: OpaquePointer?, _ digest: Digest?) -> Bool {
         var algorithm: UnsafeMutablePointer<X509_ALGOR>?
         CMS_SignerInfo_get0_algs(signer, nil, nil, nil, &algorithm)
@@ -161,12 +161,12 @@ public final class SignedMessage: @unchecked Sendable {
         }
     }
 
-    /// RFC 5652 §5.4 and §11: both attributes must be there once, and agree with the content.
+    /// RFC 5652 §5.4 and §11: each of the two attributes occurs exactly once and matches the content.
     private static func attributesMatch(
         content: [UInt8], digest: Digest?, of signer: OpaquePointer?, in handle: OpaquePointer
     ) -> Bool {
         clearingErrors {
-            // -3: exactly one attribute with exactly one value.
+            // -3: requires exactly one attribute with exactly one value.
             guard let digest,
                 let stated = CMS_signed_get0_data_by_OBJ(
                     signer, OBJ_nid2obj(NID_pkcs9_messageDigest), -3, V_ASN1_OCTET_STRING),
@@ -182,19 +182,19 @@ public final class SignedMessage: @unchecked Sendable {
     }
 }
 
-/// CMS SignedData as Apple builds app receipts (facts/pkcs7-receipt §2): version 1, SHA-256, the content inside, the
-/// certificates in the order leaf, intermediate, root, one signer by issuer and serial number, no signed attributes,
-/// so that the RSA signature is straight over the content.
+/// Writes CMS SignedData as Apple builds app receipts (facts/pkcs7-receipt §2): version 1, SHA-256, embedded content,
+/// certificates in the order leaf, intermediate, root, one signer by issuer and serial number, and no signed
+/// attributes, so the RSA signature covers the content itself.
 ///
-/// The container is written here because OpenSSL's own writer sorts the certificates as a DER SET, and readers in the
-/// field take the first certificate for the leaf.
+/// OpenSSL's writer sorts the certificates as a DER SET, and existing readers take the first certificate for the leaf.
+/// The container is therefore written here.
 public enum SignedMessageWriter {
     private static let signedData: [UInt8] = [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x02]
     private static let data: [UInt8] = [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x01]
     private static let sha256: [UInt8] = [0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01]
     private static let rsaEncryption: [UInt8] = [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]
 
-    /// - Parameter signer: with an RSA key; its whole chain goes into the message.
+    /// - Parameter signer: has an RSA key; its whole chain goes into the message.
     /// - Returns: DER.
     public static func sign(_ content: [UInt8], by signer: SigningIdentity) throws(IssuingFault) -> [UInt8] {
         guard signer.key.kind == .rsa2048 else { throw IssuingFault("a receipt is signed with an RSA key") }

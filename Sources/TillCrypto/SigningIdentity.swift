@@ -1,9 +1,9 @@
 import CTillOpenSSL
 
-/// A private key with the certificate that names it, and the certificates above that one up to the root. Signs
-/// documents, and, where its certificate is an authority's, certificates for others.
+/// A private key with its certificate and the certificates above it up to the root. It signs documents, and, if its
+/// certificate is an authority's, certificates.
 public final class SigningIdentity: @unchecked Sendable {
-    // Unchecked: the X509 is only read after `init`.
+    // The X509 is only read after `init`, so threads may share it.
 
     public let key: PrivateKey
     /// DER certificates: this identity's own first, the self-signed root last.
@@ -18,7 +18,7 @@ public final class SigningIdentity: @unchecked Sendable {
 
     deinit { X509_free(x509) }
 
-    /// An identity from a stored key and stored certificates, its own first.
+    /// An identity from a stored key and stored certificates; the identity's own certificate comes first.
     public convenience init(key: PrivateKey, chain: [[UInt8]]) throws(IssuingFault) {
         guard let own = chain.first else { throw IssuingFault("an identity needs a certificate") }
         let x509 = own.withUnsafeBufferPointer { buffer in
@@ -34,14 +34,14 @@ public final class SigningIdentity: @unchecked Sendable {
         self.init(key: key, owning: x509, chain: chain)
     }
 
-    /// A root: its certificate is signed with its own key.
+    /// A root, whose certificate is signed with its own key.
     public static func root(_ template: CertificateTemplate, key: PrivateKey) throws(IssuingFault) -> SigningIdentity {
         let x509 = try certificate(template, subjectKey: key, issuer: nil)
         return SigningIdentity(key: key, owning: x509, chain: [try der(of: x509)])
     }
 
-    /// A certificate for `key`, signed by this identity. Nothing here checks that this identity may: a chain that
-    /// breaks the rules is a test's way to see whether a verifier minds.
+    /// Issues a certificate for `key`, signed by this identity. It does not check that this identity is an authority:
+    /// tests build invalid chains with it.
     public func issue(_ template: CertificateTemplate, key: PrivateKey) throws(IssuingFault) -> SigningIdentity {
         let x509 = try Self.certificate(template, subjectKey: key, issuer: self)
         return SigningIdentity(key: key, owning: x509, chain: [try Self.der(of: x509)] + chain)
@@ -58,7 +58,7 @@ public final class SigningIdentity: @unchecked Sendable {
         do throws(IssuingFault) {
             try fill(x509, template, subjectKey: subjectKey, issuer: issuer)
             let signer = issuer?.key ?? subjectKey
-            // Apple signs with SHA-384 wherever a P-384 key signs, else with SHA-256 (facts/jws §3, pkcs7-receipt §5).
+            // Apple signs with SHA-384 if the signing key is P-384, else with SHA-256 (facts/jws §3, pkcs7-receipt §5).
             let digest = signer.kind == .p384 ? EVP_sha384() : EVP_sha256()
             guard X509_sign(x509, signer.pointer, digest) > 0 else { throw .openSSL("X509_sign") }
             return x509
@@ -113,7 +113,7 @@ public final class SigningIdentity: @unchecked Sendable {
         }
         if template.role == .responder { wanted.append((NID_ext_key_usage, "OCSPSigning")) }
         if let url = template.ocspURL {
-            // The text is OpenSSL's configuration language, in which these two mean something.
+            // The value is in OpenSSL's configuration language, where these two characters are syntax.
             guard !url.contains(where: { $0 == "," || $0 == ";" }) else { throw IssuingFault("OCSP URL \(url)") }
             wanted.append((NID_info_access, "OCSP;URI:\(url)"))
         }
@@ -143,29 +143,29 @@ public final class SigningIdentity: @unchecked Sendable {
     }
 }
 
-/// What a certificate is to say, before an authority signs it.
+/// The contents of a certificate that an authority will sign.
 public struct CertificateTemplate: Sendable, Hashable {
     /// Whether the subject may sign certificates, and how many authorities may stand below it.
     public enum Role: Sendable, Hashable {
-        /// `pathLength` nil: no limit is written.
+        /// With a nil `pathLength`, the certificate states no limit.
         case authority(pathLength: Int?)
         /// Signs documents only.
         case signer
-        /// Answers for its issuer whether certificates are revoked (RFC 6960 §4.2.2.2).
+        /// Answers OCSP requests on behalf of its issuer (RFC 6960 §4.2.2.2).
         case responder
     }
 
-    /// The subject's attributes in order; short names as OpenSSL knows them (`CN`, `OU`, `O`, `C`).
+    /// The subject's attributes in order, by OpenSSL's short names (`CN`, `OU`, `O`, `C`).
     public var subject: [(name: String, value: String)]
     /// Unsigned, most significant byte first, 1 to 20 bytes (RFC 5280 §4.1.2.2).
     public var serial: [UInt8]
-    /// Seconds since 1970, the first and the last moment of validity.
+    /// The first and the last moment of validity, in seconds since 1970.
     public var validity: ClosedRange<Int64>
     public var role: Role
-    /// Dotted OIDs of extensions whose value is ASN.1 NULL: Apple marks its intermediates and its receipt signers so
-    /// (facts/jws §2, step 6).
+    /// Dotted OIDs of extensions whose value is ASN.1 NULL, with which Apple marks its intermediates and receipt
+    /// signers (facts/jws §2, step 6).
     public var markers: [String]
-    /// Where this certificate may be asked about by OCSP (RFC 5280 §4.2.2.1).
+    /// The OCSP responder for this certificate (RFC 5280 §4.2.2.1).
     public var ocspURL: String?
 
     public init(

@@ -1,18 +1,18 @@
-/// Every open connection of a listener: what it is doing, until when, and who waits longest.
+/// Every open connection of a listener, with its phase, its deadline and its place in the order of waiting.
 ///
-/// libmicrohttpd counts connections but refuses the newcomer, so ten thousand idle or slow ones would keep everybody
-/// else out; and its time-out starts again with each byte. So both are kept here. A connection is named by its place in
-/// the table. Those without a whole request, the longest without one first, form two chains through the places, by
-/// index: all of them, and those of one address.
+/// At its own limit, libmicrohttpd refuses new connections, so ten thousand idle or slow ones would lock all other
+/// clients out, and its time-out restarts with each byte. This table therefore enforces both. A connection is
+/// identified by its index in the table. Connections without a complete request form two chains by index, oldest first:
+/// all of them, and those of one address.
 struct ConnectionTable {
     enum Phase {
-        /// Nothing of a request has been understood yet.
+        /// No part of a request has been parsed yet.
         case waiting
-        /// A request is coming in. Like a waiting connection, free to be closed for a newcomer.
+        /// A request is arriving. Like a waiting connection, it may be closed for a new one.
         case header, body
-        /// A handler has it, or its answer is on the way: never closed for anybody.
+        /// A handler is running, or its response is being sent: never closed for a new connection.
         case handling, sending
-        /// Refused; what still comes is thrown away until the other end closes.
+        /// Refused; further bytes are discarded until the other end closes.
         case lingering
         /// Shut down by us; libmicrohttpd has not noticed yet.
         case leaving
@@ -21,7 +21,7 @@ struct ConnectionTable {
     struct Place {
         var socket: Int32 = -1
         var phase = Phase.leaving
-        /// On ``monotonicMilliseconds()``.
+        /// In milliseconds of ``monotonicMilliseconds()``.
         var deadline = Int.max
         var address = 0
         var peer = ""
@@ -43,7 +43,7 @@ struct ConnectionTable {
     private struct Address {
         var key: PeerAddress.Key
         var count = 0
-        /// Of `count`, those in ``Phase/leaving``.
+        /// The part of `count` in ``Phase/leaving``.
         var leaving = 0
         var unfinished = Chain()
     }
@@ -56,7 +56,7 @@ struct ConnectionTable {
     private var unfinished = Chain()
     private(set) var count = 0
     private var leaving = 0
-    /// Connections with a request that has begun and is not answered yet.
+    /// Connections whose request has begun and is not yet answered.
     private(set) var busy = 0
 
     let limit: Int
@@ -67,11 +67,11 @@ struct ConnectionTable {
         self.limitPerAddress = limitPerAddress
     }
 
-    /// How many more than `limit` may be open for a moment, while those that were shut down leave.
+    /// The number of connections beyond `limit` that may briefly be open while shut-down ones close.
     static let slack = 512
 
-    /// Whether one more connection from there is welcome. Where that makes room, shuts down the one that has been
-    /// without a whole request for longest.
+    /// Whether to accept one more connection from this address. If that makes room, shuts down the connection that has
+    /// been without a complete request for longest.
     mutating func admit(_ key: PeerAddress.Key, shut: (Int32) -> Void) -> Bool {
         if count >= limit + Self.slack { return false }
         if let index = addressIndex[key], addresses[index].count - addresses[index].leaving >= limitPerAddress {
@@ -85,7 +85,7 @@ struct ConnectionTable {
         return true
     }
 
-    /// A connection was made; it waits for its first request.
+    /// Records a new connection, which waits for its first request.
     mutating func open(socket: Int32, peer: PeerAddress, deadline: Int) -> Int {
         let place = freePlaces.popLast() ?? places.count
         if place == places.count { places.append(Place()) }
@@ -97,7 +97,7 @@ struct ConnectionTable {
         return place
     }
 
-    /// The socket is about to be closed; its number may soon belong to somebody else.
+    /// Records that the socket is about to be closed; the system may reuse its number.
     mutating func close(_ place: Int) -> Exchange? {
         set(place, .leaving)
         let exchange = places[place].exchange
@@ -115,7 +115,8 @@ struct ConnectionTable {
         return exchange
     }
 
-    /// A request line has come. Returns the exchange that held the place before, for the caller to let go of.
+    /// Records the arrival of a request line. Returns the exchange that the place held before, for the caller to
+    /// release.
     mutating func begin(_ place: Int, _ exchange: Exchange, deadline: Int) -> Exchange? {
         let previous = places[place].exchange
         places[place].exchange = exchange
@@ -123,7 +124,7 @@ struct ConnectionTable {
         return previous
     }
 
-    /// The request is over; the connection waits for its next one.
+    /// Records the end of the request; the connection waits for its next one.
     mutating func end(_ place: Int, deadline: Int) -> Exchange? {
         let exchange = places[place].exchange
         places[place].exchange = nil
@@ -131,14 +132,14 @@ struct ConnectionTable {
         return exchange
     }
 
-    /// - Returns: false where the connection was shut down before and only waits to be closed.
+    /// - Returns: false if the connection was shut down before and only waits to be closed.
     @discardableResult
     mutating func set(_ place: Int, _ phase: Phase, deadline: Int = .max) -> Bool {
         let old = places[place].phase
         guard old != .leaving else { return false }
         places[place].deadline = deadline
         guard old != phase else { return true }
-        // A body goes on with its header's turn: who sends it slowly does not become younger by it.
+        // A body keeps its header's position in the chain: sending it slowly does not make the connection younger.
         let keepsTurn = phase == .body && Self.isUnfinished(old)
         if Self.isUnfinished(old), !keepsTurn { unchain(place) }
         if Self.isUnfinished(phase), !keepsTurn { chain(place) }
@@ -184,7 +185,7 @@ struct ConnectionTable {
     }
 }
 
-// The chains: in at the end, out anywhere.
+// The chains: append at the end, remove anywhere.
 extension ConnectionTable {
     private mutating func chain(_ place: Int) {
         let address = places[place].address

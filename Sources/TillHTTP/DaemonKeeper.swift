@@ -7,19 +7,19 @@ import Synchronization
     import Darwin
 #endif
 
-/// Keeps a running daemon's deadlines, and takes it down without losing an answer. Used by one thread.
+/// Enforces a running daemon's deadlines, and stops it without losing a response. Used by one thread.
 struct DaemonKeeper: @unchecked Sendable {
     let daemon: OpaquePointer
     let socket: Int32
     let core: ListenerCore
 
-    /// A client that has just been answered may have its next request on the way: for so long it still gets an answer.
+    /// A client that was just answered may already have sent its next request; requests are answered for this long.
     private static let settleMilliseconds = 200
-    /// What is answered at the end of the grace gets so long to leave.
+    /// The time in which responses written at the end of the grace period are sent.
     private static let farewellMilliseconds = 2_000
 
-    /// Closes what is past its deadline. libmicrohttpd's own time-out begins again with each byte, so one byte a second
-    /// would hold a connection for ever.
+    /// Closes connections past their deadline. libmicrohttpd's own time-out restarts with each byte, so one byte a
+    /// second would hold a connection for ever.
     func enforceDeadlines() {
         let now = monotonicMilliseconds()
         var slow: [(place: Int, exchange: Exchange)] = []
@@ -29,7 +29,7 @@ struct DaemonKeeper: @unchecked Sendable {
                 case .header, .body:
                     if let exchange = table.places[place].exchange { slow.append((place, exchange)) }
                 case .handling:
-                    // Its answer is still awaited: a commit may be under way, and an answer that is sent is never late.
+                    // Await the response and send it even if late: a commit may be in progress.
                     table.places[place].exchange?.task?.cancel()
                     table.postpone(place)
                 case .waiting, .sending, .lingering, .leaving: table.leave(place, shut: ListenerCore.shut)
@@ -47,8 +47,8 @@ struct DaemonKeeper: @unchecked Sendable {
         }
     }
 
-    /// Lets nobody new in and waits until everybody who is in has been served, or the grace is over. Where no
-    /// connection is open, no request can be on its way.
+    /// Accepts no new connection and waits until every request is served or the grace period ends. Without an open
+    /// connection, no request can be in transit.
     func drain(until graceEnd: () -> Int) {
         core.isStopping.store(true, ordering: .sequentiallyConsistent)
         MHD_quiesce_daemon(daemon)
@@ -63,7 +63,7 @@ struct DaemonKeeper: @unchecked Sendable {
         cutOff()
     }
 
-    /// The grace is over: handlers that still run are cancelled and their clients told.
+    /// At the end of the grace period: cancels the handlers that still run and answers their clients 503.
     private func cutOff() {
         let running = core.table.withLock { table in
             table.places.compactMap { $0.phase == .handling ? $0.exchange : nil }
@@ -84,7 +84,8 @@ struct DaemonKeeper: @unchecked Sendable {
     }
 }
 
-/// Milliseconds of a clock that never jumps; a few milliseconds coarse, which deadlines can bear and requests pay for.
+/// Milliseconds of a monotonic clock. The coarse clock is a few milliseconds off, which deadlines tolerate, and cheap
+/// to read on every request.
 func monotonicMilliseconds() -> Int {
     var time = timespec()
     #if canImport(Glibc)

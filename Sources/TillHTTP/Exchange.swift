@@ -1,18 +1,19 @@
 import CTillMicroHTTPD
 import Synchronization
 
-/// One request and its answer, from the request line until the last byte is sent.
+/// One request and its response, from the request line until the last byte is sent.
 ///
-/// All of it belongs to the event-loop thread of its connection, except `answer`, which whoever claims it writes once.
+/// Everything except `answer` belongs to the event-loop thread of its connection; the caller whose `claim()` succeeds
+/// writes `answer` once.
 final class Exchange: @unchecked Sendable {
     enum Stage {
-        /// The request line is known.
+        /// The request line has arrived.
         case named
-        /// The header was good; the body is coming.
+        /// The header was accepted; the body is arriving.
         case receiving
         /// The handler has the request.
         case running
-        /// Refused with bytes still to come; they are thrown away.
+        /// Refused with bytes still to come, which are discarded.
         case lingering
         case answered
     }
@@ -20,10 +21,10 @@ final class Exchange: @unchecked Sendable {
     let connection: OpaquePointer
     let place: Int
     let peer: String
-    /// Came after the server had begun to stop.
+    /// Whether the request arrived after the server began to stop.
     let isLate: Bool
     var target: Result<RequestTarget, BadRequest>
-    /// Where libmicrohttpd keeps the target, for ``WireLayout``.
+    /// The address at which libmicrohttpd keeps the target, for ``WireLayout``.
     let targetStart: UInt
     let targetCount: Int
     var stage = Stage.named
@@ -31,12 +32,12 @@ final class Exchange: @unchecked Sendable {
     var border = HeaderBorder()
     var body: [UInt8] = []
     var bodyLimit = 0
-    /// Whether somebody has said that a long body is taken, and what was handed out for as long as the request lasts.
+    /// Whether the admission check accepted a long body, and the value it returned to hold while the request lasts.
     var isAdmitted = false
     var held: (any Sendable)?
-    /// Bytes of body seen, kept or not.
+    /// Bytes of body received, kept or not.
     var received = 0
-    /// Under the lock of the connection table.
+    /// Protected by the lock of the connection table.
     var task: Task<Void, Never>?
 
     private enum Progress { static let running: UInt8 = 0, parked: UInt8 = 1, answered: UInt8 = 2 }
@@ -68,12 +69,12 @@ final class Exchange: @unchecked Sendable {
         memory.giveBack(taken)
     }
 
-    /// Keeps a piece of the body; false where there is no memory for it. What is taken is given back when the exchange
-    /// goes, which the handler's task holds for as long as it has the body.
+    /// Appends a piece of the body; false if the shared body memory is exhausted. The memory is returned when the
+    /// exchange is deallocated; the handler's task keeps the exchange alive as long as the body.
     func keep(_ piece: UnsafeRawBufferPointer) -> Bool {
         let needed = body.count + piece.count
         if needed > body.capacity, let announced = border.contentLength {
-            // An array would double beyond what is still to come.
+            // Reserves what the header announced: an array's own growth would double beyond it.
             body.reserveCapacity(max(needed, min(announced, 2 * body.count)))
         }
         body.append(contentsOf: piece)
@@ -83,35 +84,35 @@ final class Exchange: @unchecked Sendable {
         return memory.take(counted)
     }
 
-    /// Lets go of the body.
+    /// Releases the body and its memory.
     func dropBody() {
         body = []
         memory.giveBack(taken)
         taken = 0
     }
 
-    /// True for the first caller only: it and nobody else answers.
+    /// True for the first caller only, which alone answers the request.
     func claim() -> Bool { !isClaimed.exchange(true, ordering: .acquiringAndReleasing) }
 
-    /// Puts the answer down (from any thread) and wakes the connection if it sleeps.
+    /// Stores the response (from any thread) and resumes the connection if it is suspended.
     func put(_ response: MadeResponse?) {
         answer = response
         let before = progress.exchange(Progress.answered, ordering: .acquiringAndReleasing)
         if before == Progress.parked { MHD_resume_connection(connection) }
     }
 
-    /// Lets the connection sleep until the answer is there; false if it is there already.
+    /// Suspends the connection until the response is stored; false if it already is.
     func park() -> Bool {
         if progress.load(ordering: .acquiring) == Progress.answered { return false }
         MHD_suspend_connection(connection)
         let parked = progress.compareExchange(
             expected: Progress.running, desired: Progress.parked, ordering: .acquiringAndReleasing)
-        // The answer slipped in between, and whoever brought it saw nobody asleep.
+        // The response was stored in between, when `put(_:)` found no suspended connection.
         if !parked.exchanged { MHD_resume_connection(connection) }
         return true
     }
 
-    /// The answer, once.
+    /// The response, returned once.
     func takeAnswer() -> MadeResponse? {
         guard progress.load(ordering: .acquiring) == Progress.answered else { return nil }
         defer { answer = nil }
@@ -119,17 +120,17 @@ final class Exchange: @unchecked Sendable {
     }
 }
 
-/// How many exchanges are in memory: a leak shows here.
+/// The number of exchanges in memory, which reveals leaks.
 final class LiveCount: Sendable {
     let value = Atomic<Int>(0)
 }
 
-/// A response in libmicrohttpd's own form, made on whichever thread had the answer.
+/// A response in libmicrohttpd's form, created on the thread that has the response.
 final class MadeResponse: @unchecked Sendable {
     private let pointer: OpaquePointer
     private let status: UInt32
 
-    /// Nil where there is no memory.
+    /// Nil if libmicrohttpd is out of memory.
     init?(_ response: HTTPResponse, closing: Bool) {
         guard
             let pointer = response.body.withUnsafeBytes({ bytes in
@@ -138,10 +139,10 @@ final class MadeResponse: @unchecked Sendable {
             })
         else { return nil }
         self.pointer = pointer
-        // A status that is none would be written to the wire as it is.
+        // libmicrohttpd would write an invalid status to the wire.
         status = (200...599).contains(response.status) ? UInt32(response.status) : 500
         for field in response.headers.fields where !Framing.isOurs(field.name) {
-            // A field with a line break in it is refused by libmicrohttpd and left out.
+            // libmicrohttpd refuses a field with a line break; that field is left out.
             MHD_add_response_header(pointer, field.name, field.value)
         }
         if closing || Framing.asksToClose(response) { MHD_add_response_header(pointer, "Connection", "close") }
@@ -152,7 +153,7 @@ final class MadeResponse: @unchecked Sendable {
     func queue(on connection: OpaquePointer) -> MHD_Result { MHD_queue_response(connection, status, pointer) }
 }
 
-/// The header fields that say where a message ends; they are the listener's business and nobody else's.
+/// The header fields that frame a message. Only the listener sets them.
 enum Framing {
     static func isOurs(_ name: String) -> Bool {
         switch name.utf8.count {
@@ -167,7 +168,7 @@ enum Framing {
         response.headers["Connection"]?.lowercased() == "close"
     }
 
-    /// A whole answer as bytes, for the moments when libmicrohttpd takes none: in the middle of a body.
+    /// A complete response as bytes, for the moments when libmicrohttpd accepts none: in the middle of a body.
     static func closingBytes(_ response: HTTPResponse) -> [UInt8] {
         var head = "HTTP/1.1 \(response.status) \(reason(response.status))\r\n"
         for field in response.headers.fields where !isOurs(field.name) && isOneLine(field) {

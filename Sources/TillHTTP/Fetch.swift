@@ -1,17 +1,18 @@
 import CTillCurl
 
-/// The HTTP effect (DESIGN §5): sends one request somewhere and brings the whole answer.
+/// Sends one request and returns the complete response. Callers receive this function as a parameter, so tests and
+/// simulations can replace the network.
 ///
-/// `url` is absolute, `http` or `https`. Redirects are not followed; the answer's body is bounded by the sender.
+/// `url` is absolute, `http` or `https`. Redirects are not followed; the sender limits the size of the response's body.
 public typealias HTTPSend = @Sendable (_ url: String, _ request: HTTPRequest) async throws(HTTPFault) -> HTTPResponse
 
-/// Why no answer came.
+/// Why no response arrived.
 public struct HTTPFault: Error, Sendable, Hashable {
     public enum Kind: String, Sendable, Hashable {
         case badURL
         case cannotResolve
         case cannotConnect
-        /// Its address is none that may be connected to (`AddressRule`).
+        /// The rule in force (`AddressRule`) forbids connecting to this address.
         case addressRefused
         case timedOut
         case connectionLost
@@ -29,7 +30,7 @@ public struct HTTPFault: Error, Sendable, Hashable {
         self.detail = detail
     }
 
-    /// Whether the same request may go through later. The other end may have acted on it all the same.
+    /// Whether the same request may succeed later. The other end may have processed the failed one.
     public var isRetryable: Bool {
         switch kind {
         case .badURL, .answerTooLarge, .addressRefused: false
@@ -38,33 +39,32 @@ public struct HTTPFault: Error, Sendable, Hashable {
     }
 }
 
-/// How a ``Fetch`` asks and what it puts up with. Times are milliseconds, sizes bytes.
+/// The limits of a ``Fetch``. Times are in milliseconds, sizes in bytes.
 public struct FetchConfiguration: Sendable {
-    /// To a name resolved, a connection made and TLS agreed.
+    /// Includes name resolution, the connection and the TLS handshake.
     public var connectTimeout = 5_000
-    /// From the call to the last byte of the answer, waiting for a free connection included.
+    /// From the call to the last byte of the response, including the wait for a free connection.
     public var totalTimeout = 30_000
     /// A longer body ends the transfer with `answerTooLarge`.
     public var answerLimit = 32 << 20
-    /// The same for the answer's header.
+    /// The limit of the response's header.
     public var answerHeaderLimit = 64 << 10
-    /// Connections at once, to everywhere; more requests wait.
+    /// Concurrent connections to all hosts together; further requests wait.
     public var connectionLimit = 64
-    /// A proxy's URL. The environment's `http_proxy` and its kin are not looked at.
+    /// A proxy's URL. The environment's `http_proxy` and related variables are ignored.
     public var proxy: String?
-    /// Looked at for every connection that is made, after names are resolved. With a proxy it is the proxy's address
-    /// that counts.
+    /// Checked for every connection, after names are resolved. With a proxy, the proxy's address is checked.
     public var addresses = AddressRule.everywhere
-    /// A PEM file of the roots to trust, in place of the system's.
+    /// A PEM file of the trusted roots, which replace the system's.
     public var rootsFile: String?
 
     public init() {}
 }
 
-/// An HTTP client over libcurl: one thread drives all transfers, connections are kept and used again.
+/// An HTTP client over libcurl: one thread drives all transfers and reuses connections.
 ///
-/// http and https only, TLS 1.2 at least, redirects are answers like any other. Cancelling the calling task aborts its
-/// transfer with `stopped`; the other end may have acted on it all the same.
+/// It supports http and https, requires TLS 1.2, and returns redirects as ordinary responses. Cancelling the calling
+/// task aborts its transfer with `stopped`; the other end may have processed the request.
 public final class Fetch: Sendable {
     private let engine: FetchEngine
 
@@ -75,12 +75,12 @@ public final class Fetch: Sendable {
 
     deinit { engine.stop() }
 
-    /// The effect (DESIGN §5). Of the request it sends method, headers and body; where to, `url` alone says.
+    /// Sends a request: its method, headers and body to `url`. The request's own path and query are ignored.
     public var send: HTTPSend {
         { (url, request) async throws(HTTPFault) -> HTTPResponse in try await self.fetch(url, request) }
     }
 
-    /// Ends the thread for good. What is under way or comes later throws `stopped`.
+    /// Ends the thread permanently. Pending and later requests throw `stopped`.
     public func stop() { engine.stop() }
 
     private func fetch(_ url: String, _ request: HTTPRequest) async throws(HTTPFault) -> HTTPResponse {
@@ -98,7 +98,7 @@ public final class Fetch: Sendable {
 }
 
 extension HTTPFault {
-    /// What a result code of libcurl means.
+    /// Maps a result code of libcurl.
     init(_ code: CURLcode) {
         let kind: Kind
         switch code {
@@ -110,7 +110,7 @@ extension HTTPFault {
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_WEIRD_SERVER_REPLY,
             CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_SEND_FAIL_REWIND:
             kind = .connectionLost
-        // The scheme was looked at before: what is unsupported is the answer, which was no HTTP.
+        // The URL's scheme was checked before, so the unsupported protocol is the response's, which is not HTTP.
         case CURLE_UNSUPPORTED_PROTOCOL: kind = .connectionLost
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_PEER_FAILED_VERIFICATION,
             CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_ENGINE_NOTFOUND,

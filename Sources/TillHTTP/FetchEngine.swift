@@ -1,13 +1,13 @@
 import CTillCurl
 import TillThreads
 
-/// libcurl's multi handle and the one thread that may touch it. Others leave their wishes in the inbox and wake it.
+/// libcurl's multi handle and the only thread that may use it. Other threads put requests into the inbox and wake it.
 final class FetchEngine: @unchecked Sendable {
     private struct Inbox {
         var arriving: [Transfer] = []
         var cancelled: [Transfer] = []
         var isStopped = false
-        /// The multi handle is gone: nobody may wake it any more.
+        /// The multi handle is freed and must not be woken any more.
         var isOver = false
     }
 
@@ -15,12 +15,12 @@ final class FetchEngine: @unchecked Sendable {
     private let multi: UnsafeMutableRawPointer
     private let inbox = Locked(Inbox())
 
-    // The thread's own.
+    // Accessed only by the engine's thread.
     private var active: [UnsafeMutableRawPointer: Transfer] = [:]
     private var spare: [UnsafeMutableRawPointer] = []
     private static let spareLimit = 32
 
-    /// libcurl wants to be set up once in a process, before its first use.
+    /// libcurl requires one set-up in a process, before its first use.
     private static let isReady = curl_global_init(Int(CURL_GLOBAL_SSL)) == CURLE_OK
 
     init(configuration: FetchConfiguration) throws(HTTPFault) {
@@ -79,11 +79,11 @@ final class FetchEngine: @unchecked Sendable {
             var running: Int32 = 0
             curl_multi_perform(multi, &running)
             collect()
-            // Woken by wishes and sockets; the second is for nothing but safety.
+            // Requests and sockets wake the thread; the time-out of a second is a safeguard.
             curl_multi_poll(multi, nil, 0, 1_000, nil)
         }
         for transfer in Array(active.values) { abort(transfer) }
-        // Nothing arrives after `isStopped`, and nobody wakes the handle after `isOver`.
+        // After `isStopped` no transfer arrives, and after `isOver` no thread wakes the handle.
         inbox.withLock { $0.isOver = true }
         for easy in spare { curl_easy_cleanup(easy) }
         curl_multi_cleanup(multi)
@@ -117,12 +117,12 @@ final class FetchEngine: @unchecked Sendable {
         transfer.resume(.failure(Self.stopped))
     }
 
-    /// Answers for the transfers that are through.
+    /// Completes the finished transfers.
     private func collect() {
         var left: Int32 = 0
         while let message = curl_multi_info_read(multi, &left) {
             guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle else { continue }
-            // The message dies with the handle's removal.
+            // The message becomes invalid when the handle is removed.
             let code = till_curl_result(message)
             curl_multi_remove_handle(multi, easy)
             guard let transfer = active.removeValue(forKey: easy) else { continue }

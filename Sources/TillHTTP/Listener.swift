@@ -8,22 +8,22 @@ import TillThreads
     import Darwin
 #endif
 
-/// An HTTP/1.1 server over libmicrohttpd, strict at its border and bounded in everything (CONTRACT §2, decisions).
+/// An HTTP/1.1 server over libmicrohttpd, strict in parsing and limited in every resource.
 ///
-/// It answers by itself, through ``ListenerConfiguration/refusal``, what no handler should see: requests that break the
-/// rules of HTTP, bodies over their limit, requests that trickle in too slowly. Everything else is handed to the
-/// handler whole.
+/// It answers these cases itself, through ``ListenerConfiguration/refusal``: requests that break the rules of HTTP,
+/// bodies over their limit, and requests that arrive too slowly. The handler receives every other request, complete.
 public final class Listener: Sendable {
     private let engine: ListenerEngine
 
-    /// Binds and begins to serve.
+    /// Binds the address and starts to serve.
+    ///
     /// - Parameters:
-    ///   - bodyLimit: how many bytes of body a method and (decoded) path may have; more is answered 413. With 0 a body
-    ///     is dropped, and the handler called without it.
-    ///   - admission: whether a body over ``ListenerConfiguration/bodyBeforeAdmission`` is taken. Called on a
-    ///     connection's own thread: it must be quick and never wait.
-    ///   - handler: called once for each whole request; what it returns is sent, to `HEAD` without the body;
-    ///     at ``HTTPResponse/hangUp`` the connection is closed.
+    ///   - bodyLimit: the maximum body in bytes for a method and a (decoded) path; a longer one is answered 413. With 0
+    ///     the body is discarded, and the handler called without it.
+    ///   - admission: decides whether a body over ``ListenerConfiguration/bodyBeforeAdmission`` is read. It runs on a
+    ///     connection's own thread, so it must be quick and never wait.
+    ///   - handler: called once for each complete request. Its result is sent, to `HEAD` without the body;
+    ///     ``HTTPResponse/hangUp`` closes the connection.
     public init(
         configuration: ListenerConfiguration = ListenerConfiguration(),
         bodyLimit: @escaping @Sendable (HTTPMethod, String) -> Int,
@@ -34,22 +34,23 @@ public final class Listener: Sendable {
             configuration: configuration, bodyLimit: bodyLimit, admission: admission, handler: handler)
     }
 
-    /// Stops without waiting for anybody; ``stop(grace:)`` is the polite way.
+    /// Stops without waiting; use ``stop(grace:)`` to let requests finish.
     deinit { engine.requestStop(graceMilliseconds: 0, done: nil) }
 
-    /// Where it listens.
+    /// The port it listens on.
     public var port: UInt16 { engine.port }
 
-    /// Requests that have begun and are not done, and their memory with them.
+    /// Requests that are still in memory: begun and not finished.
     public var requestsUnderWay: Int { engine.core.live.value.load(ordering: .relaxed) }
 
     /// Open connections.
     public var connections: Int { engine.core.table.withLock { $0.count } }
 
-    /// Stops for good: nobody new is let in, requests that have begun are answered, later ones on connections that are
-    /// already there get 503, then everything is closed. Returns when all of that is over.
-    /// - Parameter seconds: how long requests may take to end; what has not ended then is answered 503, and its
-    ///   handler's task cancelled.
+    /// Stops permanently. The listener accepts no new connection, answers requests that have begun, answers later ones
+    /// on existing connections with 503, then closes all connections. Returns when that is done.
+    ///
+    /// - Parameter seconds: how long requests may take to finish. Requests that are still running then are answered
+    ///   503, and their handlers' tasks cancelled.
     public func stop(grace seconds: Int) async {
         await withCheckedContinuation { continuation in
             engine.requestStop(graceMilliseconds: max(0, seconds) * 1000) { continuation.resume() }
@@ -57,20 +58,20 @@ public final class Listener: Sendable {
     }
 }
 
-/// The daemon, and the thread that keeps its deadlines and takes it down.
+/// The daemon, and the thread that enforces its deadlines and stops it.
 final class ListenerEngine: Sendable {
     let core: ListenerCore
     let port: UInt16
     private let stopRequest = Locked(StopRequest())
 
     private struct StopRequest {
-        /// On ``monotonicMilliseconds()``.
+        /// In milliseconds of ``monotonicMilliseconds()``.
         var graceEnd: Int?
         var isDone = false
         var waiters: [@Sendable () -> Void] = []
     }
 
-    /// How often deadlines are looked at.
+    /// The interval of the deadline checks.
     static let tickMicroseconds: UInt32 = 100_000
 
     init(
@@ -80,7 +81,7 @@ final class ListenerEngine: Sendable {
         guard WireLayout.isKnown(configuration.libraryVersion) || configuration.takesUnknownLibrary else {
             throw .unknownLibrary(version: configuration.libraryVersion)
         }
-        // Files, databases and connections to elsewhere need descriptors too.
+        // Files, databases and outgoing connections need descriptors too.
         let affordable = max(64, raiseOpenFileLimit() - 512 - ConnectionTable.slack)
         core = ListenerCore(
             configuration: configuration, connectionLimit: min(configuration.connectionLimit, affordable),
@@ -108,7 +109,7 @@ final class ListenerEngine: Sendable {
         if isDone { done?() }
     }
 
-    /// The keeper's thread: deadlines until somebody wants the end, then the end.
+    /// The keeper's thread: enforces deadlines until a stop is requested, then drains and stops the daemon.
     private func keep(_ keeper: DaemonKeeper) {
         while stopRequest.withLock({ $0.graceEnd }) == nil {
             keeper.enforceDeadlines()
@@ -125,11 +126,11 @@ final class ListenerEngine: Sendable {
     }
 
     private static func start(_ core: ListenerCore, _ socket: ListeningSocket, threads: Int) -> OpaquePointer? {
-        // The listener holds its core until the daemon has stopped, and only the daemon uses this pointer.
+        // The listener retains its core until the daemon has stopped, and only the daemon uses this pointer.
         let context = Unmanaged.passUnretained(core).toOpaque()
-        // libmicrohttpd splits its limit evenly among its threads; connections do not spread evenly.
+        // libmicrohttpd divides its limit evenly among its threads; connections are not distributed evenly.
         let limit = (core.table.withLock { $0.limit } + ConnectionTable.slack) * threads
-        // Beside the header it holds a record of each field and query item, and the head of the answer.
+        // Besides the header, the buffer holds a record of each field and query item, and the head of the response.
         let memory = max(1 << 10, core.configuration.headerSizeLimit) + (16 << 10)
         var options = [
             MHD_OptionItem(option: .LISTEN_SOCKET, value: Int(socket.descriptor), ptr_value: nil),
@@ -153,7 +154,7 @@ final class ListenerEngine: Sendable {
     }
 }
 
-/// libmicrohttpd's callbacks; their context is the core, which outlives the daemon.
+/// libmicrohttpd's callbacks. Their context is the core, which outlives the daemon.
 private enum Callbacks {
     private static func core(_ context: UnsafeMutableRawPointer) -> ListenerCore {
         Unmanaged<ListenerCore>.fromOpaque(context).takeUnretainedValue()
@@ -164,7 +165,7 @@ private enum Callbacks {
         return core(context).admits(address) ? .YES : .NO
     }
 
-    /// The place of a connection travels in its socket context, one higher so that it is never NULL.
+    /// The socket context carries a connection's place, plus one so that it is never NULL.
     static let connection: MHD_NotifyConnectionCallback = { context, connection, socketContext, code in
         guard let context, let connection, let socketContext else { return }
         if code == .CONNECTION_NOTIFY_STARTED {
@@ -175,13 +176,13 @@ private enum Callbacks {
         }
     }
 
-    /// The exchange belongs to the connection table; libmicrohttpd only carries it.
+    /// The connection table owns the exchange; libmicrohttpd only carries the pointer.
     static let named:
         @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?, OpaquePointer?) -> UnsafeMutableRawPointer? = {
             context, target, connection in
             guard let context, let connection, let place = till_mhd_socket_context(connection) else { return nil }
             let exchange = core(context).named(connection, place: Int(bitPattern: place) - 1, raw: target)
-            // The connection table holds the exchange until libmicrohttpd says that the connection is done.
+            // The connection table retains the exchange until libmicrohttpd reports the end of the connection.
             return Unmanaged.passUnretained(exchange).toOpaque()
         }
 

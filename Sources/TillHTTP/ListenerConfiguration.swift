@@ -1,62 +1,62 @@
 import CTillMicroHTTPD
 import Synchronization
 
-/// How a ``Listener`` listens and what it puts up with. Times are milliseconds, sizes bytes.
+/// The addresses and limits of a ``Listener``. Times are in milliseconds, sizes in bytes.
 public struct ListenerConfiguration: Sendable {
-    /// A numeric address or a name that resolves to one. Everything else is reached through a TLS proxy in front.
+    /// A numeric address or a name that resolves to one. Remote clients connect through a TLS proxy in front.
     public var address = "127.0.0.1"
-    /// 0 takes any free port; ``Listener/port`` tells which.
+    /// 0 takes any free port; ``Listener/port`` returns it.
     public var port: UInt16 = 0
-    /// Event-loop threads; about one a core.
+    /// Event-loop threads; about one per core.
     public var threads = 2
 
-    /// Connections in all. One more closes the one that has been without a whole request for longest, or is closed
-    /// itself where all of them are being answered. Never more than the process may open files.
+    /// The maximum of open connections. A further one closes the connection that has been without a complete request
+    /// for longest; if all are being answered, it is closed itself. Never more than the process's limit of open files.
     public var connectionLimit = 12_000
-    /// The same for one address (IPv6: one /64). A proxy in front is one address.
+    /// The maximum for one address (IPv6: one /64). A proxy in front counts as one address.
     public var connectionLimitPerAddress = 4_096
 
     /// From a new connection, or a request line on a kept-alive one, to the end of the header.
     public var headerDeadline = 10_000
     /// From the end of the header to the end of the body.
     public var bodyDeadline = 30_000
-    /// After this a handler's task is cancelled. Its answer is still awaited and sent: none is lost.
+    /// After this time a handler's task is cancelled. Its response is still awaited and sent.
     public var handlerDeadline = 60_000
-    /// From the answer's first byte to its last.
+    /// From the response's first byte to its last.
     public var sendDeadline = 60_000
     /// How long a kept-alive connection may wait for its next request line.
     public var idleDeadline = 60_000
 
     /// Header fields in one request; more are answered 431.
     public var headerCountLimit = 100
-    /// Bytes from the request line to the empty line; more are answered 431. libmicrohttpd clears a buffer of this size
-    /// and 16 KiB after each request and keeps it for each connection, so generosity has a price.
+    /// Bytes from the request line to the empty line; more are answered 431. For each connection, libmicrohttpd keeps a
+    /// buffer of this size plus 16 KiB and clears it after each request, so a larger limit costs memory and time.
     public var headerSizeLimit = 8 << 10
 
-    /// Bytes of all bodies in memory together, as far as each is longer than ``smallBody``: without this bound a few
-    /// thousand strangers who each send most of a long body, and wait, would hold gigabytes. A long body that finds no
-    /// room is answered 503; short ones, which nearly all are, are never in its way.
+    /// Bytes of all bodies in memory together, counting each body's part beyond ``smallBody``. Without this limit, a
+    /// few thousand clients that each send most of a long body and then wait would occupy gigabytes. A long body that
+    /// exceeds it is answered 503; short bodies, nearly all of them, are unaffected.
     public var bodyMemoryLimit = 128 << 20
-    /// So much of each body is not counted; that many times the connections bounds the rest.
+    /// This part of each body is not counted; the connection limit bounds its total.
     static let smallBody = 32 << 10
-    /// So much of each body is read before anybody has said that it is taken (``Admission``).
+    /// This part of each body is read before ``Admission`` decides about it.
     public static let bodyBeforeAdmission = 64 << 10
 
-    /// Whether to serve with a libmicrohttpd that ``WireLayout`` was not made for: then a proxy in front is all that
-    /// keeps two readings of one request apart.
+    /// Whether to serve with a version of libmicrohttpd that ``WireLayout`` does not know. Only a proxy in front then
+    /// prevents that one request is read in two ways.
     public var takesUnknownLibrary = false
-    /// The version of libmicrohttpd that the border was made for.
+    /// The version of libmicrohttpd that the request checks are written for.
     public static let knownLibraryVersion = WireLayout.knownVersion
-    /// The version of libmicrohttpd that is there.
+    /// The installed version of libmicrohttpd.
     var libraryVersion = MHD_get_version().map { String(cString: $0) } ?? "?"
 
-    /// Proxies that may say for whom they ask. The bounds for connections always count the other end of the socket.
+    /// Proxies that may name the client they forward for. Connection limits always count the other end of the socket.
     public var trustedProxies = TrustedProxies()
 
-    /// Where handlers run. Without one a handler starts on the connection's own event-loop thread (which saves a hop)
-    /// and goes on wherever its first suspension ends.
+    /// The executor that handlers run on. With nil, a handler starts on the connection's own event-loop thread, which
+    /// saves a thread switch, and continues wherever its first suspension ends.
     public var executor: (any TaskExecutor)?
-    /// Makes the answers that the listener gives by itself, so that a server can localise them and count them.
+    /// Makes the responses that the listener sends itself, so that a server can localize and count them.
     public var refusal: @Sendable (_ refusal: ListenerRefusal, _ acceptLanguage: String?) -> HTTPResponse =
         { $0.response(acceptLanguage: $1) }
 
@@ -65,16 +65,16 @@ public struct ListenerConfiguration: Sendable {
 
 /// Why a listener could not start.
 public enum ListenerFault: Error, Sendable, Hashable {
-    /// Another process listens there.
+    /// Another process listens on the address and port.
     case addressInUse(address: String, port: UInt16)
-    /// The address belongs to no interface of this machine, or is no address at all.
+    /// The address belongs to no interface of this machine, or is not an address.
     case badAddress(String)
-    /// The port needs a privilege that the process has not got.
+    /// The port requires a privilege that the process does not have.
     case notPermitted(port: UInt16)
-    /// The system gave no socket, thread or memory; `code` is its errno.
+    /// The system provided no socket, thread or memory; `code` is its errno.
     case system(step: String, code: Int32)
-    /// This libmicrohttpd is another one than the border is made for, and nobody has said to serve all the same
-    /// (``ListenerConfiguration/takesUnknownLibrary``).
+    /// The installed libmicrohttpd is not the known version, and ``ListenerConfiguration/takesUnknownLibrary`` is
+    /// false.
     case unknownLibrary(version: String)
 
     public var isRetryable: Bool {
@@ -85,10 +85,10 @@ public enum ListenerFault: Error, Sendable, Hashable {
     }
 }
 
-/// What a listener answers by itself, before or instead of a handler.
+/// A response that the listener gives itself, before or instead of a handler.
 public enum ListenerRefusal: Sendable, Hashable {
     case badRequest(BadRequest)
-    /// 413; the route takes so many bytes.
+    /// 413: the route accepts at most `limit` bytes.
     case bodyTooLarge(limit: Int)
     /// 431.
     case headerTooLarge
@@ -96,11 +96,11 @@ public enum ListenerRefusal: Sendable, Hashable {
     case tooSlow
     /// 501.
     case methodNotImplemented
-    /// 503: the server is going down; seconds after which another one may be up.
+    /// 503: the server is stopping; another one may be available after `retryAfter` seconds.
     case stopping(retryAfter: Int)
-    /// 503: the server went down before the handler had answered; what was asked may have happened.
+    /// 503: the server stopped before the handler answered; the request may have taken effect.
     case cutOff(retryAfter: Int)
-    /// 503: too many long bodies are coming in at once.
+    /// 503: too many long bodies are arriving at once.
     case crowded(retryAfter: Int)
 
     public var status: Int {
@@ -128,7 +128,7 @@ public enum ListenerRefusal: Sendable, Hashable {
         }
     }
 
-    /// Whether the same request may go through later.
+    /// Whether the same request may succeed later.
     public var isRetryable: Bool {
         switch self {
         case .tooSlow, .stopping, .cutOff, .crowded: true
@@ -167,12 +167,12 @@ public enum ListenerRefusal: Sendable, Hashable {
         }
     }
 
-    /// The built-in answer: RFC 9457 with CONTRACT §2's fields, Chinese for who prefers it and English for the rest.
+    /// The built-in response: an RFC 9457 problem, in Chinese if the client prefers it, otherwise in English.
     public func response(acceptLanguage: String?) -> HTTPResponse {
         let chinese = acceptLanguage?.lowercased().hasPrefix("zh") ?? false
         var generator = SystemRandomNumberGenerator()
         let requestID = String(generator.next(), radix: 16)
-        // No text in here holds a quote or a backslash.
+        // The inserted texts contain no quote and no backslash.
         let body = """
             {"type":"about:blank","title":"\(title(chinese: chinese))","status":\(status),"code":"\(code)",\
             "retryable":\(isRetryable),"requestId":"\(requestID)"}
@@ -187,28 +187,29 @@ public enum ListenerRefusal: Sendable, Hashable {
     }
 }
 
-/// Whether the body of a request is taken. Asked once, with what came before the body, when more than
-/// ``ListenerConfiguration/bodyBeforeAdmission`` of body is announced or has come: a stranger's long body costs no
-/// memory before somebody has looked at who sends it.
+/// Whether the body of a request is read. Decided once, from the request without its body, when more than
+/// ``ListenerConfiguration/bodyBeforeAdmission`` of body is announced or has arrived: a long body costs no memory
+/// before its sender is checked.
 public enum Admission: Sendable {
-    /// The body is read to its end. What is held is let go of when the request is over.
+    /// The body is read to its end. The held value is released when the request is over.
     case admitted(holding: (any Sendable)? = nil)
-    /// The response is sent at once, what still comes of the body is thrown away, and the connection is closed.
+    /// The response is sent at once, the rest of the body is discarded, and the connection is closed.
     case refused(HTTPResponse)
 
     /// Decides by a request without its body.
-    /// - Parameter length: how many bytes of body may come: as announced, or as many as the route takes.
+    ///
+    /// - Parameter length: the maximum bytes of body to expect: as announced, or as many as the route accepts.
     public typealias Decide = @Sendable (_ head: HTTPRequest, _ length: Int) -> Admission
 }
 
-/// What the bodies of all requests may take up together, and how much of it is taken.
+/// The memory that the bodies of all requests may use together, and the part in use.
 final class BodyMemory: Sendable {
     private let limit: Int
     private let used = Atomic<Int>(0)
 
     init(limit: Int) { self.limit = limit }
 
-    /// Counts so many bytes; false where they are more than there may be. They are to be given back in either case.
+    /// Counts `count` bytes; false if the limit is exceeded. Give the bytes back in either case.
     func take(_ count: Int) -> Bool { used.add(count, ordering: .relaxed).newValue <= limit }
 
     func giveBack(_ count: Int) { used.subtract(count, ordering: .relaxed) }

@@ -8,7 +8,7 @@ import TillThreads
     import Darwin
 #endif
 
-/// What a ``Listener`` does on libmicrohttpd's threads: border, body, handler, answer.
+/// The work of a ``Listener`` on libmicrohttpd's threads: request checks, body, handler, response.
 final class ListenerCore: @unchecked Sendable {
     typealias BodyLimit = @Sendable (HTTPMethod, String) -> Int
     typealias Handler = @Sendable (HTTPRequest) async -> HTTPResponse
@@ -22,10 +22,11 @@ final class ListenerCore: @unchecked Sendable {
     private let memory: BodyMemory
     let isStopping = Atomic<Bool>(false)
 
-    /// A body nobody asked for is read (and dropped) so far, so that the answer, a 404 as a rule, reaches its sender.
+    /// A body on a path that accepts none is read and discarded up to this size, so that its sender receives the
+    /// response, usually a 404.
     static let unwantedBodyBound = 1 << 20
-    /// After a refusal so much more is read and dropped before the connection is closed: closing a socket with unread
-    /// bytes resets it, and the other end may lose the answer that it had not read yet (RFC 9112 §9.6).
+    /// After a refusal, this much more is read and discarded before the connection is closed: closing a socket with
+    /// unread bytes resets it, and the client may lose a response that it has not read yet (RFC 9112 §9.6).
     static let lingerBytes = 8 << 20
     static let lingerMilliseconds = 2_000
     static let retryAfterSeconds = 5
@@ -64,7 +65,7 @@ final class ListenerCore: @unchecked Sendable {
 
     // MARK: Requests
 
-    /// The request line has come; `raw` is its target as it was sent.
+    /// Called for a request line; `raw` is the target as sent.
     func named(_ connection: OpaquePointer, place: Int, raw: UnsafePointer<CChar>?) -> Exchange {
         let count = raw.map { strlen($0) } ?? 0
         let bytes = UnsafeRawBufferPointer(start: raw, count: count).bindMemory(to: UInt8.self)
@@ -79,8 +80,8 @@ final class ListenerCore: @unchecked Sendable {
         return exchange
     }
 
-    /// libmicrohttpd's one callback: once when the header is complete, then for each piece of body, once at its end,
-    /// and once more whenever the connection is woken.
+    /// libmicrohttpd's one callback: called when the header is complete, for each piece of the body, once at its end,
+    /// and whenever the connection is resumed.
     func access(
         _ exchange: Exchange, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>,
         bytes: UnsafePointer<CChar>?, count: UnsafeMutablePointer<Int>
@@ -119,7 +120,7 @@ final class ListenerCore: @unchecked Sendable {
         if let response = admit(exchange, length: exchange.border.contentLength ?? 0) {
             return refuse(exchange, response)
         }
-        // The announced length is a promise of a stranger: memory follows it only so far.
+        // The announced length is unverified, so memory is reserved only up to a limit.
         exchange.body.reserveCapacity(
             min(exchange.border.contentLength ?? 0, exchange.bodyLimit, ListenerConfiguration.smallBody))
         let deadline = monotonicMilliseconds() + configuration.bodyDeadline
@@ -127,7 +128,7 @@ final class ListenerCore: @unchecked Sendable {
         return .YES
     }
 
-    /// Asks once whether a body of that many bytes is taken, if it is long; returns the response where it is not.
+    /// Asks the admission check once, if the body is long; returns the response if it refuses.
     private func admit(_ exchange: Exchange, length: Int) -> HTTPResponse? {
         guard length > ListenerConfiguration.bodyBeforeAdmission, exchange.bodyLimit > 0, !exchange.isAdmitted,
             let head = request(of: exchange)
@@ -141,7 +142,7 @@ final class ListenerCore: @unchecked Sendable {
         }
     }
 
-    /// A request as handlers see it; nil where its target is bad.
+    /// The request as handlers receive it; nil if its target is invalid.
     private func request(of exchange: Exchange, body: [UInt8] = []) -> HTTPRequest? {
         guard case .success(let target) = exchange.target else { return nil }
         return HTTPRequest(
@@ -150,7 +151,7 @@ final class ListenerCore: @unchecked Sendable {
             client: configuration.trustedProxies.client(of: exchange.peer, headers: exchange.border.headers))
     }
 
-    /// What there is to refuse once the header is there, in the order a reader of logs would want to know it.
+    /// The refusal for a complete header, if any, in the order that is most useful in a log.
     private func refusal(
         _ exchange: Exchange, _ isSeamless: Bool, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>
     ) -> ListenerRefusal? {
@@ -195,17 +196,17 @@ final class ListenerCore: @unchecked Sendable {
         return .YES
     }
 
-    /// The request is whole: hands it to the handler, and sleeps unless the answer is there at once.
+    /// Passes the complete request to the handler, and suspends the connection unless the response is ready.
     private func run(_ exchange: Exchange) -> MHD_Result {
         exchange.stage = .running
         let deadline = monotonicMilliseconds() + configuration.handlerDeadline
-        // Whoever was cut off a moment ago has been told so, and must not be served all the same.
+        // A connection that was just cut off has received its refusal, and must not also be served.
         guard table.withLock({ $0.set(exchange.place, .handling, deadline: deadline) }) else { return .NO }
         guard let request = request(of: exchange, body: exchange.body) else { return .NO }
         exchange.border = HeaderBorder()
         exchange.body = []
-        // The one place where a task is started: libmicrohttpd's threads know nothing of tasks, and the handler is
-        // async. The exchange keeps it, so that it is cancelled at its deadline and never forgotten.
+        // The only place that starts a task, because libmicrohttpd's threads are not part of Swift's concurrency. The
+        // exchange retains the task, so it is cancelled at its deadline.
         let task: Task<Void, Never>
         if let executor = configuration.executor {
             task = Task(executorPreference: executor) { [self] in await handle(request, exchange) }
@@ -220,8 +221,8 @@ final class ListenerCore: @unchecked Sendable {
         finish(exchange, await handler(request))
     }
 
-    /// The first answer to a request is its answer. Where there is none, libmicrohttpd is told so when it asks, and
-    /// closes the connection: the request was read to its end, so the other end sees it closed, not reset.
+    /// Stores the first response to a request. For a hang-up it stores none, and libmicrohttpd closes the connection:
+    /// the request was read to its end, so the client sees a close, not a reset.
     func finish(_ exchange: Exchange, _ response: HTTPResponse) {
         guard exchange.claim() else { return }
         exchange.put(response.isHangUp ? nil : MadeResponse(response, closing: isStopping.load(ordering: .relaxed)))
@@ -242,7 +243,8 @@ final class ListenerCore: @unchecked Sendable {
     }
 
     private func refuse(_ exchange: Exchange, _ response: HTTPResponse) -> MHD_Result {
-        // Whoever waits for "100 Continue" has sent no body, and libmicrohttpd takes the answer before one began.
+        // A client that waits for "100 Continue" has sent no body, and libmicrohttpd accepts a response before a body
+        // begins.
         if exchange.received == 0, !exchange.border.announcesBody || exchange.border.expectsContinue {
             exchange.stage = .answered
             let deadline = monotonicMilliseconds() + configuration.sendDeadline
@@ -259,8 +261,8 @@ final class ListenerCore: @unchecked Sendable {
         return .YES
     }
 
-    /// Refuses before the header is there: libmicrohttpd keeps a record of each query item, and once they do not fit
-    /// its buffer it neither answers nor closes.
+    /// Refuses before the header is complete: libmicrohttpd keeps a record of each query item, and when the records
+    /// exceed its buffer it neither answers nor closes.
     private func hangUp(_ exchange: Exchange, _ refusal: ListenerRefusal) {
         let bytes = Framing.closingBytes(configuration.refusal(refusal, nil))
         table.withLock { table in
@@ -269,8 +271,8 @@ final class ListenerCore: @unchecked Sendable {
         }
     }
 
-    /// Writes an answer past libmicrohttpd, which writes nothing itself while a request is still coming in, and says
-    /// that nothing follows. Best effort: an other end that does not read gets a closed connection.
+    /// Writes a response to the socket directly, because libmicrohttpd writes nothing while a request is arriving, and
+    /// closes the sending side. Best effort: a client that does not read gets a closed connection.
     static func send(_ bytes: [UInt8], to socket: Int32) {
         _ = bytes.withUnsafeBytes { Glibc.send(socket, $0.baseAddress, $0.count, noSignal | dontWait) }
         shutdown(socket, shutWriting)
@@ -278,6 +280,6 @@ final class ListenerCore: @unchecked Sendable {
 }
 
 extension Exchange {
-    /// How many bytes of body are read without complaint.
+    /// The maximum of body bytes that are read without a refusal.
     fileprivate var takenBytes: Int { bodyLimit > 0 ? bodyLimit : ListenerCore.unwantedBodyBound }
 }

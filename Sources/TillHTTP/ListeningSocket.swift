@@ -6,8 +6,8 @@
 
 /// A bound, listening, non-blocking socket.
 ///
-/// Made here and not by libmicrohttpd, so that a taken port is a fault with a name and SO_REUSEPORT is never set: with
-/// it a forgotten server would silently take half of the connections.
+/// Created here and not by libmicrohttpd, so that a taken port is a distinct error and SO_REUSEPORT is never set: with
+/// it, a forgotten server process would silently take half of the connections.
 struct ListeningSocket {
     let descriptor: Int32
     let port: UInt16
@@ -37,7 +37,7 @@ struct ListeningSocket {
     private static func listen(
         _ descriptor: Int32, _ info: addrinfo, address: String, port: UInt16
     ) throws(ListenerFault) {
-        // A server that restarts must not wait for the last one's connections to leave TIME_WAIT.
+        // Lets a restarted server bind while connections of the previous one are in TIME_WAIT.
         var yes: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
         if heirless == 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
@@ -64,7 +64,7 @@ struct ListeningSocket {
         }
         guard result == 0 else { throw .system(step: "getsockname", code: errno) }
         return withUnsafeBytes(of: storage) { bytes in
-            // The port sits behind the family in both families, in network order.
+            // Both families store the port after the family, in network order.
             UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
         }
     }
@@ -72,7 +72,8 @@ struct ListeningSocket {
 
 #if canImport(Glibc)
     private let streamSocket = Int32(SOCK_STREAM.rawValue)
-    /// With the call that makes the socket: a program started by another thread just after it would inherit the socket.
+    /// Set by the call that creates the socket: a program that another thread starts right after it would inherit the
+    /// socket.
     private let heirless = Int32(SOCK_CLOEXEC.rawValue)
     let noSignal = Int32(MSG_NOSIGNAL)
     let dontWait = Int32(MSG_DONTWAIT)
@@ -89,7 +90,7 @@ struct ListeningSocket {
 
 private func systemListen(_ descriptor: Int32, _ backlog: Int32) -> Int32 { listen(descriptor, backlog) }
 
-/// Lets the process open as many files as it may, and tells how many that is.
+/// Raises the process's limit of open files to the maximum, and returns it.
 func raiseOpenFileLimit() -> Int {
     var limit = rlimit()
     #if canImport(Glibc)
@@ -106,7 +107,7 @@ func raiseOpenFileLimit() -> Int {
     return Int(clamping: limit.rlim_cur)
 }
 
-/// The other end of a connection: as text for people, and as what connections are counted by.
+/// The other end of a connection: text for people, and the key that connections are counted by.
 struct PeerAddress: Sendable {
     let text: String
     let key: Key
@@ -116,7 +117,7 @@ struct PeerAddress: Sendable {
         let host: UInt64
     }
 
-    /// - Parameter keyOnly: leaves `text` empty, for who only counts.
+    /// - Parameter keyOnly: leaves `text` empty, for callers that only count.
     init(_ address: UnsafePointer<sockaddr>?, keyOnly: Bool = false) {
         guard let address else {
             (text, key) = ("", Key(network: 0, host: 0))
@@ -133,7 +134,7 @@ struct PeerAddress: Sendable {
             let middle = raw.loadUnaligned(fromByteOffset: 16, as: UInt32.self)
             let mapped = high == 0 && middle == UInt32(bigEndian: 0xFFFF)
             let low = raw.loadUnaligned(fromByteOffset: 20, as: UInt32.self)
-            // Whoever has one IPv6 address has its whole /64.
+            // A client with one IPv6 address usually controls its whole /64.
             key = mapped ? Key(network: 4, host: UInt64(low)) : Key(network: 6, host: high)
             text = keyOnly ? "" : mapped ? Self.text(AF_INET, raw + 20) : Self.text(AF_INET6, raw + 8)
         default: (text, key) = ("", Key(network: 0, host: 0))

@@ -1,4 +1,4 @@
-/// The method of a request. Anything else is answered 501 before a handler sees it.
+/// The method of a request. Other methods are answered 501 without calling a handler.
 public enum HTTPMethod: String, Sendable, Hashable, CaseIterable {
     case get = "GET"
     case head = "HEAD"
@@ -7,20 +7,20 @@ public enum HTTPMethod: String, Sendable, Hashable, CaseIterable {
     case delete = "DELETE"
 }
 
-/// Header fields in the order they came; names are compared without case.
+/// Header fields in the order received; names compare case-insensitively.
 public struct HTTPHeaders: Sendable, Hashable {
     public private(set) var fields: [(name: String, value: String)]
 
     public init(_ fields: [(name: String, value: String)] = []) { self.fields = fields }
 
-    /// The first value under that name.
+    /// The first value under this name.
     public subscript(name: String) -> String? {
         fields.first { Self.same($0.name, name) }?.value
     }
 
     public mutating func add(_ name: String, _ value: String) { fields.append((name, value)) }
 
-    /// Puts one value under the name, in place of all there were.
+    /// Replaces all values under the name with this one.
     public mutating func set(_ name: String, _ value: String) {
         fields.removeAll { Self.same($0.name, name) }
         fields.append((name, value))
@@ -45,18 +45,18 @@ public struct HTTPHeaders: Sendable, Hashable {
     }
 }
 
-/// A whole request: a handler is called when all of it has arrived.
+/// A complete request: handlers are called after all of it has arrived.
 public struct HTTPRequest: Sendable {
     public var method: HTTPMethod
     /// The path, percent-decoded, beginning with `/`, without the query.
     public var path: String
-    /// Query items in the order they came, percent-decoded; an item without `=` has an empty value.
+    /// Query items in the order received, percent-decoded; an item without `=` has an empty value.
     public var query: [(name: String, value: String)]
     public var headers: HTTPHeaders
     public var body: [UInt8]
-    /// The address of the other end, without a port. Empty where there is no socket.
+    /// The address of the other end of the socket, without a port. Empty without a socket.
     public var peer: String
-    /// The address of whoever asked: ``peer``, or for whom a trusted proxy asks (``TrustedProxies``).
+    /// The client's address: ``peer``, or the address that a trusted proxy forwards for (``TrustedProxies``).
     public var client: String
 
     public init(
@@ -73,18 +73,18 @@ public struct HTTPRequest: Sendable {
         self.client = client ?? peer
     }
 
-    /// The first query item of that name.
+    /// The first query item of this name.
     public func queryValue(_ name: String) -> String? {
         query.first { $0.name == name }?.value
     }
 }
 
-/// A whole response, or the word that there is none.
+/// A complete response, or the instruction to close the connection without one.
 public struct HTTPResponse: Sendable {
     public var status: Int
     public var headers: HTTPHeaders
     public var body: [UInt8]
-    /// Whether the connection is closed without an answer; then nothing else in here counts.
+    /// Whether the connection is closed without a response; the other members are then ignored.
     public let isHangUp: Bool
 
     public init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = []) {
@@ -98,11 +98,11 @@ public struct HTTPResponse: Sendable {
         self.isHangUp = isHangUp
     }
 
-    /// No answer: the listener closes the connection without a byte. Whoever asked in process makes a fault of it
-    /// with `arrived()`.
+    /// Closes the connection without sending a byte. In-process callers turn it into an error with `arrived()`.
     public static let hangUp = HTTPResponse(status: 0, headers: HTTPHeaders(), body: [], isHangUp: true)
 
-    /// What a client on the other end of a connection would see of this.
+    /// The response as a client at the other end of a connection would receive it.
+    ///
     /// - Throws: `connectionLost` for a hang-up.
     public func arrived() throws(HTTPFault) -> HTTPResponse {
         if isHangUp { throw HTTPFault(.connectionLost, "the other end closed the connection without an answer") }

@@ -1,23 +1,23 @@
-/// An IP address, and what kind of place it is. For deciding where a server of ours may connect to when somebody else
-/// chose the name (server-side request forgery): names are resolved by whoever owns them, so only the address counts
-/// that is really connected to.
+/// An IP address and its kind. It decides where the server may connect to when an outsider chose the name (server-side
+/// request forgery): the owner of a name controls what it resolves to, so the rule applies to the address of the actual
+/// connection.
 public struct NetworkAddress: Sendable, Hashable, CustomStringConvertible {
     public enum Kind: Sendable, Hashable {
-        /// Anybody's machine on the internet.
+        /// A public address on the internet.
         case global
         /// This machine.
         case loopback
-        /// A network of its own: RFC 1918, or IPv6's unique local addresses.
+        /// A private network: RFC 1918, or IPv6's unique local addresses.
         case privateNetwork
-        /// Anything else: this network, link-local (where clouds keep their secrets), carrier NAT, multicast,
-        /// documentation, benchmarks, tunnels, and what nobody has been given yet.
+        /// Everything else: this network, link-local (where cloud providers serve credentials), carrier NAT, multicast,
+        /// documentation, benchmarks, tunnels and unassigned addresses.
         case special
     }
 
-    /// Four bytes or sixteen, in network order.
+    /// Four or sixteen bytes, in network order.
     public let bytes: [UInt8]
 
-    /// Nil for any other count.
+    /// Nil for any other number of bytes.
     public init?(bytes: [UInt8]) {
         guard bytes.count == 4 || bytes.count == 16 else { return nil }
         self.bytes = bytes
@@ -28,8 +28,8 @@ public struct NetworkAddress: Sendable, Hashable, CustomStringConvertible {
         return Self.kind(of: bytes, among: Self.sixteenByteBlocks) ?? .special
     }
 
-    /// The IPv4 address that this is, or that a mapped one (`::ffff:0:0/96`) or one of NAT64 (`64:ff9b::/96`, RFC 6052)
-    /// or 6to4 (`2002::/16`) leads to.
+    /// The IPv4 address itself, or the IPv4 address inside a mapped (`::ffff:0:0/96`), NAT64 (`64:ff9b::/96`, RFC 6052)
+    /// or 6to4 (`2002::/16`) address.
     private var carried: [UInt8]? {
         if bytes.count == 4 { return bytes }
         if bytes.starts(with: Self.mapped) || bytes.starts(with: Self.translated) { return Array(bytes[12...]) }
@@ -60,7 +60,7 @@ public struct NetworkAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// IANA's registry of special-purpose IPv4 addresses; what is not in it is global.
+    /// IANA's registry of special-purpose IPv4 addresses; all others are global.
     private static let fourByteBlocks: [Block] = [
         Block([127], 8, .loopback), Block([10], 8, .privateNetwork), Block([172, 16], 12, .privateNetwork),
         Block([192, 168], 16, .privateNetwork), Block([0], 8, .special), Block([100, 64], 10, .special),
@@ -69,8 +69,8 @@ public struct NetworkAddress: Sendable, Hashable, CustomStringConvertible {
         Block([203, 0, 113], 24, .special), Block([224], 4, .special), Block([240], 4, .special),
     ]
 
-    /// The same for IPv6, where only `2000::/3` is given out; what is in no block is special. The first that fits
-    /// counts.
+    /// The special-purpose blocks of IPv6. Only `2000::/3` is assigned; an address in no block is special. The first
+    /// matching block counts.
     private static let sixteenByteBlocks: [Block] = [
         Block([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], 128, .loopback), Block([0xFC], 7, .privateNetwork),
         Block([0x20, 0x01, 0x00], 23, .special), Block([0x20, 0x01, 0x0D, 0xB8], 32, .special),
@@ -91,9 +91,9 @@ public struct NetworkAddress: Sendable, Hashable, CustomStringConvertible {
 /// Where a ``Fetch`` may connect to.
 public enum AddressRule: Sendable, Hashable {
     case everywhere
-    /// To the internet only, and only encrypted.
+    /// Only the internet, and only over TLS.
     case internet
-    /// There, and to this machine and private networks, which may be asked in plain http.
+    /// The internet over TLS; this machine and private networks also over plain http.
     case internetAndOwnNetworks
 
     public func admits(_ address: NetworkAddress, isEncrypted: Bool) -> Bool {

@@ -4,21 +4,22 @@
     import Darwin
 #endif
 
-/// Percent-encoded text (RFC 3986 §2.1) and the `name=value&…` items of queries and forms made of it.
+/// Percent-encoded text (RFC 3986 §2.1), and the `name=value&…` items of queries and forms.
 public enum PercentEncoding {
-    /// Most items that are taken from one query or form.
+    /// The maximum of items in one query or form.
     public static let itemLimit = 100
 
     public enum Fault: Error, Sendable, Hashable {
         /// A `%` without two hexadecimal digits.
         case badEscape
-        /// Decoded bytes that are not UTF-8, that hold a NUL, or too many combining marks in a row.
+        /// Decoded bytes that are not UTF-8, contain a NUL, or have too many combining marks in a row.
         case badText
-        /// More than the bound.
+        /// More items than the limit.
         case tooManyItems
     }
 
     /// Decodes one piece of text.
+    ///
     /// - Parameter plusIsSpace: true in queries and forms, where `+` stands for a space.
     public static func decode(
         _ bytes: some Collection<UInt8>, plusIsSpace: Bool = false
@@ -26,7 +27,7 @@ public enum PercentEncoding {
         try withBytes(bytes) { bytes throws(Fault) in try decode(bytes, plusIsSpace: plusIsSpace) }
     }
 
-    /// The items of a query or of an `application/x-www-form-urlencoded` body, in the order they came.
+    /// The items of a query or of an `application/x-www-form-urlencoded` body, in order.
     ///
     /// An item without `=` has an empty value; empty items (`a=1&&b=2`) are skipped.
     public static func items(
@@ -35,8 +36,8 @@ public enum PercentEncoding {
         try withBytes(bytes) { bytes throws(Fault) in try items(bytes, limit: limit) }
     }
 
-    /// The raw value of the first item with exactly this name, nothing decoded: one walk over the bytes, so that a form
-    /// can be asked for its credential before anything else is made of it.
+    /// The raw, undecoded value of the first item with exactly this name. One pass over the bytes, so that a form's
+    /// credential can be checked before the rest is parsed.
     public static func rawValue(of name: StaticString, in bytes: [UInt8]) -> [UInt8]? {
         bytes.withUnsafeBufferPointer { bytes in
             let name = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
@@ -55,8 +56,8 @@ public enum PercentEncoding {
         }
     }
 
-    /// All work is done on bare bytes: over a generic collection each byte costs a hundred times as much, and a body of
-    /// eight megabytes several seconds.
+    /// Works on bare bytes: a generic collection costs a hundred times as much per byte, several seconds for a body of
+    /// eight megabytes.
     private static func withBytes<Result>(
         _ bytes: some Collection<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) throws(Fault) -> Result
     ) throws(Fault) -> Result {
@@ -118,7 +119,7 @@ public enum PercentEncoding {
     private static let plus = UInt8(ascii: "+")
     private static let ampersand = UInt8(ascii: "&")
 
-    /// Where the byte stands next, or the end.
+    /// The next index of the byte, or the end.
     private static func index(of byte: UInt8, in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
         guard let base = bytes.baseAddress, start < bytes.count,
             let found = memchr(base + start, Int32(byte), bytes.count - start)
@@ -131,14 +132,14 @@ public enum PercentEncoding {
         return text
     }
 
-    /// Whether the text has at most thirty combining marks in a row, as Unicode's Stream-Safe Text Format has it
-    /// (UAX #15 §13). Swift compares texts in canonical order, and puts longer runs into it in quadratic time.
+    /// Whether the text has at most thirty combining marks in a row, the limit of Unicode's Stream-Safe Text Format
+    /// (UAX #15 §13). Swift compares strings in canonical order, and sorts longer runs in quadratic time.
     static func isComparable(_ text: String) -> Bool {
-        // Chinese does without marks: nothing from U+4000 to U+9FFF is one.
+        // No character from U+4000 to U+9FFF is a mark, so Chinese text is not checked.
         guard text.utf8.contains(where: { $0 >= 0xCC && !(0xE4...0xE9).contains($0) }) else { return true }
         var run = 0
         for scalar in text.unicodeScalars {
-            // Three are no marks themselves, but fall apart into two.
+            // Three characters are not marks themselves, but decompose into two.
             let isMark =
                 scalar.value >= 0x300
                 && (scalar.properties.canonicalCombiningClass != .notReordered

@@ -1,7 +1,7 @@
-/// What is wrong with a request that breaks the rules of HTTP; the raw value is the stable `code` of the answer.
+/// How a request breaks the rules of HTTP; the raw value is the stable `code` of the response.
 ///
-/// libmicrohttpd is lenient; two parties that read one request differently are how requests are smuggled past a proxy
-/// (RFC 9112 §11.2), so whatever can be read in two ways is refused here, before the body is read.
+/// Two parties that parse one request differently make request smuggling past a proxy possible (RFC 9112 §11.2), and
+/// libmicrohttpd is lenient. Every request that can be parsed in two ways is therefore refused before its body is read.
 public enum BadRequest: String, Error, Sendable, Hashable, CaseIterable {
     case missingHost = "missing_host"
     case repeatedHost = "repeated_host"
@@ -9,23 +9,23 @@ public enum BadRequest: String, Error, Sendable, Hashable, CaseIterable {
     case badContentLength = "bad_content_length"
     case contentLengthBesideTransferEncoding = "content_length_beside_transfer_encoding"
     case badTransferEncoding = "bad_transfer_encoding"
-    /// Two `Authorization` headers: a proxy may have looked at one and we at the other.
+    /// Two `Authorization` headers: a proxy may have checked one, and this server would check the other.
     case repeatedAuthorization = "repeated_authorization"
     case badHeaderName = "bad_header_name"
     case badHeaderValue = "bad_header_value"
-    /// A line that readers read differently: ended by a bare LF, folded, with a NUL in it, or with more than one space
+    /// A line that parsers read differently: ended by a bare LF, folded, containing a NUL, or with more than one space
     /// between the parts of the request line.
     case ambiguousLines = "ambiguous_lines"
-    /// The target does not begin with `/`, or holds a space, a control character or a fragment.
+    /// The target does not begin with `/`, or contains a space, a control character or a fragment.
     case badTarget = "bad_target"
     /// A `%` without two hexadecimal digits.
     case badEscape = "bad_escape"
-    /// The decoded target is not UTF-8, or holds control characters.
+    /// The decoded target is not UTF-8, or contains control characters.
     case badTargetText = "bad_target_text"
-    /// `%2F` in the path: decoded it would look like a border between two segments, so it is not decoded at all.
+    /// `%2F` in the path. Decoded, it would look like a separator of two segments.
     case encodedSlash = "encoded_slash"
-    /// A letter, a digit or one of `-._~` in the path is percent-encoded. It means the same as without (RFC 3986
-    /// §6.2.2.2), but a proxy's rule for `/dashboard` does not see `/%64ashboard`.
+    /// A percent-encoded letter, digit or one of `-._~` in the path. It is equivalent to the plain character (RFC 3986
+    /// §6.2.2.2), but a proxy's rule for `/dashboard` does not match `/%64ashboard`.
     case encodedUnreserved = "encoded_unreserved"
     case tooManyQueryItems = "too_many_query_items"
 }
@@ -66,7 +66,7 @@ struct RequestTarget {
         if escapes, path.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) { throw .badTargetText }
     }
 
-    /// What the escape at this place stands for; nil where it is none.
+    /// The byte that the escape at this index encodes; nil if there is no escape.
     private static func decoded(_ raw: UnsafeBufferPointer<UInt8>, at index: Int) -> UInt8? {
         guard index + 2 < raw.count, let high = PercentEncoding.hexadecimal(raw[index + 1]),
             let low = PercentEncoding.hexadecimal(raw[index + 2])
@@ -86,7 +86,7 @@ struct RequestTarget {
     }
 }
 
-/// The header list of a request as it is read, field by field, with what the rules need to know of it.
+/// The header fields of a request, collected one by one, with the facts that the rules need.
 struct HeaderBorder {
     private(set) var headers = HTTPHeaders()
     private(set) var fault: BadRequest?
@@ -103,12 +103,13 @@ struct HeaderBorder {
     var announcesBody: Bool { isChunked || encodings > 0 || (contentLength ?? 0) > 0 }
 
     mutating func add(name: UnsafeBufferPointer<UInt8>, value untrimmed: UnsafeBufferPointer<UInt8>) {
-        // libmicrohttpd drops the blanks before a value; those behind it are no part of it either (RFC 9110 §5.5).
+        // libmicrohttpd drops the blanks before a value; those after it do not belong to it either (RFC 9110 §5.5).
         let last = untrimmed.lastIndex { $0 != 0x20 && $0 != 0x09 }
         let value = UnsafeBufferPointer(rebasing: untrimmed[..<(last.map { $0 + 1 } ?? 0)])
         if name.isEmpty || !name.allSatisfy(Self.isTokenByte) { fault = fault ?? .badHeaderName }
         if value.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) { fault = fault ?? .badHeaderValue }
-        // Bytes above ASCII have no agreed meaning in a header; they become U+FFFD rather than a refused purchase.
+        // Bytes above ASCII have no agreed meaning in a header; they become U+FFFD, so that a purchase is not refused
+        // for them.
         let text = String(decoding: value, as: UTF8.self)
         if !PercentEncoding.isComparable(text) { fault = fault ?? .badHeaderValue }
         headers.add(String(decoding: name, as: UTF8.self), text)
@@ -125,10 +126,10 @@ struct HeaderBorder {
         }
     }
 
-    /// A field was there whose name could not be read.
+    /// Records a field whose name could not be parsed.
     mutating func addNameless() { fault = fault ?? .badHeaderName }
 
-    /// What is wrong with the whole list, if anything.
+    /// The first rule that the complete list breaks, if any.
     func verdict(isHTTP10: Bool) -> BadRequest? {
         if let fault { return fault }
         if hosts > 1 { return .repeatedHost }
@@ -143,7 +144,7 @@ struct HeaderBorder {
 
     private mutating func addLength(_ value: UnsafeBufferPointer<UInt8>) {
         if contentLength != nil { fault = fault ?? .repeatedContentLength }
-        // Eighteen digits fit an Int and are more than anybody sends.
+        // Eighteen digits fit an Int and exceed every real length.
         guard !value.isEmpty, value.count <= 18, value.allSatisfy({ (48...57).contains($0) }) else {
             fault = fault ?? .badContentLength
             contentLength = contentLength ?? 0

@@ -1,12 +1,12 @@
-/// Which handler answers which method and path. Built once, then only read.
+/// Selects the handler for a method and a path. Built once, then only read.
 ///
-/// A pattern is a path whose segments may be parameters: `/v1/orders/{id}`. A literal segment wins over a parameter.
-/// Paths come percent-decoded; that no decoded `/` splits a segment is the listener's doing, which refuses `%2F`.
-/// An empty segment (`//`) matches nothing; one slash at the end is overlooked.
+/// A pattern is a path whose segments may be parameters: `/v1/orders/{id}`. A literal segment takes precedence over a
+/// parameter. Paths arrive percent-decoded; the listener refuses `%2F`, so a decoded `/` never splits a segment. An
+/// empty segment (`//`) matches no route; one slash at the end is ignored.
 public struct Router: Sendable {
     public typealias Handler = @Sendable (HTTPRequest, PathParameters) async -> HTTPResponse
 
-    /// A handler, and which long bodies it wants.
+    /// A handler, and the check for its long bodies.
     public struct Service: Sendable {
         public let admission: Admission.Decide
         public let handler: Handler
@@ -17,11 +17,11 @@ public struct Router: Sendable {
         }
     }
 
-    /// One row of the table, as OpenAPI and tests want to see it.
+    /// One row of the table, for OpenAPI and tests.
     public struct Route: Sendable {
         public let method: HTTPMethod
         public let pattern: String
-        /// Largest body in bytes; a longer one is answered 413 before it is read.
+        /// The maximum body in bytes; a longer one is answered 413 before it is read.
         public let bodyLimit: Int
         let segments: [Segment]
         let service: Service
@@ -34,11 +34,11 @@ public struct Router: Sendable {
 
     public private(set) var routes: [Route] = []
 
-    /// Makes the response for a path nobody serves (404), or a method nobody serves there (405, with the methods
-    /// that are served; the router adds `Allow`).
+    /// Makes the response for an unknown path (404), or for a method without a route there (405, with the methods that
+    /// have one; the router adds `Allow`).
     public typealias Refuse = @Sendable (HTTPRequest, _ status: Int, _ allowed: [HTTPMethod]) -> HTTPResponse
     private let refuse: Refuse
-    /// Adds to a response what every response of this server carries.
+    /// Adds the headers that every response of this server carries.
     public typealias Complete = @Sendable (HTTPRequest, inout HTTPResponse) -> Void
     private let complete: Complete
 
@@ -47,8 +47,9 @@ public struct Router: Sendable {
         self.complete = complete
     }
 
-    /// Serves an address by a handler that takes every body.
-    /// - Parameter bodyLimit: bytes; 1 MiB unless told (CONTRACT §2).
+    /// Adds a route whose handler accepts every body.
+    ///
+    /// - Parameter bodyLimit: the maximum body in bytes; 1 MiB by default.
     public mutating func on(
         _ method: HTTPMethod, _ pattern: String, bodyLimit: Int = 1 << 20, _ handler: @escaping Handler
     ) {
@@ -71,12 +72,12 @@ public struct Router: Sendable {
             Route(method: method, pattern: pattern, bodyLimit: bodyLimit, segments: segments, service: service))
     }
 
-    /// How long a body may be for this request; 0 where nothing is served, so that nothing is kept for nobody.
+    /// The maximum body of this request; 0 without a route, so that its body is not kept.
     public func bodyLimit(method: HTTPMethod, path: String) -> Int {
         match(method: method, parts: Self.parts(path)).route?.bodyLimit ?? 0
     }
 
-    /// Whether the long body of a request is taken, by the word of its route.
+    /// Whether the long body of a request is read, as its route decides.
     public func admission(of head: HTTPRequest, length: Int) -> Admission {
         guard let route = match(method: head.method, parts: Self.parts(head.path)).route else { return .admitted() }
         switch route.service.admission(head, length) {
@@ -103,7 +104,7 @@ public struct Router: Sendable {
         return response
     }
 
-    /// The best route for the method, and every method that is served at that path.
+    /// The best route for the method, and all methods with a route for the path.
     private func match(method: HTTPMethod, parts: [Substring]) -> (route: Route?, allowed: [HTTPMethod]) {
         var best: (route: Route, literals: Int)?
         var allowed: [HTTPMethod] = []
@@ -118,7 +119,7 @@ public struct Router: Sendable {
         return (best?.route, allowed)
     }
 
-    /// How many literal segments the route has, if it matches.
+    /// The number of literal segments in the route, if it matches.
     private static func literals(of route: Route, matching parts: [Substring]) -> Int? {
         guard route.segments.count == parts.count else { return nil }
         var literals = 0
@@ -145,7 +146,7 @@ public struct Router: Sendable {
 public struct PathParameters: Sendable {
     private var values: [(name: String, value: String)] = []
 
-    /// Of a path without any.
+    /// The parameters of a path without any.
     public init() {}
 
     init(_ segments: [Router.Segment], _ parts: [Substring]) {

@@ -1,6 +1,6 @@
 import CTillCurl
 
-/// One request on its way through libcurl. Belongs to the fetch thread once it is submitted.
+/// One request in progress in libcurl. Belongs to the fetch thread once it is submitted.
 final class Transfer: @unchecked Sendable {
     typealias Continuation = CheckedContinuation<Result<HTTPResponse, HTTPFault>, Never>
 
@@ -19,7 +19,7 @@ final class Transfer: @unchecked Sendable {
     private var addresses = AddressRule.everywhere
     private var refusedAddress: String?
 
-    /// Under the lock of the engine's inbox: the caller was cancelled.
+    /// Protected by the lock of the engine's inbox: whether the caller was cancelled.
     var isCancelled = false
 
     init(url: String, request: HTTPRequest) {
@@ -31,7 +31,7 @@ final class Transfer: @unchecked Sendable {
 
     func wait(_ continuation: Continuation) { self.continuation = continuation }
 
-    /// Answers the caller; later answers are nobody's.
+    /// Resumes the caller; later results are ignored.
     func resume(_ result: Result<HTTPResponse, HTTPFault>) {
         continuation?.resume(returning: result)
         continuation = nil
@@ -39,13 +39,13 @@ final class Transfer: @unchecked Sendable {
 
     // MARK: Before
 
-    /// Sets up a handle that is new or was reset.
+    /// Configures a handle that is new or was reset.
     func prepare(_ easy: UnsafeMutableRawPointer, _ configuration: FetchConfiguration) throws(HTTPFault) {
         self.easy = easy
         headerLimit = configuration.answerHeaderLimit
         bodyLimit = configuration.answerLimit
         addresses = configuration.addresses
-        // Left to itself libcurl guesses a scheme that is not there.
+        // libcurl guesses a missing scheme, so the scheme is checked here.
         guard ["http://", "https://"].contains(where: { url.lowercased().hasPrefix($0) }) else {
             throw HTTPFault(.badURL, "the URL does not begin with http:// or https://")
         }
@@ -54,18 +54,18 @@ final class Transfer: @unchecked Sendable {
         try set(till_curl_set_long(easy, CURLOPT_FOLLOWLOCATION, 0))
         try set(till_curl_set_long(easy, CURLOPT_NOSIGNAL, 1))
         try set(till_curl_set_opener(easy, Self.openSocket))
-        // The engine keeps the transfer until libcurl is done with it.
+        // The engine retains the transfer until libcurl is done with it.
         try set(till_curl_set_pointer(easy, CURLOPT_OPENSOCKETDATA, Unmanaged.passUnretained(self).toOpaque()))
         try set(till_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)))
         try set(till_curl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)))
-        // An empty proxy is libcurl's word for none, whatever the environment says.
+        // For libcurl, an empty proxy means none, whatever the environment sets.
         try set(till_curl_set_text(easy, CURLOPT_PROXY, configuration.proxy ?? ""))
         try set(till_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1))
         if let roots = configuration.rootsFile { try set(till_curl_set_text(easy, CURLOPT_CAINFO, roots)) }
         try set(till_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, configuration.connectTimeout))
         try set(till_curl_set_long(easy, CURLOPT_TIMEOUT_MS, configuration.totalTimeout))
         try set(till_curl_set_large(easy, CURLOPT_MAXFILESIZE_LARGE, Int(configuration.answerLimit)))
-        // The engine holds the transfer until it has taken its handle out of libcurl.
+        // The engine retains the transfer until it has removed the handle from libcurl.
         let context = Unmanaged.passUnretained(self).toOpaque()
         try set(till_curl_set_sink(easy, CURLOPT_HEADERFUNCTION, Self.takeHeader))
         try set(till_curl_set_pointer(easy, CURLOPT_HEADERDATA, context))
@@ -83,7 +83,7 @@ final class Transfer: @unchecked Sendable {
             if request.method != .delete || !request.body.isEmpty {
                 try set(till_curl_set_long(easy, CURLOPT_POST, 1))
                 try set(till_curl_set_large(easy, CURLOPT_POSTFIELDSIZE_LARGE, request.body.count))
-                // libcurl copies: an array lends its bytes for one call only.
+                // libcurl copies the body, because an array's bytes are valid for one call only.
                 let code = request.body.withUnsafeBytes { bytes in
                     till_curl_set_pointer(
                         easy, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: bytes.baseAddress))
@@ -97,7 +97,7 @@ final class Transfer: @unchecked Sendable {
     }
 
     private func setHeaders(_ easy: UnsafeMutableRawPointer) throws(HTTPFault) {
-        // No waiting for "100 Continue", and no media type that nobody gave.
+        // Suppresses "Expect: 100-continue", and libcurl's default media type.
         var lines = ["Expect:"]
         if request.headers["Content-Type"] == nil { lines.append("Content-Type:") }
         for field in request.headers.fields where !Framing.isOurs(field.name) {
@@ -105,7 +105,7 @@ final class Transfer: @unchecked Sendable {
             guard isToken, !field.value.utf8.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) else {
                 throw HTTPFault(.badURL, "the header field \(field.name.debugDescription) cannot be sent")
             }
-            // Without a value libcurl would take "Name:" for "leave that field out".
+            // libcurl reads "Name:" without a value as an instruction to leave the field out.
             lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
         for line in lines {
@@ -123,8 +123,8 @@ final class Transfer: @unchecked Sendable {
 
     // MARK: Meanwhile
 
-    /// Called for each address that is tried, and so the one place where it is known for certain: a name may lead
-    /// somewhere else each time somebody asks.
+    /// Called for each address that libcurl connects to. Only here is the address certain: a name may resolve to
+    /// another address with each query.
     private static let openSocket: till_curl_opener = { context, purpose, target in
         guard let context, let target else { return curl_socket_t(CURL_SOCKET_BAD) }
         let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
@@ -165,10 +165,10 @@ final class Transfer: @unchecked Sendable {
             isTooLarge = true
             return false
         }
-        // What comes after the body began is a trailer, and nothing of ours is allowed to hang on one.
+        // A header after the body has begun is a trailer, and trailers are ignored.
         guard body.isEmpty else { return true }
         if line.starts(with: "HTTP/".utf8) {
-            // A 100, or a proxy's word, came before: only the last header counts.
+            // A 100, or a proxy's response, came before: only the last header counts.
             headers = HTTPHeaders()
             return true
         }
@@ -194,7 +194,7 @@ final class Transfer: @unchecked Sendable {
 
     // MARK: After
 
-    /// What came of it, once libcurl is through.
+    /// The result, once libcurl is done.
     func outcome(_ code: CURLcode) -> Result<HTTPResponse, HTTPFault> {
         if isTooLarge { return .failure(HTTPFault(.answerTooLarge, "more than \(bodyLimit) bytes")) }
         if code == CURLE_COULDNT_CONNECT, let refusedAddress {

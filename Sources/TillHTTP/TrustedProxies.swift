@@ -9,14 +9,14 @@ public struct AddressBlock: Sendable, Hashable {
     private let prefix: [UInt8]
     private let length: Int
 
-    /// Nil if the text is neither an address nor an address, a slash and a length.
+    /// Nil unless the text is an address, or an address, a slash and a length.
     public init?(_ text: some StringProtocol) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let first = parts.first, let address = NetworkAddress(text: first) else { return nil }
         let bits = address.bytes.count * 8
         var length = bits
         if parts.count == 2 {
-            // A mapped IPv4 network is written in the IPv4 form.
+            // A mapped IPv4 network is accepted in IPv4 form only.
             guard !(bits == 32 && first.contains(":")), let written = Int(parts[1]), parts[1].allSatisfy(\.isNumber),
                 (0...bits).contains(written)
             else { return nil }
@@ -36,23 +36,24 @@ public struct AddressBlock: Sendable, Hashable {
     }
 }
 
-/// The proxies that may say for whom they ask. Without any, the other end of the connection is the client.
+/// The proxies that may name the client they forward for. Without proxies, the other end of the connection is the
+/// client.
 ///
-/// Only `X-Forwarded-For` is read. A proxy that writes one of several headers passes the others on as its visitor sent
-/// them, so reading a second header would let the visitor choose the address.
+/// Only `X-Forwarded-For` is read. A proxy that writes one of several headers passes the others through as its client
+/// sent them, so reading a second header would let the client choose the address.
 public struct TrustedProxies: Sendable, Hashable {
     public let blocks: [AddressBlock]
-    /// More hops than this are not followed.
+    /// The maximum number of hops that are followed.
     static let hopLimit = 16
 
     public init(_ blocks: [AddressBlock] = []) { self.blocks = blocks }
 
     private func trusts(_ address: NetworkAddress) -> Bool { blocks.contains { $0.contains(address) } }
 
-    /// The address of whoever asked: the last entry of `X-Forwarded-For` that a trusted proxy wrote about somebody who
-    /// is no trusted proxy. An entry that is no address ends the search at the proxy that wrote it.
+    /// The client's address: the last entry of `X-Forwarded-For` that a trusted proxy wrote and that is not itself a
+    /// trusted proxy. An entry that is not an address ends the search at the proxy that wrote it.
     ///
-    /// - Parameter peer: the other end of the connection, as ``HTTPRequest/peer``.
+    /// - Parameter peer: the other end of the connection, as in ``HTTPRequest/peer``.
     public func client(of peer: String, headers: HTTPHeaders) -> String {
         guard !blocks.isEmpty, let first = NetworkAddress(text: peer), trusts(first) else { return peer }
         var client = first
@@ -67,7 +68,7 @@ public struct TrustedProxies: Sendable, Hashable {
         return client.text
     }
 
-    /// An entry may carry a port: `192.0.2.1:4711`, `[2001:db8::1]:4711`.
+    /// An entry may contain a port: `192.0.2.1:4711`, `[2001:db8::1]:4711`.
     private static func address(of entry: Substring) -> NetworkAddress? {
         var trimmed = entry.drop { $0 == " " || $0 == "\t" }
         while trimmed.last == " " || trimmed.last == "\t" { trimmed.removeLast() }
@@ -78,7 +79,7 @@ public struct TrustedProxies: Sendable, Hashable {
 }
 
 extension NetworkAddress {
-    /// Reads an IPv4 or IPv6 address. An IPv4 address in IPv6 form (`::ffff:192.0.2.1`) is the IPv4 address.
+    /// Parses an IPv4 or IPv6 address. An IPv4 address in IPv6 form (`::ffff:192.0.2.1`) becomes the IPv4 address.
     public init?(text: some StringProtocol) {
         guard text.utf8.count <= 45, !text.utf8.contains(0) else { return nil }
         let written = String(text)
@@ -93,7 +94,7 @@ extension NetworkAddress {
         }
     }
 
-    /// In the usual short form, as ``HTTPRequest/peer`` has it.
+    /// The usual short form, as in ``HTTPRequest/peer``.
     var text: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
             guard let start = buffer.baseAddress,
@@ -105,11 +106,11 @@ extension NetworkAddress {
 }
 
 extension HTTPRequest {
-    /// What requests of one client are counted by: its address; of IPv6 the first 64 bits, because who has one address
-    /// of a /64 has all of them.
+    /// The key by which one client's requests are counted: its address, or the first 64 bits of an IPv6 address,
+    /// because a client with one address of a /64 controls all of it.
     public var clientNetwork: String { Self.network(ofClient: client) }
 
-    /// The same for an address that is known before there is a request.
+    /// The key for an address that is known before there is a request.
     public static func network(ofClient client: String) -> String {
         guard client.utf8.contains(UInt8(ascii: ":")), let address = NetworkAddress(text: client),
             address.bytes.count == 16

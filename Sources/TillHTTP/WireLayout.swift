@@ -6,26 +6,25 @@ import CTillMicroHTTPD
     import Darwin
 #endif
 
-/// Reads a request's header list and watches how its pieces lay on the wire.
+/// Reads a request's header fields and checks how they lay on the wire.
 ///
-/// libmicrohttpd 0.9.75 takes a bare LF for a line end, joins folded lines, loses what follows a NUL and ends the
-/// header at a line without a name, and says nothing of it. But it parses in place: the strings it lends lie where
-/// their bytes came in, one behind the other. So between two of them there is exactly a CRLF, or something that was
-/// hidden from us.
+/// Without notice, libmicrohttpd 0.9.75 accepts a bare LF as a line end, joins folded lines, drops what follows a NUL,
+/// and ends the header at a line without a name. But it parses in place: its strings lie where their bytes arrived, in
+/// order. So between two of them there is exactly a CRLF, or a part of the request that libmicrohttpd hid.
 struct WireLayout {
     private let border: UnsafeMutablePointer<HeaderBorder>
     private let countLimit: Int
-    /// Where the next string has to begin.
+    /// The address at which the next string must begin.
     private var expected: UInt
     private var isSeamless: Bool
 
-    /// The one version whose places are known. Later ones keep their strings elsewhere.
+    /// The only version whose layout is known. Later ones store their strings elsewhere.
     static let knownVersion = "0.9.75"
     private static let isKnown = isKnown(ListenerConfiguration().libraryVersion)
 
     static func isKnown(_ version: String) -> Bool { version == knownVersion }
 
-    /// - Returns: false where the request line or header was not what RFC 9112 §2 to §5 writes down.
+    /// - Returns: false unless the request line and the header match RFC 9112 §2 to §5.
     static func read(
         _ exchange: Exchange, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>,
         countLimit: Int

@@ -6,20 +6,21 @@ import TillThreads
     import Darwin
 #endif
 
-/// A thread that runs tasks one after another, for computations that are too long for a connection's own thread and for
-/// the few threads that all tasks share: what runs here holds up neither.
+/// A thread that runs tasks one after another, for computations that are too long for a connection's thread or for
+/// Swift's few shared threads.
 ///
-/// How much may wait for it is for its user to bound.
+/// Its user must bound the number of waiting tasks.
 public final class WorkThread: TaskExecutor, @unchecked Sendable {
-    /// Guards everything below; signalled for new work and for the end.
+    /// Guards all state below; signalled for new work and for the end.
     private let isWanted = Monitor()
     private var waiting: [UnownedJob] = []
     private var isStopping = false
 
-    /// - Parameter niceness: 0 to 19; the higher, the sooner it gives way to other threads where cores are few.
-    /// - Throws: `system` if there is no thread to be had.
+    /// - Parameter niceness: 0 to 19; with a higher value, the thread yields earlier to other threads when cores are
+    ///   few.
+    /// - Throws: `system` if the system cannot create a thread.
     public init(niceness: Int32 = 0) throws(ListenerFault) {
-        // The thread holds this object until it is stopped and nothing waits any more.
+        // The thread retains this object until it is stopped and has no waiting work.
         let isStarted = SystemThread.detached { [self] in
             giveWay(niceness)
             run()
@@ -35,7 +36,7 @@ public final class WorkThread: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Ends the thread once everything that waits has run. Without this it lives as long as the process.
+    /// Ends the thread after all waiting work has run. Without this call it lives as long as the process.
     public func stop() {
         isWanted.withLock {
             isStopping = true
@@ -49,7 +50,7 @@ public final class WorkThread: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Everything that waits, oldest first; nil when it is over.
+    /// All waiting work, oldest first; nil when the thread shall end.
     private func next() -> [UnownedJob]? {
         isWanted.withLock {
             while waiting.isEmpty {
@@ -61,7 +62,7 @@ public final class WorkThread: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// On Linux the niceness of a thread is its own.
+    /// On Linux, niceness is a property of each thread.
     private func giveWay(_ niceness: Int32) {
         #if canImport(Glibc)
             setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, niceness)

@@ -1,7 +1,8 @@
 extension JSONValue {
-    /// The JSON text: members sorted by key, so equal values are equal texts; no blanks, or two per level.
+    /// The JSON text. Members are sorted by key, so equal values have equal texts. The compact form has no blanks, the
+    /// pretty form indents by two per level.
     ///
-    /// A double that JSON cannot write (infinite or not a number) becomes `null`.
+    /// A double that JSON cannot represent (infinite or not a number) is written as `null`.
     public func encoded(pretty: Bool = false) -> String {
         var output = ""
         write(to: &output, level: pretty ? 0 : nil)
@@ -48,7 +49,7 @@ extension JSONValue {
     private static func write(_ text: String, to output: inout String) {
         output += "\""
         defer { output += "\"" }
-        // Almost every string is plain, and is appended whole: one scalar at a time costs several times as much.
+        // Almost every string needs no escapes and is appended whole: scalar by scalar costs several times as much.
         guard !isPlain(text) else {
             output += text
             return
@@ -68,7 +69,7 @@ extension JSONValue {
         }
     }
 
-    /// Over bare pointers: the same loop over a collection costs a debug build twenty times as much.
+    /// Uses bare pointers: the same loop over a collection costs a debug build twenty times as much.
     private static func isPlain(_ text: String) -> Bool {
         var text = text
         return text.withUTF8 { units in

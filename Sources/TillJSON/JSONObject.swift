@@ -1,12 +1,12 @@
-/// The members of one JSON object, found in one pass and made into values only when a payload asks for them: the
-/// border between Apple's text and our types. A wrong type is an error, a missing member or `null` is nil.
+/// The members of one JSON object, located in one pass and decoded only when a payload reads them: the border between
+/// Apple's text and our types. A wrong type throws; a missing member or `null` is nil.
 package struct JSONObject: Sendable {
     private struct Member {
         let key: JSONScanner.Value
         let value: JSONScanner.Value
     }
 
-    /// The object's text, with every key of its own level written plainly.
+    /// The object's text. Keys of its own level contain no escapes.
     package let bytes: [UInt8]
     private let members: [Member]
 
@@ -25,7 +25,7 @@ package struct JSONObject: Sendable {
             guard scanner.isAtEnd() else { throw .trailing }
         }
         if hasEscapedKey {
-            // Keys are compared as bytes; written plainly they can be. Apple never escapes one.
+            // Keys are compared as bytes, so escaped keys are rewritten without escapes. Apple never escapes one.
             self = try JSONObject(plainly: found, of: bytes)
         } else {
             self.bytes = bytes
@@ -46,7 +46,7 @@ package struct JSONObject: Sendable {
         members = found
     }
 
-    /// The text of an object whose values are texts already.
+    /// The text of an object whose member values are already JSON texts.
     package static func text(of members: [(key: String, value: some Sequence<UInt8>)]) -> [UInt8] {
         var text: [UInt8] = [UInt8(ascii: "{")]
         for (index, member) in members.enumerated() {
@@ -59,8 +59,8 @@ package struct JSONObject: Sendable {
         return text
     }
 
-    /// Every member in the order of the text, its value as it was written: numbers with all their digits. A key that
-    /// is written twice is here twice.
+    /// Every member in the order of the text, with its value as written: numbers keep all their digits. A key that is
+    /// written twice appears twice.
     package var writtenMembers: [(key: String, value: [UInt8])] {
         bytes.withUnsafeBufferPointer { text in
             members.map { (JSONText.string($0.key, in: text), Array($0.value.whole(in: text))) }
@@ -94,7 +94,7 @@ package struct JSONObject: Sendable {
         }
     }
 
-    /// A whole number; of a fraction what is left when it is cut off downwards.
+    /// A whole number; a fraction is rounded down.
     package func flooredInt64(_ key: StaticString) throws(JSONError) -> Int64? {
         try read(key) { value, text throws(JSONError) in
             switch value.kind {
@@ -169,7 +169,7 @@ package struct JSONObject: Sendable {
 }
 
 extension JSONScanner.Value {
-    /// The value's text, a string's quotes included.
+    /// The value's text, including a string's quotes.
     fileprivate func whole(in text: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
         let isString = kind == .string || kind == .escapedString
         return UnsafeBufferPointer(rebasing: isString ? text[(start - 1)...end] : text[start..<end])
@@ -177,7 +177,7 @@ extension JSONScanner.Value {
 }
 
 extension JSONObject: Equatable {
-    /// As JSON values: neither blanks nor the order of members count.
+    /// Compares JSON values: blanks and the order of members do not matter.
     package static func == (left: JSONObject, right: JSONObject) -> Bool {
         left.bytes == right.bytes || (try? JSONValue(decoding: left.bytes)) == (try? JSONValue(decoding: right.bytes))
     }
@@ -185,12 +185,12 @@ extension JSONObject: Equatable {
 
 /// The keys of one object, compared with each other.
 enum JSONKeys {
-    /// Whether two keys are the same. Few keys are compared in pairs; many, which Apple never writes, are sorted first,
-    /// so that a hostile list costs no more than its length asks for.
+    /// Whether two keys are the same. Few keys are compared in pairs. Many keys, which Apple never sends, are sorted
+    /// first, so that a hostile list costs n log n.
     static func nameTwice(_ keys: [JSONScanner.Value], in text: UnsafeBufferPointer<UInt8>) -> Bool {
         guard keys.count > 1 else { return false }
         guard keys.allSatisfy({ isPlain($0, in: text) }) else {
-            // As texts, because that is how trees hold them: \u0064 is d, and an accent may be written in two ways.
+            // Compared as strings, as `JSONValue` stores them: \u0064 is d, and an accented letter has two encodings.
             var seen: Set<String> = []
             return !keys.allSatisfy { seen.insert(JSONText.string($0, in: text)).inserted }
         }

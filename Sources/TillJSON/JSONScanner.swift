@@ -1,19 +1,19 @@
-/// Why a text is no JSON that we read.
+/// Why a JSON text is refused.
 public enum JSONError: String, Error {
     case invalidUTF8
     case unexpected
     case tooDeep
     case trailing
     case wrongType
-    /// A text with more combining marks in a row than any language has.
+    /// A text with more combining marks in a row than any language uses.
     case tooManyMarks
     /// An object names a member twice, and readers differ in which one counts (RFC 8259 §4).
     case duplicateKey
 }
 
-/// One pass over JSON text (RFC 8259), strict in grammar, bounded in depth, and without numbers that no double holds.
-/// It finds where values begin and end; what is made of them is for `JSONValue` (a tree) and `JSONObject` (the members
-/// of one object, for typed payloads).
+/// One pass over JSON text (RFC 8259): strict in grammar, bounded in depth, and without numbers that exceed a double.
+/// It locates values; `JSONValue` (a tree) and `JSONObject` (the members of one object, for typed payloads) decode
+/// them.
 ///
 /// Positions are always inside `text`; the scanner must not outlive it.
 struct JSONScanner {
@@ -21,7 +21,7 @@ struct JSONScanner {
         case null, yes, no, integer, fraction, string, escapedString, array, object
     }
 
-    /// One value's place in the text. A string's place is without its quotes.
+    /// One value's place in the text. A string's place excludes its quotes.
     struct Value {
         let kind: Kind
         let start: Int
@@ -31,12 +31,12 @@ struct JSONScanner {
     /// Apple's payloads are four levels deep.
     static let depthLimit = 64
 
-    /// A number of so many digits, and without an exponent, fits a double.
+    /// A number with this many digits and no exponent fits a double.
     private static let finiteDigits = 308
 
     let text: UnsafeBufferPointer<UInt8>
     private(set) var position = 0
-    /// The text again, for loops over its bytes: a bare pointer costs a debug build a fraction of a buffer. Only
+    /// The text as a bare pointer, for loops over its bytes: a debug build reads it much faster than a buffer. Only
     /// indices below `end` may be read.
     private let bytes: UnsafePointer<UInt8>
     private let end: Int
@@ -53,14 +53,14 @@ struct JSONScanner {
         return position == text.count
     }
 
-    /// The byte that the next value begins with.
+    /// The first byte of the next value.
     mutating func peek() throws(JSONError) -> UInt8 {
         skipBlanks()
         guard position < end else { throw .unexpected }
         return bytes[position]
     }
 
-    /// Passes over one value and says where it was.
+    /// Skips one value and returns its place.
     mutating func value(depth: Int = 0) throws(JSONError) -> Value {
         switch try peek() {
         case UInt8(ascii: "\""): return try string()
@@ -79,8 +79,8 @@ struct JSONScanner {
         }
     }
 
-    /// Passes over an object, telling each member's key and value. One that names a key twice is refused at every
-    /// depth, also where nobody reads its members.
+    /// Skips an object and reports each member's key and value. An object that names a key twice is refused at every
+    /// depth, including values that no payload reads.
     @inline(__always)
     mutating func object(depth: Int, each: (_ key: Value, _ value: Value) -> Void) throws(JSONError) {
         guard depth < Self.depthLimit else { throw .tooDeep }
@@ -99,7 +99,7 @@ struct JSONScanner {
         guard !JSONKeys.nameTwice(keys, in: text) else { throw .duplicateKey }
     }
 
-    /// Passes over an array, telling each element.
+    /// Skips an array and reports each element.
     @inline(__always)
     mutating func array(depth: Int, each: (_ element: Value) -> Void) throws(JSONError) {
         guard depth < Self.depthLimit else { throw .tooDeep }
@@ -116,7 +116,7 @@ struct JSONScanner {
         position += 1
     }
 
-    /// After a member or element: passes the closing bracket and says true, or passes a comma and says false.
+    /// After a member or element: skips the closing bracket and returns true, or skips a comma and returns false.
     mutating func closes(_ bracket: UInt8) throws(JSONError) -> Bool {
         let unit = try peek()
         guard unit == bracket || unit == UInt8(ascii: ",") else { throw .unexpected }

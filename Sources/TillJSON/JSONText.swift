@@ -1,6 +1,6 @@
-/// What the scanner's places in a text mean.
+/// Decodes the values that the scanner locates.
 package enum JSONText {
-    /// Whether all of the text is well-formed UTF-8 (RFC 3629: shortest forms, no surrogates, nothing above 10FFFF).
+    /// Whether the whole text is well-formed UTF-8 (RFC 3629: shortest forms, no surrogates, nothing above 10FFFF).
     package static func isUTF8(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let bytes = text.baseAddress else { return true }
         var index = 0
@@ -29,13 +29,13 @@ package enum JSONText {
         return true
     }
 
-    /// The string at a place the scanner called a string.
+    /// The string at a place that the scanner reported as a string.
     static func string(_ value: JSONScanner.Value, in text: UnsafeBufferPointer<UInt8>) -> String {
         let raw = UnsafeBufferPointer(rebasing: text[value.start..<value.end])
         return value.kind == .escapedString ? unescaped(raw) : String(decoding: raw, as: UTF8.self)
     }
 
-    /// The number at a place the scanner called an integer; nil if it is beyond 64 bits.
+    /// The number at a place that the scanner reported as an integer; nil if it exceeds 64 bits.
     static func int64(_ value: JSONScanner.Value, in text: UnsafeBufferPointer<UInt8>) -> Int64? {
         var cursor = value.start
         let isNegative = text[cursor] == UInt8(ascii: "-")
@@ -54,7 +54,8 @@ package enum JSONText {
         return result
     }
 
-    /// The number at a place the scanner called an integer or a fraction; nil if it is too large for a double.
+    /// The number at a place that the scanner reported as an integer or a fraction; nil if it is too large for a
+    /// double.
     static func double(_ value: JSONScanner.Value, in text: UnsafeBufferPointer<UInt8>) -> Double? {
         let digits = String(decoding: UnsafeBufferPointer(rebasing: text[value.start..<value.end]), as: UTF8.self)
         return Double(digits).flatMap { $0.isFinite ? $0 : nil }
@@ -63,7 +64,7 @@ package enum JSONText {
     /// The greatest whole number not above this one; nil beyond 64 bits.
     package static func floor(_ number: Double) -> Int64? {
         guard number > -0x1p63, number < 0x1p63 else { return nil }
-        // Not `rounded(.down)`: that is the C library's, which this module does not link.
+        // `rounded(.down)` needs the C library, which this module does not link.
         let whole = Int64(number)
         return Double(whole) > number ? whole - 1 : whole
     }
@@ -94,7 +95,7 @@ package enum JSONText {
         return String(decoding: units, as: UTF8.self)
     }
 
-    /// The character of `\uXXXX`, or of two of them where they are a surrogate pair; half a pair reads as U+FFFD.
+    /// The character of `\uXXXX`, or of two escapes that form a surrogate pair; half a pair decodes as U+FFFD.
     private static func scalar(_ raw: UnsafeBufferPointer<UInt8>, _ index: inout Int) -> Character {
         let first = codeUnit(raw, index)
         index += 4
@@ -118,17 +119,17 @@ package enum JSONText {
     }
 }
 
-/// Counts combining marks in a row, of which no text in use has more than thirty: Unicode's Stream-Safe Text Format
-/// (UAX #15 §13).
+/// Counts consecutive combining marks and allows at most thirty, the limit of Unicode's Stream-Safe Text Format (UAX
+/// #15 §13).
 ///
-/// Swift compares and hashes texts in their canonical order, and puts a run of marks into that order in quadratic time:
-/// one key of 160 KB took half a minute. So a longer run is refused where texts come in, before anybody compares them.
+/// Swift compares and hashes strings in canonical order, and sorts a run of marks in quadratic time: one key of 160 KB
+/// took half a minute. Longer runs are therefore refused on input, before any comparison.
 package struct CombiningRun {
     static let limit = 30
 
     private var length = 0
 
-    /// False if this is one mark too many.
+    /// False if this mark exceeds the limit.
     mutating func takes(_ scalar: Unicode.Scalar) -> Bool {
         length = Self.isMark(scalar) ? length + 1 : 0
         return length <= Self.limit
@@ -139,7 +140,7 @@ package struct CombiningRun {
         return scalars.allSatisfy { run.takes($0) }
     }
 
-    /// Marks by their class, and the three that are none but fall apart into two.
+    /// Marks by their combining class, and the three characters without one that decompose into two marks.
     private static func isMark(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x300: false
@@ -148,6 +149,7 @@ package struct CombiningRun {
         }
     }
 
-    /// Whether a byte of UTF-8 may begin a mark. Chinese does without: nothing from U+4000 to U+9FFF is one.
+    /// Whether a byte of UTF-8 may begin a mark. No character from U+4000 to U+9FFF is one, so Chinese text is not
+    /// checked.
     static func mayBegin(at unit: UInt8) -> Bool { unit >= 0xCC && !(0xE4...0xE9).contains(unit) }
 }

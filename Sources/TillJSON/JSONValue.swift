@@ -1,6 +1,6 @@
-/// Any JSON, with integers and fractions kept apart as they were written.
+/// Any JSON value. Integers and fractions stay distinct, as written.
 ///
-/// An object that names a key twice is refused: readers differ in which one counts (RFC 8259 §4).
+/// An object that names a key twice is refused: parsers differ in which value they use (RFC 8259 §4).
 public enum JSONValue: Equatable, Sendable {
     case null
     case bool(Bool)
@@ -26,7 +26,7 @@ public enum JSONValue: Equatable, Sendable {
 
     private static func read(_ scanner: inout JSONScanner, depth: Int) throws(JSONError) -> JSONValue {
         let sign = try scanner.peek()
-        // The same depth as the scanner's: brackets count, what stands in the innermost does not.
+        // The scanner's depth rule: brackets count, scalars inside the innermost bracket do not.
         guard depth < JSONScanner.depthLimit || (sign != UInt8(ascii: "{") && sign != UInt8(ascii: "[")) else {
             throw .tooDeep
         }
@@ -82,7 +82,7 @@ public enum JSONValue: Equatable, Sendable {
 }
 
 extension JSONValue {
-    /// The member of an object; nil for a missing one and for anything but an object.
+    /// The member of an object; nil if the member is missing or the value is not an object.
     public subscript(key: String) -> JSONValue? {
         if case .object(let members) = self { members[key] } else { nil }
     }

@@ -1,7 +1,7 @@
 import TillBilling
 
-/// A piece of a page. Text gets in only escaped, names of elements and attributes only from the source itself, and
-/// links only as `PageLink`: what outsiders wrote can't become markup, whoever writes the page.
+/// A piece of a page. Text is always escaped, names of elements and attributes are literals in the source, and links
+/// exist only as `PageLink`: outside text cannot become markup in any page.
 public struct HTML: Sendable, Hashable {
     public private(set) var markup: String
 
@@ -9,7 +9,7 @@ public struct HTML: Sendable, Hashable {
 
     public static let empty = HTML(safe: "")
 
-    /// Text, escaped. Characters that would reorder or hide others are shown by their names.
+    /// Escaped text. Characters that would reorder or hide other characters are shown by their code points.
     public init(_ text: String) {
         var markup = ""
         Self.escape(text, into: &markup)
@@ -41,8 +41,8 @@ public struct HTML: Sendable, Hashable {
 }
 
 extension Unicode.Scalar {
-    /// Controls, marks of writing direction, and what has no width: in an id they make two look like one, or one read
-    /// backwards (Unicode TR 36 §2).
+    /// Controls, marks of writing direction and characters without width: in an id they make two values look alike, or
+    /// one read backwards (Unicode TR 36 §2).
     fileprivate var isDeceptive: Bool {
         switch properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: true
@@ -51,8 +51,8 @@ extension Unicode.Scalar {
     }
 }
 
-/// An attribute of an element. A value that isn't written in the source enters only through the ways below, none of
-/// which a browser runs.
+/// An attribute of an element. A value that is not a literal in the source enters only through the functions below;
+/// browsers execute none of these attributes.
 public struct Attribute: Sendable {
     fileprivate let name: StaticString
     fileprivate let value: String?
@@ -68,7 +68,7 @@ public struct Attribute: Sendable {
         Attribute("class", text: names.map { "\($0)" }.joined(separator: " "))
     }
 
-    /// One without a value, there or not.
+    /// An attribute without a value.
     public static func flag(_ name: StaticString) -> Attribute { Attribute(name, text: nil) }
     public static func href(_ link: PageLink) -> Attribute { Attribute("href", text: link.text) }
     public static func action(_ link: PageLink) -> Attribute { Attribute("action", text: link.text) }
@@ -83,19 +83,19 @@ public struct Attribute: Sendable {
     public static func id(_ prefix: StaticString, _ id: UniqueID) -> Attribute {
         Attribute("id", text: "\(prefix)-\(id)")
     }
-    /// A measure of a drawing: a content security policy that forbids styles leaves these alone.
+    /// A measure in a drawing, as an attribute: a content security policy that forbids styles allows these.
     public static func measure(_ name: StaticString, _ number: Int64) -> Attribute {
         Attribute(name, text: String(number))
     }
-    /// An id made of a number.
+    /// An id that contains a number.
     public static func id(_ prefix: StaticString, _ number: Int64) -> Attribute {
         Attribute("id", text: "\(prefix)-\(number)")
     }
-    /// The id of another element, as labels and descriptions name it.
+    /// The id of another element, as labels and descriptions refer to it.
     public static func reference(_ name: StaticString, _ prefix: StaticString, _ number: Int64) -> Attribute {
         Attribute(name, text: "\(prefix)-\(number)")
     }
-    /// For our own script, which only compares it or shows it as text.
+    /// Data for our own script, which only compares it or shows it as text.
     public static func data(_ name: StaticString, _ text: String) -> Attribute { Attribute(name, text: text) }
 
     fileprivate func write(to markup: inout String) {
@@ -117,7 +117,7 @@ public func element(_ name: StaticString, _ attributes: Attribute..., @HTMLBuild
     return HTML(safe: markup)
 }
 
-/// `<name attributes>`, for the elements that hold nothing.
+/// `<name attributes>`, for elements without content.
 public func emptyElement(_ name: StaticString, _ attributes: [Attribute]) -> HTML {
     var markup = "<\(name)"
     for attribute in attributes { attribute.write(to: &markup) }

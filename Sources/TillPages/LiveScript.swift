@@ -1,6 +1,6 @@
-/// The one script of our pages: it asks for what `#results` holds every two seconds and puts it in place of what is
-/// shown. It asks the address in the switch's `data-source`, which answers with that part alone, or else for the page
-/// itself. Everything can be read without it.
+/// The one script of the pages. Every two seconds it requests the content of `#results` and replaces it on the page. It
+/// requests the address in the switch's `data-source`, which returns that part alone, or else the page itself. The
+/// pages work without it.
 public enum LiveScript {
     public static let text: StaticString = #"""
         "use strict";

@@ -1,10 +1,10 @@
 import TillBilling
 
-/// What every page has around it, whoever shows it.
+/// The frame around the content of every page.
 public enum PageDocument {
     /// - Parameters:
-    ///   - stylesheet: where `Stylesheet.text` is served, with more of the room's own behind it.
-    ///   - script: where `LiveScript.text` is; nil for a page that stands still.
+    ///   - stylesheet: where `Stylesheet.text` is served, followed by the rules of the pages' own module.
+    ///   - script: where `LiveScript.text` is served; nil for a page that does not refresh.
     public static func html(
         title: String, _ say: Reader, stylesheet: PageLink, script: PageLink?, @HTMLBuilder content: () -> HTML
     ) -> HTML {
@@ -14,7 +14,7 @@ public enum PageDocument {
                 emptyElement(
                     "meta", Attribute("name", "viewport"), Attribute("content", "width=device-width, initial-scale=1"))
                 emptyElement("meta", Attribute("name", "color-scheme"), Attribute("content", "light dark"))
-                // Without one, browsers ask for /favicon.ico.
+                // Without an icon, browsers request /favicon.ico.
                 emptyElement("link", Attribute("rel", "icon"), Attribute("href", icon))
                 emptyElement("link", Attribute("rel", "stylesheet"), .href(stylesheet))
                 element("title") { "\(title) · Till" }
@@ -27,7 +27,7 @@ public enum PageDocument {
         }
     }
 
-    /// A till seen from the front, in one colour that does on light and dark.
+    /// A till seen from the front, in one colour that is visible on light and on dark.
     private static let icon: StaticString = """
         data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath fill='%230f766e' \
         d='M4 1h8v4H4zM2 6h12l1 5H1zM1 12h14v3H1z'/%3E%3C/svg%3E
@@ -39,7 +39,7 @@ public enum PageDocument {
             : element("a", .href(link)) { title }
     }
 
-    /// Both languages, each named in itself.
+    /// Both languages, each named in its own language.
     public static func languageSwitch(_ say: Reader, to link: (Language) -> PageLink) -> HTML {
         element("div", .class("languages"), Attribute("role", "group"), .label(say("Language", "语言"))) {
             for (language, name) in [(Language.english, "English"), (.chinese, "中文")] {
@@ -53,9 +53,9 @@ public enum PageDocument {
     }
 }
 
-/// What every answer with a page, a part of one or a file of one says to the browser.
+/// The security headers of every response that carries a page, a part of a page or one of its files.
 public enum PageProtection {
-    /// Nothing from elsewhere, no script but our file, in nobody's frame.
+    /// Nothing from other origins, no script except our file, no embedding in a frame.
     public static let headers: [(name: String, value: String)] = [
         (
             "Content-Security-Policy",
@@ -64,13 +64,13 @@ public enum PageProtection {
         ),
         ("X-Content-Type-Options", "nosniff"),
         ("X-Frame-Options", "DENY"),
-        // Same origin rather than none: with none, browsers hide from us where a form comes from.
+        // `same-origin` and not `no-referrer`, with which browsers hide the origin of a form.
         ("Referrer-Policy", "same-origin"),
         ("Cross-Origin-Opener-Policy", "same-origin"),
         ("Cross-Origin-Resource-Policy", "same-origin"),
     ]
 
-    /// The same for a page in a language: and no copy of it on any disk.
+    /// The headers of a page in one language, which also forbid a copy on disk.
     public static func headers(ofPageIn language: String) -> [(name: String, value: String)] {
         headers + [
             ("Content-Type", "text/html; charset=utf-8"), ("Content-Language", language),
@@ -78,19 +78,20 @@ public enum PageProtection {
         ]
     }
 
-    /// Whether a browser says that a request comes from a page of the server it is sent to. Browsers add both headers
-    /// to what a form sends, and no page can change them.
+    /// Whether the browser states that a request comes from a page of the server it is sent to. Browsers add both
+    /// headers to form submissions, and no page can change them.
+    ///
     /// - Parameters:
     ///   - site: the value of `Sec-Fetch-Site`.
     ///   - origin: the value of `Origin`.
     ///   - host: the value of `Host`.
-    /// - Returns: nil if the request says neither: then it comes from no page, or from a browser that is older.
+    /// - Returns: nil if the request has neither header: it does not come from a page, or comes from an older browser.
     public static func isFromOwnPage(site: String?, origin: String?, host: String?) -> Bool? {
         if site == nil && origin == nil { return nil }
         if let site, site != "same-origin", site != "none" { return false }
         guard let origin else { return true }
         guard let host = host?.lowercased() else { return false }
-        // Behind a TLS proxy the browser says https and we hear http.
+        // Behind a TLS proxy, the browser uses https and the server receives http.
         return ["http://\(host)", "https://\(host)"].contains(origin.lowercased())
     }
 

@@ -1,6 +1,6 @@
 import TillBilling
 
-/// An address on the very server that shows the page. There is no way to make one that leads elsewhere.
+/// An address on the server that shows the page. The type cannot express an address on another server.
 public struct PageLink: Sendable, Hashable {
     public let text: String
 
@@ -9,10 +9,10 @@ public struct PageLink: Sendable, Hashable {
         text = "\(path)" + (items.isEmpty ? "" : "?" + items.joined(separator: "&"))
     }
 
-    /// An address with somebody's name for something at its end.
+    /// An address whose last segment is outside text.
     public init(_ path: StaticString, last segment: String) { text = "\(path)/\(Self.escaped(segment))" }
 
-    /// The page that was asked for, in another language or, with nil, without saying which.
+    /// The requested page in another language; nil leaves the language unspecified.
     public init(path: String, query: [(name: String, value: String)], in language: Language? = nil) {
         let path = path.split(separator: "/").map { "/" + Self.escaped(String($0)) }.joined()
         var items = query.filter { $0.name != "lang" }.map { item in
@@ -22,7 +22,7 @@ public struct PageLink: Sendable, Hashable {
         text = path + (items.isEmpty ? "" : "?" + items.joined(separator: "&"))
     }
 
-    /// Where a form says it wants to go on to; nil for anything that isn't plainly a page under `root`.
+    /// The page that a form asks to continue to; nil unless it is plainly a page under `root`.
     public init?(wanted text: String, under root: StaticString) {
         let root = "\(root)"
         guard text.hasPrefix(root), text.utf8.count <= 1_000, !text.contains("//"), !text.contains("..") else {
@@ -34,7 +34,7 @@ public struct PageLink: Sendable, Hashable {
         self.text = text
     }
 
-    /// What stands between the parts of a path and a query.
+    /// The delimiters of the parts of a path and a query.
     private static func isDelimiter(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"): true

@@ -1,8 +1,8 @@
 import TillBilling
 
-/// The small pieces pages are made of.
+/// The small parts that pages are built from.
 extension HTML {
-    /// What somebody else wrote: kept from reordering the text around it, and cut where a list has no room for it.
+    /// Outside text: isolated so that it cannot reorder the text around it, and truncated to `limit` scalars.
     public static func outside(_ text: String, limit: Int = 4_000) -> HTML {
         let scalars = text.unicodeScalars
         guard let cut = scalars.index(scalars.startIndex, offsetBy: limit, limitedBy: scalars.endIndex),
@@ -11,12 +11,12 @@ extension HTML {
         return element("bdi") { String(scalars[..<cut]) + "…" }
     }
 
-    /// A code, an id, a hash: to be compared letter by letter.
+    /// A code, an id or a hash, which readers compare letter by letter.
     public static func code(_ text: String, limit: Int = 4_000) -> HTML {
         element("code") { outside(text, limit: limit) }
     }
 
-    /// `2026-03-01 08:30:00`; the page says once that this is UTC.
+    /// `2026-03-01 08:30:00`; the page states once that times are UTC.
     public static func time(_ instant: Instant) -> HTML {
         let text = instant.rfc3339
         return element("time", .datetime(instant)) {
@@ -25,7 +25,7 @@ extension HTML {
         }
     }
 
-    /// The same with milliseconds, where steps follow each other closely.
+    /// The same as `time(_:)`, with milliseconds, for steps that follow each other closely.
     public static func exactTime(_ instant: Instant) -> HTML {
         let text = instant.rfc3339
         return element("time", .datetime(instant)) {
@@ -45,7 +45,7 @@ extension HTML {
         }
     }
 
-    /// A table that stays a table for who hears it, whatever the stylesheet makes of its boxes on a narrow screen.
+    /// A table that stays a table for screen readers, however the stylesheet lays it out on a narrow screen.
     public static func table(
         _ name: StaticString, label: String, columns: [String], @HTMLBuilder rows: () -> HTML
     ) -> HTML {
@@ -71,7 +71,7 @@ extension HTML {
 
     public static func nothing(_ sentence: String) -> HTML { element("p", .class("nothing")) { sentence } }
 
-    /// From one page of a list to the next.
+    /// Links to the newest and to the next page of a list.
     public static func pager(newest: PageLink?, older: PageLink?, _ say: Reader) -> HTML {
         guard newest != nil || older != nil else { return .empty }
         return element("nav", .class("pager"), .label(say("More", "翻页"))) {
@@ -90,9 +90,10 @@ extension HTML {
             : element("option", .value(value)) { title }
     }
 
-    /// Says whether what refreshes itself moves, and lets it be stopped (WCAG 2.2, 2.2.2). Without the script it isn't
-    /// there.
-    /// - Parameter source: where the refreshed part alone is to be had; nil: it is taken from the page itself.
+    /// Shows whether a refreshing page is live, and lets the reader stop it (WCAG 2.2, 2.2.2). Hidden without the
+    /// script.
+    ///
+    /// - Parameter source: the address of the refreshed part alone; nil takes the part from the page itself.
     public static func live(source: PageLink? = nil, _ say: Reader) -> HTML {
         element(
             "p", .class("live"), Attribute("id", "live"), .flag("hidden"), .data("data-on", say("Live", "实时")),
@@ -107,7 +108,7 @@ extension HTML {
     }
 }
 
-/// Says everything in the reader's language.
+/// Chooses each text in the reader's language.
 public struct Reader: Sendable {
     public let language: Language
 

@@ -1,6 +1,6 @@
-/// How pages look. Colours are pairs of text and ground with a contrast of at least 4.5 (WCAG 2.2, 1.4.3), in light
-/// and in dark; nothing is said by colour alone. Below 640 px the tables' rows become cards. A room puts what only its
-/// pages have behind it.
+/// The look of the pages. Colours are pairs of text and background with a contrast of at least 4.5 (WCAG 2.2, 1.4.3),
+/// in light and in dark; colour is never the only carrier of a meaning. Below 640 px, table rows become cards. A module
+/// appends the rules that only its own pages need.
 public enum Stylesheet {
     public static let text: StaticString = #"""
         :root {

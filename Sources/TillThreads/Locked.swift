@@ -4,10 +4,10 @@
     import Darwin
 #endif
 
-/// A value that threads take turns with.
+/// A value protected by a mutex.
 ///
-/// The mutex is pthread's: on Linux ThreadSanitizer does not see `Synchronization.Mutex` and reports races where there
-/// are none (docs/decisions/0059).
+/// The mutex is pthread's: on Linux, ThreadSanitizer does not see `Synchronization.Mutex` and reports false races
+/// (docs/decisions/0059).
 public final class Locked<Value>: @unchecked Sendable {
     private let mutex = PlatformMutex()
     private var value: Value
@@ -16,7 +16,7 @@ public final class Locked<Value>: @unchecked Sendable {
 
     deinit { mutex.destroy() }
 
-    /// Runs `body` alone with the value. Keep it short, and never wait inside it.
+    /// Runs `body` with exclusive access to the value. Keep it short, and never wait inside it.
     @discardableResult
     public func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
@@ -28,7 +28,7 @@ public final class Locked<Value>: @unchecked Sendable {
 }
 
 extension Locked<Void> {
-    /// Guards several variables of its owner, who touches them inside `withLock` only.
+    /// Guards several variables of its owner, which accesses them only inside `withLock`.
     public convenience init() { self.init(()) }
 
     @discardableResult
@@ -37,7 +37,7 @@ extension Locked<Void> {
     }
 }
 
-/// A mutex with one condition, for a thread that waits until another has work for it. What it guards is its user's.
+/// A mutex with one condition, for a thread that waits until another has work for it. The user owns the guarded state.
 public final class Monitor: @unchecked Sendable {
     private let mutex = PlatformMutex()
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -47,10 +47,10 @@ public final class Monitor: @unchecked Sendable {
         #if canImport(Darwin)
             pthread_cond_init(condition, nil)
         #else
-            // C structs of this kind live on the heap: docs/STYLE.md, "Shape".
+            // Keep C structs of this kind on the heap: docs/STYLE.md, "Shape".
             let attributes = UnsafeMutablePointer<pthread_condattr_t>.allocate(capacity: 1)
             pthread_condattr_init(attributes)
-            // Time limits must not jump when somebody sets the clock.
+            // A monotonic clock keeps timeouts correct when the system clock is changed.
             pthread_condattr_setclock(attributes, CLOCK_MONOTONIC)
             pthread_cond_init(condition, attributes)
             pthread_condattr_destroy(attributes)
@@ -70,10 +70,10 @@ public final class Monitor: @unchecked Sendable {
         return try body()
     }
 
-    /// Inside `withLock` only: lets go of the mutex until somebody signals.
+    /// Call inside `withLock`: releases the mutex until another thread signals.
     public func wait() { pthread_cond_wait(condition, mutex.pointer) }
 
-    /// Inside `withLock` only: as `wait`, but at most so long.
+    /// Call inside `withLock`: as `wait()`, with a time limit in milliseconds.
     public func wait(milliseconds: Int) {
         #if canImport(Darwin)
             var limit = timespec(tv_sec: milliseconds / 1_000, tv_nsec: milliseconds % 1_000 * 1_000_000)
@@ -92,7 +92,7 @@ public final class Monitor: @unchecked Sendable {
     public func broadcast() { pthread_cond_broadcast(condition) }
 }
 
-/// The C library's mutex at an address of its own, which is what C asks for.
+/// The C library's mutex at a stable address, as C requires.
 private struct PlatformMutex {
     let pointer: UnsafeMutablePointer<pthread_mutex_t>
 
@@ -105,7 +105,7 @@ private struct PlatformMutex {
     func lock() { pthread_mutex_lock(pointer) }
     func unlock() { pthread_mutex_unlock(pointer) }
 
-    /// Once, when its owner goes.
+    /// Call once, when the owner is deallocated.
     func destroy() {
         pthread_mutex_destroy(pointer)
         pointer.deallocate()

@@ -4,14 +4,14 @@
     import Darwin
 #endif
 
-/// A thread of its own: waiting for a disk or a socket on Swift's few shared threads would stop everything else.
+/// A thread of its own: blocking one of Swift's few shared threads on a disk or a socket would stop all other work.
 public struct SystemThread: @unchecked Sendable {
-    // Only an id: `join` and `detach` are called once, by the owner.
+    // Holds only an id. The owner calls either `join` or `detach`, once.
     private let thread: pthread_t
 
-    /// Starts `body` on a new thread; nil when the system has no more threads to give.
+    /// Starts `body` on a new thread; nil when the system cannot create one.
     public init?(_ body: @escaping @Sendable () -> Void) {
-        // The new thread takes this reference over; if there is none, it is released below.
+        // The new thread takes over this reference; if the thread cannot start, it is released below.
         let start = Unmanaged.passRetained(Start(body))
         #if canImport(Darwin)
             var thread: pthread_t?
@@ -40,14 +40,14 @@ public struct SystemThread: @unchecked Sendable {
         self.thread = thread
     }
 
-    /// Starts `body` on a thread that ends by itself. False when the system has no more threads to give.
+    /// Starts `body` on a thread that ends by itself. False when the system cannot create one.
     public static func detached(_ body: @escaping @Sendable () -> Void) -> Bool {
         guard let thread = SystemThread(body) else { return false }
         thread.detach()
         return true
     }
 
-    /// Waits until the body has returned. Call it, or `detach`, once.
+    /// Waits until the body has returned. Call either this or `detach`, once.
     public func join() { pthread_join(thread, nil) }
 
     public func detach() { pthread_detach(thread) }

@@ -1,21 +1,21 @@
-/// One purchase as its buyer lived it until the server died: what was asked and what was answered.
+/// One purchase from its buyer's view until the server was killed: the requests and their answers.
 struct Attempt: Sendable {
     let buyer: Buyer
-    /// The order was confirmed.
+    /// Whether the order was confirmed.
     var isOrderOpen = false
-    /// How many answers said that this very request granted it. Never more than one, killed servers or not.
+    /// The number of answers that report a grant by this very request. At most one, whatever was killed.
     var freshGrants = 0
-    /// Somebody was told that the grant exists.
+    /// Whether an answer stated that the grant exists.
     var isGranted = false
-    /// Apple was told that its notification is kept, and won't send it again.
+    /// Whether the notification was acknowledged, so that Apple would not send it again.
     var isNotified = false
-    /// How many answers said that this very request spent the points.
+    /// The number of answers that report a debit by this very request.
     var freshDebits = 0
-    /// Somebody was told that the points are spent.
+    /// Whether an answer stated that the points are spent.
     var isSpent = false
-    /// Something stayed without an answer: the server is gone.
+    /// Whether a request got no answer because the server is gone.
     var isCutOff = false
-    /// Answers that nobody should have got.
+    /// Unexpected answers.
     var faults: [String] = []
 
     init(_ buyer: Buyer) { self.buyer = buyer }

@@ -1,21 +1,20 @@
 import Foundation
 
-/// Buys once, in one of the manners that real clients have, and comes back after the server was killed to see what is
-/// left of it.
+/// Makes one purchase in one of the ways of real clients, and checks after the server's restart what it has kept.
 struct Buyer: Sendable {
-    /// Each brings the same purchase in another way.
+    /// The ways to submit the same purchase.
     enum Manner: CaseIterable {
-        /// Opens the order, posts the proof.
+        /// Opens the order and posts the proof.
         case plain
         /// Posts the proof twice at the same time.
         case impatient
-        /// Posts everything under an `Idempotency-Key`, then the proof once more.
+        /// Posts everything with an `Idempotency-Key`, then the proof once more.
         case keyed
-        /// The app's proof and Apple's notification of the same transaction arrive together.
+        /// The app's proof and Apple's notification of the same transaction arrive at the same time.
         case twoDoors
-        /// The app never comes: only Apple's notification does.
+        /// The app submits nothing; only Apple's notification arrives.
         case notified
-        /// Spends part of the points at once, asking twice under one reference.
+        /// Spends part of the points at once, with two requests under one reference.
         case spender
     }
 
@@ -73,13 +72,13 @@ struct Buyer: Sendable {
         attempt.note(debit: await second)
     }
 
-    // MARK: After it
+    // MARK: After the restart
 
-    /// What the next server says about all that the killed one had said. What stayed in doubt goes through now.
+    /// The next server's answers compared with those of the killed one. Unanswered requests are completed now.
     struct Findings: Sendable {
-        /// What was answered and is there no more.
+        /// Answered before, and missing now.
         var lost: [String] = []
-        /// What was made more than once.
+        /// Recorded more than once.
         var twice: [String] = []
         var faults: [String] = []
     }
@@ -94,7 +93,7 @@ struct Buyer: Sendable {
         if manner == .notified { await awaitNotification(before, api, &now, &findings) }
         let key = manner == .keyed ? "proof-\(number)" : nil
         now.note(proof: await api.submit(proof, key: key))
-        // A notification that is only kept may be settled after this proof: then the proof is what grants.
+        // A stored notification may be processed after this proof; then the proof causes the grant.
         if now.freshGrants > 0, before.isGranted { findings.lost.append("grant \(number)") }
         if now.freshGrants > 0, manner == .notified { findings.twice.append("grant \(number)") }
         if before.freshGrants > 1 { findings.twice.append("grant \(number)") }
@@ -110,7 +109,7 @@ struct Buyer: Sendable {
         return findings
     }
 
-    /// A kept notification is settled by the next server on its own; one in doubt is sent again, as Apple does.
+    /// The next server processes a stored notification by itself; an unacknowledged one is sent again, as Apple does.
     private func awaitNotification(
         _ before: Attempt, _ api: ServerAPI, _ now: inout Attempt, _ findings: inout Findings
     ) async {

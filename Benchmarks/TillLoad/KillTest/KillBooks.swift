@@ -4,9 +4,9 @@ import TillLedger
 import TillSQL
 import TillSQLite
 
-/// What the load knows must stand in the ledger in the end, and whether it does.
+/// The expected contents of the ledger, and the comparison with the actual ones.
 struct KillBooks {
-    /// Every purchase that was ever tried: all of them went through in the end.
+    /// Every purchase that was attempted: all of them were completed in the end.
     private(set) var granted: Set<Int> = []
     private(set) var spent: Set<Int> = []
 
@@ -15,8 +15,8 @@ struct KillBooks {
         if buyer.manner == .spender { spent.insert(buyer.number) }
     }
 
-    /// Reads the ledger's file after the last server has ended: one grant for each purchase, its points and one event
-    /// with it, one debit for each reference, wallets that add up, and a file that SQLite finds whole.
+    /// Reads the ledger's file after the last server has ended, and checks: one grant for each purchase, with its
+    /// points and one event; one debit for each reference; balances that equal their postings; and an intact file.
     func close(_ ledger: String) async throws -> Buyer.Findings {
         let database = try SQLiteDatabase.open(path: ledger, role: .operator, options: .init(.ledger))
         let findings = try await database.read { session in
@@ -76,7 +76,7 @@ struct KillBooks {
         findings.lost += expected.keys.map { "all points of \($0)" }
     }
 
-    /// What a commit must hold together (DESIGN §4, invariant 2).
+    /// Checks the records that must be committed together.
     private func compareCounts(_ session: any Connection, _ findings: inout Buyer.Findings) throws {
         func count(_ sql: SQL) throws -> Int { Int(try session.first(sql, []) { $0.integer("count") } ?? 0) }
         let counts = [

@@ -1,6 +1,6 @@
 import Foundation
 
-/// `till-load kill`: a line for each round, the figures, and exit 1 on any loss.
+/// `till-load kill`: prints a line for each round and the totals, and exits with 1 after any loss.
 struct KillReport {
     func run(_ test: KillTest) async throws {
         let result = try await test.run { round, result in
@@ -8,7 +8,7 @@ struct KillReport {
                 "round \(round) of \(test.rounds): \(result.kills) kills, \(result.answered) answered,",
                 "\(result.inDoubt) in doubt, \(result.lost.count) lost, \(result.twice.count) made twice,",
                 "\(result.faults.count) faults")
-            // Through a pipe, lines would come all at once at the end.
+            // Without a flush, a pipe would deliver all lines at the end.
             fflush(nil)
         }
         for (what, findings) in [("lost", result.lost), ("made twice", result.twice), ("fault", result.faults)] {
@@ -22,7 +22,7 @@ struct KillReport {
             if !result.isGood { exit(1) }
             return
         }
-        // One loss and one double were planted, and nothing else may be found.
+        // One loss and one double were planted; nothing else may be found.
         guard result.lost.count == 1, result.twice.count == 1, result.faults.isEmpty else {
             throw LoadFault("a loss and a double were planted, and the checker didn't find just these")
         }

@@ -4,23 +4,22 @@ import TillHTTP
 import TillLedger
 import TillSQLite
 
-/// Kills a real server with signal 9 under load, again and again, some of them while they start and recover, and holds
-/// what the next one remembers against what was answered: nothing answered may be lost, nothing made twice (O6, DESIGN
-/// §4 invariants 1, 2 and 4). A killed process leaves the kernel's memory behind: what a power cut takes is tested on
-/// the simulated disk.
+/// Kills a real server with signal 9 under load, many times, sometimes during start and recovery, and compares the next
+/// server's state with the answers: everything answered must be kept, and nothing may be recorded twice. The kernel's
+/// memory survives a killed process; the loss of a power cut is tested on the simulated disk.
 struct KillTest {
     let till: String
     let set: LoadSet
     let rounds: Int
-    /// Tells the books of one grant that was never asked for, and gives one user the points of a purchase a second
-    /// time: a check that doesn't find both is worth nothing.
+    /// Whether to plant errors: a grant that was never requested in the expectations, and a purchase's points posted
+    /// twice for one user. A check that misses either is useless.
     let isPlanted: Bool
     private let issuer: LoadIssuer
 
     struct Result {
         var kills = 0
         var killsAtStart = 0
-        /// Purchases that the killed servers had answered for, and those they left in doubt.
+        /// Purchases that the killed servers had answered, and those without an answer.
         var answered = 0
         var inDoubt = 0
         var lost: [String] = []
@@ -35,7 +34,7 @@ struct KillTest {
         }
     }
 
-    /// How many buyers are at it at once.
+    /// The number of concurrent buyers.
     private static let width = 32
 
     init(till: String, set: LoadSet, rounds: Int, isPlanted: Bool) throws {
@@ -68,9 +67,9 @@ struct KillTest {
         return result
     }
 
-    // MARK: Killing
+    // MARK: Kills
 
-    /// Lets buyers in until the server is killed from behind, at a moment nobody knows before.
+    /// Runs buyers until the server is killed at a random moment.
     private func load(_ server: ServerProcess, from first: Int) async throws -> [Attempt] {
         let url = try server.listening()
         let fetch = try Fetch()
@@ -102,8 +101,7 @@ struct KillTest {
         }
     }
 
-    /// Every third time the next server doesn't live to listen either: it is killed while it starts and recovers, once
-    /// or twice.
+    /// After one round in three on average, the next server is killed once or twice while it starts and recovers.
     private func killSomeAtStart(_ result: inout Result) throws {
         guard Int.random(in: 0..<3) == 0 else { return }
         for _ in 0..<Int.random(in: 1...2) {
@@ -115,7 +113,7 @@ struct KillTest {
         }
     }
 
-    // MARK: Checking
+    // MARK: Checks
 
     private func check(
         _ attempts: [Attempt], _ server: ServerProcess, _ books: inout KillBooks, _ result: inout Result
@@ -140,7 +138,7 @@ struct KillTest {
         fetch.stop()
     }
 
-    // MARK: Planting
+    // MARK: Planted errors
 
     private func neverSent(_ number: Int) throws -> Attempt {
         var attempt = Attempt(try Buyer(number, issuer))

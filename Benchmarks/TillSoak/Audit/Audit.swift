@@ -1,28 +1,28 @@
 import TillBilling
 
-/// Holds the ledger against what the store says was paid and against who opened which order (DESIGN §4, invariants 1,
-/// 3, 4, 5 and 6). It knows nothing of how the server came to its books.
+/// Compares the ledger with the store's records of payments and with the observed owners of orders. It is independent
+/// of the server's code.
 struct Audit: Sendable {
     struct Finding: Sendable, Hashable, CustomStringConvertible {
         enum Kind: String, Sendable, CaseIterable {
-            /// Paid, and nobody has it, or not all of it.
+            /// Paid, and not granted or not granted completely.
             case lost
-            /// More was given than was paid.
+            /// More was granted than was paid.
             case grantedTwice = "granted twice"
-            /// Somebody else has it.
+            /// Granted to the wrong customer.
             case misattributed
-            /// Given, and never paid.
+            /// Granted and never paid.
             case forgedGranted = "granted unpaid"
-            /// Money went back and what was bought did not, or the other way round.
+            /// A refund without a reversal of the grant, or the other way round.
             case refund
-            /// The books contradict themselves.
+            /// The ledger contradicts itself.
             case books
-            /// Something still waits that has nothing to wait for.
+            /// Something is still pending without a reason.
             case unsettled
         }
 
         let kind: Kind
-        /// Nil where it is about no transaction.
+        /// Nil if the finding concerns no transaction.
         let transaction: String?
         let sentence: String
 
@@ -30,21 +30,21 @@ struct Audit: Sendable {
     }
 
     let sales: [Sale]
-    /// Who asked for each order, as seen from outside.
+    /// The user who opened each order, as observed on the network.
     let owners: [OrderID: String]
     /// Users who never paid.
     let strangers: Set<String>
-    /// To whom support gave what Apple signed for nobody, by transaction.
+    /// By transaction, the user to whom support assigned a purchase without a token.
     var claims: [String: String] = [:]
-    /// What a transaction is worth in points; nil for a product that is not sold.
+    /// The points of a transaction; nil for a product that is not sold.
     let points: @Sendable (_ product: String, _ quantity: Int64) -> Int64?
 
     struct Result: Sendable {
         var findings: [Finding] = []
-        /// Paid transactions that nobody has, and for which Apple signed nobody's token: in quarantine with their
-        /// proof, where support finds them (invariant 6).
+        /// Paid transactions without an owner, for which Apple signed no token: they are in quarantine with their
+        /// proof, where support finds them.
         var unattributed: [String] = []
-        /// Milliseconds from the payment to the grant, of purchases that customers made.
+        /// Milliseconds from payment to grant, for purchases that customers made.
         var waits: [Int64] = []
 
         fileprivate mutating func note(_ kind: Finding.Kind, _ transaction: String?, _ sentence: String) {
@@ -84,7 +84,7 @@ struct Audit: Sendable {
                 "granted as \(grant.quantity) of \(grant.product), paid as \(sale.quantity) of \(sale.product)")
         }
         judgePoints(sale, grant, books.records[sale.id], &result)
-        // Money outranks whatever was said before.
+        // Money outranks every earlier status.
         if grant.orderStatus != .completed, grant.orderStatus != .refunded {
             result.note(.books, sale.id, "its order is \(grant.orderStatus?.name ?? "nothing known")")
         }
@@ -95,7 +95,7 @@ struct Audit: Sendable {
     }
 
     private func judge(ungranted sale: Sale, _ record: LedgerBooks.Record?, _ result: inout Result) {
-        // Taken back before anybody had it: there is nothing to reverse.
+        // Revoked before it was granted, so nothing has to be reversed.
         if sale.isRevoked { return }
         guard let record else { return result.note(.lost, sale.id, "paid, and the ledger has never heard of it") }
         guard record.state == 2, let reason = record.quarantine else {
@@ -109,14 +109,14 @@ struct Audit: Sendable {
         if strangers.contains(grant.user) {
             return result.note(.misattributed, sale.id, "\(grant.user) has it, who never paid for anything")
         }
-        // Since then Apple may have been told of the order that was made for it, and signs that.
+        // Since then Apple may have received, and now signs, the token of the order that was opened for it.
         if let claimant = claims[sale.id] {
             if grant.user != claimant {
                 result.note(.misattributed, sale.id, "\(grant.user) has it; support gave it to \(claimant)")
             }
             return
         }
-        // Without a token in what Apple signed it is the order's that the proof came with.
+        // Without a signed token, the order sent with the proof decides.
         guard let order = sale.token ?? grant.order else { return }
         guard let owner = owners[order] else {
             if sale.token != nil { result.note(.books, sale.id, "nobody asked for the order \(order)") }

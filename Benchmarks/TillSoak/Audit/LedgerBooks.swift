@@ -3,7 +3,7 @@ import TillLedger
 import TillSQL
 import TillSQLite
 
-/// What stands in the server's ledger, read from its file.
+/// The contents of the server's ledger, read from its file.
 struct LedgerBooks: Sendable {
     struct Grant: Sendable, Hashable {
         let transaction: String
@@ -12,28 +12,28 @@ struct LedgerBooks: Sendable {
         let user: String
         let product: String
         let quantity: Int64
-        /// The sum of all its postings: what the purchase gave, less what a refund took.
+        /// The sum of all its postings: the purchase's points minus refunds.
         let points: Int64
         let at: Instant
     }
 
     struct Record: Sendable, Hashable {
-        /// 1 granted, 2 in quarantine, 3 taken back.
+        /// 1 granted, 2 in quarantine, 3 revoked.
         let state: Int64
         let quarantine: String?
     }
 
     var grants: [Grant] = []
     var records: [String: Record] = [:]
-    /// Whose each order is.
+    /// The owner of each order.
     var owners: [OrderID: String] = [:]
-    /// What each order was, one after the other.
+    /// The statuses of each order, in order.
     var moves: [OrderID: [OrderStatus]] = [:]
-    /// Balances that are not the sum of their postings, and sums without a balance.
+    /// Balances that differ from the sum of their postings, and sums without a balance.
     var unbalanced: [String] = []
-    /// Notifications and receipts that are kept and not settled.
+    /// Stored notifications and receipts that are not processed yet.
     var waiting: [String] = []
-    /// What SQLite finds wrong with the file.
+    /// Faults of the file that SQLite reports.
     var damage: [String] = []
 
     static func read(_ path: String) async throws -> LedgerBooks { try await reading(path) { try LedgerBooks($0) } }
@@ -89,7 +89,8 @@ struct LedgerBooks: Sendable {
             + session.query("PRAGMA foreign_key_check", []) { "foreign key of \($0.text("foreign_key_check"))" }
     }
 
-    /// A receipt that was settled meanwhile on somebody else's word waits for nothing, whenever it is looked at.
+    /// A receipt whose purchase was granted in the meantime through another source is not pending, whatever its
+    /// schedule.
     private static func waiting(_ session: any Connection) throws -> [String] {
         try session.query("SELECT uuid, type, detail FROM notifications WHERE state = 0", []) {
             "notification \($0.text("uuid")) \($0.text("type")): \($0.text("detail"))"

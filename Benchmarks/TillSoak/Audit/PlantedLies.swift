@@ -4,15 +4,15 @@ import TillLedger
 import TillSQL
 import TillSQLite
 
-/// Lies put into a copy of the ledger, one of each kind: an audit that finds less than all of them is worth nothing.
+/// Plants errors in a copy of the ledger, one of each kind: an audit that misses any of them is useless.
 struct PlantedLies: Sendable {
-    /// A file that nobody serves.
+    /// A file that no server uses.
     let path: String
 
     static let kinds: [Audit.Finding.Kind] = [.lost, .forgedGranted, .misattributed, .grantedTwice, .refund]
 
-    /// Transactions that were lied about, by the kind of the lie. Fewer than all kinds if the ledger has fewer than
-    /// five purchases of points to lie about.
+    /// The transactions with planted errors, by kind of error. Fewer than all kinds if the ledger has fewer than five
+    /// suitable purchases of points.
     func plant() async throws -> [Audit.Finding.Kind: String] {
         let ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
         do {
@@ -41,7 +41,7 @@ struct PlantedLies: Sendable {
 
         try session.execute("DELETE FROM postings WHERE grant_sequence = ?", [.integer(good[0].sequence)])
         try session.execute("DELETE FROM grants WHERE transaction_sequence = ?", [.integer(good[0].sequence)])
-        // The same purchase under a number that the store never gave.
+        // The same purchase with a transaction id that the store never issued.
         try session.execute(
             "UPDATE transactions SET id = 'invented', original_id = 'invented' WHERE sequence = ?",
             [.integer(good[1].sequence)])

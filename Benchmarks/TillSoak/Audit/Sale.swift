@@ -1,17 +1,17 @@
 import TillBilling
 import TillJSON
 
-/// What the store itself says of one transaction that was paid: the truth that everything else is held against.
+/// The store's own record of one paid transaction, which everything else is compared with.
 struct Sale: Sendable, Hashable {
     let id: String
     let account: String
     let product: String
     let quantity: Int64
-    /// What Apple signed of who buys.
+    /// The account token that Apple signed.
     let token: OrderID?
     let isRenewal: Bool
     let isRevoked: Bool
-    /// Off the queue of transactions that the app has to deal with.
+    /// Whether it has left the queue of transactions that the app must handle.
     let isFinished: Bool
     let purchased: Instant
 
@@ -30,7 +30,7 @@ struct Sale: Sendable, Hashable {
         self.purchased = purchased
     }
 
-    /// As `GET /emulator/transactions` tells it. Nil for what was not paid.
+    /// Parses an entry of `GET /emulator/transactions`. Nil for an unpaid transaction.
     init?(_ json: JSONValue) {
         guard json["state"] == "purchased", let id = json["transactionId"]?.string,
             let account = json["account"]?.string, let product = json["productId"]?.string,

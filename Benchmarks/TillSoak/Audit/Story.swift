@@ -4,8 +4,8 @@ import TillLedger
 import TillSQL
 import TillSQLite
 
-/// All that is known of one transaction: what the store says of it, what it told the server, and what the server wrote
-/// down.
+/// Everything known about one transaction: the store's record, the notifications to the server, and the server's
+/// records.
 struct Story: Sendable {
     let transaction: String
     let control: StoreControl

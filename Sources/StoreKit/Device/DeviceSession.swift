@@ -1,14 +1,14 @@
 import Foundation
 import TillThreads
 
-/// What happened that this process's app did not do itself.
+/// A change that this process's app did not cause itself.
 enum StoreChange: Sendable {
-    /// The store was reached for the first time since the launch: everything unfinished may be asked for now, and what
-    /// comes later is told.
+    /// The store was reached for the first time since launch: everything unfinished can be requested now, and later
+    /// changes are reported.
     case launched
-    /// A transaction came, or changed: paid elsewhere, approved, declined, renewed, refunded.
+    /// A transaction arrived or changed: paid elsewhere, approved, declined, renewed, refunded.
     case transaction(TransactionWords)
-    /// The state of some subscription differs.
+    /// The state of a subscription changed.
     case subscriptions
     case storefront(StorefrontWords)
     /// A promoted product was tapped in the App Store.
@@ -16,9 +16,9 @@ enum StoreChange: Sendable {
     case message(MessageWords)
 }
 
-/// One run of the app: signs the device in, buys, and tells listeners what happens elsewhere.
+/// One run of the app: signs the device in, makes purchases, and reports changes that happen elsewhere.
 ///
-/// The store is looked at only while somebody listens, as Apple's queue does nothing without an observer.
+/// The store is polled only while there is a listener, as Apple's queue does nothing without an observer.
 actor DeviceSession {
     nonisolated let line: StoreLine
     nonisolated let effects: StoreEffects
@@ -27,30 +27,30 @@ actor DeviceSession {
     /// `SKIncludeConsumableInAppPurchaseHistory`.
     nonisolated let consumableHistory: Bool
     private let wantedAccount: String?
-    /// What the store said last, for those of Apple's calls that do not wait.
+    /// The store's latest status, for those of Apple's calls that do not wait.
     nonisolated let known = KnownNews()
     private var verifier: DeviceVerification?
 
-    // What the last look at the store showed.
+    // The result of the last poll.
     private var position: Int64?
     private var storefront: StorefrontWords?
     private var subscriptionVersion: String?
     private var toldIntents: Set<String> = []
     private var toldMessages: Set<String> = []
-    /// Promoted purchases that some listener of this process went on with.
+    /// Promoted purchases that a listener of this process continued.
     var claimedIntents: Set<String> = []
 
     private var listeners: [Int: AsyncStream<StoreChange>.Continuation] = [:]
     private var nextListener = 0
     private var isLooking = false
-    /// Purchases whose answer is under way: until it is here nobody can tell own changes from others'.
+    /// Purchases without an answer yet; until then, own changes cannot be distinguished from others.
     private var purchasesUnderWay = 0
     private var purchasesMade = 0
-    /// What a call of this process has brought home itself, and where it stood among the changes then: whatever comes
-    /// of it later is news.
+    /// The transactions that a call of this process returned, with their position among the changes at that time. Later
+    /// changes of them are reported.
     private var own: [String: Int64] = [:]
     private var isBacklogTold = false
-    /// What was answered last, for when the network is away.
+    /// The last results, used while the network is unavailable.
     private var lists: [TransactionQuestion: [TransactionWords]] = [:]
 
     init(
@@ -63,13 +63,13 @@ actor DeviceSession {
         wantedAccount = account
     }
 
-    // MARK: Signing in
+    // MARK: Sign-in
 
-    /// Before anything else is asked: the account is signed in on this device, and whatever its answers are checked
-    /// with is at hand, so that nothing that is paid for waits for it.
+    /// Signs the account in on this device and fetches the root certificate for checking answers. This comes before all
+    /// other requests, so that no paid transaction has to wait for it.
     func signedIn() async throws(StoreFault) { _ = try await verification() }
 
-    /// The same as long as the process lives: neither the store's root nor the device's own number ever changes.
+    /// Constant for the life of the process: the store's root and the device's id never change.
     func verification() async throws(StoreFault) -> DeviceVerification {
         if let verifier { return verifier }
         if let wantedAccount { try await line.signIn(wantedAccount) }
@@ -83,7 +83,7 @@ actor DeviceSession {
         return made
     }
 
-    /// Who is signed in, where, and whether payments are allowed.
+    /// The signed-in account, its storefront, and whether payments are allowed.
     func status() async throws(StoreFault) -> NewsWords {
         try await signedIn()
         let news = try await line.news(after: nil)
@@ -91,22 +91,24 @@ actor DeviceSession {
         return news
     }
 
-    /// What an app can have read from here on is what a change is told against, also before anybody listens.
+    /// Records the status that an app can read from now on. Changes are reported relative to it, even before there is a
+    /// listener.
     private func learn(_ news: NewsWords) {
         known.learn(news)
         if storefront == nil { storefront = news.storefront }
     }
 
-    // MARK: Buying
+    // MARK: Purchases
 
     enum Purchase: Sendable {
-        /// Also a non-consumable that was bought before.
+        /// Includes a non-consumable that was bought before.
         case purchased(TransactionWords)
-        /// Ask to Buy: it comes later, as a change.
+        /// Ask to Buy: the transaction arrives later, as a change.
         case deferred(TransactionWords?)
-        /// Failed for now: it may come later, as a change.
+        /// Failed for now: the transaction may arrive later, as a change.
         case interrupted(TransactionWords?)
-        /// A change of plan at the next renewal, of the subscription that began with this: no transaction now.
+        /// A change of plan at the next renewal, for the subscription with this original transaction. There is no
+        /// transaction now.
         case scheduled(original: String?)
         case cancelled
         case failed
@@ -129,7 +131,7 @@ actor DeviceSession {
         let (answer, transaction) = try await line.purchase(question)
         switch (answer.outcome, transaction) {
         case ("purchased", let transaction?):
-            // One that nobody can read is no answer to the app: it comes again, as a change.
+            // An unreadable transaction is not returned to the app; it arrives again as a change.
             guard transaction.signedTransaction.flatMap({ SignedText($0) }) != nil else {
                 throw .unreadable(status: 200)
             }
@@ -145,7 +147,7 @@ actor DeviceSession {
         }
     }
 
-    /// After this the transaction is never delivered again, to any device.
+    /// Finishes a transaction, which is then not delivered again to any device.
     func finish(_ transaction: String) async throws(StoreFault) {
         try await signedIn()
         try await line.finish(transaction)
@@ -155,39 +157,40 @@ actor DeviceSession {
         await refreshReceipt()
     }
 
-    /// The file lags behind where it can't be fetched or written, as on a real device; `SKReceiptRefreshRequest` is
-    /// there for that.
+    /// If the receipt can't be fetched or written, the file stays old, as on a real device; the app can use
+    /// `SKReceiptRefreshRequest`.
     private func refreshReceipt() async {
         guard let data = try? await line.receipt() else { return }
         try? receipt.replace(with: data)
     }
 
-    /// Fetches the receipt anew.
+    /// Fetches the receipt again.
     func renewReceipt() async throws {
         try await signedIn()
         try receipt.replace(with: try await line.receipt())
     }
 
-    // MARK: Remembering
+    // MARK: Cached results
 
     func remember(_ found: [TransactionWords], of question: TransactionQuestion) { lists[question] = found }
 
     func remembered(_ question: TransactionQuestion) -> [TransactionWords] { lists[question] ?? [] }
 
-    // MARK: Listening
+    // MARK: Listeners
 
-    /// Changes from now on, the launch among them. Ends when its listener stops.
+    /// Changes from now on, including the launch. Ends when its listener stops.
     func changes() -> AsyncStream<StoreChange> {
         let (stream, continuation) = AsyncStream<StoreChange>.makeStream()
         let number = nextListener
         nextListener += 1
         listeners[number] = continuation
         let spawn = effects.spawn
-        // A listener keeps its session; the stream's end lets go of it.
+        // A listener retains its session; the end of the stream releases it.
         continuation.onTermination = { _ in spawn { await self.leave(number) } }
         if position != nil {
             continuation.yield(.launched)
-            // What is still to be taken or shown is for whoever comes; what was not told yet, everybody is told.
+            // Pending intents and messages that were already reported are delivered to the new listener; the others are
+            // reported to all.
             for intent in known.news?.intents ?? [] where toldIntents.contains(intent.id) {
                 continuation.yield(.intent(intent))
             }
@@ -212,14 +215,15 @@ actor DeviceSession {
         isLooking = false
     }
 
-    /// - Returns: whether there is more to be fetched at once.
+    /// - Returns: whether more changes can be fetched at once.
     private func lookOnce() async -> Bool {
         let made = purchasesMade
         guard purchasesUnderWay == 0 else { return false }
         guard let news = try? await fetchNews() else { return false }
-        // A purchase that was answered meanwhile may be in here and not yet be known as our own: look again.
+        // The result may contain a purchase that was answered in the meantime and is not yet known as our own, so poll
+        // again.
         guard purchasesUnderWay == 0, made == purchasesMade else { return false }
-        // An observer that hears of a revocation finds the receipt renewed (facts/storekit-client A1).
+        // An observer that receives a revocation must find the receipt renewed (facts/storekit-client A1).
         if news.changed.contains(where: { $0.state == .purchased }) { await refreshReceipt() }
         let isLaunch = position == nil
         learn(news)
@@ -240,8 +244,8 @@ actor DeviceSession {
         return try await line.news(after: position)
     }
 
-    /// What was left unfinished when the app was launched, once in its life: for the first who listens. What was bought
-    /// here meanwhile is known here.
+    /// The transactions that were unfinished at launch, returned once, to the first listener. Purchases of this process
+    /// are excluded.
     func backlog() async -> [TransactionWords] {
         while !isBacklogTold {
             let made = purchasesMade
@@ -258,7 +262,7 @@ actor DeviceSession {
         return []
     }
 
-    /// Whether a call of this process brought exactly this home.
+    /// Whether a call of this process returned this very state of the transaction.
     private func isOwn(_ transaction: TransactionWords) -> Bool {
         guard let position = own[transaction.transactionId] else { return false }
         return (transaction.position ?? .max) <= position
@@ -269,34 +273,34 @@ actor DeviceSession {
     }
 }
 
-/// What some listener of this process has taken for itself, and no other one is to be told.
+/// Intents and messages that one listener of this process has taken, so that no other receives them.
 final class Claims: Sendable {
     private let taken = Locked<Set<String>>([])
 
-    /// - Returns: whether nobody had it.
+    /// - Returns: whether it was not taken before.
     func claim(_ id: String) -> Bool { taken.withLock { $0.insert(id).inserted } }
 
-    /// Somebody else may have it.
+    /// Makes it available to another listener.
     func release(_ id: String) { taken.withLock { _ = $0.remove(id) } }
 }
 
-/// What the store said last, for those of Apple's calls that do not wait.
+/// The store's latest status, for those of Apple's calls that do not wait.
 final class KnownNews: Sendable {
     private let kept = Locked<NewsWords?>(nil)
 
-    /// Nil before the store was reached.
+    /// Nil until the store was reached.
     var news: NewsWords? { kept.withLock { $0 } }
 
     func learn(_ news: NewsWords) { kept.withLock { $0 = news } }
 }
 
-// What StoreKit 2 asks a session for, and what it does where the network is away for a while.
+// StoreKit 2's requests to a session, with their behavior while the network is unavailable.
 extension DeviceSession {
-    /// Milliseconds to wait before each further try.
+    /// Milliseconds before each further attempt.
     private static let pauses: [Int64] = [200, 500, 1_000]
 
-    /// One of StoreKit's sequences. Where the network stays away, as it was when it was last read, as on a device that
-    /// keeps what it knows.
+    /// One of StoreKit's sequences. If the network stays unavailable, returns the last result, as a device returns its
+    /// cache.
     func transactions(_ set: StoreLine.TransactionSet, product: String? = nil) async -> [TransactionWords] {
         let question = TransactionQuestion(set: set, product: product)
         for pause in Self.pauses + [0] {
@@ -313,7 +317,7 @@ extension DeviceSession {
         return remembered(question)
     }
 
-    /// Finishes, and tries again for a while where the network is away.
+    /// Finishes a transaction, with several attempts while the network is unavailable.
     func finishPatiently(_ transaction: String) async {
         for pause in Self.pauses + [0] {
             do throws(StoreFault) { return try await finish(transaction) } catch {
@@ -328,19 +332,19 @@ extension DeviceSession {
         return try await line.products(ids)
     }
 
-    /// - Throws: `unreadable` if there is nothing signed that can be read.
+    /// - Throws: `unreadable` if there is no readable signed transaction.
     func verified(_ words: TransactionWords) async throws(StoreFault) -> VerificationResult<Transaction> {
         guard let text = words.signedTransaction else { throw .unreadable(status: 200) }
         return try await verify(text, as: Transaction.self)
     }
 
-    /// The period of a subscription that runs now.
+    /// The current period of a subscription.
     func current(of original: String?) async throws(StoreFault) -> TransactionWords? {
         try await line.transactions(.currentEntitlements).last { $0.originalTransactionId == original }
     }
 }
 
-/// What was asked for, as a key of what was answered.
+/// The key of a cached result.
 struct TransactionQuestion: Hashable, Sendable {
     let set: StoreLine.TransactionSet
     let product: String?

@@ -2,30 +2,30 @@ import Foundation
 import TillBilling
 import TillThreads
 
-/// A phone that is signed in to an account of an emulated App Store, with one app running on it.
+/// A phone that is signed in to an account of an emulated App Store and runs one app.
 ///
-/// What outlives the app (the queue of transactions, the history, who is signed in) is kept by the store; what ends
-/// with the process is kept here. So a new value with the same `id` is a relaunch of the app, one with another
-/// `directory` as well is a reinstallation.
+/// The store keeps the state that outlives the app (the queue of transactions, the history, the signed-in account);
+/// this value keeps the state that ends with the process. A new value with the same `id` is therefore a relaunch of the
+/// app, and one with another `directory` as well is a reinstallation.
 ///
-/// On Apple platforms there is no such type: use it under `#if os(Linux)`.
+/// This type doesn't exist on Apple platforms: use it under `#if os(Linux)`.
 public final class EmulatedDevice: Sendable {
-    /// The device that StoreKit's types act for: the one of this task, or the process's own.
+    /// The device that StoreKit's types act for: the current task's, or the process's own.
     @TaskLocal public static var current = EmulatedDevice.process
 
     /// `identifierForVendor`.
     public let id: UUID
     public let bundleID: String
-    /// Where the device keeps the app's receipt: what `Bundle.main.appStoreReceiptURL` is on Apple platforms.
+    /// The location of the app's receipt, like `Bundle.main.appStoreReceiptURL` on Apple platforms.
     public let receiptURL: URL
     let session: DeviceSession
     private let originalQueue = Locked<SKPaymentQueue?>(nil)
 
     /// - Parameters:
-    ///   - account: the Apple Account to sign in with. Nil: the one that is signed in on this device already.
-    ///   - directory: of this app on this device; it is made when it is first needed.
-    ///   - consumableHistory: whether finished consumables are in the history. Nil: as the app's
-    ///     `SKIncludeConsumableInAppPurchaseHistory` says, or `TILL_STORE_CONSUMABLE_HISTORY=1` in the environment.
+    ///   - account: the Apple Account to sign in with. Nil keeps the account that is signed in on this device.
+    ///   - directory: the app's directory on this device; created when it is first needed.
+    ///   - consumableHistory: whether the history contains finished consumables. Nil uses the app's
+    ///     `SKIncludeConsumableInAppPurchaseHistory`, or `TILL_STORE_CONSUMABLE_HISTORY=1` in the environment.
     public init(
         id: UUID, account: String?, bundleID: String, connection: StoreConnection, directory: URL,
         consumableHistory: Bool? = nil, effects: StoreEffects = .process
@@ -39,7 +39,7 @@ public final class EmulatedDevice: Sendable {
             effects: effects)
     }
 
-    /// The queue of StoreKit 1; the same one always.
+    /// The queue of StoreKit 1; always the same one.
     var paymentQueue: SKPaymentQueue {
         originalQueue.withLock { queue in
             let made = queue ?? SKPaymentQueue(session: session)
@@ -49,21 +49,21 @@ public final class EmulatedDevice: Sendable {
     }
 }
 
-/// What an emulated device needs of the world, passed in, so that the same code runs in an app, in a test and in a
-/// simulation. The way to the store is a ``StoreConnection``.
+/// An emulated device's connections to the outside world. They are passed in, so the same code runs in an app, in a
+/// test and in a simulation. The connection to the store is a ``StoreConnection``.
 public struct StoreEffects: Sendable {
-    /// Waits that many milliseconds, or less if the task is cancelled.
+    /// Waits this many milliseconds, or less if the task is cancelled.
     public var pause: @Sendable (Int64) async -> Void
-    /// As many unpredictable bytes as asked for.
+    /// Returns the requested number of unpredictable bytes.
     public var entropy: @Sendable (Int) -> [UInt8]
-    /// Starts work that a synchronous call leaves behind: `Task { await work() }`, or the same on a seeded executor.
+    /// Starts the asynchronous part of a synchronous call: `Task { await work() }`, or the same on a seeded executor.
     public var spawn: @Sendable (_ work: @escaping @Sendable () async -> Void) -> Void
-    /// Calls observers and delegates: on the main actor, as Apple's StoreKit does in practice, or in place.
+    /// Calls observers and delegates: on the main actor, as Apple's StoreKit does in practice, or directly.
     public var callback: @Sendable (_ call: @escaping @Sendable () -> Void) async -> Void
-    /// Milliseconds between two looks at what happened elsewhere: approvals, renewals, refunds, other devices.
+    /// Milliseconds between two polls for changes elsewhere: approvals, renewals, refunds, other devices.
     public var pollInterval: Int64
-    /// What the customer does at the payment sheet. Nil: what the account is set to (`paymentSheet` of
-    /// `PUT /emulator/accounts/{id}`), which is to pay unless somebody said otherwise.
+    /// The customer's action at the payment sheet. Nil uses the account's setting (`paymentSheet` of
+    /// `PUT /emulator/accounts/{id}`), which is to pay by default.
     public var paymentSheet: (@Sendable (PaymentSheet) async -> PaymentSheet.Answer)?
 
     public init(
@@ -81,16 +81,16 @@ public struct StoreEffects: Sendable {
     }
 }
 
-/// What a customer sees before paying.
+/// The payment sheet's content.
 public struct PaymentSheet: Sendable, Hashable {
     public enum Answer: String, Sendable, Hashable, CaseIterable {
         case pay = "purchased"
         case cancel = "cancelled"
-        /// The bank says no.
+        /// The bank refuses the payment.
         case fail = "failed"
-        /// A parent is asked (Ask to Buy).
+        /// A parent is asked for approval (Ask to Buy).
         case ask = "deferred"
-        /// Something must be settled first: new terms, a card. The payment fails now and goes through later.
+        /// The customer must act first, for example accept new terms. The payment fails now and is completed later.
         case interrupt = "interrupted"
     }
 

@@ -2,14 +2,14 @@ import Foundation
 import TillBilling
 import TillCrypto
 
-/// The device of this process, as its environment describes it:
+/// The device of this process, configured by its environment:
 ///
-///     TILL_STORE            where `till emulate` listens; http://127.0.0.1:8789 if absent
+///     TILL_STORE            the address of `till emulate`; http://127.0.0.1:8789 if absent
 ///     TILL_STORE_ACCOUNT    the Apple Account; "default" if absent
-///     TILL_STORE_DEVICE     identifierForVendor, a UUID; one made from the account's name if absent
-///     TILL_STORE_BUNDLE_ID  the app; com.example.learn, `till emulate`'s own, if absent
-///     TILL_STORE_DIRECTORY  where the app keeps its receipt; under the temporary directory if absent
-///     TILL_STORE_CONSUMABLE_HISTORY  1: `SKIncludeConsumableInAppPurchaseHistory`, for want of an Info.plist
+///     TILL_STORE_DEVICE     identifierForVendor, a UUID; derived from the account's name if absent
+///     TILL_STORE_BUNDLE_ID  the app; com.example.learn, the default of `till emulate`, if absent
+///     TILL_STORE_DIRECTORY  the directory of the app's receipt; under the temporary directory if absent
+///     TILL_STORE_CONSUMABLE_HISTORY  1: `SKIncludeConsumableInAppPurchaseHistory`, for programs without an Info.plist
 extension EmulatedDevice {
     static let process: EmulatedDevice = {
         let environment = ProcessInfo.processInfo.environment
@@ -33,11 +33,11 @@ extension EmulatedDevice {
         return .inProcess { _ in .hangUp }
     }
 
-    /// The same device whenever the same account asks.
+    /// The same account always gets the same device.
     private static func named(_ account: String) -> UUID {
         let hash = Digest.sha256.hash(Array("till-device:\(account)".utf8))
         var bytes = Array(hash.prefix(16))
-        // RFC 9562 §5.8: a UUID of one's own making.
+        // RFC 9562 §5.8: a UUID of version 8, with custom content.
         bytes[6] = bytes[6] & 0x0F | 0x80
         bytes[8] = bytes[8] & 0x3F | 0x80
         return UUID(bytes)
@@ -45,7 +45,7 @@ extension EmulatedDevice {
 }
 
 extension UUID {
-    /// - Parameter bytes: 16 of them; what is missing is 0.
+    /// - Parameter bytes: 16 bytes; missing ones are 0.
     init(_ bytes: [UInt8]) {
         var uuid = uuid_t(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
         withUnsafeMutableBytes(of: &uuid) { $0.copyBytes(from: bytes.prefix(16)) }
@@ -54,7 +54,7 @@ extension UUID {
 }
 
 extension StoreEffects {
-    /// Those of an app that runs as a process of its own.
+    /// The effects of an app that runs as its own process.
     public static var process: StoreEffects {
         StoreEffects(
             pause: { milliseconds in try? await Task.sleep(for: .milliseconds(milliseconds)) },
@@ -64,7 +64,7 @@ extension StoreEffects {
     }
 }
 
-/// The app's receipt on the device: absent until the first purchase or refresh, then as old as the last of them.
+/// The app's receipt on the device: absent until the first purchase or refresh, then as of the last one.
 struct ReceiptFile: Sendable {
     let url: URL
 

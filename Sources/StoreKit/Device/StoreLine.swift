@@ -1,7 +1,7 @@
 import Foundation
 import TillHTTP
 
-/// Everything a device asks of the store, one method a question. Nothing is remembered here.
+/// A device's requests to the store, one method for each. Results are not cached here.
 struct StoreLine: Sendable {
     let connection: StoreConnection
     let device: UUID
@@ -9,8 +9,7 @@ struct StoreLine: Sendable {
 
     // MARK: The device
 
-    /// Signs the account in on this device; another one that was signed in leaves it. One that the store has never
-    /// heard of is opened.
+    /// Signs the account in on this device and signs out another one. Creates an account that the store does not know.
     func signIn(_ account: String) async throws(StoreFault) {
         let path = "/emulator/accounts/\(account)"
         do throws(StoreFault) {
@@ -21,12 +20,12 @@ struct StoreLine: Sendable {
         }
     }
 
-    /// - Parameter after: the position up to which everything is known; nil at a launch.
+    /// - Parameter after: the position up to which changes are known; nil at launch.
     func news(after: Int64?) async throws(StoreFault) -> NewsWords {
         try await ask(.get, path("news"), query: after.map { [("after", String($0))] } ?? [], expecting: NewsWords.self)
     }
 
-    /// - Returns: whether it is this device's now: who was first has it.
+    /// - Returns: whether this device has taken it; the first device does.
     @discardableResult
     func take(intent: String) async throws(StoreFault) -> Bool {
         try await ask(.post, path("intents/\(intent)/take"), body: Nothing(), expecting: Taken.self).takenBy == device
@@ -36,7 +35,7 @@ struct StoreLine: Sendable {
         _ = try await ask(.post, path("messages/\(message)/shown"), body: Nothing(), expecting: Ignored.self)
     }
 
-    // MARK: What is sold
+    // MARK: Products
 
     func products(_ ids: [String]) async throws(StoreFault) -> ProductsWords {
         try await ask(
@@ -47,11 +46,12 @@ struct StoreLine: Sendable {
         try await ask(.get, path("subscription-statuses"), expecting: PageWords<GroupWords>.self).data
     }
 
-    // MARK: What was bought
+    // MARK: Transactions
 
     enum TransactionSet: String, CaseIterable { case unfinished, all, currentEntitlements, latest }
 
-    /// - Parameter consumables: whether finished ones are in `all` (`SKIncludeConsumableInAppPurchaseHistory`).
+    /// - Parameter consumables: whether `all` contains finished consumables
+    ///   (`SKIncludeConsumableInAppPurchaseHistory`).
     func transactions(
         _ set: TransactionSet, product: String? = nil, consumables: Bool = false
     ) async throws(StoreFault) -> [TransactionWords] {
@@ -82,7 +82,7 @@ struct StoreLine: Sendable {
         ).data
     }
 
-    /// The app receipt as it is now, DER.
+    /// The current app receipt as DER.
     func receipt() async throws(StoreFault) -> Data {
         let answer = try await ask(
             .get, "/emulator/receipt", query: [("bundleId", bundleID), ("deviceId", id)], expecting: Receipt.self)
@@ -90,7 +90,7 @@ struct StoreLine: Sendable {
         return data
     }
 
-    /// One transaction in the style of iOS 6, DER.
+    /// The receipt of one transaction in the format of iOS 6, as DER.
     func receipt(of transaction: String) async throws(StoreFault) -> Data {
         let answer = try await ask(
             .get, "/emulator/transactions/\(transaction)/receipt", query: [("deviceId", id)], expecting: Receipt.self)
@@ -98,7 +98,7 @@ struct StoreLine: Sendable {
         return data
     }
 
-    /// JWS of this account's download of the app.
+    /// The JWS of this account's download of the app.
     func appTransaction(account: String) async throws(StoreFault) -> String {
         try await ask(
             .get, "/emulator/app-transaction",
@@ -106,7 +106,7 @@ struct StoreLine: Sendable {
         ).signedAppTransaction
     }
 
-    /// DER of the certificate that everything of this store is signed under.
+    /// The DER of the root certificate of all this store's signatures.
     func root() async throws(StoreFault) -> [UInt8] {
         let request = HTTPRequest(method: .get, path: "/emulator/root.cer")
         let response: HTTPResponse
@@ -115,7 +115,7 @@ struct StoreLine: Sendable {
         return response.body
     }
 
-    // MARK: Buying
+    // MARK: Purchases
 
     func purchase(_ wanted: PurchaseQuestion) async throws(StoreFault) -> (PurchaseWords, TransactionWords?) {
         var question = wanted
@@ -128,7 +128,7 @@ struct StoreLine: Sendable {
         return (answer, try? JSONDecoder().decode(TransactionWords.self, from: body))
     }
 
-    // MARK: The wire
+    // MARK: Requests
 
     private var id: String { device.uuidString.lowercased() }
     private func path(_ end: String) -> String { "/emulator/devices/\(id)/\(end)" }
@@ -186,13 +186,13 @@ struct StoreLine: Sendable {
     }
 }
 
-/// What is bought, as `POST /emulator/purchases` takes it.
+/// The body of `POST /emulator/purchases`.
 struct PurchaseQuestion: Encodable, Sendable {
     struct Offer: Encodable, Sendable {
         struct Signature: Encodable, Sendable {
             var keyIdentifier: String
             var nonce: UUID
-            /// Milliseconds.
+            /// In milliseconds since 1970.
             var timestamp: Int64
             /// Base64.
             var signature: String
@@ -211,7 +211,7 @@ struct PurchaseQuestion: Encodable, Sendable {
     var appAccountToken: UUID?
     var offer: Offer?
     var introductoryEligibility: String?
-    /// Nil: what the account is set to.
+    /// Nil uses the account's setting.
     var outcome: String?
     var receipt = false
     fileprivate(set) var bundleId = ""
@@ -220,15 +220,15 @@ struct PurchaseQuestion: Encodable, Sendable {
     init(_ productId: String) { self.productId = productId }
 }
 
-/// The way to an emulated App Store: over HTTP to a running `till emulate`, or straight into one in this process.
+/// The connection to an emulated App Store: over HTTP to a running `till emulate`, or directly to one in this process.
 public struct StoreConnection: Sendable {
-    /// Sends a request whose path and query are the store's own.
+    /// Sends a request whose path and query are the store's.
     let send: Send
 
-    /// To a store that listens.
+    /// Connects to a running store.
     ///
-    /// - Parameter url: such as `http://127.0.0.1:8789`.
-    /// - Throws: `HTTPFault` if there is no HTTP client to be had.
+    /// - Parameter url: for example `http://127.0.0.1:8789`.
+    /// - Throws: `HTTPFault` if the HTTP client can't be created.
     public static func http(_ url: String) throws -> StoreConnection {
         let base = url.hasSuffix("/") ? String(url.dropLast()) : url
         let fetch = try Fetch()
@@ -237,7 +237,7 @@ public struct StoreConnection: Sendable {
         }
     }
 
-    /// Into a store in this process: `StoreConnection.inProcess { await emulator.respond(to: $0) }`.
+    /// Connects to a store in this process: `StoreConnection.inProcess { await emulator.respond(to: $0) }`.
     public static func inProcess(
         _ respond: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
     ) -> StoreConnection {
@@ -246,7 +246,7 @@ public struct StoreConnection: Sendable {
         }
     }
 
-    /// The same way with something in between: a line that is cut, or slow.
+    /// The same connection with a function in between, for example one that interrupts or delays requests.
     public func through(
         _ line: @escaping @Sendable (HTTPRequest, Send) async throws(HTTPFault) -> HTTPResponse
     ) -> StoreConnection {
@@ -271,15 +271,15 @@ public struct StoreConnection: Sendable {
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 }
 
-/// Why the store did not do what the device asked for.
+/// Why the store did not carry out a request.
 enum StoreFault: Error, Sendable, Hashable {
     case noAnswer(HTTPFault)
-    /// An answer that is none of the store's: HTML, an error of a proxy, a chaotic day.
+    /// A response that isn't the store's: HTML, a proxy's error, or an injected fault.
     case unreadable(status: Int)
     /// A refusal with its stable code (docs/emulator.md).
     case refused(code: String, status: Int, title: String)
 
-    /// What Apple's client would see of it on a real network (facts/storekit-client A7), where it is one of those.
+    /// The error that Apple's client would receive on a real network (facts/storekit-client A7), if there is one.
     var networkError: URLError? {
         switch self {
         case .refused: nil

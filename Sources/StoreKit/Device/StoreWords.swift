@@ -1,14 +1,14 @@
 import Foundation
 import TillBilling
 
-// What the store's control API says to a device, in its own words (docs/emulator.md).
+// The bodies of the store's control API for devices (docs/emulator.md).
 
 struct StoreMoney: Codable, Sendable, Hashable {
-    /// Minor units.
+    /// In minor units.
     let amount: Int64
     let currency: String
 
-    /// In the currency's unit.
+    /// In units of the currency.
     var decimal: Decimal {
         let digits = Currency(currency).minorDigits
         return Decimal(sign: .plus, exponent: -digits, significand: Decimal(amount))
@@ -30,7 +30,7 @@ struct TransactionWords: Codable, Sendable, Hashable {
     let account: String
     let bundleId: String
     let productId: String
-    /// `Consumable` and so on, in Apple's words.
+    /// Apple's name: `Consumable` and so on.
     let type: String
     let quantity: Int
     let price: StoreMoney
@@ -44,9 +44,9 @@ struct TransactionWords: Codable, Sendable, Hashable {
     let sharedFrom: String?
     /// `PURCHASE` or `RENEWAL`.
     let reason: String?
-    /// Where its last change stands among the changes.
+    /// The position of its last change among the changes.
     let position: Int64?
-    /// Only once it is paid.
+    /// Nil until it is paid.
     let signedTransaction: String?
 
     var purchased: Date { Date(rfc3339: purchaseDate) ?? Date(timeIntervalSince1970: 0) }
@@ -95,12 +95,12 @@ struct ProductsWords: Codable, Sendable {
 struct PurchaseWords: Codable, Sendable {
     /// `purchased`, `cancelled`, `failed`, `scheduled`, `deferred`, `interrupted`.
     let outcome: String
-    /// Of a subscription whose plan will change.
+    /// Set for a subscription whose plan will change.
     let originalTransactionId: String?
 }
 
 struct RestoredWords: Codable, Sendable {
-    /// Of this restore, a new one each time.
+    /// The id of this restore, a new one each time.
     let transactionId: String
     let original: TransactionWords
 }
@@ -158,17 +158,17 @@ extension Date {
 }
 
 extension Locale {
-    /// How prices are written in a storefront: `zh-Hans_CN@currency=CNY`.
+    /// The locale of prices in a storefront: `zh-Hans_CN@currency=CNY`.
     ///
     /// - Parameters:
     ///   - storefront: ISO 3166-1 alpha-3, as the App Store names its storefronts.
-    ///   - language: BCP 47, of the texts shown there; English if there is none.
+    ///   - language: the BCP 47 language of the storefront's texts; English if there is none.
     ///   - currency: ISO 4217.
     static func storefront(_ storefront: String, language: String?, currency: String) -> Locale {
-        // The region of the texts' language is not the storefront's.
+        // The region in the language tag is not the storefront's.
         let parts = (language ?? "en").split { $0 == "-" || $0 == "_" }
         let spoken = parts.enumerated().filter { $0.offset == 0 || $0.element.count == 4 }.map { String($0.element) }
-        // Foundation reads three letters of a country and writes two.
+        // Foundation parses a three-letter country code and returns the two-letter one.
         let region = Locale(identifier: "und_\(storefront)").region?.identifier ?? storefront
         return Locale(identifier: "\(spoken.joined(separator: "-"))_\(region)@currency=\(currency)")
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What concerns the App Store as a whole, and not one product or transaction.
+/// The App Store as a whole, apart from individual products and transactions.
 public enum AppStore {
     public struct Environment: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
@@ -12,7 +12,7 @@ public enum AppStore {
         public static let xcode = Environment(rawValue: "Xcode")
     }
 
-    /// Where a customer got the app first (facts/jws §6).
+    /// The platform on which a customer first got the app (facts/jws §6).
     public struct Platform: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
 
@@ -24,17 +24,19 @@ public enum AppStore {
         public static let visionOS = Platform(rawValue: "visionOS")
     }
 
-    /// Whether this device may buy: what the store said last, and true before it said anything.
+    /// A Boolean value that indicates whether purchases are allowed on this device. It is the store's latest answer,
+    /// and true before the first one.
     public static var canMakePayments: Bool { EmulatedDevice.current.session.known.news?.mayPay ?? true }
 
-    /// What signed values prove to have been signed for (facts/jws §2). Nil before the store was reached.
+    /// The device id for verifying that signed values belong to this device (facts/jws §2). Nil before the store was
+    /// reached.
     public static var deviceVerificationID: UUID? {
         EmulatedDevice.current.session.known.news?.deviceVerificationId
     }
 
-    /// Gets everything anew that the store knows of this account: for a customer who misses a purchase and asks.
+    /// Reads the account's data from the store again. Call it when a customer reports a missing purchase.
     ///
-    /// - Throws: `StoreKitError`; `networkError` where the store can't be reached.
+    /// - Throws: `StoreKitError`; `networkError` if the store can't be reached.
     public static func sync() async throws {
         let session = EmulatedDevice.current.session
         do {
@@ -43,17 +45,17 @@ public enum AppStore {
         } catch let fault as StoreFault {
             throw StoreKitError(fault)
         } catch {
-            // The receipt came and can't be written.
+            // The receipt was fetched but can't be written.
             throw StoreKitError.systemError(error)
         }
     }
 }
 
-/// Where the account that is signed in is at home: what is for sale to it, and in which currency.
+/// The storefront of the signed-in account, which determines products and currency.
 public struct Storefront: Identifiable, Hashable, Sendable {
     /// ISO 3166-1 alpha-3.
     public let countryCode: String
-    /// Apple's number.
+    /// Apple's id of the storefront.
     public let id: String
     public let currency: Locale.Currency?
 
@@ -68,7 +70,7 @@ public struct Storefront: Identifiable, Hashable, Sendable {
         self.init(countryCode: words.countryCode, id: words.id, currency: words.currency)
     }
 
-    /// Nil before the store was reached for the first time.
+    /// The current storefront; nil before the store was reached for the first time.
     public static var current: Storefront? {
         get async {
             let session = EmulatedDevice.current.session
@@ -77,7 +79,7 @@ public struct Storefront: Identifiable, Hashable, Sendable {
         }
     }
 
-    /// Each change of storefront while the app runs, once to each listener.
+    /// The changes of the storefront while the app runs, each once for each listener.
     public static var updates: Storefronts { Storefronts(session: EmulatedDevice.current.session) }
 
     public struct Storefronts: AsyncSequence, Sendable {
@@ -99,7 +101,7 @@ public struct Storefront: Identifiable, Hashable, Sendable {
     }
 }
 
-/// What stands in the way of any of StoreKit's work.
+/// An error of StoreKit.
 public enum StoreKitError: Error, Sendable {
     case unknown
     case userCancelled

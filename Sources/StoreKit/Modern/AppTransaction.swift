@@ -5,17 +5,17 @@ import TillAppStore
 public struct AppTransaction: Hashable, Sendable {
     public let bundleID: String
     public let appVersion: String
-    /// In sandbox 1.0, whatever was downloaded.
+    /// In the sandbox always 1.0.
     public let originalAppVersion: String
-    /// The app's number in the store; nil in sandbox.
+    /// The app's id in the App Store; nil in the sandbox.
     public let appID: UInt64?
-    /// Nil in sandbox.
+    /// Nil in the sandbox.
     public let appVersionID: UInt64?
     public let environment: AppStore.Environment
-    /// In sandbox one and the same moment of 2013 for everybody.
+    /// In the sandbox the same moment of 2013 for all customers.
     public let originalPurchaseDate: Date
     public let preorderDate: Date?
-    /// One for each account and app; each member of a family has an own one.
+    /// Unique for each account and app; every family member has their own.
     public let appTransactionID: String
     public let originalPlatform: AppStore.Platform
     public let signedDate: Date
@@ -23,13 +23,13 @@ public struct AppTransaction: Hashable, Sendable {
     public let deviceVerificationNonce: UUID
     let signedText: SignedText
 
-    /// As the store signed it, JSON in the schema of facts/jws §6.
+    /// The signed payload, JSON in the schema of facts/jws §6.
     public var jsonRepresentation: Data { signedText.payload }
 
     @available(*, deprecated, message: "Use originalPlatform")
     public var originalPlatformStringRepresentation: String { originalPlatform.rawValue }
 
-    /// Signed anew each time it is asked for.
+    /// The app transaction, signed again for each request.
     ///
     /// - Throws: `StoreKitError`.
     public static var shared: VerificationResult<AppTransaction> {
@@ -44,7 +44,7 @@ public struct AppTransaction: Hashable, Sendable {
         }
     }
 
-    /// The same: this store asks nobody to sign in again.
+    /// The same as ``shared``: this store requires no repeated sign-in.
     ///
     /// - Throws: `StoreKitError`.
     public static func refresh() async throws -> VerificationResult<AppTransaction> { try await shared }
@@ -76,13 +76,13 @@ extension AppTransaction: CustomDebugStringConvertible {
     public var debugDescription: String { String(decoding: jsonRepresentation, as: UTF8.self) }
 }
 
-// What Apple declares for each type that is signed.
+// Members that Apple declares for each signed type.
 extension VerificationResult where SignedType == AppTransaction {
     public var jwsRepresentation: String { text.jws }
     public var headerData: Data { text.header }
     public var payloadData: Data { text.payload }
     public var signatureData: Data { text.signature }
-    /// What the signature covers.
+    /// The bytes that the signature covers.
     public var signedData: Data { text.signed }
     public var signedDate: Date { unsafePayloadValue.signedDate }
     public var deviceVerification: Data { unsafePayloadValue.deviceVerification }

@@ -1,9 +1,9 @@
-/// What the App Store has to tell the customer.
+/// A message of the App Store to the customer.
 ///
-/// Apple's sheet needs a screen, so there is no `display(in:)`: what the app is handed counts as shown, and is told to
-/// no device of the account again.
+/// Apple's sheet requires a screen, so there is no `display(in:)`: a message that the app receives counts as shown, and
+/// is not delivered to another device of the account.
 public struct Message: Hashable, Sendable {
-    /// Apple's raw values are not in its pages; the order is that of their appearance.
+    /// Apple doesn't document the raw values; these follow the order of introduction.
     public struct Reason: RawRepresentable, Hashable, Sendable {
         public let rawValue: Int
 
@@ -26,10 +26,10 @@ public struct Message: Hashable, Sendable {
     }
 
     public let reason: Reason
-    /// Another cause is another message.
+    /// Each cause creates a new message.
     let id: String
 
-    /// Each message once, to one listener.
+    /// The pending messages, each delivered once, to one listener.
     public static var messages: Messages { Messages(session: EmulatedDevice.current.session) }
 
     public struct Messages: AsyncSequence, Sendable {
@@ -44,7 +44,7 @@ public struct Message: Hashable, Sendable {
             public mutating func next() async -> Message? {
                 while let change = await changes.next() {
                     guard case .message(let words) = change, changes.session.claims.claim(words.id) else { continue }
-                    // Where the network is away just now, another launch shows it once more.
+                    // Without a network connection, the next launch shows the message again.
                     try? await changes.session.line.shown(message: words.id)
                     return Message(reason: Reason(words: words.reason), id: words.id)
                 }
@@ -54,15 +54,15 @@ public struct Message: Hashable, Sendable {
     }
 }
 
-/// A purchase that the customer began in the App Store, for the app to go on with: `purchase(options:)` of its product.
+/// A purchase that the customer started in the App Store. Continue it with `purchase(options:)` of its product.
 public struct PurchaseIntent: Identifiable, Hashable, Sendable {
     public let product: Product
-    /// What the customer tapped it with.
+    /// The offer that the customer tapped, if any.
     public let offer: Product.SubscriptionOffer?
 
     public var id: Product.ID { product.id }
 
-    /// Each tap once, to one listener on one device: who is first has it.
+    /// The pending intents, each delivered once, to the first listener on the first device.
     public static var intents: PurchaseIntents { PurchaseIntents(session: EmulatedDevice.current.session) }
 
     public struct PurchaseIntents: AsyncSequence, Sendable {
@@ -87,11 +87,11 @@ public struct PurchaseIntent: Identifiable, Hashable, Sendable {
 }
 
 extension DeviceSession {
-    /// Takes what was tapped, for this device and this listener.
+    /// Takes a tapped product for this device and this listener.
     ///
-    /// - Returns: nil for what is no longer for sale, and for what somebody else goes on with.
+    /// - Returns: nil if the product is no longer for sale, or if another device or listener has taken it.
     fileprivate func intent(_ words: IntentWords) async -> PurchaseIntent? {
-        // The product first: an app that dies in between has taken nothing.
+        // The product is fetched first, so that an app that terminates in between has taken nothing.
         let found = await answer { () async throws(StoreFault) in
             let answer = try await self.line.products([words.productId])
             return answer.data.first.map { Product($0, in: answer.storefront) }
@@ -99,7 +99,7 @@ extension DeviceSession {
         guard let product = found ?? nil, claims.claim(words.id) else { return nil }
         let isOurs = await answer { () async throws(StoreFault) in try await self.line.take(intent: words.id) }
         guard isOurs == true else {
-            // Without an answer, because its listener left, it is the next one's.
+            // Without an answer, because the listener stopped, the next listener may take it.
             if isOurs == nil { claims.release(words.id) }
             return nil
         }
@@ -108,8 +108,8 @@ extension DeviceSession {
     }
 }
 
-/// How one iterator of StoreKit's sequences listens: from its first question on, until it is dropped or its task is
-/// cancelled.
+/// The listening state of one iterator of StoreKit's sequences: from its first `next()` until it is released or its
+/// task is cancelled.
 struct StoreChanges {
     let session: DeviceSession
     private var iterator: AsyncStream<StoreChange>.Iterator?
@@ -124,9 +124,9 @@ struct StoreChanges {
 }
 
 extension DeviceSession {
-    /// Asks again and again while the store is out of reach.
+    /// Repeats a request until the store can be reached.
     ///
-    /// - Returns: nil if it refuses, or once the task is cancelled.
+    /// - Returns: nil if the store refuses it, or once the task is cancelled.
     func answer<Answer: Sendable>(
         _ question: @Sendable () async throws(StoreFault) -> Answer
     ) async -> Answer? {

@@ -1,24 +1,24 @@
 import Foundation
 
-/// What an app sells, as the storefront of the device's account sees it.
+/// A product in the storefront of the device's account.
 public struct Product: Identifiable, Hashable, Sendable {
     public let id: String
     public let type: ProductType
     /// In the storefront's language.
     public let displayName: String
     public let description: String
-    /// Of one, in the storefront's currency, without offers.
+    /// The price of one unit in the storefront's currency, without offers.
     public let price: Decimal
-    /// The price as the storefront writes it.
+    /// The price as formatted for the storefront.
     public let displayPrice: String
     public let isFamilyShareable: Bool
-    /// Of auto-renewable subscriptions only.
+    /// Set for auto-renewable subscriptions only.
     public let subscription: SubscriptionInfo?
-    /// How prices of this product are written.
+    /// The format style of the product's prices.
     public let priceFormatStyle: Decimal.FormatStyle.Currency
-    /// JSON: what the store says of the product.
+    /// The store's JSON description of the product.
     public let jsonRepresentation: Data
-    /// Where all this holds.
+    /// The storefront of these values.
     let storefront: StorefrontWords
 
     init(_ words: ProductWords, in storefront: StorefrontWords) {
@@ -42,8 +42,8 @@ public struct Product: Identifiable, Hashable, Sendable {
 }
 
 extension Product {
-    /// Asks the store for products. What is unknown there, or not on sale in the account's storefront, is missing
-    /// from the answer.
+    /// Requests products from the store. Unknown products, and products that aren't for sale in the account's
+    /// storefront, are missing from the result.
     ///
     /// - Throws: `StoreKitError`.
     public static func products<Identifiers>(
@@ -51,7 +51,7 @@ extension Product {
     ) async throws -> [Product] where Identifiers: Collection, Identifiers.Element == String {
         let session = EmulatedDevice.current.session
         var asked: Set<String> = []
-        // Ids that the store does not even take are none that it sells.
+        // The store refuses ids of other lengths, so it does not sell such products.
         let wanted = identifiers.filter { (1...200).contains($0.utf8.count) && asked.insert($0).inserted }
         var found: [Product] = []
         do throws(StoreFault) {
@@ -65,7 +65,7 @@ extension Product {
         return found
     }
 
-    /// How many ids the store takes at once.
+    /// The maximum of ids in one request to the store.
     private static let questionLimit = 1_000
 
     /// The newest transaction of this product.
@@ -73,17 +73,17 @@ extension Product {
         get async { await Transaction.latest(for: id) }
     }
 
-    /// What gives the customer a right to this product.
+    /// The transaction that entitles the customer to this product.
     public var currentEntitlement: VerificationResult<Transaction>? {
         get async { await Transaction.currentEntitlement(for: id) }
     }
 
-    /// Everything that gives the customer a right to this product: an own purchase, and the family's.
+    /// All transactions that entitle the customer to this product: a purchase, and a family-shared one.
     public var currentEntitlements: Transaction.Transactions { Transaction.currentEntitlements(for: id) }
 }
 
 extension Product {
-    /// What kind of thing it is, in Apple's words.
+    /// The type of a product, by Apple's name.
     public struct ProductType: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }

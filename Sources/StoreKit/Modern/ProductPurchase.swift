@@ -2,10 +2,10 @@ import Foundation
 
 extension Product {
     public enum PurchaseResult: Sendable {
-        /// Paid now, or a non-consumable that was paid for before.
+        /// The product was paid now, or is a non-consumable that was paid before.
         case success(VerificationResult<Transaction>)
         case userCancelled
-        /// A parent or the bank decides later: it comes in `Transaction.updates`.
+        /// A parent or the bank decides later; the transaction arrives in `Transaction.updates`.
         case pending
     }
 
@@ -20,14 +20,15 @@ extension Product {
         case missingOfferParameters
     }
 
-    /// Shows the payment sheet, and buys.
+    /// Shows the payment sheet and buys the product.
     ///
-    /// An interrupted purchase shows as cancelled, and comes in `Transaction.updates` once what stood in its way is
-    /// settled. A change to a lower plan takes effect at the next renewal and charges nothing now, nor does what is
-    /// subscribed to already: the success is that of the period that runs (Apple documents no other result).
+    /// An interrupted purchase returns `userCancelled`, and its transaction arrives in `Transaction.updates` once the
+    /// customer has resolved the interruption. A change to a lower plan takes effect at the next renewal and charges
+    /// nothing now; the same applies to a current subscription. The result is then `success` with the current period,
+    /// because Apple documents no other result.
     ///
-    /// - Throws: `PurchaseError` or `StoreKitError`. After a `networkError` it may have been paid all the same: then it
-    ///   comes in `Transaction.updates`.
+    /// - Throws: `PurchaseError` or `StoreKitError`. After a `networkError` the purchase may be paid; its transaction
+    ///   then arrives in `Transaction.updates`.
     @discardableResult
     public func purchase(options: Set<PurchaseOption> = []) async throws -> PurchaseResult {
         let session = EmulatedDevice.current.session
@@ -84,7 +85,7 @@ extension Product {
 }
 
 extension Product.PurchaseError {
-    /// Nil for a refusal that is about no purchase, or no refusal.
+    /// Nil if the fault isn't a refusal of the purchase.
     init?(_ fault: StoreFault) {
         guard case .refused(let code, _, _) = fault else { return nil }
         switch code {
@@ -117,7 +118,7 @@ extension Product.PurchaseError: LocalizedError {
 }
 
 extension Product {
-    /// What a purchase is made with besides its product.
+    /// An option of a purchase.
     public struct PurchaseOption: Hashable, Sendable {
         enum Content: Sendable {
             case appAccountToken(UUID)
@@ -130,7 +131,7 @@ extension Product {
         }
 
         let content: Content
-        /// What tells one option from another; a closure can't.
+        /// The identity of the option, because a closure can't be compared.
         private let name: String
 
         init(_ content: Content, _ name: String) {
@@ -144,34 +145,34 @@ extension Product {
 }
 
 extension Product.PurchaseOption {
-    /// Comes back in the transaction: whose purchase it is.
+    /// Associates the purchase with a user; the transaction contains the token.
     public static func appAccountToken(_ token: UUID) -> Product.PurchaseOption {
         Product.PurchaseOption(.appAccountToken(token), "appAccountToken \(token)")
     }
 
-    /// 1 to 10, of consumables and non-renewing subscriptions.
+    /// The quantity, 1 to 10, for consumables and non-renewing subscriptions.
     public static func quantity(_ quantity: Int) -> Product.PurchaseOption {
         Product.PurchaseOption(.quantity(quantity), "quantity \(quantity)")
     }
 
-    /// Whether a parent is asked, whoever the account belongs to.
+    /// Whether to simulate Ask to Buy, regardless of the account.
     public static func simulatesAskToBuyInSandbox(_ simulateAskToBuy: Bool) -> Product.PurchaseOption {
         Product.PurchaseOption(.asksToBuy(simulateAskToBuy), "simulatesAskToBuyInSandbox \(simulateAskToBuy)")
     }
 
-    /// Asked if the account has moved to another storefront since the product was fetched; without it the purchase
-    /// goes on.
+    /// Called if the account's storefront has changed since the product was fetched. Without this option the purchase
+    /// continues.
     public static func onStorefrontChange(
         shouldContinuePurchase: @escaping @Sendable (Storefront) -> Bool
     ) -> Product.PurchaseOption {
         Product.PurchaseOption(.storefrontChange(shouldContinuePurchase), "onStorefrontChange")
     }
 
-    /// An offer for current and former subscribers, with the developer's signature in the classic form.
+    /// A promotional offer with the developer's signature in the original format.
     ///
     /// - Parameters:
     ///   - signature: DER.
-    ///   - timestamp: milliseconds.
+    ///   - timestamp: milliseconds since 1970.
     public static func promotionalOffer(
         offerID: String, keyID: String, nonce: UUID, signature: Data, timestamp: Int
     ) -> Product.PurchaseOption {
@@ -189,25 +190,25 @@ extension Product.PurchaseOption {
             timestamp: signature.timestamp)
     }
 
-    /// The same with the developer's signature as a token.
+    /// A promotional offer with the developer's signature as a JWS.
     public static func promotionalOffer(_ offerID: String, compactJWS: String) -> [Product.PurchaseOption] {
         let offer = PurchaseQuestion.Offer(type: "promotional", identifier: offerID, jws: compactJWS)
         return [Product.PurchaseOption(.offer(offer), "promotionalOffer \(offerID) \(compactJWS)")]
     }
 
-    /// An offer for who left.
+    /// An offer for former subscribers.
     public static func winBackOffer(_ offer: Product.SubscriptionOffer) -> Product.PurchaseOption {
         Product.PurchaseOption(
             .offer(PurchaseQuestion.Offer(type: "winBack", identifier: offer.id)), "winBackOffer \(offer.id ?? "")")
     }
 
-    /// The developer's word on who may have the introductory offer.
+    /// The developer's signed statement about the eligibility for the introductory offer.
     public static func introductoryOfferEligibility(compactJWS: String) -> Product.PurchaseOption {
         Product.PurchaseOption(
             .introductoryEligibility(compactJWS), "introductoryOfferEligibility \(compactJWS)")
     }
 
-    // No effect, as on Apple's platforms (facts/storekit-client B1).
+    // Without effect, as on Apple's platforms (facts/storekit-client B1).
 
     public static func custom(key: String, value: String) -> Product.PurchaseOption { custom(key) }
     public static func custom(key: String, value: Double) -> Product.PurchaseOption { custom(key) }

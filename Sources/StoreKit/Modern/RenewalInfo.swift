@@ -2,43 +2,43 @@ import Foundation
 import TillAppStore
 
 extension Product.SubscriptionInfo {
-    /// What happens to a subscription next (facts/jws §5).
+    /// The next renewal of a subscription (facts/jws §5).
     public struct RenewalInfo: Hashable, Sendable {
         public let originalTransactionID: UInt64
         public let currentProductID: String
         public let willAutoRenew: Bool
         /// The product that renews next.
         public let autoRenewPreference: String?
-        /// Only of one that has ended, or fails.
+        /// Set after the subscription has ended, or while billing fails.
         public let expirationReason: ExpirationReason?
         public let priceIncreaseStatus: PriceIncreaseStatus
         public let isInBillingRetry: Bool
         public let gracePeriodExpirationDate: Date?
-        /// Of the next period.
+        /// The offer of the next period.
         public let offer: Transaction.Offer?
-        /// The end of the newest period, which may be past.
+        /// The end of the newest period, which may be in the past.
         public let renewalDate: Date?
-        /// With the offer's discount.
+        /// The price with the offer applied.
         public let renewalPrice: Decimal?
         public let currency: Locale.Currency?
         public let recentSubscriptionStartDate: Date
-        /// What the next renewal's transaction carries.
+        /// The token of the next renewal's transaction.
         public let appAccountToken: UUID?
         public let appTransactionID: String
-        /// The best first.
+        /// Ordered from best to worst.
         public let eligibleWinBackOfferIDs: [String]
         public let environment: AppStore.Environment
         public let signedDate: Date
         public let deviceVerification: Data
         public let deviceVerificationNonce: UUID
-        /// Told by the store beside what it signs.
+        /// The store sends it beside the signed data.
         public internal(set) var state = RenewalState.expired
         let signedText: SignedText
 
-        /// As the store signed it, JSON in the schema of facts/jws §5.
+        /// The signed payload, JSON in the schema of facts/jws §5.
         public var jsonRepresentation: Data { signedText.payload }
 
-        /// The numbers are those of `expirationIntent`.
+        /// The raw values are those of `expirationIntent`.
         public struct ExpirationReason: RawRepresentable, Hashable, Sendable {
             public let rawValue: Int
 
@@ -64,7 +64,7 @@ extension Product.SubscriptionInfo {
 
         public enum PriceIncreaseStatus: Hashable, Sendable {
             case noIncreasePending
-            /// The customer was asked and has not answered.
+            /// The customer hasn't responded to the price increase.
             case pending
             case agreed
 
@@ -114,7 +114,7 @@ extension Product.SubscriptionInfo.RenewalInfo: SignedValue {
     }
 }
 
-// Superseded names, which older code still uses.
+// Deprecated names, for older code.
 extension Product.SubscriptionInfo.RenewalInfo {
     @available(*, deprecated, message: "Use offer.type")
     public var offerType: Transaction.OfferType? { offer?.type }
@@ -144,13 +144,13 @@ extension VerificationResult where SignedType == Product.SubscriptionInfo.Renewa
     public var headerData: Data { text.header }
     public var payloadData: Data { text.payload }
     public var signatureData: Data { text.signature }
-    /// What the signature covers.
+    /// The bytes that the signature covers.
     public var signedData: Data { text.signed }
     public var signedDate: Date { unsafePayloadValue.signedDate }
     public var deviceVerification: Data { unsafePayloadValue.deviceVerification }
     public var deviceVerificationNonce: UUID { unsafePayloadValue.deviceVerificationNonce }
 
-    /// The same with the state that the store told beside it.
+    /// The same result with the state that the store sends beside it.
     func saying(_ state: Product.SubscriptionInfo.RenewalState) -> Self {
         var info = unsafePayloadValue
         info.state = state

@@ -1,19 +1,19 @@
 import Foundation
 
 extension Product {
-    /// What is particular to an auto-renewable subscription: its group, period and offers.
+    /// The subscription's properties of an auto-renewable product: its group, period and offers.
     public struct SubscriptionInfo: Hashable, Sendable {
-        /// Whoever may have it; see ``isEligibleForIntroOffer``.
+        /// The offer, regardless of the customer's eligibility; see ``isEligibleForIntroOffer``.
         public let introductoryOffer: SubscriptionOffer?
         public let promotionalOffers: [SubscriptionOffer]
         public let winBackOffers: [SubscriptionOffer]
         public let subscriptionGroupID: String
         public let groupDisplayName: String
-        /// The rank in the group: 1 is the highest service.
+        /// The rank in the group: 1 is the highest level of service.
         public let groupLevel: Int
         public let subscriptionPeriod: SubscriptionPeriod
 
-        /// - Returns: nil for a period that is none.
+        /// - Returns: nil if the period is invalid.
         init?(words: SubscriptionWords, priceFormatStyle: Decimal.FormatStyle.Currency) {
             guard let period = SubscriptionPeriod(iso8601: words.period) else { return nil }
             func offer(_ words: OfferWords) -> SubscriptionOffer? {
@@ -28,8 +28,8 @@ extension Product {
             subscriptionPeriod = period
         }
 
-        /// Whether the customer never had an introductory offer of this group. False, too, while the store is out of
-        /// reach: then nothing is promised.
+        /// A Boolean value that indicates whether the customer has never used an introductory offer of this group. It
+        /// is also false while the store can't be reached.
         public var isEligibleForIntroOffer: Bool {
             get async { await Self.isEligibleForIntroOffer(for: subscriptionGroupID) }
         }
@@ -38,8 +38,8 @@ extension Product {
             await EmulatedDevice.current.session.isEligibleForIntroOffer(groupID)
         }
 
-        /// What the customer has in this group: nothing before the first subscription; an own one and a family's may
-        /// stand beside each other.
+        /// The customer's subscriptions in this group: empty before the first one. An own and a family-shared
+        /// subscription may both exist.
         ///
         /// - Throws: `StoreKitError`.
         public var status: [Status] {
@@ -50,7 +50,7 @@ extension Product {
             try await EmulatedDevice.current.session.statuses(of: groupID)
         }
 
-        /// The subscription that a transaction belongs to, the first or any later one of it; nil if there is none.
+        /// The status of the subscription that a transaction belongs to; nil if there is none.
         public static func status(transactionID: UInt64) async throws -> Status? {
             try await EmulatedDevice.current.session.status(of: transactionID)
         }
@@ -60,9 +60,9 @@ extension Product {
 public typealias SubscriptionInfo = Product.SubscriptionInfo
 
 extension Product {
-    /// An offer of a subscription, as it is set up in the store: who may have it is another question.
+    /// An offer of a subscription as configured in the store, independent of the customer's eligibility.
     public struct SubscriptionOffer: Hashable, Sendable {
-        /// Apple's raw values are not in its pages; these are the names.
+        /// Apple doesn't document the raw values; these are the names.
         public struct OfferType: RawRepresentable, Hashable, Sendable {
             public let rawValue: String
 
@@ -83,7 +83,7 @@ extension Product {
             }
         }
 
-        /// How an offer is paid. Apple's raw values are not in its pages; these are the names.
+        /// The payment mode of an offer. Apple doesn't document the raw values; these are the names.
         public struct PaymentMode: RawRepresentable, Hashable, Sendable {
             public let rawValue: String
 
@@ -104,14 +104,14 @@ extension Product {
             }
         }
 
-        /// What an app's server signs to let a customer have a promotional offer.
+        /// The server's signature that lets a customer use a promotional offer.
         public struct Signature: Hashable, Sendable {
-            /// Of the key it was made with.
+            /// The id of the key of the signature.
             public let keyID: String
             public let nonce: UUID
-            /// Milliseconds since 1970.
+            /// In milliseconds since 1970.
             public let timestamp: Int
-            /// DER of an ECDSA signature with SHA-256.
+            /// The DER of an ECDSA signature with SHA-256.
             public let signature: Data
 
             public init(keyID: String, nonce: UUID, timestamp: Int, signature: Data) {
@@ -125,22 +125,22 @@ extension Product {
         /// Nil for introductory offers.
         public let id: String?
         public let type: OfferType
-        /// Of one charge, in the storefront's currency; 0 for a free trial.
+        /// The price of one charge in the storefront's currency; 0 for a free trial.
         public let price: Decimal
-        /// ``price`` as the storefront's customers read it.
+        /// ``price`` as formatted for the storefront.
         public let displayPrice: String
-        /// Of one charge.
+        /// The period of one charge.
         public let period: SubscriptionPeriod
-        /// How many charges; 1 unless it is paid as you go.
+        /// The number of charges; 1 except for pay as you go.
         public let periodCount: Int
         public let paymentMode: PaymentMode
     }
 }
 
 extension Product.SubscriptionOffer {
-    /// - Parameter subscription: how often the subscription itself is charged, which is what an offer without a period
-    ///   of its own goes by.
-    /// - Returns: nil for words of a kind, or of a discount, that this module has no name for.
+    /// - Parameter subscription: the period of the subscription itself, which applies to an offer without its own
+    ///   period.
+    /// - Returns: nil for an unknown kind or discount.
     init?(
         words: OfferWords, of subscription: Product.SubscriptionPeriod, priceFormatStyle: Decimal.FormatStyle.Currency
     ) {
@@ -177,7 +177,7 @@ extension Product {
         }
 
         public let unit: Unit
-        /// How many units: 3 and `.month` are three months.
+        /// The number of units: 3 and `.month` are three months.
         public let value: Int
 
         public static let weekly = SubscriptionPeriod(unit: .week, value: 1)
@@ -194,7 +194,7 @@ extension Product {
             self.value = value
         }
 
-        /// - Parameter text: an ISO 8601 duration of one unit, as the store writes them (facts/jws §4 `offerPeriod`).
+        /// - Parameter text: an ISO 8601 duration with one unit, the store's format (facts/jws §4 `offerPeriod`).
         init?(iso8601 text: String) {
             guard text.utf8.count <= 8, text.first == "P", let value = Int(text.dropFirst().dropLast()), value > 0
             else { return nil }
@@ -208,9 +208,9 @@ extension Product {
             self.value = value
         }
 
-        /// One period that begins at a date, in the Gregorian calendar and UTC, as the store counts them.
+        /// The dates of one period from a start date, in the Gregorian calendar and UTC, as the store computes them.
         ///
-        /// Only who names no date asks this machine's clock, as Apple declares it.
+        /// The system's clock is used only if no date is given, as Apple declares it.
         public func dateRange(referenceDate: Date = .now) -> Range<Date> {
             var calendar = Calendar(identifier: .gregorian)
             calendar.timeZone = .gmt
@@ -224,14 +224,14 @@ extension Product {
             return referenceDate..<max(referenceDate, end ?? referenceDate)
         }
 
-        /// The period in a style for spans between two dates.
+        /// The period in a format style for date ranges.
         public func formatted<S>(
             _ format: S, referenceDate: Date = .now
         ) -> S.FormatOutput where S: FormatStyle, S.FormatInput == Range<Date> {
             format.format(dateRange(referenceDate: referenceDate))
         }
 
-        /// The period in a style for lengths of time.
+        /// The period in a format style for durations.
         public func formatted<S>(
             _ format: S, referenceDate: Date = .now
         ) -> S.FormatOutput where S: FormatStyle, S.FormatInput == Duration {

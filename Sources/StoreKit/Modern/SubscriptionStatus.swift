@@ -2,26 +2,26 @@ import Foundation
 import TillJSON
 
 extension Product.SubscriptionInfo {
-    /// How one subscription of a customer stands.
+    /// The status of one subscription of a customer.
     public struct Status: Hashable, Sendable {
         public let state: RenewalState
         /// The newest period.
         public let transaction: VerificationResult<Transaction>
         public let renewalInfo: VerificationResult<RenewalInfo>
 
-        /// Each subscription that came, or that stands otherwise than when it was heard of last: while the app runs,
-        /// wherever it happened, its own purchases too.
+        /// The subscriptions that are new or changed since the last report, while the app runs. Includes changes
+        /// elsewhere and the app's own purchases.
         public static var updates: Statuses { Statuses(session: EmulatedDevice.current.session) }
 
-        /// The groups that the customer has or had a subscription in, with what ``SubscriptionInfo/status`` says of
-        /// each. Nothing while the store is out of reach.
+        /// The groups in which the customer has or had a subscription, with the statuses of
+        /// ``SubscriptionInfo/status``. Empty while the store can't be reached.
         public static var all: AsyncStream<(groupID: String, statuses: [Status])> {
             let groups = HeldGroups(EmulatedDevice.current.session)
             return AsyncStream { await groups.next() }
         }
     }
 
-    /// As the App Store Server API counts them (facts/storekit-client B4).
+    /// The values of the App Store Server API (facts/storekit-client B4).
     public struct RenewalState: RawRepresentable, Hashable, Sendable {
         public let rawValue: Int
 
@@ -73,7 +73,7 @@ extension Product.SubscriptionInfo.Status {
                 return waiting.removeFirst()
             }
 
-            /// What differs from the last look.
+            /// The statuses that differ from the last poll.
             private mutating func look() async -> [Product.SubscriptionInfo.Status] {
                 let session = changes.session
                 guard let groups = await session.answer({ () async throws(StoreFault) in try await session.groups() })
@@ -92,7 +92,7 @@ extension Product.SubscriptionInfo.Status {
     }
 }
 
-/// What a status says, without what every signing makes anew.
+/// The content of a status, without the parts that change with every signature.
 private struct StatusContent: Equatable {
     private let status: Int
     private let transaction: [String: JSONValue]?

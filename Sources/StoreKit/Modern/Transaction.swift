@@ -1,17 +1,17 @@
 import Foundation
 import TillAppStore
 
-/// What was bought: one charge of the App Store, as it signed it.
+/// A transaction of the App Store.
 ///
-/// What comes from the store comes inside a ``VerificationResult``; this value by itself proves nothing.
+/// The store delivers it in a ``VerificationResult``; the value alone proves nothing.
 public struct Transaction: Identifiable, Hashable, Sendable {
-    /// The payload's bytes: JSON in the schema of JWSTransactionDecodedPayload.
+    /// The signed payload: JSON in the schema of JWSTransactionDecodedPayload.
     public var jsonRepresentation: Data { signedText.payload }
 
     public let id: UInt64
-    /// Of the first purchase; of a subscription's renewals the first period's.
+    /// The id of the first purchase; for a subscription's renewals, of its first period.
     public let originalID: UInt64
-    /// Of auto-renewable subscriptions only.
+    /// Set for auto-renewable subscriptions only.
     public let webOrderLineItemID: String?
     public let productID: String
     public let productType: Product.ProductType
@@ -19,30 +19,30 @@ public struct Transaction: Identifiable, Hashable, Sendable {
     public let appBundleID: String
     public let purchaseDate: Date
     public let originalPurchaseDate: Date
-    /// Of subscriptions only.
+    /// Set for subscriptions only.
     public let expirationDate: Date?
     public let purchasedQuantity: Int
-    /// Whether a higher plan has taken this one's place.
+    /// A Boolean value that indicates whether an upgrade has replaced this subscription.
     public let isUpgraded: Bool
     public let ownershipType: OwnershipType
-    /// What the app gave when it bought.
+    /// The token that the app set for the purchase.
     public let appAccountToken: UUID?
-    /// When it was refunded or taken back; nil while it stands.
+    /// When the purchase was refunded or revoked; nil while it is valid.
     public let revocationDate: Date?
     public let revocationReason: RevocationReason?
     public let revocationType: RevocationType?
-    /// The offer it was bought with.
+    /// The offer that was applied.
     public let offer: Offer?
     public let environment: AppStore.Environment
     public let storefront: Storefront
     public let reason: Reason
-    /// For the whole quantity, after any offer.
+    /// The price of the whole quantity, with any offer applied.
     public let price: Decimal?
     public let currency: Locale.Currency?
-    /// Of this customer's download of the app.
+    /// The id of the customer's download of the app.
     public let appTransactionID: String
     public let signedDate: Date
-    /// Proves, with the nonce and `AppStore.deviceVerificationID`, that this was signed for this device.
+    /// Proves, with the nonce and `AppStore.deviceVerificationID`, that the transaction was signed for this device.
     public let deviceVerification: Data
     public let deviceVerificationNonce: UUID
 
@@ -87,7 +87,7 @@ extension Transaction: SignedValue {
 }
 
 extension Transaction {
-    /// What became of the subscription that this is a period of.
+    /// The status of the subscription that this transaction belongs to.
     public var subscriptionStatus: Product.SubscriptionInfo.Status? {
         get async {
             guard productType == .autoRenewable else { return nil }
@@ -100,7 +100,7 @@ extension Transaction: CustomDebugStringConvertible {
     public var debugDescription: String { String(decoding: jsonRepresentation, as: UTF8.self) }
 }
 
-// Texts that later members have replaced; apps that were built for iOS 15 read them.
+// Text members that later ones have replaced, for apps built for iOS 15.
 extension Transaction {
     public var environmentStringRepresentation: String { environment.rawValue }
     public var reasonStringRepresentation: String { reason.rawValue }
@@ -114,21 +114,21 @@ extension Transaction {
 }
 
 extension VerificationResult where SignedType == Transaction {
-    /// What a server is sent: the same format as in the App Store Server API.
+    /// The JWS to send to a server, in the format of the App Store Server API.
     public var jwsRepresentation: String { text.jws }
     public var headerData: Data { text.header }
     public var payloadData: Data { text.payload }
     public var signatureData: Data { text.signature }
-    /// What the signature covers.
+    /// The bytes that the signature covers.
     public var signedData: Data { text.signed }
     public var signedDate: Date { unsafePayloadValue.signedDate }
     public var deviceVerification: Data { unsafePayloadValue.deviceVerification }
     public var deviceVerificationNonce: UUID { unsafePayloadValue.deviceVerificationNonce }
 }
 
-// Values of a transaction that Apple may add to: the raw ones survive (facts/jws §4).
+// Values that Apple may extend: unknown raw values survive (facts/jws §4).
 extension Transaction {
-    /// How the customer came by it.
+    /// How the customer obtained the product.
     public struct OwnershipType: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -137,7 +137,7 @@ extension Transaction {
         public static let familyShared = OwnershipType(rawValue: "FAMILY_SHARED")
     }
 
-    /// Who started it: the customer, or the App Store's clock.
+    /// The origin of the transaction: the customer, or a renewal by the App Store.
     public struct Reason: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -150,7 +150,7 @@ extension Transaction {
         public let rawValue: Int
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// Something was wrong with the app.
+        /// The refund concerns an issue in the app.
         public static let developerIssue = RevocationReason(rawValue: 1)
         public static let other = RevocationReason(rawValue: 0)
     }
@@ -174,7 +174,7 @@ extension Transaction {
         public static let winBack = OfferType(rawValue: 4)
     }
 
-    /// What made it cheaper.
+    /// The offer that was applied to the price.
     public struct Offer: Hashable, Sendable {
         public struct PaymentMode: RawRepresentable, Hashable, Sendable {
             public let rawValue: String
@@ -186,16 +186,16 @@ extension Transaction {
             public static let oneTime = PaymentMode(rawValue: "ONE_TIME")
         }
 
-        /// Of all but introductory ones.
+        /// Set for all offers except introductory ones.
         public let id: String?
         public let type: OfferType
         public let paymentMode: PaymentMode?
-        /// How long it lasts in all.
+        /// The total duration of the offer.
         public let period: Product.SubscriptionPeriod?
         /// ISO 8601.
         let periodText: String?
 
-        /// Nil for one without a type. A renewal's are the same.
+        /// Nil without a type. A renewal's offer has the same form.
         init?(_ offer: TransactionPayload.Offer) {
             guard let type = offer.type else { return nil }
             self.type = OfferType(rawValue: type.rawValue)

@@ -1,7 +1,7 @@
 import Foundation
 
 extension Transaction {
-    /// A customer's transactions, one by one, as they are or as they come.
+    /// A sequence of the customer's transactions, existing ones or updates.
     public struct Transactions: AsyncSequence, Sendable {
         public typealias Element = VerificationResult<Transaction>
 
@@ -23,7 +23,8 @@ extension Transaction {
             private var hasBegun = false
             private var waiting: ArraySlice<TransactionWords> = []
             private var changes: AsyncStream<StoreChange>.Iterator?
-            /// Which change of each was told: what is unfinished at the launch may have changed as it was read.
+            /// The last reported change of each transaction, because one that is unfinished at launch may change while
+            /// it is read.
             private var told: [String: Int64] = [:]
 
             fileprivate init(_ session: DeviceSession, _ source: Source) {
@@ -31,7 +32,7 @@ extension Transaction {
                 self.source = source
             }
 
-            /// Nil at the end; `updates` ends when its task is cancelled.
+            /// The next transaction; nil at the end. `updates` ends when its task is cancelled.
             public mutating func next() async -> VerificationResult<Transaction>? {
                 if !hasBegun {
                     hasBegun = true
@@ -49,8 +50,8 @@ extension Transaction {
                 return nil
             }
 
-            /// Nil for what is no payment, what is known already, and what can't be read: that comes again at the
-            /// next launch.
+            /// Nil for an unpaid transaction, a change that was already reported, and an unreadable transaction, which
+            /// arrives again at the next launch.
             private mutating func tell(_ words: TransactionWords) async -> VerificationResult<Transaction>? {
                 if changes != nil, let position = words.position {
                     if let last = told[words.transactionId], last >= position { return nil }
@@ -73,27 +74,27 @@ extension Transaction {
         }
     }
 
-    /// What happens to the customer's purchases outside of `Product.purchase()` here: approvals, renewals, refunds,
-    /// other devices; and, once after the launch, everything unfinished. Listen from the launch on.
+    /// Transactions that occur outside `Product.purchase()` in this process: approvals, renewals, refunds, other
+    /// devices; and, once after launch, all unfinished ones. Listen to it from launch on.
     public static var updates: Transactions { Transactions(session: session, source: .updates) }
 
-    /// What is paid and not finished.
+    /// The paid transactions that aren't finished.
     public static var unfinished: Transactions { list(.unfinished) }
 
-    /// Everything, but finished consumables only if `SKIncludeConsumableInAppPurchaseHistory` says so.
+    /// All transactions. Finished consumables are included only with `SKIncludeConsumableInAppPurchaseHistory`.
     public static var all: Transactions { list(.all) }
 
     public static func all(for productID: String) -> Transactions { list(.all, productID) }
 
-    /// The newest of everything the customer has a right to: non-consumables, subscriptions that are active or in
-    /// grace, and non-renewing subscriptions, whose end the app judges.
+    /// The newest transaction of everything that the customer is entitled to: non-consumables, subscriptions that are
+    /// active or in a grace period, and non-renewing subscriptions, whose end the app determines.
     public static var currentEntitlements: Transactions { list(.currentEntitlements) }
 
     public static func currentEntitlements(for productID: String) -> Transactions {
         list(.currentEntitlements, productID)
     }
 
-    /// What `currentEntitlements` has of a product.
+    /// The transaction of a product in `currentEntitlements`.
     public static func currentEntitlement(for productID: String) async -> VerificationResult<Transaction>? {
         await last(of: list(.currentEntitlements, productID))
     }
@@ -117,8 +118,8 @@ extension Transaction {
 }
 
 extension Transaction {
-    /// Tells the store that the customer has what was paid for: it is delivered no more, to any device.
+    /// Tells the store that the app has delivered the purchase, which is then not delivered again to any device.
     ///
-    /// Any number of times is as good as once. Where the network stays away it comes again at the next launch.
+    /// Repeated calls are harmless. If the network stays unavailable, the transaction arrives again at the next launch.
     public func finish() async { await Self.session.finishPatiently(String(id)) }
 }

@@ -4,14 +4,14 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// Whether what the store signed passed StoreKit's checks on this device.
+/// The result of StoreKit's verification of signed data on this device.
 @frozen public enum VerificationResult<SignedType> {
     case unverified(SignedType, VerificationError)
     case verified(SignedType)
 
     public enum VerificationError: Error, Hashable, Sendable {
         case revokedCertificate
-        /// No chain that ends at the store's root.
+        /// The certificate chain doesn't end at the store's root.
         case invalidCertificateChain
         /// Signed for another device, or for another app.
         case invalidDeviceVerification
@@ -20,7 +20,7 @@ import TillJSON
         case missingRequiredProperties
     }
 
-    /// - Throws: `VerificationError` for what is not verified.
+    /// - Throws: `VerificationError` if the value isn't verified.
     public var payloadValue: SignedType {
         get throws {
             switch self {
@@ -43,7 +43,7 @@ extension VerificationResult: Equatable where SignedType: Equatable {}
 extension VerificationResult: Hashable where SignedType: Hashable {}
 
 extension VerificationResult where SignedType: SignedValue {
-    /// What was signed, for the public members that Apple declares type by type.
+    /// The signed text, for the public members that Apple declares for each type.
     var text: SignedText { unsafePayloadValue.signedText }
 }
 extension VerificationResult.VerificationError: LocalizedError {
@@ -59,7 +59,7 @@ extension VerificationResult.VerificationError: LocalizedError {
     }
 }
 
-/// A token as the store signed it, taken apart. What is in it counts only after `DeviceSession.verify`.
+/// A signed token, split into its parts. Its content counts only after `DeviceSession.verify`.
 struct SignedText: Sendable, Hashable {
     let jws: String
     let header: Data
@@ -67,7 +67,7 @@ struct SignedText: Sendable, Hashable {
     let payload: Data
     let signature: Data
 
-    /// Nil for what has not three parts of base64url.
+    /// Nil unless the text has three parts of base64url.
     init?(_ jws: String) {
         let parts = jws.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let header = Base64.decode(parts[0], .url), let payload = Base64.decode(parts[1], .url),
@@ -86,21 +86,21 @@ struct SignedText: Sendable, Hashable {
     }
 }
 
-/// What the store signs and StoreKit hands out: a transaction, a renewal, a download.
+/// A type of signed data: a transaction, renewal info, or app transaction.
 protocol SignedValue: Sendable {
     associatedtype Payload: WrittenPayload
-    /// Lenient: what is missing has a neutral value, because Apple hands out what fails its checks too.
+    /// Lenient: missing values have a neutral default, because Apple also returns values that fail its verification.
     init(_ payload: Payload, _ text: SignedText)
-    /// Asks the verifier about a token of this kind.
+    /// Verifies a token of this kind.
     static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationFailure)
     var signedText: SignedText { get }
-    /// What proves that the token was signed for this device; empty where there is none.
+    /// The proof that the token was signed for this device; empty if there is none.
     var deviceVerification: Data { get }
     var deviceVerificationNonce: UUID { get }
 }
 
 extension SignedValue {
-    /// Nil for a payload that is no JSON object at all, or names a member twice.
+    /// Nil if the payload is not a JSON object, or names a member twice.
     init?(_ text: SignedText) {
         guard text.members != nil, let json = try? JSONObject(Array(text.payload)) else { return nil }
         self.init(Payload(lenient: json), text)
@@ -110,12 +110,12 @@ extension SignedValue {
 extension SignedText {
     fileprivate var members: [String: JSONValue]? { (try? JSONValue(decoding: payload))?.object }
 
-    /// What is said, without what every signing makes anew.
+    /// The content, without the members that change with every signature.
     var membersWithoutSigning: [String: JSONValue]? {
         members?.filter { !["signedDate", "deviceVerification", "deviceVerificationNonce"].contains($0.key) }
     }
 
-    /// Nothing where no device asked for the token.
+    /// Empty if no device requested the token.
     var deviceProof: (verification: Data, nonce: UUID) {
         let proof = (try? JSONObject(Array(payload))).map { DeviceProofPayload(lenient: $0) }
         let verification = (proof?.verification).flatMap { Data(base64Encoded: $0) }
@@ -130,24 +130,24 @@ extension Date {
 }
 
 extension Decimal {
-    /// - Parameter milliunits: thousandths of a currency's unit.
+    /// - Parameter milliunits: thousandths of the currency's unit.
     init(milliunits: Int64) {
         self.init(sign: milliunits < 0 ? .minus : .plus, exponent: -3, significand: Decimal(milliunits.magnitude))
     }
 }
 
-/// The checks that StoreKit makes on the device before it says `verified`: the chain up to the store's root, the
-/// signature, the app, and that it was signed for this very device (facts/jws §2).
+/// StoreKit's verification on the device, which determines `verified`: the chain up to the store's root, the signature,
+/// the app, and the device (facts/jws §2).
 struct DeviceVerification: Sendable {
     private let verifier: SignedDataVerifier
     /// `AppStore.deviceVerificationID`.
     let deviceID: UUID
 
-    /// - Parameter root: DER of the only certificate that is trusted.
-    /// - Returns: nil for a root that is no certificate.
+    /// - Parameter root: the DER of the only trusted certificate.
+    /// - Returns: nil if the root is not a certificate.
     init?(root: [UInt8], bundleID: String, deviceID: UUID) {
-        // Every token of the store states its own date, so nothing here depends on a clock; the chain of one signer
-        // is judged once for the life of the app.
+        // Every token of the store states its own date, so verification does not depend on a clock; each signer's chain
+        // is verified once for the life of the app.
         var policy = TrustPolicy(bundleID: bundleID, environments: nil, now: { Instant(milliseconds: 0) })
         policy.roots = [root]
         guard let verifier = try? SignedDataVerifier(policy: policy) else { return nil }
@@ -155,7 +155,7 @@ struct DeviceVerification: Sendable {
         self.deviceID = deviceID
     }
 
-    /// - Returns: nil for a text that can't be read as such a value at all.
+    /// - Returns: nil if the text can't be decoded as such a value.
     func verify<Value: SignedValue>(
         _ jws: String, as type: Value.Type
     ) -> VerificationResult<Value>? {
@@ -168,7 +168,7 @@ struct DeviceVerification: Sendable {
         return isForThisDevice(value) ? .verified(value) : .unverified(value, .invalidDeviceVerification)
     }
 
-    /// SHA-384 over the nonce's and the device's text, both in lower case (facts/jws §2, last paragraph).
+    /// SHA-384 of the nonce's and the device's text, both in lower case (facts/jws §2, last paragraph).
     private func isForThisDevice(_ value: some SignedValue) -> Bool {
         let text = value.deviceVerificationNonce.uuidString.lowercased() + deviceID.uuidString.lowercased()
         return constantTimeEqual(Digest.sha384.hash(Array(text.utf8)), Array(value.deviceVerification))
@@ -181,14 +181,14 @@ struct DeviceVerification: Sendable {
         case .missingX5C, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired, .missingOID:
             .invalidCertificateChain
         case .badSignature: .invalidSignature
-        // Signed by the store, for another app or another device: not for who asks here.
+        // Signed by the store for another app or another device.
         case .wrongApp, .wrongDevice: .invalidDeviceVerification
         case .malformed where !isReadable(text): .invalidEncoding
         case .malformed, .wrongEnvironment, .ok: .missingRequiredProperties
         }
     }
 
-    /// Whether the envelope is one that Apple writes; then it is the payload that lacks something.
+    /// Whether the envelope is valid, so that the payload must be incomplete.
     private static func isReadable(_ text: SignedText) -> Bool {
         guard let header = try? JSONValue(decoding: Array(text.header)) else { return false }
         return header["alg"] == .string("ES256") && (try? JSONValue(decoding: Array(text.payload))) != nil
@@ -196,9 +196,9 @@ struct DeviceVerification: Sendable {
 }
 
 extension DeviceSession {
-    /// Reads what the store signed and checks it as a device does.
+    /// Decodes signed data of the store and verifies it as a device does.
     ///
-    /// - Throws: `StoreFault` if the store's root can't be had; `unreadable` for a text that is no such token.
+    /// - Throws: `StoreFault` if the store's root can't be fetched; `unreadable` if the text is not such a token.
     func verify<Value: SignedValue>(
         _ jws: String, as type: Value.Type = Value.self
     ) async throws(StoreFault) -> VerificationResult<Value> {

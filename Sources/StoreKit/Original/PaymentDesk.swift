@@ -1,9 +1,9 @@
 import Foundation
 import TillThreads
 
-/// Paying.
+/// Payments.
 extension SKPaymentQueue {
-    /// - Parameter payment: nobody else has it.
+    /// - Parameter payment: a copy that only the queue holds.
     func place(_ payment: SKPayment) {
         let transaction = SKPaymentTransaction(SKPaymentTransaction.Content(payment: payment))
         announce { state in
@@ -22,9 +22,9 @@ extension SKPaymentQueue {
             switch try await session.purchase(PurchaseQuestion(payment)) {
             case .purchased(let words): await settle(transaction, words)
             case .deferred(let words): wait(transaction, words)
-            // Paid for at the next renewal: that is another transaction, as after a parent's approval.
+            // Charged at the next renewal, with another transaction, as after a parent's approval.
             case .scheduled: wait(transaction, nil)
-            // The customer has something to do first; what is paid then is another transaction (A8).
+            // The customer must act first; a later payment has another transaction (facts/storekit-client A8).
             case .interrupted, .cancelled: fail(transaction, SKError(.paymentCancelled))
             case .failed: fail(transaction, SKError(.unknown))
             }
@@ -33,13 +33,13 @@ extension SKPaymentQueue {
         }
     }
 
-    /// What StoreKit refuses without asking the store.
+    /// Refusals that StoreKit makes without a request to the store.
     private static func refusal(of payment: SKPayment.Content) -> SKError.Code? {
         if payment.requestData != nil { return .unauthorizedRequestData }
         return payment.productIdentifier.isEmpty || !(1...10).contains(payment.quantity) ? .paymentInvalid : nil
     }
 
-    /// Whether the app wants to sell in this storefront what it showed in another.
+    /// Whether the app continues a payment whose product was shown in another storefront.
     private func goesOn(
         _ transaction: SKPaymentTransaction, _ payment: SKPayment.Content
     ) async throws(StoreFault) -> Bool {
@@ -74,7 +74,7 @@ extension SKPaymentQueue {
     }
 }
 
-/// Finishing.
+/// Finishing of transactions.
 extension SKPaymentQueue {
     func finish(_ transaction: SKPaymentTransaction) {
         switch transaction.content.withLock({ ($0.state, $0.number) }) {
@@ -89,13 +89,13 @@ extension SKPaymentQueue {
         }
     }
 
-    /// - Returns: whether the store knows that the transaction is finished.
+    /// - Returns: whether the transaction is finished at the store.
     private func tellStore(_ number: String) async -> Bool {
         do throws(StoreFault) {
             try await session.signedIn()
             try await session.finish(number)
         } catch .refused {
-            // Nothing that is in its queue: the same end.
+            // The transaction is not in the store's queue, which has the same effect.
         } catch {
             return false
         }
@@ -112,7 +112,7 @@ extension PurchaseQuestion {
     fileprivate init(_ payment: SKPayment.Content) {
         self.init(payment.productIdentifier)
         quantity = payment.quantity
-        // Whatever is no UUID the store does not keep.
+        // The store keeps only a UUID.
         appAccountToken = payment.applicationUsername.flatMap { UUID(uuidString: $0) }
         if payment.simulatesAskToBuyInSandbox { outcome = "deferred" }
         offer = payment.paymentDiscount.map { discount in
@@ -125,10 +125,10 @@ extension PurchaseQuestion {
     }
 }
 
-/// Consent to a higher price of a subscription (iOS 13.4). Nothing is shown here: that it was shown is what the store
-/// is told.
+/// Consent to a higher price of a subscription (iOS 13.4). There is no sheet; the store is informed that the message
+/// was shown.
 extension SKPaymentQueue {
-    /// Without a delegate the message is left to `Message.messages`.
+    /// Without a delegate, the message is left to `Message.messages`.
     func askForConsent(_ message: MessageWords) async {
         guard delegate != nil else { return }
         let isShown = await ask { queue in queue.delegate?.paymentQueueShouldShowPriceConsent(queue) ?? false }
@@ -149,10 +149,10 @@ extension MessageWords {
     var isPriceConsent: Bool { reason == "priceIncreaseConsent" }
 }
 
-/// What was tapped in the App Store (iOS 11).
+/// Promoted purchases that were tapped in the App Store (iOS 11).
 extension SKPaymentQueue {
-    /// Every observer is asked, and one that says yes is enough. Whatever they say, the App Store is done with it;
-    /// unless none of them has an answer, when it is left to `PurchaseIntent.intents`.
+    /// Asks every observer; one that returns true is sufficient. The intent is taken whatever they answer, unless no
+    /// observer implements the method; then it is left to `PurchaseIntent.intents`.
     func offer(_ intent: IntentWords) async {
         guard state.withLock({ $0.asked.insert(intent.id).inserted }) else { return }
         let found: SKProduct?
@@ -177,15 +177,15 @@ extension SKPaymentQueue {
         do throws(StoreFault) {
             try await session.line.take(intent: intent.id)
         } catch .refused {
-            // Another device of the account was first.
+            // Another device of the account took it first.
             return
         } catch {
-            // The answer is lost, not the tap: going on charges nobody who does not pay at the sheet.
+            // Only the answer is lost. Continuing is safe, because the customer still has to confirm the payment sheet.
         }
         if isWanted { add(payment) }
     }
 
-    /// The observer that is being asked has no answer of its own.
+    /// Called for an observer that does not implement the method.
     func leavePromotedPayment() { state.withLock { $0.unanswered += 1 } }
 
     private func again(_ intent: IntentWords) {

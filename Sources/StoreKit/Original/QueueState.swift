@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a payment queue knows in this process.
+/// The state of a payment queue in this process.
 struct QueueState {
     private struct Observation {
         // Apple's queue does not retain its observers either.
@@ -10,28 +10,28 @@ struct QueueState {
     private var observations: [Observation] = []
     var transactions: [SKPaymentTransaction] = []
     weak var delegate: (any SKPaymentQueueDelegate)?
-    /// Payments that were added while nobody observed.
+    /// Payments that were added while there was no observer.
     var held: [SKPayment] = []
-    /// Ends the listening to the store.
+    /// Ends the task that listens to the store.
     var ending: AsyncStream<Never>.Continuation?
 
-    // By the store's number of the transaction.
-    /// Delivered as purchased since the first observer came.
+    // By the store's id of the transaction:
+    /// Delivered as purchased since the first observer was added.
     var announced: Set<String> = []
-    /// On their way out: the store is being told.
+    /// Being finished at the store.
     var finishing: Set<String> = []
     var finished: Set<String> = []
     /// Delivered as revoked, each with its date.
     var revoked: Set<String> = []
     /// Promoted payments that observers were asked about.
     var asked: Set<String> = []
-    /// Observers that have no answer of their own to the promoted payment in question.
+    /// The number of observers that do not implement the method for the current promoted payment.
     var unanswered = 0
     var hasAskedForStatus = false
 
     var observers: [any SKPaymentTransactionObserver] { observations.compactMap(\.observer) }
 
-    /// - Returns: whether it is the first one.
+    /// - Returns: whether it is the first observer.
     mutating func add(_ observer: any SKPaymentTransactionObserver) -> Bool {
         observations.removeAll { $0.observer == nil }
         guard !observations.contains(where: { $0.observer === observer }) else { return false }
@@ -45,9 +45,9 @@ struct QueueState {
         observations.removeAll { $0.observer == nil || $0.observer === observer }
     }
 
-    /// A transaction is paid and waits to be finished.
+    /// Handles a transaction that is paid and unfinished.
     ///
-    /// - Returns: what observers are to be told of: none if they know it, or if the app is done with it.
+    /// - Returns: the transactions to report to observers; none if it was already reported or finished.
     mutating func arrive(_ words: TransactionWords, receipt: Data?) -> [SKPaymentTransaction] {
         let number = words.transactionId
         guard !finishing.contains(number), !finished.contains(number), announced.insert(number).inserted else {
@@ -62,20 +62,20 @@ struct QueueState {
         return [new]
     }
 
-    /// A payment of this process went through.
+    /// Records that a payment of this process succeeded.
     mutating func settle(_ transaction: SKPaymentTransaction, _ words: TransactionWords, receipt: Data?) {
         transaction.pay(words, receipt: receipt)
         announced.insert(words.transactionId)
-        // A non-consumable that is bought again comes as the transaction that was finished then.
+        // A non-consumable that is bought again arrives as the transaction that was finished before.
         finished.remove(words.transactionId)
     }
 }
 
 extension SKPaymentQueue {
-    /// Changes the queue and tells the observers of what changed, in one step of the callbacks' line: whoever is called
-    /// sees exactly this change and the ones before it.
+    /// Changes the queue and informs the observers in one step of the callbacks' queue: an observer sees exactly this
+    /// change and the earlier ones.
     ///
-    /// - Parameter change: gives the transactions that changed.
+    /// - Parameter change: returns the transactions that changed.
     func announce(_ change: @escaping @Sendable (inout QueueState) -> [SKPaymentTransaction]) {
         call { queue in
             let (changed, observers) = queue.state.withLock { state in (change(&state), state.observers) }
@@ -84,7 +84,7 @@ extension SKPaymentQueue {
         }
     }
 
-    /// Takes transactions off the queue.
+    /// Removes transactions from the queue.
     func drop(_ isOver: @escaping @Sendable (SKPaymentTransaction) -> Bool) {
         call { queue in
             let (removed, observers) = queue.state.withLock { state in
@@ -97,16 +97,16 @@ extension SKPaymentQueue {
         }
     }
 
-    /// Tells every observer.
+    /// Calls every observer.
     func tell(_ message: @escaping @Sendable (any SKPaymentTransactionObserver, SKPaymentQueue) -> Void) {
         call { queue in
             for observer in queue.state.withLock({ $0.observers }) { message(observer, queue) }
         }
     }
 
-    /// Asks the app something.
+    /// Asks the app a question.
     ///
-    /// - Parameter limit: so many milliseconds after the app was asked the answer is no; nil: as long as it takes.
+    /// - Parameter limit: milliseconds after which the answer is false; nil waits without limit.
     func ask(within limit: Int64? = nil, _ question: @escaping @Sendable (SKPaymentQueue) -> Bool) async -> Bool {
         let (answers, answer) = AsyncStream<Bool>.makeStream()
         let effects = session.effects
@@ -129,7 +129,7 @@ extension SKPaymentQueue {
     }
 }
 
-/// What the store tells while somebody observes.
+/// Changes from the store while there is an observer.
 extension SKPaymentQueue {
     func listen() {
         let (stopped, ending) = AsyncStream<Never>.makeStream()
@@ -138,7 +138,7 @@ extension SKPaymentQueue {
             return state.ending
         }
         previous?.finish()
-        // The task does not keep the queue: a queue that is gone ends it.
+        // The task does not retain the queue; the release of the queue ends it.
         session.effects.spawn { [weak self, session] in
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
@@ -163,7 +163,7 @@ extension SKPaymentQueue {
         }
     }
 
-    /// So many transactions are delivered with a receipt of their own; nobody wants to wait for more.
+    /// The number of transactions that are delivered with their own receipt; more would delay the delivery.
     private static let receiptLimit = 20
 
     private func deliverUnfinished() async {
@@ -180,7 +180,7 @@ extension SKPaymentQueue {
         }
         let isKnown = state.withLock { state in unfinished.allSatisfy { state.announced.contains($0.transactionId) } }
         guard !isKnown else { return }
-        // The record of what was paid for elsewhere, or before a reinstallation, is in no file yet.
+        // The receipt file does not yet contain purchases from elsewhere, or from before a reinstallation.
         try? await session.renewReceipt()
         var receipts: [String: Data] = [:]
         for words in unfinished.prefix(Self.receiptLimit) {
@@ -193,7 +193,7 @@ extension SKPaymentQueue {
         dropMerged(into: Set(unfinished.map(\.transactionId)))
     }
 
-    /// Requests that were merged into one that is paid end with it (facts/storekit-client A8).
+    /// Removes requests that were merged into one that is paid now (facts/storekit-client A8).
     private func dropMerged(into paid: Set<String>) {
         drop { $0.transactionState == .deferred && paid.contains($0.number ?? "") }
     }
@@ -206,7 +206,7 @@ extension SKPaymentQueue {
             }
         }
         switch words.state {
-        // An app that runs when a subscription renews hears of it at its next launch (facts/storekit-client A8).
+        // A running app is informed of a renewal at its next launch (facts/storekit-client A8).
         case .purchased where words.reason != "RENEWAL" && !words.finished:
             guard !state.withLock({ $0.announced.contains(words.transactionId) }) else { return }
             let receipt = try? await session.line.receipt(of: words.transactionId)
@@ -249,7 +249,8 @@ extension SKPaymentQueue {
 }
 
 extension SKPaymentTransaction {
-    /// A restored transaction has an id of this restore; whose it is, its original says (facts/storekit-client A4).
+    /// A restored transaction has an id of this restore; its original identifies the purchase (facts/storekit-client
+    /// A4).
     fileprivate convenience init(_ restored: RestoredWords) {
         let original = SKPaymentTransaction(restored.original, receipt: nil)
         original.content.withLock { $0.identifier = restored.original.originalTransactionId }

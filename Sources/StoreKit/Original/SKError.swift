@@ -35,8 +35,7 @@ public struct SKError: CustomNSError, LocalizedError, Hashable, Sendable {
 
     public init(_nsError error: NSError) { _nsError = error }
 
-    /// - Parameter userInfo: without a description of its own, the error has the code's sentence in the user's
-    ///   language.
+    /// - Parameter userInfo: without a description in it, the error has the code's message in the user's language.
     public init(_ code: Code, userInfo: [String: Any] = [:]) {
         var userInfo = userInfo
         if userInfo[NSLocalizedDescriptionKey] == nil { userInfo[NSLocalizedDescriptionKey] = code.sentence }
@@ -81,12 +80,12 @@ extension SKError {
 }
 
 extension SKError.Code {
-    /// `catch SKError.paymentCancelled`.
+    /// Supports `catch SKError.paymentCancelled`.
     public static func ~= (match: SKError.Code, error: any Error) -> Bool { (error as? SKError)?.code == match }
 }
 
 extension SKError.Code {
-    /// For the user, in the language of the user's environment (`LC_ALL`, `LC_MESSAGES`, `LANG`).
+    /// The message in the language of the user's environment (`LC_ALL`, `LC_MESSAGES`, `LANG`).
     var sentence: String {
         let environment = ProcessInfo.processInfo.environment
         let names = ["LC_ALL", "LC_MESSAGES", "LANG"]
@@ -129,16 +128,16 @@ extension SKError.Code {
 }
 
 extension StoreFault {
-    /// As StoreKit 1 tells an app of it: a `URLError` of the network, or an `SKError`.
+    /// The error in StoreKit 1's form: a `URLError` of the network, or an `SKError`.
     var error: any Error {
         guard case .refused(let code, let status, let title) = self else {
             return networkError ?? URLError(.unknown)
         }
-        // The store's own words are for who debugs, not for the user.
+        // The store's own text is for debugging, not for the user.
         return SKError(Self.code(of: code, status: status), userInfo: ["NSDebugDescription": "\(code): \(title)"])
     }
 
-    /// The refusals of `POST /emulator/purchases` by the codes of facts/storekit-client A7.
+    /// Maps the refusals of `POST /emulator/purchases` to the codes of facts/storekit-client A7.
     private static func code(of refusal: String, status: Int) -> SKError.Code {
         switch refusal {
         case "payment_not_allowed": .paymentNotAllowed
@@ -150,7 +149,7 @@ extension StoreFault {
         case "missing_offer_params": .missingOfferParams
         case "invalid_offer_price": .invalidOfferPrice
         case "ineligible_for_offer", "not_eligible", "code_not_for_customer": .ineligibleForOffer
-        // What the store could not read was no payment.
+        // The store could not read the request, so the payment is invalid.
         default: status == 400 ? .paymentInvalid : .unknown
         }
     }

@@ -1,7 +1,7 @@
 import Foundation
 import TillThreads
 
-/// What is to be bought. Two that ask for the same are equal.
+/// A request to buy a product. Two requests for the same purchase are equal.
 open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable {
     struct Content: Sendable, Equatable {
         var productIdentifier = ""
@@ -10,11 +10,11 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
         var requestData: Data?
         var simulatesAskToBuyInSandbox = false
         var paymentDiscount: SKPaymentDiscount?
-        /// Where the product that it was made from was on sale: the customer has seen that price.
+        /// The storefront of the product that it was created from, whose price the customer has seen.
         var storefront: StorefrontWords?
     }
 
-    // Behind a lock of its own: the app changes a mutable payment, the queue reads its copy.
+    // Protected by its own lock: the app changes a mutable payment while the queue reads its copy.
     let content: Locked<Content>
 
     init(_ content: Content) { self.content = Locked(content) }
@@ -30,12 +30,12 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
     open var quantity: Int { content.withLock { $0.quantity } }
     /// The store keeps it if it is a UUID, as `appAccountToken` (facts/storekit-client A3).
     open var applicationUsername: String? { content.withLock { $0.applicationUsername } }
-    /// Reserved by Apple: a payment that has any is refused.
+    /// Reserved by Apple: a payment with request data is refused.
     open var requestData: Data? { content.withLock { $0.requestData } }
     open var simulatesAskToBuyInSandbox: Bool { content.withLock { $0.simulatesAskToBuyInSandbox } }
     open var paymentDiscount: SKPaymentDiscount? { content.withLock { $0.paymentDiscount } }
 
-    /// What the properties say now, those that a subclass of the app overrides among them.
+    /// The current values of the properties, including those that a subclass in the app overrides.
     var asked: Content {
         Content(
             productIdentifier: productIdentifier, quantity: quantity, applicationUsername: applicationUsername,
@@ -56,9 +56,9 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
     open override var hash: Int { productIdentifier.hashValue }
 }
 
-/// A payment that can be changed until it is added to the queue, which takes a copy.
+/// A payment that can be changed until it is added to the queue, which copies it.
 open class SKMutablePayment: SKPayment, @unchecked Sendable {
-    // What it holds is behind the lock of its superclass.
+    // Its state is protected by the lock of its superclass.
     open override var productIdentifier: String {
         get { super.productIdentifier }
         set { content.withLock { $0.productIdentifier = newValue } }
@@ -85,15 +85,15 @@ open class SKMutablePayment: SKPayment, @unchecked Sendable {
     }
 }
 
-/// A promotional offer with the developer's signature over it (iOS 12.2).
+/// A promotional offer with the developer's signature (iOS 12.2).
 open class SKPaymentDiscount: NSObject, @unchecked Sendable {
-    // Written once, in the initialiser.
+    // Written once, in the initializer.
     public let identifier: String
     public let keyIdentifier: String
     public let nonce: UUID
-    /// Base64 of DER.
+    /// Base64 of the DER.
     public let signature: String
-    /// Milliseconds.
+    /// In milliseconds since 1970.
     public let timestamp: NSNumber
 
     public init(identifier: String, keyIdentifier: String, nonce: UUID, signature: String, timestamp: NSNumber) {

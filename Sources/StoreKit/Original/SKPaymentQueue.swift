@@ -1,17 +1,18 @@
 import Foundation
 import TillThreads
 
-/// The customer's payments in this app. What is paid and not finished is kept by the store, across launches,
-/// reinstallations and devices (facts/storekit-client A1, C); what failed or waits is kept as long as the process runs.
+/// The queue of the customer's payments in this app. The store keeps paid and unfinished transactions across launches,
+/// reinstallations and devices (facts/storekit-client A1, C); the process keeps failed and pending ones.
 ///
-/// Nothing happens while no observer is attached: payments wait, and nothing is asked of the store.
+/// The queue does nothing while it has no observer: payments wait, and no request is sent to the store.
 open class SKPaymentQueue: NSObject, @unchecked Sendable {
-    // All that changes is in `state`, behind its lock.
+    // All mutable state is in `state`, protected by its lock.
     let session: DeviceSession
     let state = Locked(QueueState())
-    /// Observers and the delegate are called one at a time, in the order of what happened.
+    /// Observers and the delegate are called one at a time, in the order of the events.
     let callbacks: WorkLine
-    /// Payments, launches and news are handled one at a time: the store may tell of a purchase before it answers it.
+    /// Payments, launches and changes are handled one at a time, because the store may report a purchase before it
+    /// answers the request.
     let desk: WorkLine
 
     init(session: DeviceSession) {
@@ -24,25 +25,26 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
 
     deinit { state.withLock { $0.ending }?.finish() }
 
-    /// The current device's; the same one always.
+    /// The queue of the current device; always the same one.
     open class func `default`() -> SKPaymentQueue { EmulatedDevice.current.paymentQueue }
 
-    /// Whether the customer may pay on this device, as far as it is known: true before the store was reached.
+    /// Whether the customer may pay on this device, as far as is known: true before the store was reached.
     open class func canMakePayments() -> Bool { SKPaymentQueue.default().latest?.mayPay ?? true }
 
     open var transactions: [SKPaymentTransaction] { state.withLock { $0.transactions } }
     open var transactionObservers: [any SKPaymentTransactionObserver] { state.withLock { $0.observers } }
 
-    /// As far as it is known: nil before the store was reached.
+    /// The storefront, as far as is known: nil before the store was reached.
     open var storefront: SKStorefront? { latest.map { SKStorefront($0.storefront) } }
 
-    /// Not retained.
+    /// The queue doesn't retain its delegate.
     open var delegate: (any SKPaymentQueueDelegate)? {
         get { state.withLock { $0.delegate } }
         set { state.withLock { $0.delegate = newValue } }
     }
 
-    /// The first observer gets everything that is unfinished; later ones only what changes. Not retained.
+    /// Adds an observer. The first one receives all unfinished transactions, later ones only changes. The queue doesn't
+    /// retain its observers.
     open func add(_ observer: any SKPaymentTransactionObserver) {
         let held: [SKPayment]? = state.withLock { state in
             guard state.add(observer) else { return nil }
@@ -50,7 +52,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
             return state.held
         }
         guard let held else { return }
-        // What ended while nobody observed.
+        // Transactions that ended while there was no observer.
         announce { state in state.transactions.filter { [.failed, .restored].contains($0.transactionState) } }
         listen()
         for payment in held { place(payment) }
@@ -66,8 +68,8 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
         ending?.finish()
     }
 
-    /// Takes a copy of the payment. One that can't be paid (a quantity below 1 or above 10, no product) fails with
-    /// `paymentInvalid`, where Apple's queue raises an exception.
+    /// Adds a copy of the payment. An invalid one (a quantity below 1 or above 10, no product) fails with
+    /// `paymentInvalid`; Apple's queue raises an exception instead.
     open func add(_ payment: SKPayment) {
         let payment = SKPayment(payment.asked)
         let isHeld = state.withLock { state in
@@ -78,28 +80,29 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
         if !isHeld { place(payment) }
     }
 
-    /// The app has delivered what was paid for, or has read why it failed. One that is still being paid, or decided by
-    /// somebody else, stays: Apple's queue raises an exception.
+    /// Finishes a transaction that the app has delivered, or whose error it has handled. A transaction in progress, or
+    /// waiting for approval, stays in the queue; Apple's queue raises an exception instead.
     open func finishTransaction(_ transaction: SKPaymentTransaction) { finish(transaction) }
 
     open func restoreCompletedTransactions() { restore() }
 
-    /// - Parameter username: what the purchases were made with. Everything is restored, whatever it is.
+    /// - Parameter username: ignored; all purchases are restored.
     open func restoreCompletedTransactions(withApplicationUsername username: String?) { restore() }
 
-    /// There is no sheet here: `POST /emulator/offer-codes/{code}/redeem` of the control API redeems a code.
+    /// Does nothing, because there is no sheet. Use `POST /emulator/offer-codes/{code}/redeem` of the control API to
+    /// redeem a code.
     open func presentCodeRedemptionSheet() {}
 
-    /// The customer sees what a subscription is going to cost.
+    /// Shows the customer a subscription's new price.
     open func showPriceConsentIfNeeded() { showPriceConsent() }
 
-    // Hosted content, which the emulated store has none of.
+    // Apple-hosted content, which the emulated store doesn't have.
     open func start(_ downloads: [SKDownload]) {}
     open func pause(_ downloads: [SKDownload]) {}
     open func resume(_ downloads: [SKDownload]) {}
     open func cancel(_ downloads: [SKDownload]) {}
 
-    /// What the store told last. Who asks before it was ever reached sets off a first question.
+    /// The store's latest status. A call before the store was reached starts the first request.
     private var latest: NewsWords? {
         if let latest = session.known.news { return latest }
         let asks = state.withLock { state in
@@ -111,16 +114,16 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
     }
 }
 
-/// Has a say in a payment that is under way (iOS 13). All of it is optional.
+/// A delegate that takes part in a payment (iOS 13). All methods are optional.
 public protocol SKPaymentQueueDelegate: NSObjectProtocol {
-    /// The storefront changed since the product was shown: whether to go on. No answer within a second is no.
+    /// Asks whether to continue a payment after the storefront has changed. Without an answer within a second, the
+    /// payment doesn't continue.
     func paymentQueue(
         _ paymentQueue: SKPaymentQueue, shouldContinue transaction: SKPaymentTransaction,
         in newStorefront: SKStorefront
     ) -> Bool
 
-    /// Whether the App Store asks for consent to a higher price now. Who says no calls `showPriceConsentIfNeeded()`
-    /// later.
+    /// Asks whether to show the price consent now. After returning false, call `showPriceConsentIfNeeded()` later.
     func paymentQueueShouldShowPriceConsent(_ paymentQueue: SKPaymentQueue) -> Bool
 }
 
@@ -133,26 +136,26 @@ extension SKPaymentQueueDelegate {
     public func paymentQueueShouldShowPriceConsent(_ paymentQueue: SKPaymentQueue) -> Bool { true }
 }
 
-/// Hears of the queue's transactions. Only the first of these is required.
+/// An observer of the queue's transactions. Only the first method is required.
 ///
-/// The queue does not retain its observers.
+/// The queue doesn't retain its observers.
 public protocol SKPaymentTransactionObserver: NSObjectProtocol {
     func paymentQueue(_ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction])
 
-    /// Optional. They were finished.
+    /// Optional. Called after transactions were finished.
     func paymentQueue(_ queue: SKPaymentQueue, removedTransactions transactions: [SKPaymentTransaction])
 
     /// Optional.
     func paymentQueue(_ queue: SKPaymentQueue, restoreCompletedTransactionsFailedWithError error: any Error)
 
-    /// Optional. Everything that could be restored was delivered.
+    /// Optional. Called after all restorable transactions were delivered.
     func paymentQueueRestoreCompletedTransactionsFinished(_ queue: SKPaymentQueue)
 
-    /// Optional. Hosted content: never called here.
+    /// Optional. Apple-hosted content: never called here.
     func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload])
 
-    /// Optional. A promoted product was tapped in the App Store: whether the queue adds the payment now. Who says no
-    /// may keep the payment and add it later.
+    /// Optional. Asks whether to add the payment for a promoted product that was tapped in the App Store. After
+    /// returning false, the app may add the payment later.
     func paymentQueue(
         _ queue: SKPaymentQueue, shouldAddStorePayment payment: SKPayment, for product: SKProduct
     ) -> Bool
@@ -160,7 +163,7 @@ public protocol SKPaymentTransactionObserver: NSObjectProtocol {
     /// Optional.
     func paymentQueueDidChangeStorefront(_ queue: SKPaymentQueue)
 
-    /// Optional. Refunds, and family sharing that ended; the receipt is renewed already.
+    /// Optional. Called after refunds and the end of Family Sharing; the receipt has already been renewed.
     func paymentQueue(
         _ queue: SKPaymentQueue, didRevokeEntitlementsForProductIdentifiers productIdentifiers: [String])
 }
@@ -188,7 +191,7 @@ extension SKPaymentTransactionObserver {
     ) {}
 }
 
-/// Work that is done one piece after the other, in the order in which it was handed in.
+/// Executes work one item after another, in the order in which it was added.
 final class WorkLine: Sendable {
     typealias Work = @Sendable () async -> Void
 

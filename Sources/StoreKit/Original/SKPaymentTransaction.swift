@@ -9,8 +9,8 @@ public enum SKPaymentTransactionState: Int, Hashable, Sendable {
     case deferred = 4
 }
 
-/// One payment on its way, the same object as long as the app runs. It changes only in the moment in which observers
-/// are told of the change.
+/// A payment in the queue, represented by the same object while the app runs. It changes only together with a call of
+/// the observers.
 open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     struct Content: Sendable {
         var payment: SKPayment
@@ -20,11 +20,11 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
         var date: Date?
         var original: SKPaymentTransaction?
         var receipt: Data?
-        /// The store's number of it, which it has before it is paid.
+        /// The store's id, which it has before it is paid.
         var number: String?
     }
 
-    // Behind a lock of its own: the queue changes it, whoever holds it reads it.
+    // Protected by its own lock: the queue changes it while the app reads it.
     let content: Locked<Content>
 
     init(_ content: Content) { self.content = Locked(content) }
@@ -33,27 +33,27 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
 
     open var transactionState: SKPaymentTransactionState { content.withLock { $0.state } }
     open var payment: SKPayment { content.withLock { $0.payment } }
-    /// Only of failed ones.
+    /// Set for failed transactions only.
     open var error: (any Error)? { content.withLock { $0.error } }
-    /// Only of purchased and restored ones.
+    /// Set for purchased and restored transactions only.
     open var transactionIdentifier: String? { content.withLock { $0.identifier } }
-    /// Only of purchased and restored ones.
+    /// Set for purchased and restored transactions only.
     open var transactionDate: Date? { content.withLock { $0.date } }
-    /// Only of restored ones: what was bought.
+    /// The original purchase; set for restored transactions only.
     open var original: SKPaymentTransaction? { content.withLock { $0.original } }
-    /// Only of purchased ones: this transaction alone, in the style of iOS 6.
+    /// The receipt of this transaction alone, in the format of iOS 6; set for purchased transactions only.
     open var transactionReceipt: Data? { content.withLock { $0.receipt } }
     open var downloads: [SKDownload] { [] }
 }
 
 extension SKPaymentTransaction {
-    /// A paid transaction that no payment of this process stands for.
+    /// A paid transaction without a payment of this process.
     convenience init(_ words: TransactionWords, receipt: Data?) {
         self.init(Content(payment: SKPayment(SKPayment.Content(productIdentifier: words.productId))))
         pay(words, receipt: receipt)
     }
 
-    /// It is paid.
+    /// Records that the transaction is paid.
     func pay(_ words: TransactionWords, receipt: Data?) {
         content.withLock { content in
             content.state = .purchased
@@ -73,7 +73,7 @@ extension SKPaymentTransaction {
         }
     }
 
-    /// Somebody else decides, later.
+    /// Records that the transaction waits for another person's decision.
     func wait(number: String?) {
         content.withLock { content in
             content.state = .deferred
@@ -85,13 +85,13 @@ extension SKPaymentTransaction {
 }
 
 extension SKPayment {
-    /// What the store made of it: a request that was merged into an earlier one has that one's quantity, and a name of
-    /// the user that the store lost is gone (facts/storekit-client A3, A8).
+    /// The payment as the store recorded it: a merged request has the earlier one's quantity, and a user name that the
+    /// store lost is removed (facts/storekit-client A3, A8).
     fileprivate func settled(by words: TransactionWords) -> Content {
         var settled = asked
         settled.quantity = words.quantity
         let sent = settled.applicationUsername.flatMap { UUID(uuidString: $0) }
-        // The app's own spelling, and what was never sent, live as long as the process.
+        // The app's own spelling, and a name that was never sent, last as long as the process.
         if sent != words.appAccountToken {
             settled.applicationUsername = words.appAccountToken?.uuidString.lowercased()
         }
@@ -110,10 +110,10 @@ public enum SKDownloadState: Int, Hashable, Sendable {
 
 public let SKDownloadTimeRemainingUnknown: TimeInterval = -1
 
-/// Content that Apple hosts for a product, which Apple deprecated with iOS 16. The emulated store hosts none, so no
-/// transaction has any.
+/// Apple-hosted content of a product, deprecated since iOS 16. The emulated store hosts none, so transactions have no
+/// downloads.
 open class SKDownload: NSObject, @unchecked Sendable {
-    // Nothing is stored in it, so there is nothing to guard.
+    // The type has no state to protect.
     open var state: SKDownloadState { .waiting }
     open var contentIdentifier: String { "" }
     open var contentLength: Int64 { 0 }

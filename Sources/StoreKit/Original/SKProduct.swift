@@ -1,6 +1,6 @@
 import Foundation
 
-/// A product as the App Store offers it in the customer's storefront.
+/// A product in the customer's storefront.
 open class SKProduct: NSObject, @unchecked Sendable {
     public enum PeriodUnit: UInt, Hashable, Sendable {
         case day = 0
@@ -9,7 +9,7 @@ open class SKProduct: NSObject, @unchecked Sendable {
         case year = 3
     }
 
-    // All written once, in an initialiser.
+    // All written once, in an initializer.
     private let words: ProductWords?
     let storefront: StorefrontWords?
     private let offerLocale: Locale
@@ -27,10 +27,10 @@ open class SKProduct: NSObject, @unchecked Sendable {
     }
 
     open var productIdentifier: String { words?.id ?? "" }
-    /// In the language of the storefront, whatever the device's is (facts/storekit-client A2).
+    /// In the language of the storefront, independent of the device's (facts/storekit-client A2).
     open var localizedTitle: String { words?.displayName ?? "" }
     open var localizedDescription: String { words?.description ?? "" }
-    /// Of one, in the currency of `priceLocale`.
+    /// The price of one unit, in the currency of `priceLocale`.
     open var price: NSDecimalNumber { NSDecimalNumber(decimal: words?.price.decimal ?? 0) }
     open var priceLocale: Locale { offerLocale }
     open var contentVersion: String { "" }
@@ -43,12 +43,12 @@ open class SKProduct: NSObject, @unchecked Sendable {
     open var introductoryPrice: SKProductDiscount? {
         words?.subscription?.introductoryOffer.flatMap { SKProductDiscount($0, .introductory, priceLocale) }
     }
-    /// Promotional offers; each wants a signature.
+    /// The promotional offers; each requires a signature.
     open var discounts: [SKProductDiscount] {
         (words?.subscription?.promotionalOffers ?? []).compactMap { SKProductDiscount($0, .subscription, priceLocale) }
     }
 
-    // Hosted content, which the emulated store has none of.
+    // Apple-hosted content, which the emulated store doesn't have.
     open var isDownloadable: Bool { false }
     open var downloadContentLengths: [NSNumber] { [] }
     open var downloadContentVersion: String { "" }
@@ -58,7 +58,7 @@ extension Locale {
     /// The language of the product's text, the storefront's country and the price's currency.
     fileprivate init(_ words: ProductWords, in storefront: StorefrontWords) {
         let language = words.locale.flatMap { $0.split(separator: "-").first.map(String.init) } ?? "en"
-        // Foundation reads a country of three letters as the one of two.
+        // Foundation converts a three-letter country code to the two-letter one.
         let region = Locale(identifier: "en_\(storefront.countryCode)").region?.identifier ?? ""
         let place = region.isEmpty ? language : "\(language)_\(region)"
         self.init(identifier: "\(place)@currency=\(words.price.currency)")
@@ -78,13 +78,13 @@ open class SKProductDiscount: NSObject, @unchecked Sendable {
         case subscription = 1
     }
 
-    // All written once, in an initialiser.
+    // All written once, in an initializer.
     private let words: OfferWords?
     private let kind: `Type`
     private let offerLocale: Locale
     private let period: SKProductSubscriptionPeriod
 
-    /// Nil for an offer without a period: it is not one of these.
+    /// Nil for an offer without a period, which this type doesn't represent.
     init?(_ words: OfferWords, _ kind: `Type`, _ locale: Locale) {
         guard let period = words.period.flatMap({ SKProductSubscriptionPeriod(iso8601: $0) }) else { return nil }
         self.words = words
@@ -102,12 +102,12 @@ open class SKProductDiscount: NSObject, @unchecked Sendable {
 
     /// Nil for introductory offers.
     open var identifier: String? { words?.id }
-    /// Of one charge; 0 for a free trial.
+    /// The price of one charge; 0 for a free trial.
     open var price: NSDecimalNumber { NSDecimalNumber(decimal: words?.price?.decimal ?? 0) }
     open var priceLocale: Locale { offerLocale }
-    /// How many charges there are.
+    /// The number of charges.
     open var numberOfPeriods: Int { words?.periods ?? 1 }
-    /// Of one charge.
+    /// The period of one charge.
     open var subscriptionPeriod: SKProductSubscriptionPeriod { period }
     open var type: `Type` { kind }
     open var paymentMode: PaymentMode {
@@ -119,9 +119,9 @@ open class SKProductDiscount: NSObject, @unchecked Sendable {
     }
 }
 
-/// How long one period of a subscription or an offer is (iOS 11.2).
+/// The length of one period of a subscription or an offer (iOS 11.2).
 open class SKProductSubscriptionPeriod: NSObject, @unchecked Sendable {
-    // Both written once, in an initialiser.
+    // Both written once, in an initializer.
     private let count: Int
     private let length: SKProduct.PeriodUnit
 
@@ -147,9 +147,9 @@ open class SKProductSubscriptionPeriod: NSObject, @unchecked Sendable {
     open var unit: SKProduct.PeriodUnit { length }
 }
 
-/// Where the account that is signed in is at home (iOS 13).
+/// The storefront of the signed-in account (iOS 13).
 open class SKStorefront: NSObject, @unchecked Sendable {
-    // Written once, in an initialiser.
+    // Written once, in an initializer.
     private let words: StorefrontWords
 
     init(_ words: StorefrontWords) { self.words = words }

@@ -6,10 +6,10 @@ public enum SKProductStorePromotionVisibility: Int, Hashable, Sendable {
     case hide = 2
 }
 
-/// Which promoted products this device's App Store shows, and in what order (iOS 11). Kept on the device, beside the
-/// receipt; the emulated App Store shows no page, so nothing follows from it.
+/// The visibility and the order of promoted products on this device's App Store (iOS 11). The settings are stored next
+/// to the receipt and have no further effect, because the emulated App Store shows no page.
 open class SKProductStorePromotionController: NSObject, @unchecked Sendable {
-    // Written once, in an initialiser; the file is replaced as a whole.
+    // Written once, in an initializer; the file is replaced as a whole.
     private let file: PromotionFile
     private let session: DeviceSession
 
@@ -18,7 +18,7 @@ open class SKProductStorePromotionController: NSObject, @unchecked Sendable {
         file = PromotionFile(beside: session.receipt)
     }
 
-    /// The current device's.
+    /// The controller of the current device.
     open class func `default`() -> SKProductStorePromotionController { SKProductStorePromotionController() }
 
     open func promotionVisibility(for product: SKProduct) async throws -> SKProductStorePromotionVisibility {
@@ -31,7 +31,7 @@ open class SKProductStorePromotionController: NSObject, @unchecked Sendable {
         try set(promotionVisibility, of: product)
     }
 
-    /// What was set; products that are not on sale any more are left out.
+    /// The configured order, without products that are no longer for sale.
     open func promotionOrder() async throws -> [SKProduct] {
         let order = file.read().order
         do throws(StoreFault) {
@@ -108,7 +108,7 @@ open class SKProductStorePromotionController: NSObject, @unchecked Sendable {
     }
 }
 
-/// What the app set, in a file on the device. One that can't be read is as good as none.
+/// The app's settings in a file on the device. An unreadable file counts as missing.
 private struct PromotionFile: Sendable {
     struct Promotions: Codable {
         var order: [String] = []

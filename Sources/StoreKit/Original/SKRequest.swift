@@ -4,7 +4,7 @@ import TillThreads
 public protocol SKRequestDelegate: NSObjectProtocol {
     /// Optional.
     func requestDidFinish(_ request: SKRequest)
-    /// Optional. No `requestDidFinish` follows.
+    /// Optional. `requestDidFinish` is not called after it.
     func request(_ request: SKRequest, didFailWithError error: any Error)
 }
 
@@ -13,23 +13,23 @@ extension SKRequestDelegate {
     public func request(_ request: SKRequest, didFailWithError error: any Error) {}
 }
 
-/// A question to the App Store that is answered to a delegate.
+/// A request to the App Store, answered through a delegate.
 ///
-/// A request lives until it is answered, whether the app keeps it or not; its delegate must be kept by the app.
+/// The request is retained until it is answered; the app must retain the delegate.
 open class SKRequest: NSObject, SKRequestReporting, @unchecked Sendable {
     fileprivate struct Progress {
         weak var delegate: (any SKRequestDelegate)?
-        /// Which run of the request is under way: another number cancels what went before.
+        /// The number of the current run; a new number cancels earlier runs.
         var run = 0
         var isUnderWay = false
     }
 
-    // Behind its own lock: the app sets the delegate, the answer reads it.
+    // Protected by its own lock: the app sets the delegate while the answer reads it.
     fileprivate let progress = Locked(Progress())
 
     public override init() {}
 
-    /// Answers come on the current device's `effects.callback`.
+    /// Starts the request. The delegate is called through the current device's `effects.callback`.
     open func start() {
         let run: Int? = progress.withLock { progress in
             guard !progress.isUnderWay else { return nil }
@@ -42,7 +42,7 @@ open class SKRequest: NSObject, SKRequestReporting, @unchecked Sendable {
         session.effects.spawn { await self.work(run, session) }
     }
 
-    /// Nobody is called any more.
+    /// Cancels the request. The delegate isn't called afterwards.
     open func cancel() {
         progress.withLock { progress in
             progress.run += 1
@@ -72,18 +72,18 @@ open class SKRequest: NSObject, SKRequestReporting, @unchecked Sendable {
         }
     }
 
-    /// Asks the store.
+    /// Sends the request to the store.
     ///
-    /// - Returns: what the delegate is told before it is told that the request is done.
+    /// - Returns: the delegate's call before `requestDidFinish`.
     func ask(_ session: DeviceSession) async throws -> @Sendable (any SKRequestDelegate) -> Void { { _ in } }
 }
 
-/// Where `delegate` comes from. A subclass whose delegate has another type, as `SKProductsRequest` has, declares its
-/// own: Swift overrides no property by one of another type, as Objective-C does.
+/// Provides `delegate`. A subclass whose delegate has another type, such as `SKProductsRequest`, declares its own
+/// property, because Swift doesn't allow an override with another type as Objective-C does.
 public protocol SKRequestReporting: AnyObject {}
 
 extension SKRequestReporting where Self: SKRequest {
-    /// Not retained.
+    /// The request doesn't retain its delegate.
     public var delegate: (any SKRequestDelegate)? {
         get { heldDelegate }
         set { heldDelegate = newValue }
@@ -101,16 +101,16 @@ public protocol SKProductsRequestDelegate: SKRequestDelegate {
     func productsRequest(_ request: SKProductsRequest, didReceive response: SKProductsResponse)
 }
 
-/// Asks for products by their ids: there is no list of all of them (facts/storekit-client A2).
+/// Requests products by their ids; the store has no list of all products (facts/storekit-client A2).
 open class SKProductsRequest: SKRequest, @unchecked Sendable {
-    // Written once, in the initialiser.
+    // Written once, in the initializer.
     private let productIdentifiers: Set<String>
 
     public init(productIdentifiers: Set<String>) { self.productIdentifiers = productIdentifiers }
 
     public override init() { productIdentifiers = [] }
 
-    /// Not retained.
+    /// The request doesn't retain its delegate.
     public var delegate: (any SKProductsRequestDelegate)? {
         get { heldDelegate as? any SKProductsRequestDelegate }
         set { heldDelegate = newValue }
@@ -125,7 +125,7 @@ open class SKProductsRequest: SKRequest, @unchecked Sendable {
     }
 }
 
-// Sendable: both of its values are written once, in an initialiser.
+// Sendable: both values are written once, in an initializer.
 open class SKProductsResponse: NSObject, @unchecked Sendable {
     private let found: [SKProduct]
     private let invalid: [String]
@@ -141,12 +141,12 @@ open class SKProductsResponse: NSObject, @unchecked Sendable {
     }
 
     open var products: [SKProduct] { found }
-    /// Unknown, or not on sale in the customer's storefront.
+    /// Unknown ids, and ids of products that aren't for sale in the customer's storefront.
     open var invalidProductIdentifiers: [String] { invalid }
 }
 
 extension DeviceSession {
-    /// The store tells of so many at once.
+    /// The maximum of products in one response of the store.
     private static let productLimit = 1_000
 
     func originalProducts(_ ids: [String]) async throws(StoreFault) -> (found: [SKProduct], invalid: [String]) {
@@ -168,13 +168,13 @@ public let SKReceiptPropertyIsExpired: String = "expired"
 public let SKReceiptPropertyIsRevoked: String = "revoked"
 public let SKReceiptPropertyIsVolumePurchase: String = "vpp"
 
-/// Fetches the app receipt anew, to `EmulatedDevice.current.receiptURL`. Nobody is asked for a password here.
+/// Fetches the app receipt to `EmulatedDevice.current.receiptURL` again. No password is required here.
 open class SKReceiptRefreshRequest: SKRequest, @unchecked Sendable {
-    // Written once, in an initialiser, and never changed after.
+    // Written once, in an initializer, and never changed afterwards.
     private let properties: [String: Any]?
 
-    /// - Parameter properties: of a test receipt (`SKReceiptPropertyIsExpired` and so on). The emulated store's
-    ///   receipts are those of bought purchases, so they change nothing.
+    /// - Parameter properties: the properties of a test receipt (`SKReceiptPropertyIsExpired` and so on). They have no
+    ///   effect, because the emulated store's receipts contain actual purchases.
     public init(receiptProperties properties: [String: Any]?) { self.properties = properties }
 
     public override init() { properties = nil }

@@ -1,49 +1,49 @@
 import TillBilling
 import TillCrypto
 
-/// One check of a proof, by a code that keeps its meaning, in the order of the checks (facts/jws §2,
-/// facts/pkcs7-receipt §4; CONTRACT §1 for the order of the verdicts).
+/// One check of a proof, with a stable code. The cases are in the order of the checks, which is also the order of the
+/// verdicts (facts/jws §2, facts/pkcs7-receipt §4).
 public enum CheckCode: String, Sendable, CaseIterable {
-    /// It is of the outer format: compact JWS, PKCS#7, property-list text; and not too long.
+    /// The outer format (compact JWS, PKCS#7, property-list text) and the maximum length.
     case parse
-    /// Its content can be read: JSON, receipt attributes, purchase info.
+    /// The content is readable: JSON, receipt attributes, purchase info.
     case payload
-    /// It is of the kind that was asked for.
+    /// The proof is of the requested kind.
     case kind
-    /// What a settlement needs is there and has the right types. Only servers ask.
+    /// The fields that processing a purchase needs exist and have the right types. Only servers check this.
     case fields
-    /// The tokens inside a notification can be read.
+    /// The tokens inside a notification are readable.
     case nestedFormat = "nested_format"
     /// The JWS header is JSON.
     case header
-    /// It brings certificates; of a receipt, the one that its signer information names.
+    /// The proof contains certificates; a receipt contains the one that its signer information names.
     case certificateList = "certificate_list"
-    /// The algorithm is the one Apple signs with.
+    /// The algorithm is the one that Apple signs with.
     case algorithm
-    /// It brings exactly three certificates.
+    /// The token contains exactly three certificates.
     case certificateCount = "certificate_count"
-    /// A receipt's signed attributes name its content.
+    /// A receipt's signed attributes match its content.
     case signedAttributes = "signed_attributes"
     /// The certificates are base64.
     case certificateEncoding = "certificate_encoding"
-    /// The roots to be trusted can be read.
+    /// The configured roots are readable.
     case roots
-    /// The proof's certificates can be read.
+    /// The proof's certificates are readable.
     case certificates
-    /// They lead to a trusted root; an old-style receipt's was issued by the pinned key.
+    /// The certificates lead to a trusted root; an old-style receipt's certificate was issued by the pinned key.
     case chain
-    /// Each of them was valid at the date they are judged at.
+    /// Every certificate was valid at the date of verification.
     case validity
     /// The signer's certificate has Apple's marker for App Store proofs.
     case leafMarker = "leaf_marker"
     /// The intermediate has the marker of Apple's Worldwide Developer Relations.
     case intermediateMarker = "intermediate_marker"
-    /// Leaf, intermediate, root: no more and no less.
+    /// The chain is exactly leaf, intermediate, root.
     case chainLength = "chain_length"
-    /// The signer's key made the signature over this content.
+    /// The signer's key signed this content.
     case signature
     case app
-    /// The app's number in the App Store, stated in production only.
+    /// The app's number in the App Store, which Apple states in production only.
     case appNumber = "app_number"
     case environment
     case device
@@ -51,7 +51,7 @@ public enum CheckCode: String, Sendable, CaseIterable {
     case nestedRenewal = "nested_renewal"
     case nestedAppTransaction = "nested_app_transaction"
 
-    /// The checks there are for a kind of proof, in their order.
+    /// The checks of a kind of proof, in order.
     public static func all(of kind: ProofInspection.Kind) -> [CheckCode] {
         let chain: [CheckCode] = [.chain, .validity, .leafMarker, .intermediateMarker, .chainLength, .signature]
         let token: [CheckCode] =
@@ -74,7 +74,7 @@ public enum CheckCode: String, Sendable, CaseIterable {
         }
     }
 
-    /// What is checked, for people.
+    /// The subject of the check, for people.
     public var sentence: Text {
         switch self {
         case .parse: Text(en: "format", zh: "格式")
@@ -120,7 +120,7 @@ extension CertificateRecord {
         markers = [SigningChain.leafMarker, SigningChain.intermediateMarker].filter(certificate.hasExtension)
     }
 
-    /// A chain as it was built: leaf first, a configured root last.
+    /// A complete chain: leaf first, a configured root last.
     static func chain(_ certificates: [Certificate]) -> [CertificateRecord] {
         certificates.enumerated().map { index, certificate in
             let isRoot = index == certificates.count - 1 && index > 0
@@ -128,8 +128,8 @@ extension CertificateRecord {
         }
     }
 
-    /// `Certificate ::= SEQUENCE { tbsCertificate SEQUENCE { [0] version OPTIONAL, serialNumber INTEGER, …` (RFC 5280
-    /// §4.1).
+    /// `Certificate ::= SEQUENCE { tbsCertificate SEQUENCE { [0] version OPTIONAL, serialNumber INTEGER, …`
+    /// (RFC 5280 §4.1).
     private static func serial(of der: [UInt8]) -> String? {
         guard let outer = try? ASN1Reader.single(der[...]) else { return nil }
         var certificate = ASN1Reader(outer.content)
@@ -140,7 +140,7 @@ extension CertificateRecord {
         return field.tag == ASN1Reader.Tag.integer ? hexadecimal(field.content) : nil
     }
 
-    /// What kind of key a SubjectPublicKeyInfo holds (RFC 5280 §4.1.2.7, RFC 3279 §2.3).
+    /// The kind of key in a SubjectPublicKeyInfo (RFC 5280 §4.1.2.7, RFC 3279 §2.3).
     private static func kind(ofKey der: [UInt8]) -> String? {
         guard let outer = try? ASN1Reader.single(der[...]) else { return nil }
         var info = ASN1Reader(outer.content)

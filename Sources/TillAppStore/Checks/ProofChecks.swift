@@ -2,14 +2,14 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// The checks of every proof, each in one place: `SignedDataVerifier` and `ProofInspection` both walk them, so none
-/// can be in one and missing in the other. What they do is written down only if there is a journal.
+/// The checks of every proof. `SignedDataVerifier` and `ProofInspection` share them, so both make the same checks. With
+/// a journal, each check is recorded.
 struct ProofChecks {
     let demands: ProofDemands
     let journal: VerificationJournal?
-    /// Signers that need not be judged again; nil where every certificate shall be looked at.
+    /// Signers with a verified chain, which are not verified again; nil verifies every certificate.
     let chains: ChainCache?
-    /// Hears whom the checks rely on.
+    /// Receives the signers that the checks rely on.
     let witness: SignerWitness?
 
     init(
@@ -22,7 +22,7 @@ struct ProofChecks {
         self.witness = witness
     }
 
-    /// Makes one check. Every refusal is thrown inside of one.
+    /// Makes one check. Every failure is thrown inside one.
     @inline(__always)
     func check<Result>(
         _ code: CheckCode, _ body: () throws(VerificationFailure) -> Result
@@ -39,7 +39,7 @@ struct ProofChecks {
         }
     }
 
-    /// When the certificates had to be valid: the date that was asked for, or the proof's own, or now.
+    /// The date at which the certificates must be valid: the policy's, else the proof's own, else now.
     func date(of claims: ProofClaims, now: Instant) -> Instant {
         let (instant, source): (Instant, VerificationRecord.JudgedAt.Source) =
             if let at = demands.at {
@@ -55,8 +55,7 @@ struct ProofChecks {
 
     // MARK: - Certificates
 
-    /// The chain of a JWS header's `x5c`. The third certificate is not looked at: the root is one of ours, or there
-    /// is none.
+    /// The chain of a JWS header's `x5c`. The third certificate is ignored: the root must be a configured one.
     func chain(x5c: [JSONValue], at date: Instant) throws(VerificationFailure) -> SigningChain {
         try check(.certificateCount) { () throws(VerificationFailure) in
             journal?.compare(expected: "3", found: String(x5c.count))
@@ -85,7 +84,8 @@ struct ProofChecks {
     }
 
     #if PLANTED_MISTAKES
-        /// What a verifier would trust that believed whoever signs; nil but for `believesAnySignature`.
+        /// The root that the planted mistake `believesAnySignature` trusts: the one the token itself contains;
+        /// otherwise nil.
         private static func presentedRoot(_ x5c: [JSONValue]) -> TrustStore? {
             guard PlantedMistake.believesAnySignature.isPlanted, let text = x5c[2].string,
                 let der = Base64.decode(text),
@@ -102,7 +102,7 @@ struct ProofChecks {
         }
     }
 
-    /// The path that makes a signature Apple's: leaf, Worldwide Developer Relations, root (facts/jws §2,
+    /// The chain that Apple's signatures require: leaf, Worldwide Developer Relations, root (facts/jws §2,
     /// facts/pkcs7-receipt §5.1).
     func chain(
         leaf: Certificate, others: [Certificate], trust: TrustStore, at date: Instant
@@ -131,7 +131,7 @@ struct ProofChecks {
         }
     }
 
-    /// OpenSSL judges links and dates in one; they are told apart for the record.
+    /// OpenSSL verifies signatures and dates in one call; the record reports them as separate checks.
     private func path(
         leaf: Certificate, others: [Certificate], trust: TrustStore, at date: Instant
     ) throws(VerificationFailure) -> [Certificate] {
@@ -163,7 +163,7 @@ struct ProofChecks {
         }
     }
 
-    /// The path as it is when all of its certificates are valid; nil if there is no such moment, or no path then.
+    /// The chain at a moment when all its certificates are valid; nil if there is no such moment, or no chain.
     private static func path(leaf: Certificate, others: [Certificate], trust: TrustStore) -> [Certificate]? {
         let certificates = [leaf] + others
         guard let from = certificates.map(\.notBefore).max(), let to = certificates.map(\.notAfter).min(), from < to
@@ -171,7 +171,7 @@ struct ProofChecks {
         return try? SigningChain.path(leaf: leaf, others: others, trust: trust, at: from)
     }
 
-    // MARK: - Is it for us? App before environment, as Apple's libraries report it.
+    // MARK: - App and environment, in the order in which Apple's libraries report them.
 
     func checkApp(of claims: ProofClaims) throws(VerificationFailure) {
         guard claims.statesApp, let expected = demands.bundleID else { return }
@@ -200,7 +200,7 @@ struct ProofChecks {
         }
     }
 
-    /// The same, for those who take Apple's two environments only.
+    /// Checks the subject, and accepts only Apple's two environments.
     func environment(of claims: ProofClaims) throws(VerificationFailure) -> Environment {
         try subject(of: claims)
         guard let environment = claims.environment.flatMap(Environment.init(rawValue:)) else {

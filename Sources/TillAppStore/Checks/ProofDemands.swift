@@ -1,8 +1,8 @@
 import TillBilling
 import TillCrypto
 
-/// What is asked of a proof, in one form for servers (`TrustPolicy`) and for inspections (`InspectionPolicy`), so that
-/// both hold proofs to it with the same code.
+/// The requirements a proof must meet, in one form for servers (`TrustPolicy`) and for inspections
+/// (`InspectionPolicy`), so that the same code checks both.
 final class ProofDemands: Sendable {
     /// Nil if a configured root cannot be read.
     let trust: TrustStore?
@@ -11,22 +11,22 @@ final class ProofDemands: Sendable {
     /// Nil accepts any number.
     let appAppleID: Int64?
     let environment: EnvironmentDemand
-    /// The time that certificates are judged at instead of the proof's own.
+    /// The time at which certificates are verified, instead of the proof's own.
     let at: Instant?
-    /// Off only for what a developer's own Xcode signs, which is decoded and believed by nobody.
+    /// False only for proofs signed by a developer's own Xcode, which are decoded and never trusted.
     let wantsTrust: Bool
     let requiresIntermediateMarker: Bool
-    /// Whether what a settlement cannot do without must be there.
+    /// Whether the fields that processing a purchase needs must be present.
     let isForSettlement: Bool
-    /// Nil leaves the device unasked.
+    /// Nil skips the check of the device.
     let device: [UInt8]?
     let now: @Sendable () -> Instant
 
     enum EnvironmentDemand: Sendable {
         case unasked
-        /// One of Apple's two that is in the set.
+        /// One of Apple's two environments that is in the set.
         case among(Set<Environment>)
-        /// This very one, which may be a local test's.
+        /// Exactly this environment, which may be a local test's.
         case exactly(String)
 
         func accepts(_ environment: String?) -> Bool {
@@ -38,7 +38,7 @@ final class ProofDemands: Sendable {
             }
         }
 
-        /// Apple states the app's number in production only; a proof of an accepted sandbox has none (facts/jws §2).
+        /// Apple states the app's number in production only; a proof from an accepted sandbox has none (facts/jws §2).
         func asksForAppNumber(of environment: String?) -> Bool {
             switch self {
             case .unasked: environment == Environment.production.rawValue
@@ -59,7 +59,7 @@ final class ProofDemands: Sendable {
         }
     }
 
-    /// A server's.
+    /// The requirements of a server.
     init(_ policy: TrustPolicy, trust: TrustStore, device: [UInt8]? = nil) {
         self.trust = trust
         bundleID = policy.bundleID
@@ -77,7 +77,7 @@ final class ProofDemands: Sendable {
         now = policy.now
     }
 
-    /// An inspection's.
+    /// The requirements of an inspection.
     init(_ policy: InspectionPolicy) {
         trust = SignedDataVerifier.trustStore(roots: policy.anchors, isStrict: policy.isStrict)
         bundleID = policy.bundleID
@@ -91,7 +91,7 @@ final class ProofDemands: Sendable {
         now = policy.now
     }
 
-    /// The same demands of a token inside a notification, which must be of the notification's app and environment.
+    /// The requirements of a token inside a notification, which must belong to the notification's app and environment.
     init(_ outer: ProofDemands, inside claims: ProofClaims) {
         trust = outer.trust
         bundleID = outer.bundleID ?? claims.bundleID
@@ -106,14 +106,14 @@ final class ProofDemands: Sendable {
     }
 }
 
-/// What a proof says of itself that the checks look at. It is believed no sooner than its signature.
+/// The fields of a proof that the checks read. They are untrusted until the signature is verified.
 struct ProofClaims {
     var kind: ProofInspection.Kind
     var bundleID: String?
     var appAppleID: Int64?
-    /// `Production`, `Sandbox`, a local test's, or what Apple adds.
+    /// `Production`, `Sandbox`, a local test's, or a value that Apple adds later.
     var environment: String?
-    /// When the certificates had to be valid; nil if it says nothing.
+    /// The date at which the certificates must be valid; nil if the proof states none.
     var date: Instant?
     var dateSource = VerificationRecord.JudgedAt.Source.signedDate
 

@@ -2,31 +2,31 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// Everything a verification did, for people who ask why: what came, each check in its order with what it looked at,
-/// the certificates and the date they were judged at. A value to look at; nothing can be granted on it.
+/// Everything a verification did, for people who investigate a verdict: the input, each check in order with its input,
+/// the certificates and the date at which they were verified. Nothing can be granted on it.
 public struct VerificationRecord: Equatable, Sendable {
     public internal(set) var kind: ProofInspection.Kind
-    /// Length of what came, in bytes.
+    /// The length of the input, in bytes.
     public let size: Int
-    /// SHA-256 of what came, 32 bytes.
+    /// The SHA-256 of the input, 32 bytes.
     public let sha256: [UInt8]
     /// A code of `Verdict`, or `ok-unverified` or `extract-only` (see `ProofInspection.verdict`); `not-judged` for a
-    /// token inside a notification that was refused before its turn came.
+    /// token inside a notification that was refused before the token was checked.
     public internal(set) var verdict = Verdict.ok.rawValue
     /// What failed, for people.
     public internal(set) var detail = ""
-    /// When the certificates had to be valid; nil if no date was come to.
+    /// The date at which the certificates had to be valid; nil if no date was determined.
     public internal(set) var judgedAt: JudgedAt?
-    /// Every check there is for the kind, once each, in the order of the checks.
+    /// Every check of the kind, once each, in order.
     public internal(set) var checks: [Check] = []
-    /// The chain from signer to root where one was found, or else the certificates that came and could be read.
+    /// The chain from signer to root if one was found, else the readable certificates of the proof.
     public internal(set) var certificates: [CertificateRecord] = []
-    /// The tokens inside a notification, with checks of their own.
+    /// The tokens inside a notification, with their own checks.
     public internal(set) var nested: [Nested] = []
-    /// Lines of an old-style receipt that nobody signed, and that decide nothing (SCENARIOS, T8).
+    /// The unsigned lines of an old-style receipt, which decide nothing.
     public internal(set) var unsigned: [String: String] = [:]
 
-    /// A date, and where it is from.
+    /// A date, and its source.
     public struct JudgedAt: Equatable, Sendable {
         public enum Source: String, Sendable {
             /// The payload's own `signedDate`.
@@ -35,11 +35,11 @@ public struct VerificationRecord: Equatable, Sendable {
             case receiptCreationDate
             /// An app receipt's attribute 12.
             case receiptAttribute = "receipt-attribute-12"
-            /// An old-style receipt's purchase date: told, not judged.
+            /// An old-style receipt's purchase date: reported, not verified.
             case purchaseDate
-            /// The policy names it (`--at`).
+            /// The policy sets it (`--at`).
             case policy
-            /// The proof states none.
+            /// The proof states none, so the current time is used.
             case now
         }
 
@@ -50,11 +50,11 @@ public struct VerificationRecord: Equatable, Sendable {
     public struct Check: Equatable, Sendable {
         public let code: CheckCode
         public internal(set) var outcome: Outcome
-        /// SHA-256 of the octets that were looked at; nil where it was no octets, or not got to.
+        /// SHA-256 of the checked bytes; nil if the check has no bytes or was not reached.
         public internal(set) var inputSHA256: [UInt8]?
         public internal(set) var expected: String?
         public internal(set) var found: String?
-        /// OpenSSL's or our words for people; nothing is decided by them.
+        /// OpenSSL's or Till's explanation for people. No decision depends on it.
         public internal(set) var words: String?
     }
 
@@ -65,18 +65,19 @@ public struct VerificationRecord: Equatable, Sendable {
     }
 
     public enum Reason: String, Sendable {
-        /// The policy does not ask for it, or the proof has no such thing.
+        /// The policy does not require it, or the proof has nothing to check.
         case notAsked = "not_asked"
         /// An earlier check failed.
         case notReached = "not_reached"
-        /// The chain broke at its dates before all of its signatures were looked at.
+        /// The chain failed on its dates before all of its signatures were checked.
         case undecided
-        /// Nobody signed what it would look at, so it decides nothing (SCENARIOS, T8).
+        /// The checked value is unsigned, so the check decides nothing.
         case unsigned
     }
 
     public struct Nested: Equatable, Sendable {
-        /// The member that held the token: `signedTransactionInfo`, `signedRenewalInfo`, `signedAppTransactionInfo`.
+        /// The member that contained the token: `signedTransactionInfo`, `signedRenewalInfo`,
+        /// `signedAppTransactionInfo`.
         public let name: String
         public internal(set) var record: VerificationRecord
     }
@@ -91,13 +92,13 @@ public struct VerificationRecord: Equatable, Sendable {
 
     public var isOK: Bool { verdict == Verdict.ok.rawValue }
 
-    /// The check that made the verdict; nil if none failed.
+    /// The check that determined the verdict; nil if none failed.
     public var failed: Check? {
         checks.first { if case .failed = $0.outcome { true } else { false } }
     }
 }
 
-/// A certificate as it was found in a chain.
+/// A certificate found during a verification.
 public struct CertificateRecord: Equatable, Sendable {
     public enum Position: String, Sendable {
         case leaf
@@ -114,24 +115,24 @@ public struct CertificateRecord: Equatable, Sendable {
     public let issuer: String
     /// Lower-case hexadecimal.
     public let serial: String
-    /// Of the DER, 32 bytes.
+    /// SHA-256 of the DER, 32 bytes.
     public let sha256: [UInt8]
     /// The first second of its validity.
     public let notBefore: Instant
-    /// The last second of its validity, as it states it.
+    /// The last second of its validity, as stated in the certificate.
     public let notAfter: Instant
-    /// `RSA 2048`, `EC P-256`, `EC P-384`, or what the key's object identifier is.
+    /// `RSA 2048`, `EC P-256`, `EC P-384`, or the object identifier of the key's kind.
     public let key: String
-    /// Apple's marker extensions that it carries, as dotted decimals.
+    /// Apple's marker extensions in the certificate, as dotted decimals.
     public let markers: [String]
 }
 
-/// Writes a `VerificationRecord` while a verification goes on. A server has none unless somebody asks why.
+/// Writes a `VerificationRecord` during a verification. A server uses one only when a person requests the record.
 final class VerificationJournal {
     private var record: VerificationRecord
     private var open: VerificationRecord.Check?
     private var nested: [(name: String, journal: VerificationJournal)] = []
-    /// Whether everything that was to be checked has been.
+    /// Whether all checks have been made.
     private var isComplete = false
 
     init(kind: ProofInspection.Kind, input: [UInt8]) {
@@ -160,13 +161,13 @@ final class VerificationJournal {
         pass()
     }
 
-    /// A check that fails before anything can be looked at.
+    /// Fails a check before it has any input.
     func refuse(_ code: CheckCode, _ failure: VerificationFailure) {
         begin(code)
         fail(failure)
     }
 
-    /// What the check looks at.
+    /// Records the input of the check.
     func look(at input: some Collection<UInt8>) { open?.inputSHA256 = Digest.sha256.hash(input) }
 
     func compare(expected: String?, found: String?) {
@@ -177,7 +178,7 @@ final class VerificationJournal {
     func explain(_ words: String) { open?.words = bounded(words) }
     func leaveUndecided() { open?.outcome = .skipped(.undecided) }
 
-    /// A check that has nothing signed to look at.
+    /// Records a check whose input is unsigned.
     func skipUnsigned(_ code: CheckCode, expected: String?, found: String?) {
         record.checks.append(
             VerificationRecord.Check(
@@ -205,23 +206,23 @@ final class VerificationJournal {
     /// Real old-style receipts have three.
     private static let mostUnsignedLines = 32
 
-    /// A journal for a token inside this proof.
+    /// Creates a journal for a token inside this proof.
     func nest(_ name: String, kind: ProofInspection.Kind, input: [UInt8]) -> VerificationJournal {
         let journal = VerificationJournal(kind: kind, input: input)
         nested.append((name, journal))
         return journal
     }
 
-    /// Nothing is left to check.
+    /// Marks the verification as complete.
     ///
-    /// - Parameter verdict: another than what the checks said, where there was nothing to believe.
+    /// - Parameter verdict: replaces the verdict of the checks for a proof that was only decoded.
     func complete(_ verdict: String? = nil, _ detail: String? = nil) {
         isComplete = true
         if let verdict { record.verdict = verdict }
         if let detail { record.detail = detail }
     }
 
-    /// The record, with the checks that were not made in their places.
+    /// The record, including the checks that were not made, in their places.
     func finished() -> VerificationRecord {
         var finished = record
         let isBroken = record.failed != nil
@@ -239,7 +240,7 @@ final class VerificationJournal {
     }
 }
 
-/// The beginning of a text from outside: a record is kept and shown, so nobody shall fill it.
+/// The beginning of a text from outside: records are stored and shown, so their size must be limited.
 func bounded(_ outside: String) -> String {
     let limit = 256
     guard outside.utf8.count > limit else { return outside }
@@ -249,7 +250,7 @@ func bounded(_ outside: String) -> String {
 
 extension VerificationRecord {
     /// The record for programs: keys in camelCase, codes as strings, hashes in lower-case hexadecimal, times in RFC
-    /// 3339 with milliseconds. Absent things have no key.
+    /// 3339 with milliseconds. Absent values have no key.
     public var json: JSONValue {
         var members: [String: JSONValue] = [
             "kind": .string(kind.rawValue), "size": .int(Int64(size)), "sha256": .string(hexadecimal(sha256)),

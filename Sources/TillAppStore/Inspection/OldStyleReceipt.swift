@@ -3,19 +3,19 @@ import TillCrypto
 import TillJSON
 
 /// An old-style transactionReceipt (facts/verify-receipt §9): one purchase as NeXTSTEP property-list text, signed by a
-/// certificate of the iTunes Store. Only ever looked at: nothing verified comes out of it, because its environment is
-/// not signed.
+/// certificate of the iTunes Store. It is for inspection only: its environment is unsigned, so it never yields a
+/// verified transaction.
 public struct OldStyleReceipt: Equatable, Sendable {
     /// The text around the signed part.
     let outer: PropertyText
-    /// The signed octets.
+    /// The signed bytes.
     public let purchaseInfo: [UInt8]
     public let purchase: OldStylePurchase
 
-    /// Real ones have two kilobytes.
+    /// Real receipts have two kilobytes.
     static let sizeLimit = 1 << 20
 
-    /// Reads the property-list text; nil if it holds no purchase.
+    /// Parses the property-list text; nil if it contains no purchase.
     public init?(_ text: [UInt8]) {
         guard let outer = Self.outer(text), let receipt = OldStyleReceipt(outer) else { return nil }
         self = receipt
@@ -34,24 +34,24 @@ public struct OldStyleReceipt: Equatable, Sendable {
         outer["purchase-info"].flatMap { Base64.decode($0.utf8.filter { !ProofText.isBlank($0) }) }
     }
 
-    /// The lines that nobody signed: `environment`, `pod`, `signing-status` and what else there is.
+    /// The unsigned lines: `environment`, `pod`, `signing-status` and any others.
     public var unsigned: [String: String] {
         outer.dictionary.filter { $0.key != "signature" && $0.key != "purchase-info" }
     }
 
-    /// Production receipts do not state theirs. Nobody signed this.
+    /// Unsigned. Production receipts do not state their environment.
     var environment: String { outer["environment"] ?? Environment.production.rawValue }
 
     /// The receipt as property-list text, with every line it was read from.
     public func encoded() -> [UInt8] { outer.encoded }
 
-    /// The signature's blob: version, signature, and its signer's certificate.
+    /// The blob of the signature: version, signature, and the signer's certificate.
     struct Signature {
         let version: UInt8
         let bytes: [UInt8]
         let certificate: [UInt8]
 
-        /// Nil unless it begins with a version that Apple has had and is as long as that version wants.
+        /// Nil unless the version is one that Apple has used and the length matches it.
         init?(_ blob: [UInt8]) {
             guard let version = blob.first, let length = [2: 128, 3: 256][version] else { return nil }
             let bytes = blob.dropFirst().prefix(length)
@@ -64,12 +64,12 @@ public struct OldStyleReceipt: Equatable, Sendable {
             self.certificate = Array(certificate)
         }
 
-        /// Version 2 signs with SHA-1; so does version 3, as far as anybody has said.
+        /// Version 2 signs with SHA-1; so does version 3, according to all available reports.
         func isValid(of purchaseInfo: [UInt8], by leaf: Certificate) -> Bool {
             leaf.publicKey?.isValidRSA(signature: bytes, of: [version] + purchaseInfo, digest: .sha1) ?? false
         }
 
-        /// Whether the pinned key that issued the signers of this version issued this one.
+        /// Whether the pinned key for this version's signers issued the certificate.
         func issued(_ leaf: Certificate) -> Bool {
             let key =
                 version == 2
@@ -78,8 +78,8 @@ public struct OldStyleReceipt: Equatable, Sendable {
             return key.map(leaf.isSigned(by:)) ?? false
         }
 
-        /// Whether one of these roots issued it itself. The blob has room for one certificate, so a store that is not
-        /// Apple's has nothing between its root and its signer.
+        /// Whether one of these roots issued the certificate directly. The blob holds only one certificate, so another
+        /// store has no intermediate between its root and its signer.
         func issued(_ leaf: Certificate, by roots: [Certificate]) -> Bool {
             roots.contains { root in
                 guard let key = root.publicKey, leaf.issuer == root.subject, leaf != root else { return false }
@@ -90,7 +90,7 @@ public struct OldStyleReceipt: Equatable, Sendable {
 }
 
 extension ProofInspection {
-    /// - Parameter text: property-list text; decoded, if it came as base64.
+    /// - Parameter text: property-list text, decoded if it arrived as base64.
     static func oldStyleReceipt(
         _ text: [UInt8], _ demands: ProofDemands, _ journal: VerificationJournal
     ) -> ProofInspection {
@@ -110,14 +110,14 @@ extension ProofInspection {
             try checks.check(receipt, signature, leaf)
             try checks.checkApp(of: ProofClaims(kind: .oldStyleReceipt, bundleID: receipt.purchase.bundleID))
             if case .unasked = demands.environment {
-                // It is only shown.
+                // The environment is only reported.
             } else {
                 journal.skipUnsigned(
                     .environment, expected: demands.environment.words, found: receipt.environment)
             }
             journal.complete()
         } catch {
-            // The journal has it.
+            // The journal has recorded the failure.
         }
         return ProofInspection(fields, journal)
     }
@@ -153,9 +153,8 @@ extension ProofChecks {
         }
     }
 
-    /// The signer must have been issued by the pinned key of its version, or by a root that was asked for, and have
-    /// signed. Whether it was valid at the
-    /// purchase is told, not judged: Apple's own certificates had gaps.
+    /// The signer must have been issued by the pinned key of its version or by a configured root, and have signed the
+    /// receipt. Whether it was valid at the purchase is reported but not required: Apple's own certificates had gaps.
     fileprivate func check(
         _ receipt: OldStyleReceipt, _ signature: OldStyleReceipt.Signature, _ leaf: Certificate
     ) throws(VerificationFailure) {
@@ -216,18 +215,18 @@ extension OldStyleReceipt {
     }
 }
 
-/// The signed part of an old-style receipt: one purchase (facts/verify-receipt §9). Every value is text; those that
-/// mean something else have it here, nil if they do not read as it. By itself it proves nothing.
+/// The signed part of an old-style receipt: one purchase (facts/verify-receipt §9). Every value is text; typed
+/// properties are nil if the text does not parse. By itself it proves nothing.
 public struct OldStylePurchase: Equatable, Sendable {
     let text: PropertyText
 
-    /// Reads the decoded `purchase-info`; nil if it is not UTF-8.
+    /// Parses the decoded `purchase-info`; nil if it is not UTF-8.
     public init?(_ purchaseInfo: [UInt8]) {
         guard let text = PropertyText(purchaseInfo) else { return nil }
         self.text = text
     }
 
-    /// Every line, known or not, by its key's last value.
+    /// Every line, known or not, by key; a repeated key has its last value.
     public var lines: [String: String] { text.dictionary }
 
     /// The purchase as property-list text, with every line it was read from.
@@ -276,18 +275,18 @@ public struct OldStylePurchase: Equatable, Sendable {
     }
 }
 
-/// NeXTSTEP property-list text as old-style receipts have it, outside and inside: `"key" = "value";` as often as it
-/// occurs (facts/verify-receipt §9). There are no escapes.
+/// NeXTSTEP property-list text as in old-style receipts, outside and inside: repeated `"key" = "value";`
+/// (facts/verify-receipt §9), without escapes.
 struct PropertyText: Equatable, Sendable {
     struct Line: Equatable, Sendable {
         let key: String
         let value: String
     }
 
-    /// In the order of the text, keys that are written twice included.
+    /// In the order of the text, including repeated keys.
     let lines: [Line]
 
-    /// Nil if the text is not UTF-8, or has more marks in a row than can be compared.
+    /// Nil if the text is not UTF-8, or has too many combining marks in a row.
     init?(_ bytes: some Collection<UInt8>) {
         let bytes = Array(bytes)
         guard bytes.withUnsafeBufferPointer(JSONText.isUTF8),
@@ -301,21 +300,21 @@ struct PropertyText: Equatable, Sendable {
             if let line = reader.line() {
                 lines.append(line)
             } else {
-                // This quote began no pair; the next one may.
+                // This quote did not begin a pair; the next one may.
                 reader.rest = candidate.dropFirst()
             }
         }
         self.lines = lines
     }
 
-    /// A key's last value.
+    /// The last value of a key.
     subscript(key: String) -> String? { lines.last { $0.key == key }?.value }
 
     var dictionary: [String: String] {
         Dictionary(lines.map { ($0.key, $0.value) }, uniquingKeysWith: { _, last in last })
     }
 
-    /// The text as Apple lays it out.
+    /// The text in Apple's layout.
     var encoded: [UInt8] {
         Array(("{\n" + lines.map { "\t\"\($0.key)\" = \"\($0.value)\";\n" }.joined() + "}").utf8)
     }

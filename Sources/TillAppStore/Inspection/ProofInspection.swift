@@ -2,8 +2,8 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// What can be said of any proof of Apple's: its kind, the verdict on it, everything read from it, checked or not, and
-/// the record of its checks. It is for people and scripts; nothing can be granted on it.
+/// The result of inspecting a proof: its kind, the verdict, all fields read from it, verified or not, and the record of
+/// its checks. It is for people and scripts; nothing can be granted on it.
 public struct ProofInspection: Sendable {
     public enum Kind: String, Sendable, CaseIterable {
         case transaction = "jws-transaction"
@@ -12,20 +12,20 @@ public struct ProofInspection: Sendable {
         case notification = "jws-notification"
         case receipt = "pkcs7-receipt"
         case oldStyleReceipt = "old-style-receipt"
-        /// A list of certificates alone, which is no proof: only `chain(x5c:root:at:isStrict:)` speaks of it.
+        /// A bare list of certificates, which is not a proof; only `chain(x5c:root:at:isStrict:)` returns it.
         case certificateChain = "cert-chain"
     }
 
-    /// What is too damaged to tell is a notification if it has the dots of a JWS, else a receipt.
+    /// Damaged input counts as a notification if it has the dots of a JWS, else as a receipt.
     public var kind: Kind { record.kind }
-    /// A code of `Verdict`; or `ok-unverified` for what was decoded without trust, or `extract-only` for an
-    /// old-style receipt whose signature is not of Apple's format.
+    /// A code of `Verdict`; `ok-unverified` for a proof decoded without trust; `extract-only` for an old-style receipt
+    /// whose signature is not in Apple's format.
     public var verdict: String { record.verdict }
     /// For people.
     public var detail: String { record.detail }
-    /// What was read until the verdict fell, under stable names.
+    /// The fields that were read before the verdict, under stable names.
     public let fields: [String: JSONValue]
-    /// Each check, what it looked at, and the certificates.
+    /// Each check with its input, and the certificates.
     public let record: VerificationRecord
 
     static let okUnverified = "ok-unverified"
@@ -36,10 +36,10 @@ public struct ProofInspection: Sendable {
         record = journal.finished()
     }
 
-    /// Whether the proof passed every check that was asked for. What was only decoded did not.
+    /// Whether the proof passed every required check. False for a proof that was only decoded.
     public var isOK: Bool { record.isOK }
 
-    /// `{"kind", "verdict", "detail", "fields", "record"}` (CONTRACT §1).
+    /// `{"kind", "verdict", "detail", "fields", "record"}`, the output of `till verify --json`.
     public var json: JSONValue {
         [
             "kind": .string(kind.rawValue), "verdict": .string(verdict), "detail": .string(detail),
@@ -47,8 +47,8 @@ public struct ProofInspection: Sendable {
         ]
     }
 
-    /// Recognises and checks a proof: a JWS; an app receipt as DER, PEM or base64; an old-style receipt as text or
-    /// base64. White space around text means nothing.
+    /// Recognizes and checks a proof: a JWS; an app receipt as DER, PEM or base64; an old-style receipt as text or
+    /// base64. White space around text is ignored.
     public static func inspect(_ bytes: [UInt8], policy: InspectionPolicy) -> ProofInspection {
         let demands = ProofDemands(policy)
         func journal(_ kind: Kind) -> VerificationJournal { VerificationJournal(kind: kind, input: bytes) }
@@ -63,16 +63,17 @@ public struct ProofInspection: Sendable {
         }
     }
 
-    /// A list of certificates alone, checked as the `x5c` of a JWS would be: base64 leaf, intermediate, anything.
+    /// Checks a bare list of certificates as the `x5c` of a JWS: base64 of leaf, intermediate and any third
+    /// certificate.
     ///
     /// - Parameters:
     ///   - root: base64 of the one trusted root.
-    ///   - seconds: the effective date, since 1970.
+    ///   - seconds: the date of verification, in seconds since 1970.
     public static func chain(x5c: [String], root: String, at seconds: Int64, isStrict: Bool) -> ProofInspection {
         let input = Array(x5c.joined(separator: "\n").utf8)
         let journal = VerificationJournal(kind: .certificateChain, input: input)
         var policy = InspectionPolicy { Instant(seconds: seconds) }
-        // A root that is not base64 is no certificate either.
+        // A root that is not base64 becomes an unreadable certificate.
         policy.roots = [Base64.decode(root) ?? []]
         policy.at = seconds
         policy.isStrict = isStrict
@@ -85,28 +86,28 @@ public struct ProofInspection: Sendable {
             fields["leafPublicKey"] = .string(Base64.encode(chain.leaf.publicKey?.der ?? []))
             journal.complete()
         } catch {
-            // The journal has it.
+            // The journal has recorded the failure.
         }
         return ProofInspection(fields, journal)
     }
 }
 
-/// What bytes from anywhere look like, before anything of them is read.
+/// The outer form of a proof, recognized before any content is read.
 enum ProofForm {
     case token([UInt8])
     /// DER or BER.
     case receipt([UInt8])
     case oldStyleReceipt([UInt8])
-    /// None of them; for people, why.
+    /// None of these forms; the text explains why, for people.
     case nothing(String)
 
     init(_ bytes: [UInt8]) {
-        // DER begins with the byte of the character 0, which no JWS or base64 of ours begins with.
+        // The first byte of DER is also the character 0, which no JWS, and no base64 of the other forms, begins with.
         if bytes.first == 0x30, bytes.count > 1, bytes[1] & 0x80 != 0 {
             self = .receipt(bytes)
             return
         }
-        // Editors put a byte order mark before text.
+        // Some editors put a byte order mark before text.
         let text = ProofText.trimmed(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes)
         if text.contains(UInt8(ascii: ".")), text.allSatisfy(Self.isTokenCharacter) {
             self = .token(text)
@@ -123,7 +124,7 @@ enum ProofForm {
     }
 
     private static func armoured(_ text: [UInt8]) -> ProofForm {
-        // Tools call it PKCS7, CMS, "PKCS #7 SIGNED DATA" and more; what it is, is said by what is in it.
+        // Tools write PKCS7, CMS, "PKCS #7 SIGNED DATA" and other labels; the content decides.
         let text = String(decoding: text, as: UTF8.self)
         let opening = text.prefix { !$0.isNewline }.dropFirst("-----BEGIN ".count)
         guard opening.hasSuffix("-----"), let der = PEM.decode(text, label: String(opening.dropLast(5))) else {
@@ -143,28 +144,28 @@ enum ProofForm {
     }
 }
 
-/// What an inspection (`till verify`) checks a proof against. Whatever is nil is not checked.
+/// What an inspection (`till verify`) checks a proof against. Nil values are not checked.
 public struct InspectionPolicy: Sendable {
     /// Trust anchors, DER or PEM; nil means Apple's.
     public var roots: [[UInt8]]?
     public var bundleID: String?
     public var appAppleID: Int64?
-    /// `Production`, `Sandbox`, or a local one (`Xcode`, `LocalTesting`), under which proofs are decoded without any
-    /// trust. No server has that choice: `SignedDataVerifier` knows Apple's two environments only.
+    /// `Production`, `Sandbox`, or a local one (`Xcode`, `LocalTesting`), whose proofs are decoded without trust.
+    /// Servers cannot choose those: `SignedDataVerifier` supports Apple's two environments only.
     public var environment: String?
-    /// Judge certificates at this second since 1970 instead of at the proof's own date.
+    /// Verify certificates at this second since 1970 instead of at the proof's own date.
     public var at: Int64?
     public var isStrict = false
-    /// The device a receipt must have been made for.
+    /// The device that a receipt must have been made for.
     public var device: [UInt8]?
-    /// Whether a receipt's intermediate needs Apple's marker. Off only for generated test certificates without it.
+    /// Whether a receipt's intermediate needs Apple's marker. False only for generated test certificates without it.
     public var requiresIntermediateMarker = true
-    /// The clock effect, for proofs without a date.
+    /// The current time, for proofs without a date.
     public var now: @Sendable () -> Instant
 
     public init(now: @escaping @Sendable () -> Instant) { self.now = now }
 
-    /// Environments of proofs that a developer's own Xcode signs, which anybody can make.
+    /// Environments of proofs that a developer's own Xcode signs. Their signatures carry no trust.
     static let localEnvironments: Set<String> = ["Xcode", "LocalTesting"]
 
     var isLocal: Bool { environment.map(Self.localEnvironments.contains) ?? false }

@@ -25,28 +25,28 @@ extension ProofInspection {
             try checks.checkDevice(of: container)
             journal.complete(demands.wantsTrust ? nil : okUnverified)
         } catch {
-            // The journal has it.
+            // The journal has recorded the failure.
         }
         return ProofInspection(fields, journal)
     }
 }
 
 extension ReceiptContainer {
-    /// A day on which the chain of every receipt is judged beside its own, 2025-12-01: the oracle of the shared
-    /// vectors prints it, and so do we (CONTRACT §1, `fields`).
+    /// A fixed day, 2025-12-01, at which the chain of every receipt is also verified: the oracle of the shared test
+    /// vectors reports that result, and so does `till verify`.
     private static let referenceDate: Int64 = 1_764_547_200
 
     fileprivate func describeSigner(in fields: inout [String: JSONValue]) {
         guard let signer = message.signer, let digest = message.digest else { return }
         fields["digest"] = .string(digest.rawValue)
-        // The end of a long name tells more than its beginning.
+        // The end of a long name is more informative than its beginning.
         let end = String.UnicodeScalarView(signer.subject.unicodeScalars.suffix(120))
         fields["signer"] = .string(String(end))
         fields["cert_count"] = .int(Int64(message.certificates.count))
         fields["signed_attrs"] = .bool(message.hasSignedAttributes)
     }
 
-    /// What the checks will come to, told also where an earlier one fails.
+    /// Reports the results of later checks even if an earlier one fails.
     fileprivate func describeTrust(
         _ demands: ProofDemands, _ signer: Certificate, in fields: inout [String: JSONValue]
     ) {
@@ -77,7 +77,7 @@ extension ReceiptContainer {
 }
 
 extension ReceiptPayload {
-    /// Under the names that Apple's verifyReceipt uses, with instants in milliseconds.
+    /// The fields under verifyReceipt's names, with instants in milliseconds.
     fileprivate var fields: [String: JSONValue] {
         let types = attributeTypes
         var fields: [String: JSONValue] = [
@@ -97,7 +97,7 @@ extension ReceiptPayload {
 }
 
 extension ReceiptPurchase {
-    /// Only what the record has; an attribute without value is `null`.
+    /// The fields that the record contains; an attribute without a value is `null`.
     fileprivate var fields: JSONValue {
         let all: [(Int64, String, JSONValue)] = [
             (1701, "quantity", .number(quantity)),

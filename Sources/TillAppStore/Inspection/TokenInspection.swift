@@ -3,7 +3,7 @@ import TillCrypto
 import TillJSON
 
 extension ProofInspection {
-    /// Any JWS of Apple's. The payload may lack what a settlement needs; here it is only looked at.
+    /// Any JWS of Apple's. For inspection, its payload may lack fields that processing a purchase needs.
     static func token(
         _ text: [UInt8], _ demands: ProofDemands, _ journal: VerificationJournal
     ) -> ProofInspection {
@@ -38,20 +38,20 @@ extension ProofInspection {
             }
             journal.complete(demands.wantsTrust ? nil : okUnverified)
         } catch {
-            // The journal has it.
+            // The journal has recorded the failure.
         }
         return ProofInspection(fields, journal)
     }
 }
 
-/// A JWS whose payload is kept as it is.
+/// A JWS with its payload as raw JSON.
 private struct InspectedToken {
     let token: CompactToken
-    /// Nil if it is no JSON object; then it is refused when its turn comes.
+    /// Nil if it is not a JSON object; the header check then refuses it.
     let header: JWSHeader?
     let payload: JSONValue
     let kind: TokenKind
-    /// What the app, its number and the environment are read from.
+    /// The object that states the app, its number and the environment.
     let subject: JSONValue
 
     init(_ text: [UInt8], limit: Int, _ checks: ProofChecks) throws(VerificationFailure) {
@@ -75,7 +75,7 @@ private struct InspectedToken {
         subject = kind == .notification ? part ?? payload : payload
     }
 
-    /// As it is written: a number of milliseconds, or its digits.
+    /// The date as written: a number of milliseconds, or its digits.
     private static func statedDate(in payload: JSONValue) -> JSONValue? {
         [payload["signedDate"], payload["receiptCreationDate"]].lazy.compactMap { $0 }.first { !$0.isNull }
     }
@@ -83,7 +83,7 @@ private struct InspectedToken {
     private static func milliseconds(_ date: JSONValue) -> Int64? {
         switch date {
         case .string(let digits): Int64(digits)
-        // Beyond 64 bits there is no time at which a certificate could be valid.
+        // A date beyond 64 bits is outside every certificate's validity.
         default: date.number.map { JSONText.floor($0) ?? ($0 < 0 ? .min : .max) }
         }
     }

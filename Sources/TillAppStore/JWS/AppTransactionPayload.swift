@@ -4,7 +4,7 @@ import TillJSON
 /// The payload of an AppTransaction (facts/jws §6): one customer's download of the app.
 public struct AppTransactionPayload: WrittenPayload {
     package var source: JSONObject?
-    /// The environment, as it was written.
+    /// The environment, as written.
     public var receiptType: String?
     /// Absent in the sandbox.
     public var appAppleID: Int64?
@@ -20,9 +20,9 @@ public struct AppTransactionPayload: WrittenPayload {
     /// Unique per customer account and app.
     public var appTransactionID: String?
     public var originalPlatform: Platform?
-    /// Only where Xcode signs; Apple's servers sign none.
+    /// Only in app transactions signed by Xcode; Apple's servers omit it.
     public var signedDate: Instant?
-    /// Only in what Xcode makes, by its name the moment it was asked for.
+    /// Only in app transactions from Xcode: by its name, the time of the request.
     public var requestDate: Instant?
 
     package init() {}

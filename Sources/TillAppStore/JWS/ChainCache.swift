@@ -2,13 +2,13 @@ import TillBilling
 import TillCrypto
 import TillThreads
 
-/// Signers whose chain was verified a little while ago, found again by the bytes of the JWS header: building a chain
-/// costs about thirty times the signature check that it precedes.
+/// Signers whose chain was verified recently, looked up by the bytes of the JWS header: building a chain costs about
+/// thirty times as much as the signature check after it.
 ///
-/// An entry goes in only after a whole verification, its signature included, so an outsider cannot fill the list.
-/// For effective dates outside the validity of a certificate of its chain the answer is known as well: it has expired.
+/// An entry is added only after a complete verification, including the signature, so an outsider cannot fill the cache.
+/// A cached chain also answers for dates outside the validity of its certificates: it has expired.
 final class ChainCache: Sendable {
-    /// Apple signs with a leaf or two at a time.
+    /// Apple uses one or two leaf certificates at a time.
     static let capacity = 8
 
     private struct Entry {
@@ -32,7 +32,7 @@ final class ChainCache: Sendable {
     /// Most recently used first.
     private let entries = Locked<[Entry]>([])
 
-    /// What checks signatures under this token's header, if its chain is known.
+    /// The verifier of signatures under this token's header, if its chain is cached.
     func verifier(
         for token: CompactToken, now: Instant
     ) -> (verifier: ES256Verifier, chain: SigningChain)? {
@@ -47,7 +47,7 @@ final class ChainCache: Sendable {
         }
     }
 
-    /// Whether the chain of this token's header is known.
+    /// Whether the chain of this token's header is cached.
     func knows(_ token: [UInt8], now: Instant) -> Bool {
         entries.withLock { entries in
             entries.contains { entry in
@@ -69,14 +69,14 @@ final class ChainCache: Sendable {
     var count: Int { entries.withLock { $0.count } }
 }
 
-/// The path that makes a signature Apple's: [leaf, WWDR intermediate, root], each link verified (facts/jws §2).
+/// The chain that Apple's signatures require: [leaf, WWDR intermediate, root], each link verified (facts/jws §2).
 struct SigningChain: Sendable {
     let certificates: [Certificate]
-    /// The first second at which all of the chain is valid.
+    /// The first second at which the whole chain is valid.
     let notBefore: Int64
-    /// The first second at which some of it no longer is.
+    /// The first second at which a part of it is no longer valid.
     let notAfter: Int64
-    /// What its authorities can be asked about it.
+    /// The OCSP questions about its certificates.
     let questions: [OCSPQuestion]
 
     /// Marker of the certificate that may sign App Store proofs.
@@ -87,7 +87,7 @@ struct SigningChain: Sendable {
     var leaf: Certificate { certificates[0] }
     var root: Certificate { certificates[2] }
 
-    /// Nil unless it is leaf, intermediate and root.
+    /// Nil unless the certificates are leaf, intermediate and root.
     init?(_ certificates: [Certificate]) {
         guard certificates.count == 3 else { return nil }
         self.certificates = certificates
@@ -96,17 +96,17 @@ struct SigningChain: Sendable {
         questions = Self.questions(along: certificates)
     }
 
-    /// Whether OpenSSL's rule holds for every certificate: not before its first second, and before its last.
+    /// Whether every certificate is valid by OpenSSL's rule: not before its first second, and before its last.
     func isValid(at seconds: Int64) -> Bool { notBefore <= seconds && seconds < notAfter }
 
-    /// In OpenSSL's words, why the chain does not count at that second; nil if it does.
+    /// OpenSSL's text for why the chain is invalid at this second; nil if it is valid.
     func fault(at seconds: Int64) -> String? {
         if isValid(at: seconds) { return nil }
         return seconds < notBefore ? "certificate is not yet valid" : "certificate has expired"
     }
 
-    /// The dates a certificate can name, the years 1 to 9999: OpenSSL has no answer for others, and a proof may state
-    /// any.
+    /// The dates that certificates can state, the years 1 to 9999: OpenSSL fails for others, and a proof may state any
+    /// date.
     private static let dates: ClosedRange<Int64> = -62_135_596_800...253_402_300_799
 
     static func path(

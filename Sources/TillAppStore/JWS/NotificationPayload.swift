@@ -1,15 +1,15 @@
 import TillBilling
 import TillJSON
 
-/// ResponseBodyV2DecodedPayload (facts/jws §7): an App Store Server Notification of version 2. Of `data`, `summary`,
-/// `externalPurchaseToken` and `appData` there is one.
+/// ResponseBodyV2DecodedPayload (facts/jws §7): an App Store Server Notification of version 2. It contains exactly one
+/// of `data`, `summary`, `externalPurchaseToken` and `appData`.
 public struct NotificationPayload: WrittenPayload {
     package var source: JSONObject?
     public var notificationType: NotificationType?
     public var subtype: NotificationSubtype?
     public var notificationUUID: String?
     public var version: String?
-    /// Absent in some that Apple really sent.
+    /// Absent in some notifications that Apple has sent.
     public var signedDate: Instant?
     public var data: Data?
     public var summary: Summary?
@@ -18,7 +18,7 @@ public struct NotificationPayload: WrittenPayload {
 
     package init() {}
 
-    /// About one purchase, whose signed parts are nested tokens.
+    /// Concerns one purchase, whose signed parts are nested tokens.
     public struct Data: WrittenPayload {
         package var source: JSONObject?
         public var environment: String?
@@ -91,7 +91,7 @@ public struct NotificationPayload: WrittenPayload {
         }
     }
 
-    /// About the app as a whole (RESCIND_CONSENT).
+    /// Concerns the app as a whole (RESCIND_CONSENT).
     public struct AppData: WrittenPayload {
         package var source: JSONObject?
         public var environment: String?
@@ -121,7 +121,8 @@ public struct NotificationPayload: WrittenPayload {
         try visitor.visit("appData", &appData)
     }
 
-    /// The app and environment a notification is about, from wherever it states them (facts/jws §2, the table).
+    /// The app and environment that a notification concerns, from the member that states them (facts/jws §2, the
+    /// table).
     var subject: (bundleID: String?, appAppleID: Int64?, environment: String?) {
         if let data { return (data.bundleID, data.appAppleID, data.environment) }
         if let summary { return (summary.bundleID, summary.appAppleID, summary.environment) }
@@ -138,16 +139,15 @@ public struct NotificationPayload: WrittenPayload {
     }
 }
 
-/// A notification that Apple signed, for whichever app and environment: enough to store it under a name, and nothing
-/// that could be settled.
+/// A notification that Apple signed for any app and environment: enough to store it by its id, without any purchase
+/// data that could be granted.
 public struct NotificationEnvelope: Sendable, Hashable {
     /// Apple's `notificationUUID`.
     public let id: String
     public let type: NotificationType?
     public let subtype: NotificationSubtype?
     public let signedDate: Instant?
-    /// The app and environment it states, as they are written; kinds of notifications that are yet to come may state
-    /// them where nobody looks today.
+    /// The app and environment as written; nil for future kinds of notifications that state them in another member.
     public let bundleID: String?
     public let appAppleID: Int64?
     public let environment: String?

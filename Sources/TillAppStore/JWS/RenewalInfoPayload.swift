@@ -1,30 +1,30 @@
 import TillBilling
 import TillJSON
 
-/// JWSRenewalInfoDecodedPayload (facts/jws §5): what the next renewal of a subscription will be. It names no app;
-/// it belongs to the transaction it comes with.
+/// JWSRenewalInfoDecodedPayload (facts/jws §5): the next renewal of a subscription. It names no app; it belongs to the
+/// transaction that it comes with.
 public struct RenewalInfoPayload: WrittenPayload {
     package var source: JSONObject?
     public var originalTransactionID: String?
     public var productID: String?
-    /// What renews next.
+    /// The product that renews next.
     public var autoRenewProductID: String?
     public var autoRenewStatus: AutoRenewStatus?
     public var expirationIntent: ExpirationIntent?
     public var isInBillingRetryPeriod: Bool?
     public var gracePeriodExpiresDate: Instant?
     public var priceIncreaseStatus: PriceIncreaseStatus?
-    /// Of the next period.
+    /// The offer of the next period.
     public var offer: TransactionPayload.Offer?
-    /// Expiry of the newest purchase; may be past.
+    /// The expiry of the newest purchase; may be in the past.
     public var renewalDate: Instant?
-    /// Thousandths of the currency's unit, offer included.
+    /// Thousandths of the currency's unit, with the offer applied.
     public var renewalPriceMilliunits: Int64?
     public var currency: String?
     public var recentSubscriptionStartDate: Instant?
     /// Best first.
     public var eligibleWinBackOfferIDs: [String]?
-    /// For the next renewal, as it was written.
+    /// For the next renewal, as written.
     public var appAccountToken: String?
     public var appTransactionID: String?
     public var environment: String?

@@ -2,7 +2,7 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-// Each kind of token is first read, so that what is malformed is said before anything else, and then judged.
+// Each kind of token is read first, so that a malformed one is reported before any other failure, and then verified.
 
 extension ProofChecks {
     func transaction(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedTransaction {
@@ -22,7 +22,7 @@ extension ProofChecks {
     fileprivate typealias TransactionReading = TokenReading<(TransactionPayload, VerifiedTransaction.Essentials)>
 
     fileprivate func readTransaction(_ jws: [UInt8]) throws(VerificationFailure) -> TransactionReading {
-        // Essentials are a part of what is read, so that a payload without them is refused as malformed.
+        // The essential fields are read here, so that a payload without them is refused as malformed.
         var essentials: VerifiedTransaction.Essentials?
         let reading = try read(jws, as: .transaction) { json throws(JSONError) in
             try TransactionPayload(json)
@@ -131,7 +131,8 @@ extension ProofChecks {
 }
 
 extension ProofChecks {
-    /// The outside alone, where what is inside can't be believed: no environment of the App Store is named.
+    /// Verifies the whole notification if it names an environment of the App Store; otherwise only the outer signature,
+    /// because the content cannot be trusted.
     func envelope(_ jws: [UInt8]) throws(VerificationFailure) -> NotificationEnvelope {
         let reading = try readNotification(jws)
         if reading.claims.environment.flatMap(Environment.init(rawValue:)) != nil {
@@ -147,7 +148,7 @@ extension ProofChecks {
     }
 }
 
-/// The tokens that a notification may hold.
+/// The tokens that a notification may contain.
 enum NestedToken: String, CaseIterable {
     case transaction = "signedTransactionInfo"
     case renewalInfo = "signedRenewalInfo"
@@ -171,7 +172,7 @@ enum NestedToken: String, CaseIterable {
 }
 
 extension ProofChecks {
-    /// Reads a token inside a notification, before anything of the notification is judged.
+    /// Reads a token inside a notification, before any part of the notification is verified.
     func nested<Reading>(
         _ text: String?, _ name: NestedToken,
         _ read: (ProofChecks, [UInt8]) throws(VerificationFailure) -> Reading
@@ -188,7 +189,7 @@ extension ProofChecks {
         }
     }
 
-    /// Judges a token inside a notification, which must be of the notification's own app and environment.
+    /// Verifies a token inside a notification, which must belong to the notification's app and environment.
     func judge<Reading, Verified>(
         _ nested: (reading: Reading, journal: VerificationJournal?)?, _ name: NestedToken,
         inside claims: ProofClaims,

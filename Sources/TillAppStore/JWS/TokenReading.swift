@@ -2,7 +2,7 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// A token taken apart and read, its signature not yet asked about.
+/// A token that has been split and decoded; its signature is not yet verified.
 struct TokenReading<Payload> {
     let token: CompactToken
     let payload: Payload
@@ -10,7 +10,7 @@ struct TokenReading<Payload> {
 }
 
 extension ProofChecks {
-    /// Takes a token apart.
+    /// Splits a token into its parts.
     func parse(_ bytes: [UInt8], limit: Int) throws(VerificationFailure) -> CompactToken {
         try check(.parse) { () throws(VerificationFailure) in
             journal?.look(at: bytes)
@@ -20,7 +20,7 @@ extension ProofChecks {
         }
     }
 
-    /// Reads a token as one kind of payload. A proof of one kind is not taken for another, whoever signed it.
+    /// Decodes a token as one kind of payload. A valid proof of another kind is refused.
     func read<Payload>(
         _ bytes: [UInt8], limit: Int = SignedDataVerifier.tokenLimit, as kind: TokenKind,
         _ make: (JSONObject) throws(JSONError) -> Payload,
@@ -55,13 +55,13 @@ extension ProofChecks {
 
     // MARK: - Chain and signature
 
-    /// Whether Apple signed a token. The date is the payload's own, read before it is believed, to know when the
-    /// certificates had to be valid.
+    /// Verifies that Apple signed a token. The date is read from the unverified payload, because it determines when the
+    /// certificates must be valid.
     func authenticate(_ token: CompactToken, _ claims: ProofClaims) throws(VerificationFailure) {
         let now = demands.now()
         let date = date(of: claims, now: now)
         if let known = chains?.verifier(for: token, now: now) {
-            // Judged anew it would be found the same, at thirty times the cost: anybody may name any date.
+            // A new verification would fail in the same way, at thirty times the cost, and a sender can state any date.
             if let fault = known.chain.fault(at: date.seconds) { throw VerificationFailure(.chainExpired, fault) }
             guard token.isSigned(accordingTo: known.verifier) else { throw VerificationFailure(.badSignature) }
             witness?.saw(known.chain.questions, signedAt: claims.date)
@@ -82,7 +82,7 @@ extension ProofChecks {
         }
     }
 
-    /// The chain a header brings, if its algorithm is Apple's.
+    /// The verified chain of a header, whose algorithm must be Apple's.
     func chain(of header: JWSHeader, at date: Instant) throws(VerificationFailure) -> SigningChain {
         try check(.certificateList) { () throws(VerificationFailure) in
             guard !header.certificates.isEmpty else { throw VerificationFailure(.missingX5C) }
@@ -96,7 +96,7 @@ extension ProofChecks {
         return try chain(x5c: header.certificates, at: date)
     }
 
-    /// What found the token's signature to be the leaf's.
+    /// The verifier that found the signature to be the leaf's.
     @discardableResult
     func signatureVerifier(
         of token: CompactToken, _ chain: SigningChain
@@ -113,7 +113,7 @@ extension ProofChecks {
     }
 }
 
-/// What a JWS of Apple's is, told by the keys of its payload; the format itself does not say.
+/// The kind of a JWS, recognized by the keys of its payload; the format does not state it.
 enum TokenKind: String {
     case notification
     case appTransaction = "apptransaction"
@@ -136,19 +136,19 @@ enum TokenKind: String {
     }
 }
 
-/// What a JWS says of its own signature. Nothing in it is believed: the algorithm is a constant of ours, and its
-/// certificates count only as far as they lead to a configured root (facts/jws §8).
+/// The unverified header of a JWS. The algorithm must equal a constant, and the certificates count only if they lead to
+/// a configured root (facts/jws §8).
 struct JWSHeader {
-    /// The only algorithm Apple signs with.
+    /// The only algorithm that Apple signs with.
     static let algorithm = "ES256"
 
-    /// All of the header.
+    /// The whole header.
     let json: JSONValue
-    /// `x5c` as it is; empty if there is none, or if it is no list.
+    /// The raw `x5c`; empty if it is missing or not a list.
     let certificates: [JSONValue]
 
-    /// Nil if the bytes are no JSON object, or name an extension that must be understood: we understand none
-    /// (RFC 7515 §4.1.11), nor a payload that is not base64 (RFC 7797).
+    /// Nil if the bytes are not a JSON object, if the header names a critical extension, none of which is supported
+    /// (RFC 7515 §4.1.11), or if it declares an unencoded payload (RFC 7797).
     init?(_ bytes: [UInt8]?) {
         guard let bytes, let json = try? JSONValue(decoding: bytes), json.object != nil else { return nil }
         guard json["crit"] == nil, json["b64"] == nil else { return nil }

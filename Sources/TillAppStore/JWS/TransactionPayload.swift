@@ -1,10 +1,9 @@
 import TillBilling
 import TillJSON
 
-/// JWSTransactionDecodedPayload (facts/jws §4): every field may be absent, unknown members are kept
-/// and written again.
+/// JWSTransactionDecodedPayload (facts/jws §4). Every field may be absent; unknown members are kept and written again.
 ///
-/// A payload by itself proves nothing; `VerifiedTransaction` is the one that was verified.
+/// A payload by itself proves nothing; a `VerifiedTransaction` contains a verified one.
 public struct TransactionPayload: WrittenPayload {
     package var source: JSONObject?
 
@@ -18,9 +17,9 @@ public struct TransactionPayload: WrittenPayload {
     public var originalPurchaseDate: Instant?
     public var expiresDate: Instant?
     public var quantity: Int?
-    /// As it was written; Apple may add types.
+    /// The type's name in the payload; Apple may add types.
     public var typeText: String?
-    /// As it was written; Apple promises a UUID.
+    /// The text in the payload; Apple documents a UUID.
     public var appAccountToken: String?
     public var ownership: Ownership?
     public var signedDate: Instant?
@@ -31,13 +30,13 @@ public struct TransactionPayload: WrittenPayload {
     public var revocationPercentage: Int?
     public var isUpgraded: Bool?
     public var offer: Offer?
-    /// As it was written: `Sandbox`, `Production`, or a local test's.
+    /// The environment's name in the payload: `Sandbox`, `Production`, or that of a local test.
     public var environment: String?
     /// ISO 3166-1 alpha-3.
     public var storefront: String?
     public var storefrontID: String?
     public var transactionReason: TransactionReason?
-    /// Thousandths of the currency's unit, total for the quantity after discounts.
+    /// Thousandths of the currency's unit: the total for the quantity after discounts.
     public var priceMilliunits: Int64?
     /// ISO 4217.
     public var currency: String?
@@ -50,13 +49,13 @@ public struct TransactionPayload: WrittenPayload {
 
     package init() {}
 
-    /// The offer a price came from. Apple writes its fields flat, beside the others.
+    /// The offer behind a price. Apple writes its fields beside the others, not in an object.
     public struct Offer: Equatable, Sendable {
         public var type: OfferType?
         /// Absent for introductory offers.
         public var identifier: String?
         public var discountType: OfferDiscountType?
-        /// ISO 8601 duration of the whole offer: `P1M`.
+        /// The ISO 8601 duration of the whole offer: `P1M`.
         public var period: String?
 
         package init() {}
@@ -76,7 +75,7 @@ public struct TransactionPayload: WrittenPayload {
         }
     }
 
-    /// Where a monthly plan with a twelve-month commitment stands.
+    /// The state of a monthly plan with a twelve-month commitment.
     public struct Commitment: WrittenPayload {
         package var source: JSONObject?
         public var billingPeriodNumber: Int?
@@ -129,14 +128,14 @@ public struct TransactionPayload: WrittenPayload {
         try device.visitMembers(&visitor)
     }
 
-    /// Nil for a type that Apple added since.
+    /// Nil for a type that Apple has added since.
     public var type: ProductType? { typeText.flatMap { ProductType(rawValue: $0) } }
 }
 
-/// What a JWS that a device asked for has beside its other members (facts/jws §2, last paragraph).
+/// The additional members of a JWS that a device requested (facts/jws §2, last paragraph).
 public struct DeviceProofPayload: WrittenPayload {
     package var source: JSONObject?
-    /// Base64 of the device's hash.
+    /// The device's hash as base64.
     public var verification: String?
     public var nonce: String?
 

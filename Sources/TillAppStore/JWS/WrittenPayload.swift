@@ -1,29 +1,29 @@
 import TillBilling
 import TillJSON
 
-/// A typed view of one JSON object of Apple's that can be written again without losing what it has no type for.
+/// A typed view of one of Apple's JSON objects, which can be written again without losing members that have no type
+/// here.
 ///
-/// A payload names its members once, in `visitMembers`: reading, lenient reading and writing are visitors of that list.
-/// The text it was read from is kept as it is, which costs the reader nothing. Writing takes every member from that
-/// text and puts in those that were changed since; so unknown members and values, fractions and numbers of any size
-/// come out as they went in (facts/jws §1).
+/// A payload lists its members once, in `visitMembers`; strict reading, lenient reading and writing are visitors of
+/// that list. The original text is kept. Writing copies every member from it and replaces those that were changed
+/// since, so unknown members, fractions and numbers of any size are preserved (facts/jws §1).
 package protocol WrittenPayload: Equatable, Sendable, MemberElement {
-    /// A payload without any member, to be filled in.
+    /// An empty payload.
     init()
-    /// What the payload was read from; nil if it was put together here.
+    /// The JSON that the payload was read from; nil for a payload built in memory.
     var source: JSONObject? { get set }
-    /// Every member that has a type here, known or not just now, in the order of its declaration.
+    /// Visits every typed member in the order of declaration.
     mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure)
 }
 
-/// What goes over the members of a payload: it puts values in, or takes them out.
+/// Visits the members of a payload, and sets or reads their values.
 package protocol MemberVisitor {
     associatedtype Failure: Error
     mutating func visit<Value: MemberValue>(_ key: StaticString, _ value: inout Value?) throws(Failure)
 }
 
 extension MemberVisitor {
-    /// A value that Apple may add cases to: the raw one survives.
+    /// Visits a value that Apple may add cases to: an unknown raw value survives.
     package mutating func visit<Value: RawRepresentable>(
         _ key: StaticString, _ value: inout Value?
     ) throws(Failure) where Value.RawValue: MemberValue {
@@ -46,7 +46,7 @@ extension WrittenPayload {
         try visitMembers(&reader)
     }
 
-    /// Reads what there is: a member of a wrong type is as if absent. For what is shown and not decided on.
+    /// Reads leniently: a member of a wrong type counts as absent. For values that are shown and that no decision uses.
     package init(lenient json: JSONObject) {
         self.init()
         source = json
@@ -60,7 +60,7 @@ extension WrittenPayload {
         return members
     }
 
-    /// The payload as JSON text in UTF-8: the very bytes it was read from, unless it was changed.
+    /// The payload as JSON text in UTF-8: the original bytes, unless it was changed.
     package func encoded() -> [UInt8] {
         let members = members.list
         guard let source else {
@@ -76,7 +76,8 @@ extension WrittenPayload {
         return JSONObject.text(of: kept + added)
     }
 
-    /// The payload as a JSON value. Integers beyond 64 bits read as doubles here; `encoded()` has all their digits.
+    /// The payload as a JSON value. Integers beyond 64 bits become doubles here; `encoded()` preserves all their
+    /// digits.
     package var json: JSONValue {
         guard source == nil else { return (try? JSONValue(decoding: encoded())) ?? .object([:]) }
         let members = members.list.compactMap { key, value in value.map { (key, $0) } }
@@ -84,7 +85,7 @@ extension WrittenPayload {
     }
 }
 
-/// Reads members strictly: a wrong type is an error.
+/// Reads members strictly: a wrong type throws.
 private struct MemberReader: MemberVisitor {
     let json: JSONObject
 
@@ -101,7 +102,7 @@ private struct LenientMemberReader: MemberVisitor {
     }
 }
 
-/// What a payload writes of its typed members, in the order of its declaration; nil writes none.
+/// Collects the JSON values of the typed members, in the order of declaration; nil omits a member.
 struct JSONMembers: MemberVisitor {
     private(set) var list: [(key: String, value: JSONValue?)] = []
 
@@ -110,7 +111,7 @@ struct JSONMembers: MemberVisitor {
     }
 }
 
-// MARK: - What a member holds
+// MARK: - Types of members
 
 package protocol MemberValue {
     /// Nil for a missing member and for `null`.
@@ -118,7 +119,7 @@ package protocol MemberValue {
     var json: JSONValue { get }
 }
 
-/// What a list in a payload holds.
+/// An element type of lists in payloads.
 package protocol MemberElement: MemberValue {
     static func readAll(_ key: StaticString, in json: JSONObject) throws(JSONError) -> [Self]?
 }
@@ -180,7 +181,7 @@ extension Array: MemberValue where Element: MemberElement {
 }
 
 extension JSONObject {
-    /// Milliseconds since 1970; Xcode writes fractions of them, which are cut off downwards (facts/jws §1).
+    /// Milliseconds since 1970; Xcode writes fractions of them, which are rounded down (facts/jws §1).
     func instant(_ key: StaticString) throws(JSONError) -> Instant? {
         try flooredInt64(key).map(Instant.init(milliseconds:))
     }

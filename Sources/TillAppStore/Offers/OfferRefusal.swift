@@ -1,7 +1,7 @@
 import TillBilling
 
-/// Why something is not signed as part of an offer. Apple puts what is signed together with separators that nobody
-/// sees, so a text that could hold one never gets that far.
+/// Why a text cannot be part of a signed offer. Apple joins the signed fields with an invisible separator, so texts
+/// that could contain it are refused.
 public struct OfferRefusal: Error, Sendable, Hashable {
     public enum Field: String, Sendable {
         case productID = "productId"
@@ -14,9 +14,9 @@ public struct OfferRefusal: Error, Sendable, Hashable {
     public enum Reason: String, Sendable {
         case empty
         case tooLong = "too_long"
-        /// A character that has no business there: a control character, one that can't be seen, one of another kind.
+        /// A character that does not belong there: a control character, an invisible one, or one of another kind.
         case foreignCharacter = "foreign_character"
-        /// A letter beyond ASCII with a lower-case form: systems disagree about some of them, and Apple's and ours must
+        /// A letter beyond ASCII with a lower-case form: systems map some of them differently, and Apple and Till must
         /// sign the same bytes.
         case ambiguousCase = "ambiguous_case"
         case notJSON = "not_json"
@@ -30,15 +30,15 @@ public struct OfferRefusal: Error, Sendable, Hashable {
         self.reason = reason
     }
 
-    /// The same input is refused again.
+    /// False: the same input is refused again.
     public var isRetryable: Bool { false }
 }
 
-/// The texts that go into offers, checked (facts/limits §1).
+/// Validates the texts of offers (facts/limits §1).
 enum OfferText {
     static let offerLimit = 100
     static let accountLimit = 255
-    /// As many digits as an unsigned number of 64 bits has.
+    /// The number of digits of an unsigned 64-bit number.
     static let transactionLimit = 20
 
     static func product(_ id: ProductID) throws(OfferRefusal) -> ProductID {
@@ -47,7 +47,7 @@ enum OfferText {
         return id
     }
 
-    /// App Store Connect asks for letters and digits; punctuation is found in use and does no harm.
+    /// App Store Connect requires letters and digits; punctuation occurs in practice and is accepted.
     static func offer(_ id: String) throws(OfferRefusal) -> String {
         try checkLength(id, .offerID, offerLimit)
         guard id.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
@@ -56,7 +56,7 @@ enum OfferText {
         return id
     }
 
-    /// In lower case, as Apple signs it (facts/business-rules §9). Empty is nobody.
+    /// In lower case, as Apple signs it (facts/business-rules §9). Empty means no account.
     static func account(_ text: String) throws(OfferRefusal) -> String {
         guard !text.isEmpty else { return "" }
         try checkLength(text, .account, accountLimit)
@@ -84,7 +84,7 @@ enum OfferText {
         guard text.utf8.count <= limit else { throw OfferRefusal(field, .tooLong) }
     }
 
-    /// U+2063, which separates the fields of what is signed, is a format character, as all that can't be seen are.
+    /// U+2063, the separator of signed fields, is a format character, as are all invisible characters.
     private static func isSeen(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: false

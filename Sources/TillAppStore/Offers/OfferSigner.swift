@@ -2,15 +2,15 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// Signs offers with the app's In-App Purchase key, in the form that StoreKit 1 began with and in the newer one, a JWS
-/// (facts/business-rules §9). Every signature has a nonce of its own and is for one attempt to buy.
+/// Signs offers with the app's In-App Purchase Key, in StoreKit 1's original format and as a JWS (facts/business-rules
+/// §9). Every signature has its own nonce and is valid for one attempt to buy.
 public struct OfferSigner: Sendable {
     private let key: InAppPurchaseKey
     private let bundleID: String
     private let clock: @Sendable () -> Instant
     private let entropy: @Sendable (Int) -> [UInt8]
 
-    /// - Parameter entropy: as many unpredictable bytes as asked for.
+    /// - Parameter entropy: returns the requested number of unpredictable bytes.
     public init(
         key: InAppPurchaseKey, bundleID: String, clock: @escaping @Sendable () -> Instant,
         entropy: @escaping @Sendable (Int) -> [UInt8]
@@ -21,9 +21,9 @@ public struct OfferSigner: Sendable {
         self.entropy = entropy
     }
 
-    /// The classic form: seven texts with U+2063 between them, signed with ECDSA over SHA-256.
+    /// The original format: seven texts separated by U+2063, signed with ECDSA over SHA-256.
     ///
-    /// - Throws: if the key fails to sign, or if the configured bundle id or key id holds a separator itself.
+    /// - Throws: if the key fails to sign, or if the configured bundle id or key id contains the separator.
     public func signature(for offer: PromotionalOffer) throws(IssuingFault) -> PromotionalOfferSignature {
         let nonce = UniqueID(random: entropy(16))
         let now = clock()
@@ -31,7 +31,7 @@ public struct OfferSigner: Sendable {
             bundleID, key.keyID, offer.productID.text, offer.offerID, offer.account, nonce.description,
             String(now.milliseconds),
         ]
-        // The offer's texts are checked where it is made; these two come from a configuration.
+        // The offer's own texts were validated when it was created; these two come from the configuration.
         guard fields.allSatisfy({ !$0.unicodeScalars.contains(Self.separator) }) else {
             throw IssuingFault("the bundle id or the key id holds U+2063")
         }
@@ -41,7 +41,7 @@ public struct OfferSigner: Sendable {
             keyID: key.keyID, nonce: nonce, timestamp: now, signature: Base64.encode(signature))
     }
 
-    /// The form as JWS, for StoreKit 2's `promotionalOffer(_:compactJWS:)`.
+    /// The JWS, for StoreKit 2's `promotionalOffer(_:compactJWS:)`.
     public func token(for offer: PromotionalOffer) throws(IssuingFault) -> String {
         var claims: [String: JSONValue] = [
             "productId": .string(offer.productID.text), "offerIdentifier": .string(offer.offerID),
@@ -50,7 +50,7 @@ public struct OfferSigner: Sendable {
         return try token(audience: "promotional-offer", claims)
     }
 
-    /// For StoreKit 2's `introductoryOfferEligibility(compactJWS:)`.
+    /// The JWS for StoreKit 2's `introductoryOfferEligibility(compactJWS:)`.
     public func token(for eligibility: IntroductoryEligibility) throws(IssuingFault) -> String {
         try token(
             audience: "introductory-offer-eligibility",
@@ -61,7 +61,7 @@ public struct OfferSigner: Sendable {
             ])
     }
 
-    /// For an Advanced Commerce purchase.
+    /// The JWS for an Advanced Commerce purchase.
     public func token(for request: AdvancedCommerceRequest) throws(IssuingFault) -> String {
         try token(audience: "advanced-commerce-api", ["request": .string(Base64.encode(request.json))])
     }
@@ -79,21 +79,21 @@ public struct OfferSigner: Sendable {
     }
 }
 
-/// A promotional offer that a customer may take, as it will be signed (facts/business-rules §9). Who deserves one is
-/// for the app's backend to decide; Apple only checks that somebody with the key signed it.
+/// A promotional offer to be signed for a customer (facts/business-rules §9). The app's backend decides which customers
+/// may use it; Apple only verifies the signature.
 public struct PromotionalOffer: Sendable, Hashable {
-    /// The auto-renewable subscription that is offered.
+    /// The auto-renewable subscription on offer.
     public let productID: ProductID
-    /// As it was entered in App Store Connect: 1 to 100 visible ASCII characters.
+    /// The offer's id in App Store Connect: 1 to 100 visible ASCII characters.
     public let offerID: String
-    /// What the purchase will carry as `appAccountToken` or `applicationUsername`: in lower case, at most 255 bytes,
-    /// empty if it carries none. Part of the classic form only.
+    /// The `appAccountToken` or `applicationUsername` of the purchase, in lower case, at most 255 bytes; empty if it
+    /// has none. Used in the original format only.
     public let account: String
-    /// Any transaction of the customer, or the `appTransactionId`. Part of the form as JWS only; optional, and
-    /// recommended there.
+    /// Any transaction of the customer, or the `appTransactionId`. Used in the JWS only, where it is optional and
+    /// recommended.
     public let transactionID: TransactionID?
 
-    /// - Throws: which text can't be part of an offer, and why.
+    /// - Throws: the text that cannot be part of an offer, with the reason.
     public init(
         productID: ProductID, offerID: String, account: String = "", transactionID: TransactionID? = nil
     ) throws(OfferRefusal) {
@@ -108,34 +108,35 @@ public struct PromotionalOffer: Sendable, Hashable {
     }
 }
 
-/// A promotional offer's classic signature: what `SKPaymentDiscount` and StoreKit 2's
-/// `promotionalOffer(offerID:keyID:nonce:signature:timestamp:)` take (facts/storekit-client).
+/// A promotional offer's signature in the original format, for `SKPaymentDiscount` and StoreKit 2's
+/// `promotionalOffer(offerID:keyID:nonce:signature:timestamp:)` (facts/storekit-client).
 ///
-/// It is for one attempt to buy, even if that fails, and for 24 hours (facts/limits §4): ask for another one each time.
+/// It is valid for one attempt to buy, successful or not, and for 24 hours (facts/limits §4). Request a new one for
+/// each attempt.
 public struct PromotionalOfferSignature: Sendable, Hashable {
     public let keyID: String
-    /// Written in lower case.
+    /// Sent in lower case.
     public let nonce: UniqueID
-    /// When it was signed; StoreKit takes its milliseconds.
+    /// The time of signing; StoreKit takes its milliseconds.
     public let timestamp: Instant
     /// Base64 of the ECDSA signature in DER. StoreKit 1 takes the text, StoreKit 2 the bytes.
     public let signature: String
 
     public static let lifetime: Int64 = 24 * 3_600
 
-    /// From then on Apple refuses it.
+    /// The time from which Apple refuses the signature.
     public var expiresAt: Instant { timestamp.adding(seconds: Self.lifetime) }
 }
 
-/// The developer's own word on whether a customer may have the introductory offer of a subscription, in place of what
-/// StoreKit would decide (facts/business-rules §9).
+/// The developer's statement whether a customer may use a subscription's introductory offer. It overrides StoreKit's
+/// own decision (facts/business-rules §9).
 public struct IntroductoryEligibility: Sendable, Hashable {
     public let productID: ProductID
     public let isAllowed: Bool
-    /// Any transaction of the customer; for one who never bought anything, the `appTransactionId`.
+    /// Any transaction of the customer; for a customer without purchases, the `appTransactionId`.
     public let transactionID: TransactionID
 
-    /// - Throws: which text can't be part of it, and why.
+    /// - Throws: the text that is invalid, with the reason.
     public init(productID: ProductID, isAllowed: Bool, transactionID: TransactionID) throws(OfferRefusal) {
         self.productID = try OfferText.product(productID)
         self.isAllowed = isAllowed
@@ -143,16 +144,16 @@ public struct IntroductoryEligibility: Sendable, Hashable {
     }
 }
 
-/// A request of the Advanced Commerce API that an app hands to StoreKit (facts/business-rules §9). What stands in it is
-/// between the developer and Apple; here it is JSON, and signed as it is.
+/// A request of the Advanced Commerce API that an app passes to StoreKit (facts/business-rules §9). Till signs the JSON
+/// unchanged; its content is between the developer and Apple.
 public struct AdvancedCommerceRequest: Sendable, Hashable {
-    /// An object, in UTF-8.
+    /// A JSON object, in UTF-8.
     public let json: [UInt8]
 
-    /// Of ours: Apple names none.
+    /// Till's own limit in bytes: Apple documents none.
     public static let limit = 64 << 10
 
-    /// - Throws: if it is no JSON object, or longer than 64 KiB.
+    /// - Throws: if the bytes are not a JSON object, or longer than 64 KiB.
     public init(json: [UInt8]) throws(OfferRefusal) {
         guard json.count <= Self.limit else { throw OfferRefusal(.request, .tooLong) }
         guard let value = try? JSONValue(decoding: json), value.object != nil else {

@@ -1,10 +1,10 @@
 import TillJSON
 
-/// Reads ASN.1 elements one after another from a bounded piece of bytes, as far as receipts use them: one-byte tags;
-/// definite lengths, and the indefinite ones that Xcode's receipts may have (facts/pkcs7-receipt §2). Whatever
-/// claims more bytes than there are is refused; nothing is allocated by a claimed length.
+/// Reads consecutive ASN.1 elements from a bounded byte slice, in the subset that receipts use: one-byte tags, definite
+/// lengths, and the indefinite lengths of some Xcode receipts (facts/pkcs7-receipt §2). An element that claims more
+/// bytes than exist is refused; no memory is allocated by a claimed length.
 struct ASN1Reader {
-    /// Everything wrong with ASN.1 is one thing to the caller: the receipt is malformed.
+    /// Any ASN.1 error. Callers treat all of them alike: the receipt is malformed.
     struct Malformation: Error {
         let reason: String
         init(_ reason: String) { self.reason = reason }
@@ -30,7 +30,7 @@ struct ASN1Reader {
         static let visibleString: UInt8 = 0x1A
     }
 
-    /// Levels of indefinite lengths or of pieces of strings; receipts have two.
+    /// The maximum nesting of indefinite lengths or string segments; receipts have two.
     private static let depthLimit = 8
 
     private var rest: ArraySlice<UInt8>
@@ -40,10 +40,10 @@ struct ASN1Reader {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    /// The next element; the reader then stands behind it.
+    /// Reads the next element and advances past it.
     mutating func next() throws(Malformation) -> Element { try next(depth: 0) }
 
-    /// The next element, which must have this tag.
+    /// Reads the next element, which must have this tag.
     mutating func next(_ tag: UInt8) throws(Malformation) -> Element {
         let element = try next()
         guard element.tag == tag else { throw Malformation("tag \(element.tag) instead of \(tag)") }
@@ -61,7 +61,7 @@ struct ASN1Reader {
         var length = Int(first)
         if first > 0x80 {
             length = 0
-            // Four bytes are more than the largest receipt needs; leading zeros are BER's right.
+            // Four bytes exceed what the largest receipt needs; BER allows leading zeros.
             for _ in 0..<Int(first & 0x7F) {
                 guard let byte = rest.popFirst(), length <= 0x7F_FFFF else { throw Malformation("length") }
                 length = length << 8 | Int(byte)
@@ -73,10 +73,10 @@ struct ASN1Reader {
         return Element(tag: tag, content: content)
     }
 
-    /// An element that goes on until two zero bytes in an element's place.
+    /// Reads an element of indefinite length, which ends with two zero bytes.
     private mutating func indefinite(_ tag: UInt8, depth: Int) throws(Malformation) -> Element {
         guard tag & 0x20 != 0, depth < Self.depthLimit else { throw Malformation("indefinite length") }
-        // A slice cannot be asked for what was dropped from its front, so the beginning is kept.
+        // A slice does not give back dropped elements, so the beginning is kept.
         let content = rest
         while true {
             let position = rest.startIndex
@@ -99,7 +99,7 @@ struct ASN1Reader {
         return element
     }
 
-    /// The octets of an OCTET STRING, put together where it comes in pieces.
+    /// The octets of an OCTET STRING, joined if it is segmented.
     static func octets(_ element: Element, depth: Int = 0) throws(Malformation) -> ArraySlice<UInt8> {
         if element.tag == Tag.octetString { return element.content }
         guard element.tag == Tag.constructedOctetString, depth < depthLimit else {
@@ -111,7 +111,7 @@ struct ASN1Reader {
         return octets[...]
     }
 
-    /// An INTEGER of at most 64 bits, with sign.
+    /// A signed INTEGER of at most 64 bits.
     static func integer(_ element: Element) throws(Malformation) -> Int64 {
         guard element.tag == Tag.integer, (1...8).contains(element.content.count) else {
             throw Malformation("no 64-bit integer")
@@ -120,7 +120,7 @@ struct ASN1Reader {
         return element.content.reduce(isNegative ? -1 : 0) { $0 << 8 | Int64($1) }
     }
 
-    /// A text of any kind that receipts use.
+    /// A text of any type that receipts use.
     static func text(_ element: Element) throws(Malformation) -> String {
         switch element.tag {
         case Tag.utf8String, Tag.ia5String, Tag.printableString, Tag.visibleString:

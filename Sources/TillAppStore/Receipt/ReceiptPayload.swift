@@ -2,12 +2,12 @@ import TillBilling
 import TillCrypto
 
 /// The content of an app receipt (facts/pkcs7-receipt §3.1): a set of numbered attributes, in any order. By itself it
-/// proves nothing; `VerifiedReceipt` is the one that was verified.
+/// proves nothing; a `VerifiedReceipt` contains a verified one.
 ///
-/// Instants are of whole seconds, and nil also where the receipt has an empty text. Attributes that Apple does not
-/// document are nil too if they are not as they always were; `attributes` has them as they are.
+/// Instants are whole seconds, and nil if the receipt has an empty text. An attribute that Apple does not document is
+/// also nil if its format changes; `attributes` contains its raw value.
 public struct ReceiptPayload: Equatable, Sendable {
-    /// The numbers of the attributes; each property says what its own holds.
+    /// The numbers of the attributes; the property of the same name describes each.
     package enum Attribute: Int64 {
         case receiptType = 0
         case appAppleID = 1
@@ -34,23 +34,23 @@ public struct ReceiptPayload: Equatable, Sendable {
         case number25 = 25
     }
 
-    /// Every attribute in the order of the receipt: known, unknown, repeated.
+    /// Every attribute in the order of the receipt, including unknown and repeated ones.
     public let attributes: [ReceiptAttribute]
 
-    /// `Production`, `ProductionSandbox`, … ; absent must not read as production.
+    /// `Production`, `ProductionSandbox`, …; an absent type must not count as production.
     public internal(set) var receiptType: String?
     /// 0 in the sandbox.
     public internal(set) var appAppleID: Int64?
     public internal(set) var bundleID: String?
     /// CFBundleVersion on iOS, CFBundleShortVersionString on macOS.
     public internal(set) var applicationVersion: String?
-    /// As it is.
+    /// The raw bytes.
     public internal(set) var opaqueValue: [UInt8]?
-    /// What `SHA-1(device ‖ opaque value ‖ bundle id's DER)` must be.
+    /// The expected value of `SHA-1(device ‖ opaque value ‖ bundle id's DER)`.
     public internal(set) var deviceHash: [UInt8]?
-    /// As it is; nobody outside Apple knows its meaning.
+    /// The raw bytes; their meaning is not public.
     public internal(set) var opaque6: [UInt8]?
-    /// As it is; nobody outside Apple knows its meaning.
+    /// The raw bytes; their meaning is not public.
     public internal(set) var opaque7: [UInt8]?
     public internal(set) var downloadDate: Instant?
     /// The version of the tool that made the receipt.
@@ -59,13 +59,13 @@ public struct ReceiptPayload: Equatable, Sendable {
     public internal(set) var ageRating: String?
     /// 0 in the sandbox.
     public internal(set) var developerID: Int64?
-    /// The moment that certificates are judged at.
+    /// The date at which certificates are verified.
     public internal(set) var creationDate: Instant?
-    /// Of unknown meaning.
+    /// Meaning unknown.
     public internal(set) var number13: Int64?
-    /// Of unknown meaning.
+    /// Meaning unknown.
     public internal(set) var number14: Int64?
-    /// The app's download; 0 in the sandbox, above 2^53 for some.
+    /// The app's download; 0 in the sandbox, sometimes above 2^53.
     public internal(set) var downloadID: Int64?
     /// The app's revision; 0 in the sandbox.
     public internal(set) var versionExternalIdentifier: Int64?
@@ -73,26 +73,26 @@ public struct ReceiptPayload: Equatable, Sendable {
     /// When the app was first obtained.
     public internal(set) var originalPurchaseDate: Instant?
     public internal(set) var originalApplicationVersion: String?
-    /// Of unknown meaning; always empty.
+    /// Meaning unknown; always empty.
     public internal(set) var text20: String?
     /// Volume purchases only.
     public internal(set) var expirationDate: Instant?
-    /// Of unknown meaning; always 3.
+    /// Meaning unknown; always 3.
     public internal(set) var number25: Int64?
 
     /// Every type that occurs, known or not.
     public var attributeTypes: Set<Int64> { Set(attributes.map(\.type)) }
 
-    /// What we decide on: with two of one, the reader would choose which counts.
+    /// The attributes that decisions use. A repeated one would be ambiguous, so it is refused.
     private static let onlyOnce = Set(
         [
             Attribute.receiptType, .bundleID, .applicationVersion, .opaqueValue, .deviceHash, .creationDate,
             .originalApplicationVersion, .expirationDate,
         ].map(\.rawValue))
 
-    /// Reads a content that proves nothing: a set of attributes, perhaps inside one more OCTET STRING.
+    /// Parses an unverified content: a set of attributes, possibly inside one more OCTET STRING.
     ///
-    /// - Throws: if anything of the structure, or of a documented attribute, is not as it must be.
+    /// - Throws: if the structure, or a documented attribute, is malformed.
     init(_ content: [UInt8]) throws(ASN1Reader.Malformation) {
         attributes = try ReceiptAttribute.all(in: Self.unwrapped(content))
         try ReceiptAttribute.refuseRepeated(Self.onlyOnce, in: attributes)
@@ -102,14 +102,14 @@ public struct ReceiptPayload: Equatable, Sendable {
         }
     }
 
-    /// The content as DER: the attributes in the order they had. It equals what was read where that was DER and not
-    /// wrapped twice.
+    /// The content as DER, with the attributes in their original order. It equals the input if that was DER and not
+    /// wrapped in a second OCTET STRING.
     public func encoded() -> [UInt8] { ReceiptAttribute.set(attributes) }
 
-    /// The octets of the first attribute of this type: the one the device hash is about.
+    /// The octets of the first attribute of this type, which is the one that the device hash covers.
     func octets(ofType type: Int64) -> [UInt8]? { attributes.first { $0.type == type }.map { Array($0.value) } }
 
-    /// Some receipts hold the set in one more OCTET STRING.
+    /// Some receipts wrap the set in one more OCTET STRING.
     private static func unwrapped(_ content: [UInt8]) throws(ASN1Reader.Malformation) -> ArraySlice<UInt8> {
         guard let tag = content.first, tag & ~0x20 == ASN1Reader.Tag.octetString else { return content[...] }
         return try ASN1Reader.octets(ASN1Reader.single(content[...]))
@@ -131,7 +131,7 @@ public struct ReceiptPayload: Equatable, Sendable {
         }
     }
 
-    /// Attributes that Apple does not document, and on which nothing is decided: what cannot be read is as if absent.
+    /// Reads attributes that Apple does not document and no decision uses: an unreadable one counts as absent.
     private mutating func takeUndocumented(_ attribute: ReceiptAttribute) {
         switch Attribute(rawValue: attribute.type) {
         case .appAppleID: appAppleID = try? attribute.integer()
@@ -153,7 +153,7 @@ public struct ReceiptPayload: Equatable, Sendable {
 }
 
 extension ReceiptPayload {
-    /// The environment that `receiptType` means: nil for Xcode's receipts, unknown types, and none at all.
+    /// The environment of `receiptType`: nil for Xcode's receipts, unknown types, and a missing type.
     public var environment: Environment? {
         switch receiptType {
         case "Production", "ProductionVPP": .production
@@ -163,10 +163,10 @@ extension ReceiptPayload {
     }
 }
 
-/// One purchase in a receipt (facts/pkcs7-receipt §3.2). Instants are of whole seconds, and nil also where the record
-/// has an empty text.
+/// One purchase in a receipt (facts/pkcs7-receipt §3.2). Instants are whole seconds, and nil if the record has an empty
+/// text.
 public struct ReceiptPurchase: Equatable, Sendable {
-    /// The numbers of the attributes; each property says what its own holds.
+    /// The numbers of the attributes; the property of the same name describes each.
     package enum Attribute: Int64 {
         case quantity = 1701
         case productID = 1702
@@ -189,43 +189,43 @@ public struct ReceiptPurchase: Equatable, Sendable {
     /// Texts of unknown meaning, which have no names.
     package static let unnamedTexts: ClosedRange<Int64> = 1714...1718
 
-    /// Every attribute in the order of the record: known, unknown, repeated.
+    /// Every attribute in the order of the record, including unknown and repeated ones.
     public let attributes: [ReceiptAttribute]
 
     public internal(set) var quantity: Int64?
     public internal(set) var productID: String?
-    /// `0` from Xcode.
+    /// `0` in Xcode's receipts.
     public internal(set) var transactionID: String?
-    /// Of a renewal, its own date.
+    /// For a renewal, the date of the renewal.
     public internal(set) var purchaseDate: Instant?
-    /// Absent from Xcode.
+    /// Absent in Xcode's receipts.
     public internal(set) var originalTransactionID: String?
     public internal(set) var originalPurchaseDate: Instant?
-    /// `ProductType.init(receiptNumber:)` says what it means.
+    /// `ProductType.init(receiptNumber:)` converts it.
     public internal(set) var productType: Int64?
     public internal(set) var expiresDate: Instant?
-    /// Of unknown meaning; always empty.
+    /// Meaning unknown; always empty.
     public internal(set) var text1709: String?
-    /// The product's number in the App Store, as far as anybody can tell; 0 in the sandbox.
+    /// Probably the product's number in the App Store; 0 in the sandbox.
     public internal(set) var productAppleID: Int64?
     public internal(set) var webOrderLineItemID: Int64?
-    /// The purchase counts as never made.
+    /// If set, Apple has refunded or revoked the purchase, and it counts as never made.
     public internal(set) var cancellationDate: Instant?
     /// 1 for yes.
     public internal(set) var isTrialPeriod: Int64?
-    /// Of unknown meaning; always empty.
+    /// Meaning unknown; always empty.
     public internal(set) var texts1714To1718: [Int64: String] = [:]
     /// 1 for yes.
     public internal(set) var isInIntroductoryOfferPeriod: Int64?
-    /// Only when one was used.
+    /// Only if an offer was used.
     public internal(set) var promotionalOfferID: String?
-    /// Of unknown meaning; 0 in newer receipts.
+    /// Meaning unknown; 0 in newer receipts.
     public internal(set) var number1722: Int64?
 
     /// Every type that occurs, known or not.
     public var attributeTypes: Set<Int64> { Set(attributes.map(\.type)) }
 
-    /// What is decided on: with two of one, the reader would choose which counts.
+    /// The attributes that decisions use. A repeated one would be ambiguous, so it is refused.
     private static let onlyOnce = Set(
         [
             Attribute.quantity, .productID, .transactionID, .purchaseDate, .originalTransactionID,
@@ -242,7 +242,7 @@ public struct ReceiptPurchase: Equatable, Sendable {
         }
     }
 
-    /// The record as DER: the attributes in the order they had.
+    /// The record as DER, with the attributes in their original order.
     public func encoded() -> [UInt8] { ReceiptAttribute.set(attributes) }
 
     private mutating func take(_ attribute: ReceiptAttribute) throws(ASN1Reader.Malformation) {
@@ -264,7 +264,7 @@ public struct ReceiptPurchase: Equatable, Sendable {
         }
     }
 
-    /// On these nothing is decided: what cannot be read is as if absent.
+    /// Reads attributes that no decision uses: an unreadable one counts as absent.
     private mutating func takeUndocumented(_ attribute: ReceiptAttribute) {
         switch Attribute(rawValue: attribute.type) {
         case .text1709: text1709 = try? attribute.text()
@@ -277,13 +277,12 @@ public struct ReceiptPurchase: Equatable, Sendable {
     }
 }
 
-/// One numbered attribute as it stands in a receipt or in one of its purchases (facts/pkcs7-receipt §3): what has a
-/// name here and what has none.
+/// One numbered attribute of a receipt or of one of its purchases (facts/pkcs7-receipt §3), named here or not.
 public struct ReceiptAttribute: Equatable, Sendable {
     public let type: Int64
-    /// 1 almost everywhere; 2 for App Store receipts' opaque value.
+    /// Almost always 1; 2 for the opaque value of App Store receipts.
     public let version: Int64
-    /// The octets inside the OCTET STRING, which for most types are DER again.
+    /// The octets inside the OCTET STRING, which for most types are DER themselves.
     public let value: ArraySlice<UInt8>
 
     /// The attribute as DER: `SEQUENCE { type INTEGER, version INTEGER, value OCTET STRING }`.
@@ -292,7 +291,7 @@ public struct ReceiptAttribute: Equatable, Sendable {
             DERWriter.integer(type), DERWriter.integer(version), DERWriter.octetString(Array(value)))
     }
 
-    /// Attributes as the DER of a set, in the order they have: an App Store receipt's is DER's own, Xcode sorts by
+    /// The attributes as the DER of a set, in their given order: App Store receipts use DER's order, Xcode sorts by
     /// type (facts/pkcs7-receipt §3).
     static func set(_ attributes: [ReceiptAttribute]) -> [UInt8] {
         DERWriter.value(tag: ASN1Reader.Tag.set, attributes.flatMap(\.der))
@@ -315,7 +314,7 @@ public struct ReceiptAttribute: Equatable, Sendable {
         return attributes
     }
 
-    /// - Throws: if one of the types that only one may be of is there again.
+    /// - Throws: if a type of `onlyOnce` occurs more than once.
     static func refuseRepeated(
         _ onlyOnce: Set<Int64>, in attributes: [ReceiptAttribute]
     ) throws(ASN1Reader.Malformation) {
@@ -327,7 +326,7 @@ public struct ReceiptAttribute: Equatable, Sendable {
         }
     }
 
-    // MARK: - What the octets hold. An attribute without octets has no value.
+    // MARK: - Values of attributes. An attribute without octets has no value.
 
     func text() throws(ASN1Reader.Malformation) -> String? {
         value.isEmpty ? nil : try ASN1Reader.text(ASN1Reader.single(value))
@@ -337,7 +336,7 @@ public struct ReceiptAttribute: Equatable, Sendable {
         value.isEmpty ? nil : try ASN1Reader.integer(ASN1Reader.single(value))
     }
 
-    /// RFC 3339; Xcode writes offsets like `+0300`. An empty text is no date.
+    /// RFC 3339; Xcode writes offsets such as `+0300`. An empty text means no date.
     func date() throws(ASN1Reader.Malformation) -> Instant? {
         guard let text = try text(), !text.isEmpty else { return nil }
         guard let instant = Instant(rfc3339: text) else { throw ASN1Reader.Malformation("no date") }

@@ -22,7 +22,7 @@ extension ProofChecks {
             creationDate: container.creationDate)
     }
 
-    /// Takes the container apart.
+    /// Parses the container.
     func parseReceipt(_ bytes: [UInt8]) throws(VerificationFailure) -> SignedMessage {
         try check(.parse) { () throws(VerificationFailure) in
             journal?.look(at: bytes)
@@ -37,7 +37,7 @@ extension ProofChecks {
         }
     }
 
-    /// Reads the content, without the certificate and signature: as far as a receipt can be read at all.
+    /// Reads the content without verifying certificate or signature.
     func read(_ message: SignedMessage) throws(VerificationFailure) -> ReceiptContainer {
         try check(.payload) { () throws(VerificationFailure) in
             journal?.look(at: message.content)
@@ -54,8 +54,8 @@ extension ProofChecks {
         }
     }
 
-    /// The signer's certificate, present in the message and named by its signer information; and whether the signer
-    /// information is about this content.
+    /// The signer's certificate, which the message contains and its signer information names. Also checks that the
+    /// signer information covers this content.
     func signer(of message: SignedMessage) throws(VerificationFailure) -> Certificate {
         let signer = try check(.certificateList) { () throws(VerificationFailure) in
             journal?.compare(expected: nil, found: String(message.certificates.count))
@@ -101,7 +101,7 @@ extension ProofChecks {
     }
 }
 
-/// What proofs look like as text.
+/// Text forms of proofs.
 enum ProofText {
     static func isBlank(_ unit: UInt8) -> Bool { unit == 0x20 || (0x09...0x0D).contains(unit) }
 
@@ -113,11 +113,11 @@ enum ProofText {
     }
 }
 
-/// An app receipt taken apart, its signature and chain not yet asked about (facts/pkcs7-receipt §2).
+/// A parsed app receipt; its signature and chain are not yet verified (facts/pkcs7-receipt §2).
 struct ReceiptContainer: Sendable {
     let message: SignedMessage
     let payload: ReceiptPayload
-    /// Attribute 12: the moment that certificates are judged at.
+    /// Attribute 12: the date at which certificates are verified.
     let creationDate: Instant
 
     var intermediates: [Certificate] { message.certificates.filter { $0 !== message.signer } }
@@ -128,15 +128,15 @@ struct ReceiptContainer: Sendable {
             date: creationDate, dateSource: .receiptAttribute)
     }
 
-    /// Apple's two by the receipt's type; a local test's by its own name. A type that only looks like an environment
-    /// of Apple's is none.
+    /// One of Apple's two environments by the receipt's type, or a local test's own name. A type that merely equals the
+    /// name of an environment is ignored.
     private static func environment(of payload: ReceiptPayload) -> String? {
         if let environment = payload.environment { return environment.rawValue }
         return payload.receiptType.flatMap { Environment(rawValue: $0) == nil ? $0 : nil }
     }
 
-    /// Whether the receipt was made for this device: its identifierForVendor (16 bytes), or on a Mac its MAC address
-    /// (6 bytes). The hash stays SHA-1 (facts/pkcs7-receipt §4.2).
+    /// Whether the receipt was made for this device: its identifierForVendor (16 bytes), or a Mac's MAC address (6
+    /// bytes). The hash is always SHA-1 (facts/pkcs7-receipt §4.2).
     func matches(device: [UInt8]) -> Bool {
         guard let opaque = payload.octets(ofType: 4), let bundle = payload.octets(ofType: 2),
             let hash = payload.octets(ofType: 5)
@@ -145,7 +145,7 @@ struct ReceiptContainer: Sendable {
     }
 }
 
-/// An app receipt that Apple vouches for. Only a `SignedDataVerifier` makes one.
+/// An app receipt whose signature was verified. Only a `SignedDataVerifier` creates one.
 public struct VerifiedReceipt: Sendable {
     public let payload: ReceiptPayload
     public let environment: Environment
@@ -160,15 +160,15 @@ public struct VerifiedReceipt: Sendable {
         self.creationDate = creationDate
     }
 
-    /// The receipt's record of one transaction; nil if it has none, or one without product or date.
+    /// The receipt's record of one transaction; nil if there is none, or if it lacks a product or date.
     ///
-    /// Should a receipt name a transaction twice, the record that says it was taken back counts.
+    /// If a receipt contains a transaction twice, the record with a cancellation date counts.
     public func transaction(_ id: TransactionID) -> VerifiedTransaction? {
         let records = payload.purchases.filter { $0.transactionID == id.text }
         return (records.first { $0.cancellationDate != nil } ?? records.first).flatMap(transaction(of:))
     }
 
-    /// Every purchase of the receipt that has an id, product and date. Their order means nothing, and finished
+    /// Every purchase in the receipt that has an id, product and date. Their order is meaningless, and finished
     /// consumables are missing from receipts (facts/pkcs7-receipt §3.2).
     public var transactions: [VerifiedTransaction] { payload.purchases.compactMap(transaction(of:)) }
 

@@ -2,19 +2,19 @@ import TillBilling
 import TillCrypto
 import TillThreads
 
-/// Asks Apple whether the certificates behind proofs were revoked, by OCSP (RFC 6960), and remembers what was said.
+/// Asks Apple by OCSP (RFC 6960) whether the certificates behind proofs were revoked, and caches the answers.
 ///
-/// What is known is answered without waiting. What is not is asked once, however many proofs wait for it, and asked
-/// where the certificate itself says: its chain leads to a configured root, so that is Apple's word and no stranger's.
-/// A responder that is slow, down or lying makes nothing forged and nothing good; it is left alone for a while.
+/// Cached answers return at once. An unknown certificate causes one request, which all waiting proofs share. The
+/// request goes to the responder that the certificate names; the certificate leads to a configured root, so Apple chose
+/// that address. A slow, failing or lying responder makes no proof valid or invalid; it is not asked again for a while.
 public final class RevocationChecker: Sendable {
-    /// Never `off`: who asks nobody needs no checker.
+    /// Never `off`: without revocation checking there is no checker.
     public let policy: RevocationPolicy
     private let effects: AppleEffects
     private let record = Locked(RevocationRecord())
 
-    /// How long a proof waits for a responder, in milliseconds. Apple's libraries wait thirty seconds; a buyer is
-    /// waiting here.
+    /// How long a proof waits for a responder, in milliseconds. Apple's libraries wait thirty seconds; here a customer
+    /// is waiting.
     public static let patience: Int64 = 5_000
 
     public init(policy: RevocationPolicy, effects: AppleEffects) {
@@ -22,14 +22,13 @@ public final class RevocationChecker: Sendable {
         self.effects = effects
     }
 
-    /// How the signers stand, if that is known at this moment; nil if somebody has to be asked first.
+    /// The status of the signers, if it is cached; nil if a responder has to be asked first.
     public func known(_ sightings: [SignerSighting]) -> SignerStanding? {
         let now = effects.clock()
         return record.withLock { $0.standing(of: sightings, at: now) }
     }
 
-    /// How the signers stand, after asking about those certificates about which nothing is known: at most some seconds
-    /// later.
+    /// The status of the signers. Asks about certificates without a cached answer, which takes a few seconds at most.
     public func standing(of sightings: [SignerSighting]) async -> SignerStanding {
         if let known = known(sightings) { return known }
         let now = effects.clock()
@@ -42,14 +41,14 @@ public final class RevocationChecker: Sendable {
         return known(sightings) ?? .unknown("no answer yet")
     }
 
-    /// How many certificates something is remembered about.
+    /// The number of certificates with a cached answer.
     public var rememberedCount: Int { record.withLock { $0.count } }
 
-    // MARK: One question at a time
+    // MARK: One request at a time
 
     enum Answer: Sendable {
         case said(OCSPAnswer)
-        /// Nothing came that could be read; the text is for people.
+        /// No readable response arrived; the text is for people.
         case outage(String)
     }
 
@@ -60,7 +59,7 @@ public final class RevocationChecker: Sendable {
             case .done: return
             case .ask:
                 let answer = await ask(question)
-                // Whoever was told to stop learned nothing; one of those who wait asks in its place.
+                // A cancelled caller has no answer; one of the waiting callers asks in its place.
                 let isCancelled = Task.isCancelled
                 let then = effects.clock()
                 let waiting = record.withLock { $0.end(question, isCancelled ? nil : answer, at: then) }
@@ -77,8 +76,8 @@ public final class RevocationChecker: Sendable {
 
     private func ask(_ question: OCSPQuestion) async -> Answer {
         guard let url = question.responderURL else { return .outage("names no OCSP responder") }
-        // Without a nonce: Apple's responses are made in advance, and nobody else can repeat them for longer than
-        // they say.
+        // Without a nonce: Apple prepares its responses in advance, and they can be replayed only within their stated
+        // validity.
         guard let body = question.request() else { return .outage("cannot be asked about") }
         let request = AppleRequest(
             .post, url,
@@ -94,7 +93,7 @@ public final class RevocationChecker: Sendable {
         return .said(question.answer(in: reply.body, at: effects.clock().seconds))
     }
 
-    /// The exchange, given up after `patience`.
+    /// The exchange, with `patience` as its time limit.
     private func exchange(_ request: AppleRequest) async throws(AppleOutage) -> AppleAnswer {
         let effects = effects
         let result = await withTaskGroup(of: Result<AppleAnswer, AppleOutage>.self) { group in
@@ -117,28 +116,28 @@ public final class RevocationChecker: Sendable {
     }
 }
 
-/// Whether Apple is asked if the certificates behind a proof were revoked, and what counts while Apple says nothing
-/// (facts/jws §2 step 8, §8).
+/// Whether Apple is asked if the certificates behind a proof were revoked, and how a proof counts while no answer is
+/// available (facts/jws §2 step 8, §8).
 public enum RevocationPolicy: String, Sendable, CaseIterable {
-    /// Nobody is asked: proofs are judged by themselves, offline.
+    /// Revocation checking is off: proofs are verified offline.
     case off
-    /// Asked; while there is no answer, a proof counts on its signature (U7).
+    /// Apple is asked; while no answer is available, a proof counts on its signature.
     case soft
-    /// Asked; while there is no answer, a proof has to wait. It is not refused.
+    /// Apple is asked; while no answer is available, a proof waits. It is not refused.
     case hard
 }
 
-/// How the signers of one proof stand with those who issued their certificates.
+/// The revocation status of the certificates behind one proof.
 public enum SignerStanding: Sendable, Hashable {
     case good
-    /// Nothing reliable was said about some certificate; the text says about which and why, for operators.
+    /// No reliable statement exists about a certificate; the text names the certificate and the reason, for operators.
     case unknown(String)
-    /// Suspended by its authority: it may be revoked yet, or be good again.
+    /// The authority has put a certificate on hold: it may be revoked or released later.
     case onHold(String)
-    /// Revoked in a way that takes this proof along; the text has the date and the reason. Final.
+    /// Revoked with effect on this proof; the text contains the date and the reason. Final.
     case revoked(String)
 
-    /// How much there is to worry, to find the worst of several.
+    /// The severity, to find the worst of several.
     private var weight: Int {
         switch self {
         case .good: 0
@@ -152,8 +151,8 @@ public enum SignerStanding: Sendable, Hashable {
 }
 
 extension CRLReason {
-    /// Whether the reason itself says that the key stayed in the right hands, so that the date a signer wrote beside
-    /// its signature can be believed (decisions/0015). No reason given says nothing of the kind.
+    /// Whether the reason implies that the key was not compromised, so that the signing date in a proof can be trusted
+    /// (decisions/0015). A missing reason does not imply it.
     var leavesKeySound: Bool {
         switch self {
         case .affiliationChanged, .superseded, .cessationOfOperation, .privilegeWithdrawn, .certificateHold: true
@@ -163,9 +162,10 @@ extension CRLReason {
 }
 
 extension SignerStanding {
-    /// What a revocation means for a proof.
+    /// The effect of a revocation on a proof.
     ///
-    /// - Parameter signedAt: as the signer says; nil if it does not, and then nothing can be older than the revocation.
+    /// - Parameter signedAt: the proof's own date; nil if it states none, and then the proof never counts as older than
+    ///   the revocation.
     init(
         _ certificate: Certificate, revokedAt seconds: Int64, reason: CRLReason?, signedAt: Instant?
     ) {
@@ -185,9 +185,9 @@ extension SignerStanding {
 
 /// A chain that a verification relied on.
 public struct SignerSighting: Sendable {
-    /// Each certificate below the root, with the one above it.
+    /// Each certificate below the root, with its issuer.
     public let questions: [OCSPQuestion]
-    /// When the signer says that it signed.
+    /// The signing date that the proof states.
     public let signedAt: Instant?
 
     public init(questions: [OCSPQuestion], signedAt: Instant?) {
@@ -196,9 +196,9 @@ public struct SignerSighting: Sendable {
     }
 }
 
-/// Told by one verification whom it relies on: a notification has up to four signatures.
+/// Collects the chains that one verification relies on: a notification has up to four signatures.
 final class SignerWitness: @unchecked Sendable {
-    // Unchecked: one verification has it, on one thread, and it is read when that is over.
+    // Unchecked: one verification uses it, on one thread, and it is read after the verification.
     private(set) var sightings: [SignerSighting] = []
 
     func saw(_ questions: [OCSPQuestion], signedAt: Instant?) {
@@ -207,9 +207,10 @@ final class SignerWitness: @unchecked Sendable {
 }
 
 extension SignedDataVerifier {
-    /// A verification, and the chains of the signatures it relied on, each led to a configured root.
+    /// Verifies, and also returns the chains of the signatures that the verification relied on; each leads to a
+    /// configured root.
     ///
-    /// - Parameter verify: gets a verifier of the same policy and memory, and uses it on the calling thread only.
+    /// - Parameter verify: receives a verifier with the same policy and cache, and uses it on the calling thread only.
     public func witnessed<Value>(
         _ verify: (SignedDataVerifier) throws(VerificationFailure) -> Value
     ) throws(VerificationFailure) -> (value: Value, sightings: [SignerSighting]) {
@@ -220,7 +221,7 @@ extension SignedDataVerifier {
 }
 
 extension SigningChain {
-    /// What there is to ask about a verified path, the root excepted: nobody stands above it.
+    /// The questions about a verified chain. The root has no issuer, so it is not asked about.
     static func questions(along path: [Certificate]) -> [OCSPQuestion] {
         zip(path, path.dropFirst()).map(OCSPQuestion.init(certificate:issuer:))
     }

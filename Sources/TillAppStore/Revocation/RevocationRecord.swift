@@ -1,15 +1,15 @@
 import TillBilling
 import TillCrypto
 
-/// What was said about certificates, how old it is, and who is asking just now. A value: its owner locks it.
+/// The cached statements about certificates, their age, and the requests in progress. A value type: its owner locks it.
 struct RevocationRecord {
-    /// Apple signs with a leaf or two at a time, under an intermediate each.
+    /// Apple uses one or two leaf certificates at a time, each under one intermediate.
     static let capacity = 32
-    /// The longest that an answer is believed, whatever it says itself.
+    /// The maximum lifetime of an answer, whatever the answer itself states.
     static let lifetime: Int64 = 6 * 3_600_000
-    /// The same for answers that name no next update.
+    /// The lifetime of answers that name no next update.
     static let lifetimeWithoutNext: Int64 = 15 * 60_000
-    /// After a failure nobody is asked again for so long, doubled with every further failure up to the second figure.
+    /// The pause after a failure; it doubles with each further failure, up to `longestPause`.
     static let firstPause: Int64 = 15_000
     static let longestPause: Int64 = 600_000
 
@@ -22,9 +22,9 @@ struct RevocationRecord {
     private struct Entry {
         var finding: Finding
         var askedAt: Instant
-        /// When the next question is due; nil: never.
+        /// When the next request is due; nil: never.
         var askAgain: Instant?
-        /// In a row.
+        /// Consecutive failures.
         var failures: Int
 
         var isRevoked: Bool {
@@ -32,7 +32,7 @@ struct RevocationRecord {
         }
     }
 
-    /// A question under way: whoever comes meanwhile waits for its answer.
+    /// A request in progress, with the callers that wait for its answer.
     private struct Inquiry {
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
@@ -40,14 +40,14 @@ struct RevocationRecord {
     private var entries: [[UInt8]: Entry] = [:]
     private var inquiries: [[UInt8]: Inquiry] = [:]
 
-    /// Nil: to be asked, or being asked.
+    /// Nil if the certificate has to be asked about, or is being asked about.
     func standing(_ question: OCSPQuestion, signedAt: Instant?, at now: Instant) -> SignerStanding? {
-        // A clock that went back makes an old answer look young.
+        // After the clock was set back, an old answer would look young.
         guard let entry = entries[question.fingerprint], entry.askedAt <= now else { return nil }
         let isDue = entry.askAgain.map { $0 <= now } ?? false
         switch entry.finding {
         case .good(let until):
-            // Asked again before it ends; only the one who asks waits for that.
+            // A valid answer is refreshed before it ends; only the caller that asks waits for the new one.
             if now < until, !isDue || inquiries[question.fingerprint] != nil { return .good }
             return isDue ? nil : .unknown("\(question.certificate.subject): the last answer is too old")
         case .revoked(let seconds, let reason):
@@ -59,7 +59,8 @@ struct RevocationRecord {
         }
     }
 
-    /// The worst of all, or nil if one must be asked about first. What is revoked is so whatever the others are.
+    /// The worst status of all, or nil if a certificate has to be asked about first. A revocation counts regardless of
+    /// the other certificates.
     func standing(of sightings: [SignerSighting], at now: Instant) -> SignerStanding? {
         var worst = SignerStanding.good
         var isOpen = false
@@ -76,7 +77,7 @@ struct RevocationRecord {
         return isOpen ? nil : worst
     }
 
-    /// The questions to ask for these, each once.
+    /// The questions to ask for these chains, each once.
     func open(_ sightings: [SignerSighting], at now: Instant) -> [OCSPQuestion] {
         var seen: Set<[UInt8]> = []
         return sightings.flatMap { sighting in
@@ -85,7 +86,7 @@ struct RevocationRecord {
     }
 
     enum Turn {
-        /// Somebody answered it meanwhile.
+        /// Another caller's request was answered in the meantime.
         case done
         case ask
         case wait
@@ -98,15 +99,15 @@ struct RevocationRecord {
         return .ask
     }
 
-    /// - Returns: whether somebody still asks, so that `waiter` will be woken.
+    /// - Returns: whether a request is still in progress, so that `waiter` will be resumed.
     mutating func wait(_ question: OCSPQuestion, _ waiter: CheckedContinuation<Void, Never>) -> Bool {
         inquiries[question.fingerprint]?.waiting.append(waiter) != nil
     }
 
-    /// Ends a question.
+    /// Ends a request.
     ///
-    /// - Parameter answer: nil if whoever asked gave up, which says nothing about the responder.
-    /// - Returns: whom to wake.
+    /// - Parameter answer: nil if the asking caller was cancelled, which says nothing about the responder.
+    /// - Returns: the callers to resume.
     mutating func end(
         _ question: OCSPQuestion, _ answer: RevocationChecker.Answer?, at now: Instant
     ) -> [CheckedContinuation<Void, Never>] {
@@ -120,7 +121,8 @@ struct RevocationRecord {
         case .said(.good(let next)):
             let longest = now.adding(milliseconds: next == nil ? Self.lifetimeWithoutNext : Self.lifetime)
             let until = min(next.map { Instant(seconds: $0) } ?? longest, longest)
-            // The clocks' disagreement may have eaten it all: a minute, or every proof would ask.
+            // The clocks' difference may leave no lifetime. Keep the answer for a minute, so that not every proof asks
+            // again.
             let end = max(until, now.adding(milliseconds: 60_000))
             let half = (end.milliseconds - now.milliseconds) / 2
             entries[fingerprint] = Entry(
@@ -136,7 +138,7 @@ struct RevocationRecord {
         if entries.count > Self.capacity { forgetOne(except: fingerprint) }
     }
 
-    /// A failure takes nothing away from what was known before: a good answer lasts until its end, a hold goes on.
+    /// A failure keeps the previous statement: a good answer stays valid until its end, and a hold stays in force.
     private mutating func keepFailure(_ why: String, for fingerprint: [UInt8], after known: Entry?, at now: Instant) {
         let failures = min((known?.failures ?? 0) + 1, 16)
         let pause = min(Self.firstPause << Int64(failures - 1), Self.longestPause)
@@ -153,7 +155,7 @@ struct RevocationRecord {
         }
     }
 
-    /// The one asked about longest ago goes; what is revoked goes last.
+    /// Removes the entry with the oldest request; revoked ones are removed last.
     private mutating func forgetOne(except fingerprint: [UInt8]) {
         let oldest = entries.filter { $0.key != fingerprint }.min { left, right in
             (left.value.isRevoked ? 1 : 0, left.value.askedAt) < (right.value.isRevoked ? 1 : 0, right.value.askedAt)

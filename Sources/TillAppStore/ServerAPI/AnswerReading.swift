@@ -1,23 +1,23 @@
 import TillBilling
 import TillJSON
 
-/// Tells Apple's answers from what only looks like one (U7): a proxy's page, a portal's redirect, half a body. None of
-/// those is ever a word about a purchase.
+/// Distinguishes Apple's responses from a proxy's page, a captive portal's redirect and a truncated body. None of those
+/// says anything about a purchase.
 struct AnswerReading {
     private let call: ServerAPICall
 
-    /// Longest message of an error that is kept, in characters.
+    /// The longest error message that is kept, in characters.
     static let messageLimit = 500
 
     init(_ call: ServerAPICall) { self.call = call }
 
-    /// The JSON object of a success.
+    /// The JSON object of a successful response.
     func fields(of answer: AppleAnswer, from environment: Environment) throws(ServerAPIFault) -> AnswerFields {
         try checkStatus(of: answer, from: environment)
         return try json(in: answer)
     }
 
-    /// A success without a body. An empty object would do as well; a page would not.
+    /// Checks a successful response without a body. An empty JSON object is accepted; an HTML page is not.
     func nothing(in answer: AppleAnswer, from environment: Environment) throws(ServerAPIFault) {
         try checkStatus(of: answer, from: environment)
         if !answer.body.allSatisfy(Self.isBlank) { _ = try json(in: answer) }
@@ -27,14 +27,14 @@ struct AnswerReading {
         switch answer.status {
         case call.success: return
         case 300..<400: throw unreadable(.redirect, answer, answer.header("Location") ?? "")
-        // No body is documented for it (facts/server-api §2).
+        // Apple documents no body for this status (facts/server-api §2).
         case 401: throw .unauthorized(environment)
         case 400...: throw refusal(in: answer)
         default: throw unreadable(.status, answer)
         }
     }
 
-    /// Apple's error, if the body is one; whatever else has an error's status is nobody's word.
+    /// Apple's error, if the body contains one; any other body with an error status is unreadable.
     private func refusal(in answer: AppleAnswer) -> ServerAPIFault {
         do throws(ServerAPIFault) {
             let fields = try json(in: answer)
@@ -76,7 +76,7 @@ struct AnswerReading {
         return name == "application/json" || (name.hasPrefix("application/") && name.hasSuffix("+json"))
     }
 
-    /// Without parameters, in small letters.
+    /// Without parameters, in lower case.
     private static func mediaType(_ type: String) -> String {
         let name = type.prefix { $0 != ";" }.lowercased()
         return String(name.filter { $0 != " " && $0 != "\t" })
@@ -87,20 +87,20 @@ struct AnswerReading {
     }
 }
 
-/// What is wrong with a body that should be Apple's JSON.
+/// Why a body is not the JSON that Apple documents.
 struct AnswerMalformation: Error {
     let detail: String
     init(_ detail: String) { self.detail = detail }
 }
 
-/// The members of an answer: what must be there, and what may. Unknown members are passed over.
+/// The members of a response, required and optional. Unknown members are ignored.
 struct AnswerFields {
     private let json: JSONObject
 
     init(_ json: JSONObject) { self.json = json }
 
-    /// Most objects that an answer may hold. A page has twenty entries of eight objects at most; a small object costs
-    /// five hundred times its text, so four megabytes of them are not read.
+    /// The maximum of objects in a response. A page has at most twenty entries of eight objects; parsing a small object
+    /// takes five hundred times the memory of its text, so the number is limited.
     static let objectLimit = 4_096
 
     /// - Parameter body: one JSON object in UTF-8.

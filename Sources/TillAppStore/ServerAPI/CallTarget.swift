@@ -3,25 +3,26 @@ import TillCrypto
 import TillJSON
 import TillThreads
 
-/// Builds paths and queries out of what came from outside: it can fill its place in a URL and never change another
-/// (RFC 3986 §2.3: everything but unreserved characters is escaped).
+/// Builds paths and queries from outside values: a value fills its own place in a URL and cannot change another part
+/// (RFC 3986 §2.3: all characters except unreserved ones are escaped).
 struct CallTarget {
     private(set) var text: String
     private var hasQuery = false
 
-    /// Longest text that is put into a URL, in bytes. Apple's ids have 16 digits; product ids up to 100 characters;
-    /// revisions and tokens of pages are opaque.
+    /// The longest value in a URL, in bytes. Apple's ids have 16 digits, product ids up to 100 characters; revisions
+    /// and page tokens are opaque.
     static let idLimit = 128
     static let tokenLimit = 4_096
-    /// Longest path with its query, in bytes.
+    /// The longest path with its query, in bytes.
     static let targetLimit = 8_192
 
     init(_ path: String) { text = path }
 
     /// Adds `/` and one segment.
-    /// - Parameter field: what Apple calls it.
+    ///
+    /// - Parameter field: Apple's name of the value.
     func segment(_ value: String, _ field: String, limit: Int = idLimit) throws(InvalidRequest) -> CallTarget {
-        // `.` and `..` need no escape, and whoever resolves the URL would take them for steps.
+        // `.` and `..` need no escape, but a URL parser would resolve them as relative steps.
         guard value != ".", value != ".." else { throw InvalidRequest(field, .badText) }
         var longer = self
         longer.text += "/" + (try Self.escaped(value, field, limit: limit))
@@ -43,7 +44,7 @@ struct CallTarget {
         guard text.utf8.count <= Self.targetLimit else { throw InvalidRequest(name, .tooLong) }
     }
 
-    /// A parameter that may be there several times.
+    /// Adds a parameter that may occur several times.
     mutating func query(_ name: String, each values: [String]) throws(InvalidRequest) {
         for value in values { try query(name, value) }
     }
@@ -77,23 +78,23 @@ struct CallTarget {
     }
 }
 
-/// A request that Apple would refuse, or that would ask something else than it says. It is not sent.
+/// A request that Apple would refuse, or that contradicts itself. It is not sent.
 public struct InvalidRequest: Error, Sendable, Hashable {
     public enum Rule: String, Sendable {
         case missing
         case tooLong
-        /// Control characters, or a step like `..`.
+        /// Control characters, or a relative step such as `..`.
         case badText
         case outOfRange
         /// It contradicts another field.
         case contradiction
-        /// Without the customer's consent nothing is told about them (facts/server-api §5).
+        /// Without the customer's consent, no information about the customer is sent (facts/server-api §5).
         case noConsent
-        /// An environment that this client may not ask, or that does not have the endpoint.
+        /// This client may not use the environment, or the environment does not have the endpoint.
         case environmentNotAsked
     }
 
-    /// As Apple names it.
+    /// Apple's name of the field.
     public let field: String
     public let rule: Rule
 
@@ -105,7 +106,7 @@ public struct InvalidRequest: Error, Sendable, Hashable {
 
 extension ServerAPI {
     /// An endpoint of the App Store Server API, the unit of Apple's quotas (facts/server-api §7). An endpoint and its
-    /// deprecated version share one: Apple counts them apart, and we stay below both.
+    /// deprecated version share one case: Apple counts them separately, so the shared quota stays below both.
     public enum Endpoint: String, CaseIterable, Sendable {
         case transactionInfo
         case history
@@ -125,16 +126,16 @@ extension ServerAPI {
     }
 }
 
-/// One request, before it is known which environment is asked.
+/// One request, before its environment is chosen.
 struct ServerAPICall: Sendable {
     let endpoint: ServerAPI.Endpoint
     let method: AppleRequest.Method
     /// Path and query, percent-encoded.
     let target: String
     var body: JSONValue?
-    /// The only status that says it was done.
+    /// The only status that means success.
     var success = 200
-    /// Bytes. An answer with twenty tokens has about 140 kB, twenty notifications have three times as many
+    /// In bytes. A response with twenty tokens has about 140 kB; twenty notifications have three times as much
     /// (facts/limits §3).
     var answerLimit = 1 << 20
 
@@ -148,12 +149,12 @@ struct ServerAPICall: Sendable {
     }
 }
 
-/// The JWTs that authorize requests (facts/server-api §2). One serves until a minute before its end: Apple allows an
-/// hour, we take five minutes, and a token never leaves this client but in a header.
+/// The JWTs that authorize requests (facts/server-api §2). A token is reused until a minute before its end: Apple
+/// allows a lifetime of an hour, this client uses five minutes. Tokens leave this client only in a header.
 final class BearerTokens: Sendable {
     private struct Token {
         let text: String
-        /// Seconds.
+        /// In seconds since 1970.
         let issued: Int64
     }
 
@@ -161,7 +162,7 @@ final class BearerTokens: Sendable {
     private let bundleID: String
     private let newest = Locked<Token?>(nil)
 
-    /// Seconds.
+    /// In seconds.
     static let life: Int64 = 300
     static let margin: Int64 = 60
 
@@ -170,7 +171,8 @@ final class BearerTokens: Sendable {
         self.bundleID = bundleID
     }
 
-    /// A token that is good at that time. If the clock was set back, a new one: Apple takes none from the future.
+    /// A token that is valid at this time. After the clock was set back, a new one: Apple refuses tokens from the
+    /// future.
     func token(at now: Instant) throws(IssuingFault) -> String {
         let seconds = now.seconds
         let kept = newest.withLock { $0 }

@@ -1,12 +1,12 @@
 import TillBilling
 import TillJSON
 
-/// What Apple is told before it decides about a refund (facts/server-api §3: 6, 6b; §5): within twelve hours of a
-/// CONSUMPTION_REQUEST, and only with the customer's consent.
+/// Consumption information for Apple's decision about a refund (facts/server-api §3: 6, 6b; §5): sent within twelve
+/// hours of a CONSUMPTION_REQUEST, and only with the customer's consent.
 extension ServerAPI {
     /// Send Consumption Information.
     ///
-    /// - Returns: the environment that took it.
+    /// - Returns: the environment that accepted it.
     @discardableResult
     public func sendConsumption(
         _ information: ConsumptionInformation, of id: TransactionID, in environment: Environment? = nil
@@ -15,7 +15,7 @@ extension ServerAPI {
         return try await send(body, "/inApps/v2/transactions/consumption", of: id, in: environment)
     }
 
-    /// The deprecated version, with its finer questions.
+    /// The deprecated version, with more detailed questions.
     @discardableResult
     public func sendConsumptionV1(
         _ information: ConsumptionInformationV1, of id: TransactionID, in environment: Environment? = nil
@@ -52,15 +52,16 @@ public struct ConsumptionInformation: Sendable, Hashable {
         case grantProrated = "GRANT_PRORATED"
     }
 
-    /// Whether the customer agreed that Apple is told. Without it nothing is sent.
+    /// Whether the customer consented to sending this information to Apple. Without consent it is not sent.
     public var hasConsent: Bool
     public var delivery: Delivery
-    /// Whether the customer could try before buying.
+    /// Whether the customer could try the content before buying.
     public var hadSample: Bool
-    /// How much was used, in thousandths of a percent: 0 to 100000.
+    /// The consumed part, in thousandths of a percent: 0 to 100000.
     public var percentage: Int?
     public var preference: RefundPreference?
-    /// What the purchase is: the rules of a prorated refund differ. Not sent; nil leaves those rules to Apple.
+    /// The type of the product; the rules for a prorated refund depend on it. Not sent; nil skips those rules here, and
+    /// Apple applies them.
     public var productType: ProductType?
 
     public init(
@@ -75,7 +76,9 @@ public struct ConsumptionInformation: Sendable, Hashable {
         self.productType = productType
     }
 
-    /// As it is sent, or which rule forbids that.
+    /// The body to send.
+    ///
+    /// - Throws: the rule that the information breaks.
     public func body() throws(InvalidRequest) -> JSONValue {
         let field = "consumptionPercentage"
         guard hasConsent else { throw InvalidRequest("customerConsented", .noConsent) }
@@ -85,7 +88,7 @@ public struct ConsumptionInformation: Sendable, Hashable {
         }
         if preference == .grantProrated {
             if percentage == 0 { throw InvalidRequest(field, .contradiction) }
-            // Apple knows itself how much of a period is over (4000209).
+            // Apple computes the elapsed part of a period itself (error 4000209).
             let isOfPeriod = productType.map { $0 == .autoRenewable }
             if isOfPeriod == true, percentage != nil { throw InvalidRequest(field, .contradiction) }
             if isOfPeriod == false, percentage == nil { throw InvalidRequest(field, .missing) }
@@ -100,8 +103,7 @@ public struct ConsumptionInformation: Sendable, Hashable {
     }
 }
 
-/// ConsumptionRequestV1, deprecated: everything but the preference is told, if only as `undeclared`, where every kind
-/// of answer begins.
+/// ConsumptionRequestV1, deprecated. All fields except the preference are sent; each starts as `undeclared`.
 public struct ConsumptionInformationV1: Sendable, Hashable {
     public enum Consumption: Int64, Sendable, CaseIterable {
         case undeclared = 0
@@ -126,7 +128,7 @@ public struct ConsumptionInformationV1: Sendable, Hashable {
         case other = 5
     }
 
-    /// How long the account exists, in days.
+    /// The age of the account, in days.
     public enum Tenure: Int64, Sendable, CaseIterable {
         case undeclared = 0
         case upTo3 = 1
@@ -159,7 +161,7 @@ public struct ConsumptionInformationV1: Sendable, Hashable {
         }
     }
 
-    /// US dollars over the account's life.
+    /// US dollars over the account's lifetime.
     public enum Dollars: Int64, Sendable, CaseIterable {
         case undeclared = 0
         case zero = 1
@@ -191,13 +193,13 @@ public struct ConsumptionInformationV1: Sendable, Hashable {
         case none = 3
     }
 
-    /// Whether the customer agreed that Apple is told. Without it nothing is sent.
+    /// Whether the customer consented to sending this information to Apple. Without consent it is not sent.
     public var hasConsent: Bool
     public var hadSample: Bool
     public var delivery = Delivery.delivered
     public var consumption = Consumption.undeclared
     public var platform = Platform.undeclared
-    /// Sent as an empty text if there is none.
+    /// Sent as an empty text if it is nil.
     public var appAccountToken: UniqueID?
     public var tenure = Tenure.undeclared
     public var playTime = PlayTime.undeclared

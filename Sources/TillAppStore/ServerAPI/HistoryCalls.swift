@@ -3,14 +3,14 @@ import TillBilling
 /// A page of a customer's transactions (HistoryResponse).
 public struct HistoryPage: ServerAPIPage, Hashable {
     public let transactions: [SignedTransaction]
-    /// Asks for the next page, beside the same filter. The last one of an ascending walk may be kept; later it asks for
-    /// what is new only.
+    /// The token for the next page, with the same filter. The last revision of an ascending walk can be stored; a later
+    /// request with it returns only newer changes.
     public let revision: String?
     public let hasMore: Bool
     public let bundleID: String?
     /// Absent in the sandbox.
     public let appAppleID: Int64?
-    /// As Apple wrote it.
+    /// The environment's name in Apple's response.
     public let environment: String?
 
     public var nextToken: String? { revision }
@@ -25,7 +25,7 @@ public struct HistoryPage: ServerAPIPage, Hashable {
         environment = try fields.string("environment")
     }
 
-    /// What leads to the next page: bounded, and there if there is one.
+    /// The token of the next page, limited in length; it must be present if there is a next page.
     static func token(
         _ key: StaticString, _ fields: AnswerFields, isNeeded: Bool
     ) throws(AnswerMalformation) -> String? {
@@ -52,13 +52,13 @@ public struct RefundPage: ServerAPIPage, Hashable {
     }
 }
 
-/// Transactions and refunds of a customer (facts/server-api §3: 2, 2b, 5, 5b).
+/// A customer's transactions and refunds (facts/server-api §3: 2, 2b, 5, 5b).
 extension ServerAPI {
     /// Get Transaction History: the page after `revision`, or the first one.
     ///
     /// - Parameters:
     ///   - id: any transaction of the customer.
-    ///   - environment: nil if not known, which only a first page may be.
+    ///   - environment: nil if unknown, which is allowed for the first page only.
     public func history(
         of id: TransactionID, filter: HistoryFilter = HistoryFilter(), revision: String? = nil,
         in environment: Environment? = nil
@@ -66,7 +66,7 @@ extension ServerAPI {
         try await history("/inApps/v2/history", of: id, filter, revision, environment)
     }
 
-    /// The deprecated version, which leaves finished consumables out.
+    /// The deprecated version, which omits finished consumables.
     public func historyV1(
         of id: TransactionID, filter: HistoryFilter = HistoryFilter(), revision: String? = nil,
         in environment: Environment? = nil
@@ -77,8 +77,8 @@ extension ServerAPI {
     /// All pages of a customer's history.
     ///
     /// - Parameters:
-    ///   - revision: kept from an earlier ascending walk with the same filter.
-    ///   - policy: how each page is asked again.
+    ///   - revision: stored from an earlier ascending walk with the same filter.
+    ///   - policy: the retries of each page.
     public func historyPages(
         of id: TransactionID, filter: HistoryFilter = HistoryFilter(), since revision: String? = nil,
         in environment: Environment? = nil, pageLimit: Int = PageWalk<HistoryPage>.usualPageLimit,
@@ -122,7 +122,7 @@ extension ServerAPI {
         }
     }
 
-    /// The deprecated version: the newest fifty at most, and no pages.
+    /// The deprecated version: at most the newest fifty, in one page.
     public func refundHistoryV1(
         of id: TransactionID, in environment: Environment? = nil
     ) async throws(ServerAPIFault) -> Answered<[SignedTransaction]> {
@@ -154,16 +154,16 @@ extension ServerAPI {
     }
 }
 
-/// What of a customer's history is asked for (facts/server-api §4.1). Several values of one field mean any of them;
-/// different fields mean all of them.
+/// Selects a part of a customer's history (facts/server-api §4.1). Several values of one field mean any of them;
+/// different fields must all match.
 public struct HistoryFilter: Sendable, Hashable {
     public enum Order: String, Sendable {
-        /// By the date of the last change, the oldest first.
+        /// Ordered by the date of the last change, oldest first.
         case ascending = "ASCENDING"
         case descending = "DESCENDING"
     }
 
-    /// Kinds of product in the words of this endpoint, which are not those of the proofs.
+    /// Kinds of product by the names of this endpoint, which differ from those in proofs.
     public enum Kind: String, Sendable, CaseIterable {
         case autoRenewable = "AUTO_RENEWABLE"
         case nonRenewing = "NON_RENEWABLE"
@@ -171,22 +171,22 @@ public struct HistoryFilter: Sendable, Hashable {
         case nonConsumable = "NON_CONSUMABLE"
     }
 
-    /// Purchased then or later.
+    /// Purchased at this time or later.
     public var start: Instant?
-    /// Purchased before.
+    /// Purchased before this time.
     public var end: Instant?
     public var products: [ProductID] = []
     public var kinds: [Kind] = []
     public var ownership: Ownership?
-    /// Only an ascending walk's last revision may be kept for later.
+    /// Only the last revision of an ascending walk can be stored for later.
     public var order: Order?
-    /// True for revoked purchases only, false for the others only.
+    /// True returns revoked purchases only, false the others only.
     public var isRevoked: Bool?
     public var subscriptionGroups: [String] = []
 
     public init() {}
 
-    /// Most values of one field.
+    /// The maximum of values in one field.
     static let valueLimit = 50
 
     func add(to target: inout CallTarget) throws(InvalidRequest) {

@@ -3,9 +3,9 @@ import TillJSON
 
 /// Notifications (facts/server-api §3: 10, 11, 12).
 extension ServerAPI {
-    /// Request a Test Notification: Apple sends one to the URL that App Store Connect has.
+    /// Request a Test Notification: Apple sends one to the URL configured in App Store Connect.
     ///
-    /// - Returns: its token, good for six months.
+    /// - Returns: its token, valid for six months.
     public func requestTestNotification(in environment: Environment) async throws(ServerAPIFault) -> String {
         let call = ServerAPICall(.testNotification, .post, "/inApps/v1/notifications/test")
         return try await ask(call, in: environment) { (fields) throws(AnswerMalformation) in
@@ -13,7 +13,7 @@ extension ServerAPI {
         }
     }
 
-    /// Get Test Notification Status. Just after the request Apple answers 4040008 for a while.
+    /// Get Test Notification Status. For a while after the request, Apple answers with error 4040008.
     public func testNotificationStatus(
         of token: String, in environment: Environment
     ) async throws(ServerAPIFault) -> SentNotification {
@@ -43,7 +43,7 @@ extension ServerAPI {
         }
     }
 
-    /// All pages of the notifications of a span of time (U3).
+    /// All pages of the notifications in a time range.
     public func notificationPages(
         _ query: NotificationQuery, after paginationToken: String? = nil, in environment: Environment,
         pageLimit: Int = 100 * PageWalk<NotificationPage>.usualPageLimit, retrying policy: RetryPolicy = .patient
@@ -58,21 +58,21 @@ extension ServerAPI {
     }
 }
 
-/// Which notifications are asked for (facts/server-api §4.3).
+/// Selects notifications (facts/server-api §4.3).
 public struct NotificationQuery: Sendable, Hashable {
     public enum Filter: Sendable, Hashable {
         case all
-        /// With a subtype or of any.
+        /// Notifications of this type and subtype; a nil subtype matches any.
         case type(NotificationType, NotificationSubtype? = nil)
         case transaction(TransactionID)
     }
 
-    /// First sent then or later, at most 180 days ago.
+    /// First sent at this time or later, at most 180 days ago.
     public var start: Instant
-    /// First sent before.
+    /// First sent before this time.
     public var end: Instant
     public var filter: Filter
-    /// Only those that did not reach us, those that Apple still tries included.
+    /// Only those that this server did not acknowledge, including those that Apple still retries.
     public var onlyFailures: Bool
 
     public init(from start: Instant, to end: Instant, filter: Filter = .all, onlyFailures: Bool = false) {
@@ -82,7 +82,7 @@ public struct NotificationQuery: Sendable, Hashable {
         self.onlyFailures = onlyFailures
     }
 
-    /// How far back a start may lie, in milliseconds.
+    /// The earliest possible start, in milliseconds before now.
     public static let reach: Int64 = 180 * 86_400_000
 
     func body(now: Instant) throws(InvalidRequest) -> JSONValue {
@@ -110,10 +110,10 @@ public struct NotificationQuery: Sendable, Hashable {
     }
 }
 
-/// A notification as Apple first sent it, and how the sending went.
+/// A notification as Apple first sent it, and its delivery attempts.
 public struct SentNotification: Sendable, Hashable {
     public let notification: SignedNotification
-    /// Six at most.
+    /// At most six.
     public let attempts: [SendAttempt]
 
     init(_ fields: AnswerFields) throws(AnswerMalformation) {
@@ -127,7 +127,7 @@ public struct SentNotification: Sendable, Hashable {
 }
 
 public struct SendAttempt: Sendable, Hashable {
-    /// What Apple met at our door; an unknown word survives.
+    /// The outcome of Apple's delivery attempt; an unknown value survives.
     public struct Result: RawRepresentable, Sendable, Hashable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }

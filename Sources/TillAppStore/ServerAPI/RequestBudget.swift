@@ -1,14 +1,14 @@
 import TillBilling
 import TillThreads
 
-/// Keeps every endpoint inside Apple's quota of the app, and shares it fairly.
+/// Keeps every endpoint inside Apple's quota of the app, and shares the quota fairly.
 ///
-/// One budget belongs to one app: whatever asks Apple about it goes through the same one. Another process knows nothing
-/// of it: two that share an app share its quotas by configuration.
+/// One budget belongs to one app: all of its requests go through the same one. A budget does not see other processes;
+/// processes that share an app divide its quotas by configuration.
 ///
-/// It waits by the pause effect only. Of all who wait for one endpoint a single one, the leader, pauses until the next
-/// turn is free; it gives the turns out, and who is served while leading makes somebody else the leader. So nobody
-/// polls, and under a pretended clock all is decided by the order of the calls.
+/// It waits through the pause effect only. Of all callers that wait for one endpoint, one is the leader: it pauses
+/// until the next slot is free and hands out slots; when it is served itself, another caller becomes the leader. So no
+/// caller polls, and under a virtual clock the order of the calls decides everything.
 public final class RequestBudget: Sendable {
     private struct Key: Hashable {
         let endpoint: ServerAPI.Endpoint
@@ -18,7 +18,7 @@ public final class RequestBudget: Sendable {
     private enum Answer: Sendable {
         case granted
         case refused(ServerAPIFault)
-        /// Pause until then, and give out turns.
+        /// Pause until this time, then hand out slots.
         case lead(until: Instant)
     }
 
@@ -40,13 +40,13 @@ public final class RequestBudget: Sendable {
     private let waitingLimit: Int
     private let state = Locked(State())
 
-    /// Longest single pause in milliseconds: the clock may be set meanwhile.
+    /// The longest single pause in milliseconds, because the clock may be set during a pause.
     private static let longestPause: Int64 = 30_000
-    /// Pauses without the clock moving, after which it is taken to stand still.
+    /// After this many pauses without progress, the clock counts as stopped.
     private static let stallLimit = 10
 
-    /// - Parameter waitingLimit: how many may wait for one endpoint. One more takes the last place of the source that
-    ///   has most waiting, or is refused at once if that is its own.
+    /// - Parameter waitingLimit: how many callers may wait for one endpoint. A further caller displaces the last caller
+    ///   of the source with the most waiting ones, or is refused at once if that is its own source.
     public init(effects: AppleEffects, quotas: RequestQuotas = RequestQuotas(), waitingLimit: Int = 1_000) {
         self.quotas = quotas
         clock = effects.clock
@@ -54,9 +54,9 @@ public final class RequestBudget: Sendable {
         self.waitingLimit = max(waitingLimit, 1)
     }
 
-    /// Comes back when one request may be sent. Cancelling the calling task ends the wait.
+    /// Returns when one request may be sent. Cancelling the calling task ends the wait.
     ///
-    /// - Throws: `overBudget` if there is no turn within the caller's patience, as soon as that is certain; `outage`
+    /// - Throws: `overBudget` as soon as it is certain that no slot becomes free within the caller's patience; `outage`
     ///   with `stopped` if the task was cancelled.
     public func turn(
         _ endpoint: ServerAPI.Endpoint, in environment: Environment, for caller: RequestCaller
@@ -77,19 +77,19 @@ public final class RequestBudget: Sendable {
         if case .refused(let fault) = answer { throw fault }
     }
 
-    /// Apple said 429: no turn before then, or for a minute if it did not say when.
+    /// Records Apple's 429: no slot before `instant`, or for a minute if Apple stated no time.
     func close(_ endpoint: ServerAPI.Endpoint, in environment: Environment, until instant: Instant?) {
         inRoom(Key(endpoint: endpoint, environment: environment)) { room, now in
             room.pace.close(until: instant ?? now.adding(milliseconds: RetryAfter.unsaid))
         }
     }
 
-    /// How many wait for a turn of that endpoint.
+    /// The number of callers that wait for a slot of this endpoint.
     public func waiting(for endpoint: ServerAPI.Endpoint, in environment: Environment) -> Int {
         inRoom(Key(endpoint: endpoint, environment: environment)) { room, _ in room.queue.count }
     }
 
-    /// The first moment that a request of that endpoint could be sent if nobody else came.
+    /// The earliest time at which a request of this endpoint could be sent, if no other caller joins.
     public func nextTurn(of endpoint: ServerAPI.Endpoint, in environment: Environment) -> Instant {
         inRoom(Key(endpoint: endpoint, environment: environment)) { room, now in
             room.pace.earliest(at: now, behind: room.queue.count)
@@ -98,7 +98,7 @@ public final class RequestBudget: Sendable {
 
     // MARK: - Waiting
 
-    /// The clock is read under the lock: two threads that read it before would see it run backwards.
+    /// Reads the clock under the lock; otherwise the clock could appear to run backwards between two threads.
     private func inRoom<Result>(_ key: Key, _ body: (inout Room, _ now: Instant) -> Result) -> Result {
         state.withLock { state in
             body(
@@ -120,7 +120,7 @@ public final class RequestBudget: Sendable {
         _ key: Key, _ number: UInt64, _ caller: RequestCaller, _ continuation: CheckedContinuation<Answer, Never>
     ) {
         let answers: [(CheckedContinuation<Answer, Never>, Answer)] = inRoom(key) { room, now in
-            // Under the lock: a cancellation comes before this line, or finds the sleeper.
+            // Under the lock, a cancellation either precedes this line or finds the waiting continuation.
             if Task.isCancelled { return [(continuation, .refused(Self.cancelled))] }
             let next = room.pace.next(at: now)
             if room.queue.isEmpty, next <= now {
@@ -147,7 +147,8 @@ public final class RequestBudget: Sendable {
         for (continuation, answer) in answers { continuation.resume(returning: answer) }
     }
 
-    /// Makes room for one more, by who is told that there was none; nil where nobody has more than this caller.
+    /// Displaces a waiting caller to make room for another, and returns its continuation; nil if no source has more
+    /// waiting callers than this caller's own.
     private static func crowdOut(
         for caller: RequestCaller, _ room: inout Room
     ) -> CheckedContinuation<Answer, Never>? {
@@ -158,7 +159,7 @@ public final class RequestBudget: Sendable {
         return sleeper
     }
 
-    /// The leader is back from its pause: gives out what turns there are, and refuses who waited in vain.
+    /// Called after the leader's pause: hands out the free slots, and refuses callers whose patience ended.
     private func lead(_ key: Key, _ number: UInt64, isStalled: Bool) -> Answer {
         let isCancelled = Task.isCancelled
         let (mine, others) = inRoom(key) { room, now in
@@ -167,7 +168,7 @@ public final class RequestBudget: Sendable {
                 let fault = isCancelled ? Self.cancelled : .overBudget(until: room.pace.next(at: now))
                 settled += room.queue.remove { $0.number == number }.map { ($0.number, .refused(fault)) }
             }
-            // Turns first: a pause may end late, and nobody is refused for that while there is one.
+            // Slots first: a pause may end late, and no caller is refused for that while a slot is free.
             while room.pace.next(at: now) <= now, let waiter = room.queue.next() {
                 room.pace.take(at: now)
                 settled.append((waiter.number, .granted))
@@ -180,7 +181,7 @@ public final class RequestBudget: Sendable {
         return mine
     }
 
-    /// Tells the leader's answer from those of the sleepers, and makes somebody else the leader if this one is settled.
+    /// Separates the leader's answer from the others', and appoints another leader if this one is served or refused.
     private static func sorted(
         _ settled: [(number: UInt64, answer: Answer)], leader: UInt64, _ room: inout Room, now: Instant
     ) -> (Answer, [(CheckedContinuation<Answer, Never>, Answer)]) {
@@ -208,7 +209,8 @@ public final class RequestBudget: Sendable {
         return min(next, deadline.adding(milliseconds: 1))
     }
 
-    /// A sleeper's task was cancelled. The leader notices by itself: its pause ends.
+    /// Called when a waiting caller's task is cancelled. The leader notices a cancellation itself, because its pause
+    /// ends.
     private func leave(_ key: Key, _ number: UInt64) {
         let sleeper = inRoom(key) { room, _ in
             let sleeper = room.sleepers.removeValue(forKey: number)

@@ -1,17 +1,17 @@
 import TillBilling
 
-/// How often something may be asked: at most `count` requests in any `window`, and `hourly` in any hour.
+/// A rate limit: at most `count` requests in any `window`, and `hourly` in any hour.
 public struct RequestQuota: Sendable, Hashable {
     public let count: Int
-    /// Milliseconds.
+    /// In milliseconds.
     public let window: Int64
-    /// Nil where the pace alone keeps the hour.
+    /// Nil if the limit of the window implies the hour's.
     public let hourly: Int?
 
-    /// Most requests a quota may count in one window.
+    /// The maximum of requests in one window.
     public static let countLimit = 10_000
 
-    /// Values that make no sense are brought to the nearest that do: at least one request, a millisecond.
+    /// Moves invalid values to the nearest valid ones: at least one request, at least a millisecond.
     public init(_ count: Int, per window: Int64 = 1_000, hourly: Int? = nil) {
         self.count = min(max(count, 1), Self.countLimit)
         self.window = min(max(window, 1), RequestQuota.hour)
@@ -19,10 +19,10 @@ public struct RequestQuota: Sendable, Hashable {
         self.hourly = hourly.map { max($0, 1) }.flatMap { Int64($0) < implied ? $0 : nil }
     }
 
-    /// Milliseconds.
+    /// In milliseconds.
     static let hour: Int64 = 3_600_000
 
-    /// A tenth: fewer a second, or one in a longer window.
+    /// A tenth of the quota: fewer requests per window, or a longer window.
     var tenth: RequestQuota {
         count % 10 == 0
             ? RequestQuota(count / 10, per: window, hourly: hourly.map { $0 / 10 })
@@ -30,13 +30,14 @@ public struct RequestQuota: Sendable, Hashable {
     }
 }
 
-/// The quotas of one app, for every endpoint and environment. Apple may change its own at any time, so these can be
-/// set.
+/// The quotas of one app, for every endpoint and environment. They are configurable, because Apple may change its own
+/// at any time.
 public struct RequestQuotas: Sendable {
     private var production: [ServerAPI.Endpoint: RequestQuota] = [:]
     private var sandbox: [ServerAPI.Endpoint: RequestQuota] = [:]
 
-    /// Apple's, of 2026 (facts/server-api §7): so many a second, enforced per hour; a tenth of it in the sandbox.
+    /// Apple's quotas of 2026 (facts/server-api §7): a rate per second, enforced per hour; in the sandbox a tenth of
+    /// it.
     public init() {
         for endpoint in ServerAPI.Endpoint.allCases {
             let quota = Self.published(endpoint)
@@ -65,14 +66,14 @@ public struct RequestQuotas: Sendable {
             RequestQuota(50)
         case .extendRenewal, .appAccountToken: RequestQuota(20)
         case .orderLookup, .refundHistory: RequestQuota(10)
-        // The status of a mass extension is on no list; its siblings have 1.
+        // Apple lists no quota for the status of a mass extension; the related endpoints have 1.
         case .massExtension, .massExtensionStatus, .testNotification, .testNotificationStatus: RequestQuota(1)
         }
     }
 }
 
-/// Counts what happened within a span that ends now. What falls into one grain is remembered together, as if all of it
-/// had happened at the latest moment: that errs on the careful side, and bounds the memory to span / grain.
+/// Counts events within a span that ends now. Events in one grain are stored together, as if all had happened at the
+/// latest of them. That overestimates the count slightly, and limits the memory to span / grain.
 struct SlidingCount {
     private struct Grain {
         var last: Instant
@@ -80,9 +81,9 @@ struct SlidingCount {
     }
 
     let limit: Int
-    /// Milliseconds.
+    /// In milliseconds.
     let span: Int64
-    /// Milliseconds.
+    /// In milliseconds.
     let grain: Int64
     private var grains: [Grain] = []
     private var total = 0
@@ -93,8 +94,8 @@ struct SlidingCount {
         self.grain = grain
     }
 
-    /// Forgets what is out of the span. A clock that was set back takes the memory back with it: otherwise nothing
-    /// would be allowed until the old time is reached again.
+    /// Removes events outside the span. If the clock was set back, the stored times are shifted with it; otherwise no
+    /// event would be allowed until the old time is reached again.
     mutating func settle(at now: Instant) {
         if let newest = grains.last?.last, newest > now {
             let shift = now.milliseconds - newest.milliseconds
@@ -106,7 +107,7 @@ struct SlidingCount {
         grains.removeFirst(gone.count)
     }
 
-    /// The first moment that one more is allowed. Call `settle` before.
+    /// The earliest time at which one more event is allowed. Call `settle` first.
     func next(after now: Instant) -> Instant {
         guard total >= limit, let oldest = grains.first else { return now }
         return oldest.last.adding(milliseconds: span)
@@ -122,12 +123,12 @@ struct SlidingCount {
     }
 }
 
-/// One quota, kept: the pace and the hour.
+/// Enforces one quota, per window and per hour.
 struct Pace {
     let quota: RequestQuota
     private var window: SlidingCount
     private var hour: SlidingCount?
-    /// After a 429.
+    /// Set after a 429.
     private var closedUntil: Instant?
 
     init(_ quota: RequestQuota) {
@@ -136,21 +137,21 @@ struct Pace {
         hour = quota.hourly.map { SlidingCount(limit: $0, span: RequestQuota.hour, grain: 60_000) }
     }
 
-    /// The first moment that one more may be asked; now, if it is already.
+    /// The earliest time at which one more request is allowed; now, if it is already.
     mutating func next(at now: Instant) -> Instant {
         window.settle(at: now)
         hour?.settle(at: now)
         var next = window.next(after: now)
         if let hour { next = max(next, hour.next(after: now)) }
         if let until = closedUntil {
-            // Nobody closes for longer; a clock that was set back would seem to.
+            // Apple closes for an hour at most; a longer time means that the clock was set back.
             let until = min(until, now.adding(milliseconds: RetryAfter.longest))
             if until <= now { closedUntil = nil } else { next = max(next, until) }
         }
         return next
     }
 
-    /// No turn comes before this, if that many others come first.
+    /// The earliest possible time of a slot, if `others` callers come first.
     mutating func earliest(at now: Instant, behind others: Int) -> Instant {
         next(at: now).adding(milliseconds: Int64(others / quota.count) * quota.window)
     }

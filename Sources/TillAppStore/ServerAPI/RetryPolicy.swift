@@ -1,15 +1,15 @@
 import TillBilling
 
-/// How often, and after how long, a retryable fault is met by asking again. Times are milliseconds.
+/// How often, and after which pauses, a request with a retryable fault is repeated. Times are in milliseconds.
 public struct RetryPolicy: Sendable, Hashable {
-    /// Requests in all, the first included.
+    /// The total number of requests, including the first.
     public var attempts: Int
     /// The first pause; each later one is twice as long.
     public var first: Int64 = 1_000
     public var longest: Int64 = 60_000
-    /// The first pause where Apple's server is at fault and does not say that it may be asked again (5000000).
+    /// The first pause after an error of Apple's server that is not marked retryable (5000000).
     public var late: Int64 = 300_000
-    /// All pauses together, at most. A fault that names a later time is passed on at once.
+    /// The maximum of all pauses together. A fault that names a later time is thrown at once.
     public var patience: Int64
 
     public init(attempts: Int, patience: Int64) {
@@ -17,17 +17,17 @@ public struct RetryPolicy: Sendable, Hashable {
         self.patience = patience
     }
 
-    /// For somebody who waits.
+    /// For a request that a person waits for.
     public static let brief = RetryPolicy(attempts: 3, patience: 10_000)
-    /// For work that has all day: an hour's quota may be waited for.
+    /// For background work, which can wait for an hour's quota.
     public static let patient = RetryPolicy(attempts: 8, patience: 4_000_000)
     public static let none = RetryPolicy(attempts: 1, patience: 0)
 
-    /// How long to pause after that many failed attempts; nil to give up.
+    /// The pause after this many failed attempts; nil to give up.
     ///
     /// - Parameters:
-    ///   - spent: in pauses so far.
-    ///   - random: 0 to 1, below 1: spreads each pause, so that many callers do not come back at once.
+    ///   - spent: milliseconds of pauses so far.
+    ///   - random: from 0 to below 1; varies each pause, so that many callers do not retry at the same time.
     func pause(
         after attempts: Int, _ fault: ServerAPIFault, spent: Int64, now: Instant, random: Double
     ) -> Int64? {
@@ -51,7 +51,7 @@ public struct RetryPolicy: Sendable, Hashable {
 }
 
 extension ServerAPI {
-    /// Asks, and asks again while the fault is one that passes: at the time that it names, or after a back-off.
+    /// Sends a request, and repeats it after a temporary fault: at the time that the fault names, or after a back-off.
     ///
     ///     try await api.retrying(.brief) { try await $0.transactionInfo(id) }
     ///
@@ -81,25 +81,25 @@ extension ServerAPI {
     }
 }
 
-/// The `Retry-After` of a 429. Apple writes a Unix time in milliseconds (facts/server-api §7); what HTTP allows
-/// (seconds to wait, a date) and a Unix time in seconds are understood too, because proxies write them.
+/// The `Retry-After` of a 429. Apple writes a Unix time in milliseconds (facts/server-api §7). HTTP's own forms
+/// (seconds to wait, a date) and a Unix time in seconds are accepted too, because proxies write them.
 public enum RetryAfter {
-    /// Quotas are enforced per hour: after one, every quota is new. What asks for more is no sane value.
+    /// Apple enforces quotas per hour, so longer values are implausible.
     public static let longest: Int64 = 3_600_000
-    /// A time that is past already: two clocks differ.
+    /// For a time in the past, which means that two clocks differ.
     static let shortest: Int64 = 1_000
-    /// The pause if nothing readable was said.
+    /// The pause if there is no readable value.
     static let unsaid: Int64 = 60_000
 
-    /// - Parameter longest: milliseconds that whoever asks puts up with.
-    /// - Returns: nil for what cannot be read; otherwise between a second and `longest` from now.
+    /// - Parameter longest: the maximum in milliseconds that the caller accepts.
+    /// - Returns: nil if the text is unreadable; otherwise a time between one second and `longest` from now.
     public static func instant(_ text: String?, now: Instant, longest: Int64 = longest) -> Instant? {
         guard let text = text.map({ $0.trimmed }), !text.isEmpty, text.utf8.count <= 40 else { return nil }
         let said: Instant
         if let number = Int64(text) {
             guard number >= 0 else { return nil }
             switch number {
-            // Milliseconds since 1970 reach this in 1973, seconds in 5138.
+            // Milliseconds since 1970 reach this value in 1973, seconds in 5138.
             case 100_000_000_000...: said = Instant(milliseconds: number)
             case 1_000_000_000...: said = Instant(seconds: number)
             default: said = now.adding(seconds: number)
@@ -115,7 +115,7 @@ public enum RetryAfter {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`, the only form that RFC 9110 §5.6.7 lets senders write.
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`, the only format that RFC 9110 §5.6.7 allows senders to generate.
     private static func date(_ text: String) -> Instant? {
         let words = text.split(separator: " ")
         guard words.count == 6, words[5] == "GMT", let day = Int(words[1]),

@@ -1,15 +1,15 @@
 import TillBilling
 import TillCrypto
 
-/// The App Store Server API of one app (facts/server-api): it asks what Apple knows about purchases, and tells Apple
-/// what it wants to be told.
+/// The App Store Server API of one app (facts/server-api): reads purchases from Apple, and sends Apple the app's
+/// statements about them.
 ///
-/// What Apple answers is signed and comes unverified: `SignedTransaction` and its kin give their content only to a
-/// `SignedDataVerifier`. Every request waits for its turn in the app's budget; none is repeated by itself, but
-/// `retrying` repeats.
+/// Apple's responses are signed and arrive unverified: `SignedTransaction` and the related types reveal their content
+/// only through a `SignedDataVerifier`. Every request waits for a slot in the app's budget. A single call is sent once;
+/// use `retrying` to repeat it.
 ///
-/// Where the environment of a transaction is not known, production is asked first, and the sandbox if production does
-/// not know the id (4040010), as for receipts (facts/server-api §1). The answer names the environment that gave it.
+/// If the environment of a transaction is unknown, production is asked first, and the sandbox if production does not
+/// know the id (4040010), as for receipts (facts/server-api §1). The result names the environment that answered.
 public struct ServerAPI: Sendable {
     let bundleID: String
     let hosts: AppleHosts
@@ -19,17 +19,17 @@ public struct ServerAPI: Sendable {
     let budget: RequestBudget
     private let tokens: BearerTokens
     private(set) var caller = RequestCaller.buyer
-    /// Whether the turn for the next request was waited for already.
+    /// Whether this client has already waited for the slot of its next request.
     private var hasTurn = false
 
-    /// Whether the app is in the App Store yet. Developers report that production answers a bare 401 before an app's
-    /// first release; Apple documents nothing about it. If false, such a 401 sends a request whose environment is
-    /// not known on to the sandbox, and counts all the same unless the sandbox has an answer.
+    /// Whether the app has been released on the App Store. Developers report that production answers a bare 401 before
+    /// an app's first release; Apple does not document it. If false, such a 401 sends a request with an unknown
+    /// environment on to the sandbox, and is thrown unless the sandbox has an answer.
     public var isReleased = true
 
     /// - Parameters:
-    ///   - environments: what may be asked at all, from configuration (DESIGN §4, invariant 7).
-    ///   - budget: the app's one budget; every client of the same app is given the same.
+    ///   - environments: the environments that may be asked, from configuration.
+    ///   - budget: the app's one budget; every client of the app shares it.
     public init(
         key: InAppPurchaseKey, bundleID: String, hosts: AppleHosts = .apple,
         environments: Set<Environment> = [.production, .sandbox], effects: AppleEffects, budget: RequestBudget
@@ -42,15 +42,15 @@ public struct ServerAPI: Sendable {
         tokens = BearerTokens(key: key, bundleID: bundleID)
     }
 
-    /// The same client, asking in another's name: that is whom the budget counts.
+    /// The same client on behalf of another caller, which the budget charges.
     public func asking(as caller: RequestCaller) -> ServerAPI {
         var other = self
         other.caller = caller
         return other
     }
 
-    /// The same client for one request of that endpoint whose turn has come: this waits for it. Between the turn and
-    /// the request there is time to see whether somebody else was faster.
+    /// Waits for a slot, and returns a client that uses it for its next request. Between the two, the caller can check
+    /// whether the request is still needed.
     public func inTurn(
         for endpoint: Endpoint, in environment: Environment
     ) async throws(ServerAPIFault) -> ServerAPI {
@@ -60,14 +60,14 @@ public struct ServerAPI: Sendable {
         return other
     }
 
-    /// The token that requests carry at that time.
+    /// The token of requests at this time.
     func bearerToken(at now: Instant) throws(IssuingFault) -> String { try tokens.token(at: now) }
 
-    // MARK: - Asking
+    // MARK: - Requests
 
     typealias Reading<Value> = (AnswerFields) throws(AnswerMalformation) -> Value
 
-    /// Asks the one environment, and reads the JSON of its answer.
+    /// Sends a request to one environment, and reads the JSON of the response.
     func ask<Value>(
         _ call: ServerAPICall, in environment: Environment, _ read: Reading<Value>
     ) async throws(ServerAPIFault) -> Value {
@@ -80,13 +80,13 @@ public struct ServerAPI: Sendable {
         }
     }
 
-    /// Asks for something whose answer is empty.
+    /// Sends a request whose response is empty.
     func tell(_ call: ServerAPICall, in environment: Environment) async throws(ServerAPIFault) {
         let answer = try await send(call, in: environment)
         try AnswerReading(call).nothing(in: answer, from: environment)
     }
 
-    /// Asks the environment that is named, or the ones that may know.
+    /// Sends a request to the given environment, or to each environment that may know the id.
     func find<Value>(
         in environment: Environment?, _ ask: (Environment) async throws(ServerAPIFault) -> Value
     ) async throws(ServerAPIFault) -> Answered<Value> {
@@ -101,7 +101,7 @@ public struct ServerAPI: Sendable {
             do throws(ServerAPIFault) {
                 return Answered(try await ask(second), from: second)
             } catch let another {
-                // That the sandbox doesn't know it says nothing while production doesn't talk to us.
+                // The sandbox's "not found" means nothing while production refuses our token.
                 throw another.isRetryable ? another : error
             }
         }
@@ -147,7 +147,7 @@ public struct ServerAPI: Sendable {
     }
 }
 
-/// Makes a call, or says which rule forbids it.
+/// Creates a call, or throws the rule that forbids it.
 func valid<Value>(_ make: () throws(InvalidRequest) -> Value) throws(ServerAPIFault) -> Value {
     do { return try make() } catch { throw .invalid(error) }
 }

@@ -1,27 +1,27 @@
 import TillBilling
 import TillCrypto
 
-/// Why the App Store Server API did not give what it was asked for.
+/// Why a request to the App Store Server API failed.
 public enum ServerAPIFault: Error, Sendable, Equatable {
-    /// Apple answered with an error of its own.
+    /// Apple answered with an error.
     case refused(ServerAPIRefusal)
-    /// 401: Apple does not take our bearer token. A matter of configuration.
+    /// 401: Apple refuses the bearer token. The configuration is wrong.
     case unauthorized(Environment)
-    /// 429: Apple's quota is spent; nil if Apple did not say until when.
+    /// 429: Apple's quota is used up; nil if Apple stated no time.
     case rateLimited(until: Instant?)
-    /// Not asked: our own budget has no turn left within the caller's patience. Not before then.
+    /// Not sent: the app's own budget has no slot within the caller's patience. Retry at `until` or later.
     case overBudget(until: Instant)
-    /// No answer, or none that was taken. What was asked may have been done all the same.
+    /// No response, or none that was accepted. Apple may have carried out the request.
     case outage(AppleOutage)
-    /// An answer that is not Apple's: a proxy's page, a redirect, half a body.
+    /// A response that is not Apple's: a proxy's page, a redirect, a truncated body.
     case unreadable(UnreadableAnswer)
-    /// Not asked: the request is one that Apple would refuse.
+    /// Not sent: Apple would refuse the request.
     case invalid(InvalidRequest)
-    /// Not asked: no bearer token could be made.
+    /// Not sent: the bearer token could not be created.
     case signing(IssuingFault)
 }
 
-/// An answer that is not in Apple's format. It says nothing about what was asked (P2, P11).
+/// A response that is not in Apple's format. It says nothing about the purchase.
 public struct UnreadableAnswer: Sendable, Hashable {
     public enum Reason: String, Sendable {
         case html
@@ -33,14 +33,14 @@ public struct UnreadableAnswer: Sendable, Hashable {
         case malformed
         /// An error code that contradicts the HTTP status.
         case contradiction
-        /// Pages that never end: one was answered twice, or there were more than the walk takes.
+        /// Endless pages: one was repeated, or there were more than the walk accepts.
         case endless
     }
 
     public let reason: Reason
-    /// Of HTTP.
+    /// The HTTP status.
     public let status: Int
-    /// For people, in English; nothing is decided by it.
+    /// For people, in English. No decision depends on it.
     public let detail: String
 
     public init(_ reason: Reason, status: Int, _ detail: String = "") {
@@ -53,7 +53,7 @@ public struct UnreadableAnswer: Sendable, Hashable {
 /// When the same request may succeed.
 public enum RetryAdvice: Sendable, Hashable {
     case never
-    /// With the usual back-off.
+    /// After the usual back-off.
     case soon
     /// After a long back-off.
     case late
@@ -74,12 +74,12 @@ extension ServerAPIFault {
 
     public var isRetryable: Bool { retry != .never }
 
-    /// Not before then; nil if nobody said.
+    /// The earliest time of a retry; nil if it is unknown.
     public var retryAfter: Instant? {
         if case .at(let instant) = retry { instant } else { nil }
     }
 
-    /// A stable word for machines.
+    /// A stable code for programs.
     public var kind: String {
         switch self {
         case .refused: "refused"
@@ -93,12 +93,12 @@ extension ServerAPIFault {
         }
     }
 
-    /// Apple's error code, if it was Apple that refused.
+    /// Apple's error code, if Apple refused the request.
     public var code: ServerAPIErrorCode? {
         if case .refused(let refusal) = self { refusal.code } else { nil }
     }
 
-    /// What happened and what to do, for an operator.
+    /// The problem and its remedy, for an operator.
     public var sentence: Text {
         switch self {
         case .refused(let refusal): refusal.sentence
@@ -157,8 +157,8 @@ extension InvalidRequest {
     }
 }
 
-/// Why Apple refused a request: `errorCode` of the body, whose first three digits are the HTTP status
-/// (facts/server-api §6). A code that is not named here survives as its number.
+/// Why Apple refused a request: `errorCode` of the body, whose first three digits are the HTTP status (facts/server-api
+/// §6). A code without a name here is preserved as its number.
 public struct ServerAPIErrorCode: RawRepresentable, Hashable, Sendable {
     public let rawValue: Int64
     public init(rawValue: Int64) { self.rawValue = rawValue }
@@ -212,7 +212,7 @@ public struct ServerAPIErrorCode: RawRepresentable, Hashable, Sendable {
     public static let invalidAppAccountTokenUUID = Self(4_000_183)
     public static let familyTransactionNotSupported = Self(4_000_185)
     public static let transactionIDIsNotOriginalTransactionID = Self(4_000_187)
-    /// Our name: the sheet has only the meaning.
+    /// Till's own name: Apple documents only the meaning.
     public static let consumptionPercentageNotAllowed = Self(4_000_209)
     public static let subscriptionExtensionIneligible = Self(4_030_004)
     public static let subscriptionMaxExtension = Self(4_030_005)
@@ -232,7 +232,7 @@ public struct ServerAPIErrorCode: RawRepresentable, Hashable, Sendable {
     public static let generalInternal = Self(5_000_000)
     public static let generalInternalRetryable = Self(5_000_001)
 
-    /// Apple's name of the error; nil for a code that is not known here.
+    /// Apple's name of the error; nil for an unknown code.
     public var name: String? { Self.names[self] }
 
     private static let names: [ServerAPIErrorCode: String] = [
@@ -278,8 +278,8 @@ public struct ServerAPIErrorCode: RawRepresentable, Hashable, Sendable {
         generalInternalRetryable: "GeneralInternalRetryable",
     ]
 
-    /// When to ask again (facts/server-api §6, last paragraph). A fault of Apple's server that has no name here says
-    /// nothing about the purchase (U7), so it is asked again, but not soon.
+    /// When to retry (facts/server-api §6, last paragraph). An unnamed error of Apple's server says nothing about the
+    /// purchase, so the request is repeated, after a long pause.
     var retry: RetryAdvice {
         switch self {
         case .accountNotFoundRetryable, .appNotFoundRetryable, .originalTransactionIDNotFoundRetryable,
@@ -290,12 +290,12 @@ public struct ServerAPIErrorCode: RawRepresentable, Hashable, Sendable {
     }
 }
 
-/// Apple's answer that says no.
+/// An error that Apple answered.
 public struct ServerAPIRefusal: Sendable, Hashable {
     public let code: ServerAPIErrorCode
-    /// Apple's, in English, at most 500 characters; nothing is decided by it.
+    /// Apple's text, in English, at most 500 characters. No decision depends on it.
     public let message: String
-    /// Of HTTP.
+    /// The HTTP status.
     public let status: Int
 
     public init(code: ServerAPIErrorCode, message: String, status: Int) {

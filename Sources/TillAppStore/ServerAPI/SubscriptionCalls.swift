@@ -7,7 +7,7 @@ extension ServerAPI {
     ///
     /// - Parameters:
     ///   - id: any transaction of the customer.
-    ///   - statuses: only these; none means all.
+    ///   - statuses: limits the result to these; an empty list means all.
     public func subscriptionStatuses(
         of id: TransactionID, only statuses: [SubscriptionStatus] = [], in environment: Environment? = nil
     ) async throws(ServerAPIFault) -> Answered<SubscriptionStatuses> {
@@ -27,9 +27,9 @@ extension ServerAPI {
         }
     }
 
-    /// Extend a Subscription Renewal Date. It cannot be undone, and at most two are granted in 365 days
-    /// (facts/server-api §4.4). Apple does not say that a repeated request identifier is harmless here: after an
-    /// outage look at the subscription before asking again.
+    /// Extend a Subscription Renewal Date. It cannot be undone, and Apple grants at most two extensions in 365 days
+    /// (facts/server-api §4.4). Apple does not state that a repeated request identifier is harmless here: after an
+    /// outage, check the subscription before repeating the request.
     ///
     /// - Parameter id: the subscription's original transaction.
     public func extendRenewal(
@@ -42,10 +42,10 @@ extension ServerAPI {
         }
     }
 
-    /// Extend Subscription Renewal Dates for All Active Subscribers of a product. Apple does it in hours or days; asked
-    /// again with the same identifier, it does nothing more.
+    /// Extend Subscription Renewal Dates for All Active Subscribers of a product. Apple needs hours or days for it; a
+    /// repeated request with the same identifier has no further effect.
     ///
-    /// - Returns: the request's identifier, by which its status is asked.
+    /// - Returns: the request's identifier, which its status is requested by.
     @discardableResult
     public func extendAllRenewals(
         by request: MassRenewalExtension, in environment: Environment
@@ -71,7 +71,7 @@ extension ServerAPI {
     }
 }
 
-/// The subscriptions of a customer, group by group (StatusResponse).
+/// The subscriptions of a customer by group (StatusResponse).
 public struct SubscriptionStatuses: Sendable, Hashable {
     public struct Group: Sendable, Hashable {
         public let id: String?
@@ -89,7 +89,7 @@ public struct SubscriptionStatuses: Sendable, Hashable {
     public let bundleID: String?
     /// Absent in the sandbox.
     public let appAppleID: Int64?
-    /// As Apple wrote it.
+    /// The environment's name in Apple's response.
     public let environment: String?
 
     init(_ fields: AnswerFields) throws(AnswerMalformation) {
@@ -111,7 +111,7 @@ public struct SubscriptionStatuses: Sendable, Hashable {
     }
 }
 
-/// Why subscribers are given days (facts/server-api §4.4).
+/// Why a renewal date is extended (facts/server-api §4.4).
 public enum ExtensionReason: Int64, Sendable, CaseIterable {
     case undeclared = 0
     case customerSatisfaction = 1
@@ -119,12 +119,12 @@ public enum ExtensionReason: Int64, Sendable, CaseIterable {
     case outage = 3
 }
 
-/// Days for one subscriber.
+/// An extension for one subscriber.
 public struct RenewalExtension: Sendable, Hashable {
     /// 1 to 90.
     public var days: Int
     public var reason: ExtensionReason
-    /// Of the caller's making, at most 128 bytes; Apple gives it back.
+    /// Chosen by the caller, at most 128 bytes; Apple returns it.
     public var requestIdentifier: String
 
     public init(days: Int, reason: ExtensionReason, requestIdentifier: String) {
@@ -150,7 +150,7 @@ public struct RenewalExtension: Sendable, Hashable {
     }
 }
 
-/// Days for all active subscribers of a product.
+/// An extension for all active subscribers of a product.
 public struct MassRenewalExtension: Sendable, Hashable {
     /// 1 to 90.
     public var days: Int
@@ -192,7 +192,7 @@ public struct MassRenewalExtension: Sendable, Hashable {
     }
 }
 
-/// What became of one extension.
+/// The result of one extension.
 public struct RenewalExtensionResult: Sendable, Hashable {
     public let originalTransactionID: TransactionID?
     public let webOrderLineItemID: String?
@@ -208,11 +208,11 @@ public struct RenewalExtensionResult: Sendable, Hashable {
     }
 }
 
-/// How far a mass extension is.
+/// The progress of a mass extension.
 public struct MassExtensionStatus: Sendable, Hashable {
     public let requestIdentifier: String?
     public let isComplete: Bool
-    /// This and the counts only when it is complete.
+    /// This date and the counts are set once it is complete.
     public let completeDate: Instant?
     public let succeededCount: Int64?
     public let failedCount: Int64?

@@ -3,9 +3,9 @@ import TillJSON
 
 /// Single transactions and downloads (facts/server-api §3: 1, 4, 13, 14, 15).
 extension ServerAPI {
-    /// Get Transaction Info: one transaction, whatever its product's type, finished or not, refunded or not.
+    /// Get Transaction Info: one transaction of any product type, finished or not, refunded or not.
     ///
-    /// - Parameter environment: nil if not known.
+    /// - Parameter environment: nil if unknown.
     public func transactionInfo(
         _ id: TransactionID, in environment: Environment? = nil
     ) async throws(ServerAPIFault) -> Answered<SignedTransaction> {
@@ -21,7 +21,7 @@ extension ServerAPI {
 
     /// Get App Transaction Info: the customer's download of the app.
     ///
-    /// - Parameter id: any of the customer's transactions, or an appTransactionId.
+    /// - Parameter id: any transaction of the customer, or an appTransactionId.
     public func appTransactionInfo(
         of id: TransactionID, in environment: Environment? = nil
     ) async throws(ServerAPIFault) -> Answered<SignedAppTransaction> {
@@ -35,7 +35,7 @@ extension ServerAPI {
         }
     }
 
-    /// Finish Transaction: for what was granted and the client never finished (U2). Asked twice it does no harm.
+    /// Finish Transaction: for a granted transaction that the client has not finished. Repeating it is harmless.
     ///
     /// - Returns: the environment that knew the transaction.
     @discardableResult
@@ -48,10 +48,10 @@ extension ServerAPI {
         }.environment
     }
 
-    /// Set App Account Token: says whose a purchase is that was made outside the app, or without a token. Of a
-    /// subscription it reaches the newest renewal and later ones; not for what a family shares.
+    /// Set App Account Token: sets the owner of a purchase that was made outside the app, or without a token. For a
+    /// subscription it applies to the newest renewal and later ones; it does not work for family-shared purchases.
     ///
-    /// - Parameter id: an original transaction's.
+    /// - Parameter id: the id of an original transaction.
     public func setAppAccountToken(
         _ token: UniqueID, on id: TransactionID, in environment: Environment
     ) async throws(ServerAPIFault) {
@@ -61,7 +61,7 @@ extension ServerAPI {
         try await tell(ServerAPICall(.appAccountToken, .put, target.text, body: body), in: environment)
     }
 
-    /// Look Up Order ID: the purchases of a receipt that Apple sent the customer by mail. Production only.
+    /// Look Up Order ID: the purchases in a receipt that Apple mailed to the customer. Production only.
     public func lookUpOrder(_ orderID: String) async throws(ServerAPIFault) -> OrderLookup {
         let target = try valid { () throws(InvalidRequest) in
             try CallTarget("/inApps/v1/lookup").segment(orderID, "orderId")
@@ -81,14 +81,14 @@ extension ServerAPI {
     }
 }
 
-/// What Apple knows of an order of its own.
+/// Apple's record of an order id from a customer's receipt.
 public struct OrderLookup: Sendable, Hashable {
     public struct Status: RawRepresentable, Sendable, Hashable {
         public let rawValue: Int64
         public init(rawValue: Int64) { self.rawValue = rawValue }
 
         public static let valid = Status(rawValue: 0)
-        /// No order of this app.
+        /// Not an order of this app.
         public static let invalid = Status(rawValue: 1)
     }
 

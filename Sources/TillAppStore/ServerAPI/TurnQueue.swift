@@ -1,20 +1,21 @@
 import TillBilling
 
-/// Who asks Apple, and how long for a turn: a budget is shared by the source, and within a source by the name.
+/// The caller of a request, and how long it waits. A budget is divided among sources, and within a source among callers
+/// by name.
 public struct RequestCaller: Sendable, Hashable {
     public enum Lane: String, Sendable, CaseIterable {
-        /// Somebody waits for the answer now. Goes first, but the bulk gets every fifth turn.
+        /// A person waits for the response. These requests go first, but bulk work gets every fifth slot.
         case urgent
         case bulk
     }
 
     public let name: String
-    /// Whose callers together take one turn in each round; unless told, each caller is a source of its own.
+    /// The source whose callers share one slot in each round; by default, each caller is its own source.
     public let source: String
     public let lane: Lane
-    /// Turns in a row when it is this caller's round, 1 to 100.
+    /// Consecutive slots in this caller's round, 1 to 100.
     public let weight: Int
-    /// Milliseconds to wait for a turn, at most; then it is refused with the moment that it may try again.
+    /// The maximum wait in milliseconds. After it, the request is refused with the earliest time of a retry.
     public let patience: Int64
 
     public init(
@@ -27,18 +28,18 @@ public struct RequestCaller: Sendable, Hashable {
         self.patience = max(patience, 0)
     }
 
-    /// A buyer's request that waits for Apple.
+    /// A customer's request that waits for Apple.
     public static let buyer = RequestCaller("buyer")
-    /// Work that has all day, such as reconciliation.
+    /// Background work, such as reconciliation.
     public static func bulk(_ name: String, weight: Int = 1) -> RequestCaller {
         RequestCaller(name, lane: .bulk, weight: weight, patience: 600_000)
     }
 }
 
-/// Those who wait for a turn. Lanes first, within a lane the sources in rounds, within a source the callers in rounds,
-/// and of one caller the first come first.
+/// The waiting requests: urgent ones before bulk work, then sources in rounds, then callers in rounds. Requests of one
+/// caller are served in order of arrival.
 struct TurnQueue {
-    /// One request that waits.
+    /// One waiting request.
     struct Waiter {
         let number: UInt64
         let caller: RequestCaller
@@ -47,7 +48,7 @@ struct TurnQueue {
 
     private struct Line {
         var waiters: [Waiter]
-        /// Turns left in this round.
+        /// Slots left in this round.
         var credit: Int
     }
 
@@ -59,9 +60,9 @@ struct TurnQueue {
 
         var count: Int { lines.values.reduce(0) { $0 + $1.waiters.count } }
 
-        /// The next, and whether its caller has another turn in this round.
+        /// Removes the next request, and tells whether its caller has another slot in this round.
         mutating func next() -> (waiter: Waiter, goesOn: Bool)? {
-            // Taken out, so that it is changed in place.
+            // Removed from the dictionary, so that it is changed in place without a copy.
             guard let name = round.first, var line = lines.removeValue(forKey: name) else { return nil }
             let waiter = line.waiters.removeFirst()
             line.credit -= 1
@@ -143,7 +144,7 @@ struct TurnQueue {
         }
     }
 
-    /// Turns of the urgent lane between two of the bulk, while both wait.
+    /// The number of urgent slots between two bulk slots, while requests of both kinds wait.
     static let urgentTurns = 4
 
     private var urgent = LaneQueue()
@@ -161,7 +162,7 @@ struct TurnQueue {
         }
     }
 
-    /// Takes out the one whose turn it is.
+    /// Removes the next request.
     mutating func next() -> Waiter? {
         let isBulk = urgent.round.isEmpty || (!bulk.round.isEmpty && urgentInARow >= Self.urgentTurns)
         urgentInARow = isBulk || bulk.round.isEmpty ? 0 : urgentInARow + 1
@@ -170,22 +171,22 @@ struct TurnQueue {
         return waiter
     }
 
-    /// Takes out all that leave.
+    /// Removes all matching requests.
     mutating func remove(where leaves: (Waiter) -> Bool) -> [Waiter] {
         let left = urgent.remove(where: leaves) + bulk.remove(where: leaves)
         count -= left.count
         return left
     }
 
-    /// How many of the same caller wait already: at least those come first.
+    /// The number of requests that this caller already has waiting; at least these come first.
     func ahead(of caller: RequestCaller) -> Int {
         (caller.lane == .urgent ? urgent : bulk).sources[caller.source]?.lines[caller.name]?.waiters.count ?? 0
     }
 
-    /// Who makes room for one more of that caller where there is none: the last of the source that has most waiting,
-    /// if it has more than the caller's own would have. Nil: the newcomer has to leave.
+    /// The request to displace for one more of this caller: the last of the source with the most waiting requests, if
+    /// it has more than the caller's own source would have. Nil: the new request is refused.
     ///
-    /// - Parameter leader: stays, because its pause is everybody's.
+    /// - Parameter leader: is never displaced, because all others depend on its pause.
     func crowdedOut(by caller: RequestCaller, except leader: UInt64?) -> UInt64? {
         let own = [urgent, bulk].reduce(0) { $0 + ($1.sources[caller.source]?.count ?? 0) }
         let fullest = [urgent, bulk].flatMap { $0.sources.values }.max { $0.count < $1.count }
@@ -196,7 +197,7 @@ struct TurnQueue {
 
     var earliestDeadline: Instant? { waiters.map(\.deadline).min() }
 
-    /// Somebody who waits, far from the front if that is easy to tell.
+    /// Any waiting request, preferably one far from the front.
     var someone: UInt64? { Self.last(of: bulk) ?? Self.last(of: urgent) }
 
     private static func last(of lane: LaneQueue) -> UInt64? {

@@ -1,25 +1,26 @@
 import TillBilling
 
-/// What came of a walk, verified: of each transaction the newest copy, however often it came (facts/server-api §4.1).
+/// The verified result of a walk: the newest copy of each transaction, however often it occurred (facts/server-api
+/// §4.1).
 public struct VerifiedHistory: Sendable {
-    /// What Apple answered and the verifier did not believe.
+    /// A transaction in Apple's response that failed verification.
     public struct Refused: Sendable, Hashable {
         public let transaction: SignedTransaction
         public let verdict: Verdict
         public let detail: String
     }
 
-    /// In the order in which they first came.
+    /// In the order of their first occurrence.
     public private(set) var transactions: [VerifiedTransaction] = []
     public private(set) var refused: [Refused] = []
-    /// The last page's, to be kept for later if the walk was ascending.
+    /// The last page's revision, to be stored if the walk was ascending.
     public fileprivate(set) var revision: String?
     public fileprivate(set) var environment: Environment?
     private var places: [TransactionID: Int] = [:]
 
     public init() {}
 
-    /// Takes one in, in place of an older copy.
+    /// Verifies and adds a transaction; it replaces an older copy.
     public mutating func take(_ signed: SignedTransaction, by verifier: SignedDataVerifier) {
         let transaction: VerifiedTransaction
         do {
@@ -38,7 +39,7 @@ public struct VerifiedHistory: Sendable {
 }
 
 extension ServerAPI {
-    /// All of a customer's history, or what is new since a revision, verified.
+    /// A customer's complete history, or the changes since a revision, verified.
     public func verifiedHistory(
         of id: TransactionID, filter: HistoryFilter = HistoryFilter(), since revision: String? = nil,
         in environment: Environment? = nil, by verifier: SignedDataVerifier, retrying policy: RetryPolicy = .patient
@@ -72,10 +73,10 @@ extension ServerAPI {
     }
 }
 
-// What Apple answers is signed, and none of it is believed before a verifier has said so: these wrap the text, and
-// give a verified value only to whoever brings the verifier (DESIGN §3).
+// Apple's responses are signed and not yet verified. These types wrap the text, and return a verified value only
+// through a verifier.
 
-/// A JWSTransaction that nobody has verified yet.
+/// An unverified JWSTransaction.
 public struct SignedTransaction: Sendable, Hashable {
     /// Compact serialization.
     public let jws: String
@@ -87,20 +88,20 @@ public struct SignedTransaction: Sendable, Hashable {
     }
 }
 
-/// A JWSRenewalInfo that nobody has verified yet.
+/// An unverified JWSRenewalInfo.
 public struct SignedRenewalInfo: Sendable, Hashable {
     /// Compact serialization.
     public let jws: String
 
     public init(jws: String) { self.jws = jws }
 
-    /// It names no app: believe it only beside its transaction (facts/jws §5).
+    /// The result names no app: use it only together with its transaction (facts/jws §5).
     public func verified(by verifier: SignedDataVerifier) throws(VerificationFailure) -> VerifiedRenewalInfo {
         try verifier.renewalInfo(jws)
     }
 }
 
-/// An app transaction that nobody has verified yet.
+/// An unverified app transaction.
 public struct SignedAppTransaction: Sendable, Hashable {
     /// Compact serialization.
     public let jws: String
@@ -112,7 +113,7 @@ public struct SignedAppTransaction: Sendable, Hashable {
     }
 }
 
-/// A notification's `signedPayload` that nobody has verified yet.
+/// An unverified `signedPayload` of a notification.
 public struct SignedNotification: Sendable, Hashable {
     /// Compact serialization.
     public let jws: String
@@ -124,7 +125,7 @@ public struct SignedNotification: Sendable, Hashable {
     }
 }
 
-/// What was answered, and by which environment.
+/// A response, and the environment that gave it.
 public struct Answered<Value: Sendable>: Sendable {
     public let environment: Environment
     public let value: Value
@@ -137,17 +138,17 @@ public struct Answered<Value: Sendable>: Sendable {
 
 extension Answered: Equatable where Value: Equatable {}
 
-/// A page that says how to get the next one.
+/// A page that can have a successor.
 public protocol ServerAPIPage: Sendable {
     var hasMore: Bool { get }
-    /// What the next page is asked with.
+    /// The token for requesting the next page.
     var nextToken: String? { get }
 }
 
 /// All pages, one request each, in Apple's order.
 ///
-/// What changes while one walks may come again, newer (facts/server-api §4.1): whoever imports must be able to meet a
-/// transaction twice. A fault does not move the walk: asking for the next page again asks for the same one.
+/// An entry that changes during the walk may occur again in a newer version (facts/server-api §4.1), so importers must
+/// accept a transaction twice. After a fault, the next call requests the same page again.
 public struct PageWalk<Page: ServerAPIPage>: AsyncSequence, Sendable {
     public typealias Element = Answered<Page>
     typealias Fetch =
@@ -156,11 +157,11 @@ public struct PageWalk<Page: ServerAPIPage>: AsyncSequence, Sendable {
 
     let start: String?
     let environment: Environment?
-    /// A walk that would take more pages ends with `unreadable(endless)`.
+    /// A walk with more pages ends with `unreadable(endless)`.
     let pageLimit: Int
     let fetch: Fetch
 
-    /// Twenty entries a page: enough for the most faithful customer, and an end for a server that has none.
+    /// Twenty entries a page: sufficient for any real customer, and an end for a faulty server.
     public static var usualPageLimit: Int { 1_000 }
 
     public func makeAsyncIterator() -> Iterator { Iterator(walk: self) }
@@ -184,7 +185,7 @@ public struct PageWalk<Page: ServerAPIPage>: AsyncSequence, Sendable {
             if isOver { return nil }
             guard pages < walk.pageLimit else { throw Self.endless("more than \(walk.pageLimit) pages") }
             let answered = try await walk.fetch(token, environment)
-            // The first page shows where the customer is; no later one is asked elsewhere.
+            // The first page determines the customer's environment; all later pages are requested there.
             environment = answered.environment
             pages += 1
             guard answered.value.hasMore else {

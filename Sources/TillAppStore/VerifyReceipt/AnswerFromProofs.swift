@@ -1,9 +1,9 @@
 import TillBilling
 
-// What Apple would answer, made from what Apple signed: for a server that answers in Apple's place.
+// verifyReceipt responses built from verified proofs, for the server's own `POST /verifyReceipt`.
 
 extension AnsweredReceipt {
-    /// Everything that the receipt itself says.
+    /// All fields that the receipt itself contains.
     public init(_ receipt: VerifiedReceipt, requestedAt now: Instant) {
         let payload = receipt.payload
         receiptType = payload.receiptType
@@ -23,7 +23,7 @@ extension AnsweredReceipt {
 }
 
 extension AnsweredPurchase {
-    /// A record as the receipt has it. Who owns it and whose token it carries, no receipt says.
+    /// The record as in the receipt. Receipts contain neither the ownership type nor the account token.
     public init(_ purchase: ReceiptPurchase) {
         quantity = purchase.quantity ?? 1
         productID = purchase.productID
@@ -39,8 +39,8 @@ extension AnsweredPurchase {
         promotionalOfferID = purchase.promotionalOfferID.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// A signed transaction in the old words. These count whole seconds: one purchase has one date, whichever proof it
-    /// is told from.
+    /// A signed transaction in verifyReceipt's format. Dates are in whole seconds, so that a purchase has the same date
+    /// from either kind of proof.
     public init(_ transaction: VerifiedTransaction) {
         func whole(_ instant: Instant?) -> Instant? { instant.map { Instant(seconds: $0.seconds) } }
         let payload = transaction.payload
@@ -73,19 +73,19 @@ extension AnsweredPurchase {
 }
 
 extension ReceiptPurchase {
-    /// Nil in receipts of old, which did not state it, and for a number that Apple added since.
+    /// Nil in old receipts, which do not state it, and for a number that Apple has added since.
     public var type: ProductType? { productType.flatMap { ProductType(receiptNumber: $0) } }
-    /// Auto-renewable, by its type; or by its end, which no other has.
+    /// Auto-renewable by its type, or by an expiry date, which no other type has.
     public var isSubscription: Bool { type == .autoRenewable || expiresDate != nil }
 }
 
 extension VerifiedTransaction {
-    /// A consumable's record never shows that it was refunded (facts/verify-receipt §6).
+    /// verifyReceipt never shows the refund of a consumable (facts/verify-receipt §6).
     var showsItsRefund: Bool { type != .consumable }
 }
 
 extension AnsweredRenewal {
-    /// A renewal info in the old words.
+    /// A renewal info in verifyReceipt's format.
     public init(_ renewal: VerifiedRenewalInfo) {
         let payload = renewal.payload
         productID = payload.productID

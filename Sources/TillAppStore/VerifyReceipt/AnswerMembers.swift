@@ -1,16 +1,16 @@
 import TillBilling
 import TillJSON
 
-/// The answer is no answer that anything could be decided by: something of it has another type than Apple's.
+/// A response that cannot be used, because a member has a type other than Apple's.
 package struct UnusableAnswer: Error, Equatable {
-    /// The member at fault.
+    /// The member with the wrong type.
     let member: String
 }
 
-/// One object of an answer. It names its members once, in `visitMembers`, for reading and for writing.
+/// One object of a response. It lists its members once, in `visitMembers`, for reading and for writing.
 package protocol AnswerObject: Sendable, Equatable {
     init()
-    /// Members that no version of this page knew.
+    /// Members that this version does not know.
     var other: [String: JSONValue] { get set }
     mutating func visitMembers<V: AnswerVisitor>(_ visitor: inout V) throws(V.Failure)
 }
@@ -23,7 +23,7 @@ extension AnswerObject {
         other = members.rest
     }
 
-    /// As Apple writes it.
+    /// The object in Apple's format.
     package var json: JSONValue {
         var (copy, writer) = (self, AnswerWriter(members: other))
         copy.visitMembers(&writer)
@@ -31,7 +31,7 @@ extension AnswerObject {
     }
 }
 
-/// What goes over the members of an answer: `AnswerMembers` puts values in, `AnswerWriter` takes them out.
+/// Visits the members of a response: `AnswerMembers` sets values, `AnswerWriter` reads them.
 package protocol AnswerVisitor {
     associatedtype Failure: Error
     mutating func text(_ name: String, _ value: inout String?) throws(Failure)
@@ -51,7 +51,7 @@ package protocol AnswerVisitor {
     mutating func objects<Value: AnswerObject>(_ name: String, _ value: inout [Value]?) throws(Failure)
 }
 
-// Values that Apple may add to: the raw ones survive.
+// Values that Apple may extend: unknown raw values survive.
 extension AnswerVisitor {
     package mutating func text<Value: RawRepresentable<String>>(
         _ name: String, _ value: inout Value?
@@ -78,11 +78,11 @@ extension AnswerVisitor {
     }
 }
 
-/// The members of one object of an answer, taken out one by one; what is left was unknown.
+/// The members of one object of a response. Reading removes them one by one; those that remain are unknown.
 ///
-/// Nearly everything is text, but has been seen as numbers and truths too, and the other way round
-/// (facts/verify-receipt §4). What is there and cannot be read is no answer: a cancellation date that is skipped
-/// because it looks odd would be a purchase that stands.
+/// Nearly all values are text, but numbers and booleans occur too, and vice versa (facts/verify-receipt §4). A present
+/// but unreadable member makes the whole response unusable: skipping an odd cancellation date would keep a refunded
+/// purchase valid.
 struct AnswerMembers {
     private(set) var rest: [String: JSONValue]
 
@@ -101,13 +101,13 @@ struct AnswerMembers {
         case .string(let text)?: return text
         case .int(let number)?: return String(number)
         case .bool(let truth)?: return truth ? "true" : "false"
-        // A version like 1.5. Beyond 2⁵³ digits of an id are lost already.
+        // A version such as 1.5. Beyond 2⁵³, digits of an id are already lost.
         case .double(let number)? where abs(number) < 0x1p53: return String(number)
         default: throw UnusableAnswer(member: name)
         }
     }
 
-    /// A whole number of 64 bits, or its digits; an empty text is none.
+    /// A whole number of 64 bits, or its digits; nil for an empty text.
     mutating func number(_ name: String) throws(UnusableAnswer) -> Int64? {
         switch take(name) {
         case nil, .string("")?: return nil
@@ -131,7 +131,7 @@ struct AnswerMembers {
         }
     }
 
-    /// A moment in up to three forms: milliseconds if they are there, else the text in GMT, else in Pacific time.
+    /// A moment in up to three forms: the milliseconds if present, else the text in GMT, else in Pacific time.
     private mutating func instant(
         milliseconds: String, gmt: String, pacific: String
     ) throws(UnusableAnswer) -> Instant? {
@@ -139,7 +139,7 @@ struct AnswerMembers {
         let texts = [(gmt, try text(gmt)), (pacific, try text(pacific))]
         if let count { return Instant(milliseconds: count) }
         for case (let name, let text?) in texts where !text.isEmpty {
-            // Milliseconds have been seen under the text's name.
+            // Some responses have milliseconds under the text's name.
             guard let instant = Int64(text).map(Instant.init(milliseconds:)) ?? AppleTime.instant(text) else {
                 throw UnusableAnswer(member: name)
             }
@@ -191,7 +191,7 @@ extension AnswerMembers: AnswerVisitor {
     }
 }
 
-/// How Apple writes members: nothing for nil, and nearly everything as text.
+/// Writes members as Apple does: nil is omitted, and nearly all values are text.
 struct AnswerWriter: AnswerVisitor {
     private(set) var members: [String: JSONValue]
 

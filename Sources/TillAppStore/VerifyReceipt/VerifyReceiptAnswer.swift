@@ -1,40 +1,40 @@
 import TillBilling
 import TillJSON
 
-/// What verifyReceipt answers, every field of it (facts/verify-receipt §4 to §7, §9), and the one place where its JSON
-/// is read and written: our own `POST /verifyReceipt` answers with it too.
+/// The complete response of verifyReceipt (facts/verify-receipt §4 to §7, §9). All reading and writing of its JSON is
+/// here; the server's own `POST /verifyReceipt` uses it too.
 ///
-/// Values Apple may add (receipt types, reasons, whole members) survive reading and writing. Writing gives Apple's
-/// usual form, whatever form was read: text for nearly everything, and three forms of each moment.
+/// Values that Apple may add (receipt types, reasons, whole members) survive reading and writing. Writing always
+/// produces Apple's usual form: text for nearly all values, and three forms of each moment.
 public struct VerifyReceiptAnswer: Sendable, Equatable {
     public var status: VerifyReceiptStatus
-    /// As it was written; absent in most failures and about old-style receipts.
+    /// The environment's name in the response; absent in most failures and for old-style receipts.
     public var environment: String?
-    /// Means something for the statuses 21100 to 21199.
+    /// Meaningful for the statuses 21100 to 21199.
     public var isRetryable: Bool?
-    /// Of an app receipt.
+    /// For an app receipt.
     public var receipt: AnsweredReceipt?
-    /// The newest receipt, in base64; receipts with auto-renewables only.
+    /// The newest receipt in base64; only for receipts with auto-renewable subscriptions.
     public var latestReceipt: String?
     public var latestReceiptInfo: [AnsweredPurchase]?
     public var pendingRenewalInfo: [AnsweredRenewal]?
-    /// Of an old-style receipt.
+    /// For an old-style receipt.
     public var legacy: LegacyAnswer?
-    /// Members that no version of this page knew.
+    /// Members that this version does not know.
     public var other: [String: JSONValue] = [:]
 
     public init(status: VerifyReceiptStatus) { self.status = status }
 
-    /// Why a body is no answer.
+    /// Why a body is not a verifyReceipt response.
     public enum Unusable: Error, Sendable, Equatable {
         case empty
-        /// Not JSON: a page, perhaps.
+        /// Not JSON, for example an HTML page.
         case notJSON
-        /// JSON, but this member is missing or of a wrong type.
+        /// JSON, but this member is missing or has a wrong type.
         case member(String)
     }
 
-    /// - Parameter bytes: the body of an HTTP answer; the caller bounds its length.
+    /// - Parameter bytes: the body of an HTTP response; the caller limits its length.
     public init(decoding bytes: [UInt8]) throws(Unusable) {
         guard bytes.contains(where: { !ProofText.isBlank($0) }) else { throw .empty }
         guard let value = try? JSONValue(decoding: bytes) else { throw .notJSON }
@@ -48,13 +48,13 @@ public struct VerifyReceiptAnswer: Sendable, Equatable {
 
     private init(_ given: AnswerMembers) throws(UnusableAnswer) {
         var members = given
-        // Not `true`, not "": without a number there is no verdict.
+        // `true` and "" are not accepted: a status must be a number.
         guard case .int? = members.rest["status"].map({ Self.whole($0) }),
             let status = try members.number("status")
         else { throw UnusableAnswer(member: "status") }
         self.status = VerifyReceiptStatus(rawValue: status)
         try visitCommon(&members)
-        // Released clients read the one spelling, the documentation names the other.
+        // Existing clients read the one spelling, the documentation names the other.
         let hyphened = try members.truth("is-retryable")
         let underscored = try members.truth("is_retryable")
         isRetryable = hyphened ?? underscored
@@ -68,7 +68,7 @@ public struct VerifyReceiptAnswer: Sendable, Equatable {
         }
     }
 
-    /// The number that a text of digits stands for.
+    /// Converts a text of digits to its number.
     private static func whole(_ value: JSONValue) -> JSONValue {
         value.string.flatMap { Int64($0) }.map { .int($0) } ?? value
     }
@@ -78,14 +78,14 @@ public struct VerifyReceiptAnswer: Sendable, Equatable {
         try visitor.text("latest_receipt", &latestReceipt)
     }
 
-    /// Of an app receipt.
+    /// The members for an app receipt.
     private mutating func visitUnified<V: AnswerVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.object("receipt", &receipt)
         try visitor.objects("latest_receipt_info", &latestReceiptInfo)
         try visitor.objects("pending_renewal_info", &pendingRenewalInfo)
     }
 
-    /// As Apple writes it.
+    /// The response in Apple's format.
     public var json: JSONValue {
         var (copy, writer) = (self, AnswerWriter(members: other))
         writer.put("status", .int(status.rawValue))
@@ -103,7 +103,7 @@ public struct AnsweredReceipt: AnswerObject {
     public var receiptType: String?
     /// The app's number in the App Store; 0 outside production.
     public var adamID: Int64?
-    /// The same once more.
+    /// Apple repeats the number here.
     public var appItemID: Int64?
     public var bundleID: String?
     public var applicationVersion: String?
@@ -115,14 +115,14 @@ public struct AnsweredReceipt: AnswerObject {
     public var creationDate: Instant?
     /// When Apple answered.
     public var requestDate: Instant?
-    /// When the customer first got the app.
+    /// When the customer first obtained the app.
     public var originalPurchaseDate: Instant?
     public var preorderDate: Instant?
     /// Volume purchases only.
     public var expirationDate: Instant?
-    /// In no order. Finished consumables are missing; none at all is no error.
+    /// Unordered. Finished consumables are missing; an empty list is valid.
     public var inApp: [AnsweredPurchase]?
-    /// Members that no version of this page knew.
+    /// Members that this version does not know.
     public var other: [String: JSONValue] = [:]
 
     public init() {}
@@ -150,7 +150,7 @@ public struct AnsweredPurchase: AnswerObject {
     public var quantity: Int64?
     public var productID: String?
     public var transactionID: String?
-    /// The chain's first; equals `transactionID` for a first purchase.
+    /// The first transaction of the chain; equals `transactionID` for a first purchase.
     public var originalTransactionID: String?
     public var purchaseDate: Instant?
     public var originalPurchaseDate: Instant?
@@ -159,18 +159,18 @@ public struct AnsweredPurchase: AnswerObject {
     public var isTrialPeriod: Bool?
     public var isInIntroOfferPeriod: Bool?
     public var webOrderLineItemID: String?
-    /// When Apple took the purchase back; nil while it stands.
+    /// When Apple refunded or revoked the purchase; nil while it is valid.
     public var cancellationDate: Instant?
     public var cancellationReason: RevocationReason?
     public var promotionalOfferID: String?
     public var offerCodeReferenceName: String?
-    /// Ended by an upgrade.
+    /// Replaced by an upgrade.
     public var isUpgraded: Bool?
     public var subscriptionGroupID: String?
     public var ownership: Ownership?
-    /// As it was written; a UUID if it came from StoreKit.
+    /// The text in the response; a UUID if StoreKit set it.
     public var appAccountToken: String?
-    /// Members that no version of this page knew.
+    /// Members that this version does not know.
     public var other: [String: JSONValue] = [:]
 
     public init() {}
@@ -197,24 +197,24 @@ public struct AnsweredPurchase: AnswerObject {
     }
 }
 
-/// One subscription in `pending_renewal_info` (facts/verify-receipt §7): what its next renewal will be.
+/// One subscription in `pending_renewal_info` (facts/verify-receipt §7), with its next renewal.
 public struct AnsweredRenewal: AnswerObject {
     public var productID: String?
     public var originalTransactionID: String?
-    /// What renews next.
+    /// The product that renews next.
     public var autoRenewProductID: String?
     public var autoRenewStatus: AutoRenewStatus?
-    /// Only once it has expired.
+    /// Only after expiry.
     public var expirationIntent: ExpirationIntent?
     public var isInBillingRetryPeriod: Bool?
-    /// Only while a billing error is being forgiven.
+    /// Only during a grace period.
     public var gracePeriodExpiresDate: Instant?
-    /// Whether the customer agreed to a price increase; only if they were asked.
+    /// Whether the customer consented to a price increase; only if consent was requested.
     public var priceConsentStatus: Bool?
     public var priceIncreaseStatus: PriceIncreaseStatus?
     public var offerCodeReferenceName: String?
     public var promotionalOfferID: String?
-    /// Members that no version of this page knew.
+    /// Members that this version does not know.
     public var other: [String: JSONValue] = [:]
 
     public init() {}
@@ -234,13 +234,13 @@ public struct AnsweredRenewal: AnswerObject {
     }
 }
 
-/// What is answered about an old-style transaction receipt: one purchase, flat, and beside it what became of its
-/// subscription (facts/verify-receipt §9).
+/// The response for an old-style transaction receipt: one purchase, and beside it the state of its subscription
+/// (facts/verify-receipt §9).
 public struct LegacyAnswer: Sendable, Equatable {
     public var receipt: LegacyPurchase?
-    /// The newest transaction of a subscription that runs.
+    /// The newest transaction of an active subscription.
     public var latest: LegacyPurchase?
-    /// The last transaction of a subscription that has ended (status 21006).
+    /// The last transaction of an expired subscription (status 21006).
     public var latestExpired: LegacyPurchase?
     public var autoRenewStatus: AutoRenewStatus?
     public var autoRenewProductID: String?
@@ -250,7 +250,7 @@ public struct LegacyAnswer: Sendable, Equatable {
 
     public init() {}
 
-    /// Takes its members out of the answer's; nil if the receipt in it is none of these.
+    /// Takes its members out of the response's; nil if the receipt is not an old-style one.
     init?(_ members: inout AnswerMembers) throws(UnusableAnswer) {
         guard let receipt = members.rest["receipt"]?.object, LegacyPurchase.isOne(receipt) else { return nil }
         try visitMembers(&members)
@@ -260,7 +260,7 @@ public struct LegacyAnswer: Sendable, Equatable {
         try visitor.object("receipt", &receipt)
         try visitor.object("latest_receipt_info", &latest)
         try visitor.object("latest_expired_receipt_info", &latestExpired)
-        // A number here, and text beside a unified receipt.
+        // A number here, but text in the response for an app receipt.
         try visitor.number("auto_renew_status", &autoRenewStatus)
         try visitor.text("auto_renew_product_id", &autoRenewProductID)
         try visitor.digits("expiration_intent", &expirationIntent)
@@ -269,7 +269,7 @@ public struct LegacyAnswer: Sendable, Equatable {
     }
 }
 
-/// One purchase as an old-style receipt tells of it.
+/// One purchase in the response for an old-style receipt.
 public struct LegacyPurchase: AnswerObject {
     public var bundleID: String?
     public var bundleVersion: String?
@@ -291,15 +291,15 @@ public struct LegacyPurchase: AnswerObject {
     public var isInIntroOfferPeriod: Bool?
     public var cancellationDate: Instant?
     public var cancellationReason: RevocationReason?
-    /// The device of old: 40 hexadecimal digits.
+    /// The device's former UDID: 40 hexadecimal digits.
     public var uniqueIdentifier: String?
     public var uniqueVendorIdentifier: String?
-    /// Members that no version of this page knew.
+    /// Members that this version does not know.
     public var other: [String: JSONValue] = [:]
 
     public init() {}
 
-    /// Told from an app receipt by what only each of them has.
+    /// Distinguishes an old-style receipt from an app receipt by the members that only one of them has.
     static func isOne(_ receipt: [String: JSONValue]) -> Bool {
         receipt["bid"] != nil
             || (receipt["transaction_id"] != nil && receipt["in_app"] == nil && receipt["bundle_id"] == nil)

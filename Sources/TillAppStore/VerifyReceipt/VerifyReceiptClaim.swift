@@ -1,17 +1,18 @@
 import TillBilling
 
-/// What somebody says that a receipt proves, to be held against Apple's answer (facts/verify-receipt §8). Status 0
-/// means that the receipt is genuine: not that this was bought, or here, or just now.
+/// A client's statement of what a receipt proves, to be compared with Apple's response (facts/verify-receipt §8).
+/// Status 0 means that the receipt is genuine. It does not mean that this product was bought, in this app, for this
+/// order.
 ///
-/// Whether the transaction was granted before is the ledger's to say.
+/// Whether the transaction was granted before is decided by the ledger.
 public struct VerifyReceiptClaim: Sendable {
     public var bundleID: String
     public var transactionID: TransactionID
     public var productID: ProductID
     public var quantity: Int
-    /// Those whose purchases count here.
+    /// The environments whose purchases count.
     public var environments: Set<Environment>
-    /// When the order was opened; nil if none was.
+    /// When the order was opened; nil without an order.
     public var orderOpened: Instant?
     public var now: Instant
 
@@ -28,7 +29,7 @@ public struct VerifyReceiptClaim: Sendable {
         self.now = now
     }
 
-    /// One thing that is not as claimed. The raw value is stable.
+    /// A difference between the claim and the response. The raw value is stable.
     public enum Finding: String, Sendable, CaseIterable {
         case notGenuine = "not_genuine"
         case wrongApp = "wrong_app"
@@ -36,17 +37,17 @@ public struct VerifyReceiptClaim: Sendable {
         case transactionNotInReceipt = "transaction_not_in_receipt"
         case productMismatch = "product_mismatch"
         case quantityMismatch = "quantity_mismatch"
-        /// Apple took the purchase back.
+        /// Apple has refunded or revoked the purchase.
         case cancelled
-        /// The subscription's period is over.
+        /// The subscription's period has ended.
         case expired
-        /// Bought before the order was opened: somebody else's old receipt, perhaps.
+        /// Purchased before the order was opened, which suggests another customer's old receipt.
         case olderThanOrder = "older_than_order"
     }
 
-    /// Everything that is not as claimed, in the order of the cases; empty if all is.
+    /// All differences, in the order of the cases; empty if the response confirms the claim.
     ///
-    /// - Parameter environment: whose host gave the answer.
+    /// - Parameter environment: the environment of the host that answered.
     public func findings(in answer: VerifyReceiptAnswer, from environment: Environment) -> [Finding] {
         var found: [Finding] = []
         if answer.status != .genuine, answer.status != .expired { found.append(.notGenuine) }
@@ -61,22 +62,22 @@ public struct VerifyReceiptClaim: Sendable {
         if records.contains(where: { $0.cancelled != nil }) { found.append(.cancelled) }
         let expires = records.compactMap(\.expires).max()
         if answer.status == .expired || expires.map({ $0 <= now }) ?? false { found.append(.expired) }
-        // Old-style answers tell whole seconds.
+        // Old-style responses have whole seconds.
         if let orderOpened, first.purchased.map({ $0.seconds < orderOpened.seconds }) ?? true {
             found.append(.olderThanOrder)
         }
         return found
     }
 
-    /// The host decides: each refuses the other's receipts (21007, 21008). What the answer says itself, in two places,
-    /// may be missing in old-style ones and must not contradict.
+    /// The host decides, because each host refuses the other's receipts (21007, 21008). The response states its
+    /// environment in two members, which old-style responses may omit; a stated one must agree.
     private static func agrees(_ answer: VerifyReceiptAnswer, with environment: Environment) -> Bool {
         let stated = answer.environment.map { $0 == environment.rawValue } ?? (answer.legacy != nil)
         let type = answer.receipt?.receiptType.map { $0.hasSuffix("Sandbox") == (environment == .sandbox) }
         return stated && (type ?? true)
     }
 
-    /// What the purchases of either kind of answer have in common.
+    /// The common fields of the purchases in both kinds of response.
     private struct Record {
         let transactionID: String?
         let productID: String?

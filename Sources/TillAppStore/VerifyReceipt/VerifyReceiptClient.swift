@@ -2,25 +2,26 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// Asks Apple's verifyReceipt about a receipt (P2): production first, the other environment once if Apple says that the
-/// receipt belongs there. It asks each once and does not wait; when to ask again is `VerifyReceiptSchedule`'s.
+/// Sends a receipt to Apple's verifyReceipt: to production first, and once to the other environment if Apple says that
+/// the receipt belongs there. Each host is asked once, without waiting; `VerifyReceiptSchedule` plans the retries.
 ///
-/// Only an answer that was bounded and read whole comes out as one. Everything else (a page instead of JSON, an empty
-/// body, a redirect, any HTTP status but 200, a wrong type, a broken connection) says nothing about the purchase.
+/// The result contains an answer only if the response was complete and within the limits. Everything else (an HTML
+/// page, an empty body, a redirect, any HTTP status except 200, a wrong type, a broken connection) says nothing about
+/// the purchase.
 public struct VerifyReceiptClient: Sendable {
     private let exchange: AppleExchange
     private let hosts: AppleHosts
     private let secret: AppSharedSecret?
     private let answerLimit: Int
 
-    /// Bytes. A receipt of 4 MiB has some 10,000 purchases, and each is told twice in a kilobyte
+    /// In bytes. A receipt of 4 MiB has about 10,000 purchases, each of which occurs twice, in about a kilobyte
     /// (facts/verify-receipt §10).
     public static let usualAnswerLimit = 32 << 20
 
     /// - Parameters:
-    ///   - exchange: how Apple is asked; its own limits are time-outs and the like.
-    ///   - secret: needed for receipts with subscriptions.
-    ///   - answerLimit: the longest answer that is taken, in bytes.
+    ///   - exchange: sends the request to Apple, with its own limits such as time-outs.
+    ///   - secret: required for receipts with subscriptions.
+    ///   - answerLimit: the longest response that is accepted, in bytes.
     public init(
         exchange: @escaping AppleExchange, hosts: AppleHosts = .apple, secret: AppSharedSecret?,
         answerLimit: Int = usualAnswerLimit
@@ -45,7 +46,7 @@ public struct VerifyReceiptClient: Sendable {
             guard case .otherEnvironment(let other) = status.treatment else {
                 return Self.outcome(answer, from: environment)
             }
-            // Neither of the two wants it, or the one that was asked sends it to itself.
+            // Both environments refuse the receipt, or a host refers it to itself.
             guard other != environment, !hasSwitched else { return .retry(.environmentsDisagree(status), after: nil) }
             environment = other
             hasSwitched = true
@@ -91,13 +92,13 @@ public struct VerifyReceiptClient: Sendable {
         }
     }
 
-    /// `text/html; charset=UTF-8` and the like: what proxies and services in trouble send, whatever is in it.
+    /// `text/html; charset=UTF-8` and similar types, which proxies and failing services send.
     private static func isPage(_ type: String) -> Bool {
         let name = type.prefix { $0 != ";" }.lowercased()
         return name.contains("html")
     }
 
-    /// `Retry-After` in seconds; a date, or more than a day, is not obeyed.
+    /// `Retry-After` in seconds; a date, or more than a day, is ignored.
     private static func retryAfter(_ answer: AppleAnswer) -> Int64? {
         guard let seconds = answer.header("Retry-After").flatMap({ Int64($0) }), (0...86_400).contains(seconds) else {
             return nil
@@ -106,22 +107,22 @@ public struct VerifyReceiptClient: Sendable {
     }
 }
 
-/// What verifyReceipt is asked (facts/verify-receipt §2).
+/// A request to verifyReceipt (facts/verify-receipt §2).
 public struct VerifyReceiptRequest: Sendable {
     /// Standard base64 without line breaks: an app receipt, or an old-style transaction receipt.
     public let receiptData: String
-    /// Of receipts with auto-renewables, only the newest transaction of each subscription is wanted.
+    /// Whether the response shall contain only the newest transaction of each auto-renewable subscription.
     public let excludesOldTransactions: Bool
 
-    /// Why a text is not worth asking Apple about.
+    /// Why a text cannot be a receipt, and is not sent to Apple.
     public enum Unusable: Error, Sendable, Equatable {
         case empty
         case notBase64
         case tooLong
     }
 
-    /// - Parameter base64: as clients send it; ASCII white space inside is dropped, any other odd character is not
-    ///   forgiven. At most 8 MiB of receipt.
+    /// - Parameter base64: as clients send it, at most 8 MiB of receipt. ASCII white space is removed; any other
+    ///   foreign character is an error.
     public init(base64 text: some StringProtocol, excludesOldTransactions: Bool = false) throws(Unusable) {
         guard text.utf8.count <= SignedDataVerifier.receiptTextLimit else { throw .tooLong }
         guard let bytes = Base64.decode(ignoringBlanks: text) else { throw .notBase64 }
@@ -136,7 +137,7 @@ public struct VerifyReceiptRequest: Sendable {
         self.excludesOldTransactions = excludesOldTransactions
     }
 
-    /// The JSON that is posted.
+    /// The JSON body of the request.
     func body(secret: AppSharedSecret?) -> [UInt8] {
         var members: [String: JSONValue] = ["receipt-data": .string(receiptData)]
         if let secret { members["password"] = .string(secret.text) }
@@ -146,13 +147,13 @@ public struct VerifyReceiptRequest: Sendable {
 }
 
 extension SignedDataVerifier {
-    /// The longest base64 text of a receipt that is looked at, in bytes: the longest receipt, and a mebibyte for line
-    /// breaks and the like.
+    /// The longest base64 text of a receipt, in bytes: the longest receipt plus one mebibyte for line breaks and other
+    /// white space.
     public static let receiptTextLimit = receiptLimit / 3 * 4 + (1 << 20)
 }
 
 /// The shared secret of App Store Connect: the app's own, or the account's primary one. It comes from configuration,
-/// never from a client (T7), and shows itself to nobody: not in texts, dumps or errors.
+/// never from a client, and is hidden in descriptions, dumps and errors.
 public struct AppSharedSecret: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     let text: String
 
@@ -164,27 +165,27 @@ public struct AppSharedSecret: Sendable, CustomStringConvertible, CustomDebugStr
     public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// What came of asking verifyReceipt.
+/// The result of a verifyReceipt request.
 public enum VerifyReceiptOutcome: Sendable, Equatable {
-    /// Apple vouches for the receipt (or says that its subscription is over, `.expired`), as the host of that
-    /// environment. Nothing is paid before `VerifyReceiptClaim` finds nothing wrong with it.
+    /// The host of this environment confirms that the receipt is genuine, or that its subscription has expired
+    /// (`.expired`). Grant a purchase only if `VerifyReceiptClaim` finds no difference.
     case answered(VerifyReceiptAnswer, from: Environment)
-    /// Apple does not vouch for the receipt: nothing is granted. If that is not final, another receipt from the same
-    /// device may be better.
+    /// Apple does not confirm the receipt: grant nothing. If the refusal is not final, another receipt from the same
+    /// device may succeed.
     case refused(VerifyReceiptStatus, isFinal: Bool)
-    /// Nothing was learned: ask again, after so many milliseconds if Apple said how many.
+    /// No result: retry, after this many milliseconds if Apple stated a time.
     case retry(VerifyReceiptTrouble, after: Int64?)
-    /// Our own set-up is wrong. Nobody's order is at fault, and all of them wait.
+    /// The server's own configuration is wrong. No order is at fault, and all orders wait.
     case misconfigured(VerifyReceiptStatus)
 }
 
-/// Why nothing was learned about a receipt. Always worth another attempt.
+/// Why there is no result about a receipt. Every case is retryable.
 public enum VerifyReceiptTrouble: Sendable, Equatable {
-    /// Apple says that it is in trouble.
+    /// Apple reports an internal problem.
     case status(VerifyReceiptStatus)
-    /// No answer came, or one too large.
+    /// No response arrived, or one that is too large.
     case outage(AppleOutage.Reason)
-    /// Of HTTP: not 200. A redirect is none of Apple's.
+    /// An HTTP status other than 200. Apple sends no redirects.
     case httpStatus(Int)
     /// HTML.
     case page
@@ -193,16 +194,16 @@ public enum VerifyReceiptTrouble: Sendable, Equatable {
     case environmentsDisagree(VerifyReceiptStatus)
 }
 
-/// When verifyReceipt is asked again about a receipt (facts/limits §7): after 5 seconds, then each time twice as long
-/// up to an hour, for a day; then daily, up to 30 days. A pure function of the number of attempts, so that whoever
-/// keeps the count in a database needs to keep nothing else.
+/// The schedule of verifyReceipt retries (facts/limits §7): after 5 seconds, then after twice the previous pause up to
+/// an hour, for a day; then daily, up to 30 days. A pure function of the number of attempts, so that the ledger stores
+/// only that number.
 public enum VerifyReceiptSchedule {
-    /// Milliseconds from the end of that attempt to the next one; nil when there is none any more.
+    /// The pause after an attempt in milliseconds; nil if no further attempt follows.
     ///
     /// - Parameters:
-    ///   - attempt: how many attempts there were, from 1.
-    ///   - trouble: what the last one ended with. A receipt that Apple still calls malformed after a day is no trouble
-    ///     of Apple's: the client is asked for another one (facts/verify-receipt §3).
+    ///   - attempt: the number of attempts so far, from 1.
+    ///   - trouble: the result of the last attempt. A receipt that Apple still calls malformed after a day is itself at
+    ///     fault: the client is asked for another one (facts/verify-receipt §3).
     public static func delay(afterAttempt attempt: Int, _ trouble: VerifyReceiptTrouble? = nil) -> Int64? {
         let attempt = max(1, attempt)
         if attempt <= growing.count { return growing[attempt - 1] }
@@ -216,71 +217,72 @@ public enum VerifyReceiptSchedule {
 
     /// 5 s, 10 s, … 2560 s.
     private static let growing: [Int64] = (0..<10).map { 5_000 << $0 }
-    /// So many hours that a day is over with them.
+    /// The number of hourly retries until the first day is over.
     private static let hourly = Int((day - growing.reduce(0, +) + hour - 1) / hour)
-    /// So many days that 30 are not over with them.
+    /// The number of daily retries until 30 days are nearly over.
     private static let daily = Int((30 * day - growing.reduce(0, +) - Int64(hourly) * hour) / day)
 }
 
-/// The verdict of verifyReceipt: a number beside HTTP's 200 (facts/verify-receipt §3). Unknown ones survive.
+/// The status of verifyReceipt, in the body of an HTTP 200 (facts/verify-receipt §3). Unknown values survive.
 public struct VerifyReceiptStatus: RawRepresentable, Hashable, Sendable {
     public let rawValue: Int64
     public init(rawValue: Int64) { self.rawValue = rawValue }
 
-    /// The receipt is genuine. It says nothing about any one purchase in it: that is for `VerifyReceiptClaim`.
+    /// The receipt is genuine. `VerifyReceiptClaim` checks the individual purchase in it.
     public static let genuine = VerifyReceiptStatus(rawValue: 0)
     public static let notPost = VerifyReceiptStatus(rawValue: 21000)
-    /// Of older days; the same as `malformed`.
+    /// From earlier days; the same as `malformed`.
     public static let malformedJSON = VerifyReceiptStatus(rawValue: 21001)
-    /// The receipt's text is no receipt; or Apple is in trouble, and says so of every receipt for an evening.
+    /// The text is not a receipt; or Apple has an outage, during which it returns this status for every receipt.
     public static let malformed = VerifyReceiptStatus(rawValue: 21002)
     public static let notAuthentic = VerifyReceiptStatus(rawValue: 21003)
     public static let wrongSecret = VerifyReceiptStatus(rawValue: 21004)
     public static let unavailable = VerifyReceiptStatus(rawValue: 21005)
-    /// Genuine, and the subscription it is about has ended. Old-style receipts only.
+    /// Genuine, but its subscription has expired. Old-style receipts only.
     public static let expired = VerifyReceiptStatus(rawValue: 21006)
     /// A sandbox receipt was sent to production.
     public static let sandboxReceipt = VerifyReceiptStatus(rawValue: 21007)
     /// A production receipt was sent to the sandbox.
     public static let productionReceipt = VerifyReceiptStatus(rawValue: 21008)
     public static let dataAccess = VerifyReceiptStatus(rawValue: 21009)
-    /// The customer's account is gone, or was never allowed to buy.
+    /// The customer's account was deleted, or was never allowed to buy.
     public static let accountNotFound = VerifyReceiptStatus(rawValue: 21010)
-    /// Trouble inside Apple's service, retryable or not as the answer's own flag says.
+    /// Internal errors of Apple's service, retryable if the response's own flag says so.
     public static let internalDataAccess: ClosedRange<Int64> = 21100...21199
 
-    /// What to do about a status.
+    /// How to handle a status.
     public enum Treatment: Hashable, Sendable {
         /// The content decides.
         case genuine
         /// The content counts, and gives no access.
         case expired
-        /// Try again: it says nothing about the purchase.
+        /// Retry: the status says nothing about the purchase.
         case retry
-        /// Try again as for `retry`, but not for ever: then the receipt itself is bad, and the client is asked for
+        /// Retry as for `retry`, for a limited time. After that the receipt itself is bad, and the client is asked for
         /// another one. The order stays open.
         case retryThenRefreshReceipt
-        /// Not signed by Apple, or altered: never granted, counted as a possible forgery.
+        /// Not signed by Apple, or altered: never granted, and counted as a possible forgery.
         case forged
-        /// Genuine or not, it will never be granted.
+        /// Never granted, genuine or not.
         case final
-        /// The receipt belongs there: ask there, once.
+        /// The receipt belongs to this environment: ask there, once.
         case otherEnvironment(Environment)
-        /// Nobody's purchase is at fault but our own set-up: alarm, and keep the orders open.
+        /// The server's own configuration is wrong: alert the operator, and keep the orders open.
         case configuration
-        /// As `is-retryable` says: `retry` or `final`; without a word, `retry`.
+        /// `retry` or `final`, as `is-retryable` says; `retry` without the flag.
         case byFlag
     }
 
-    /// Codes that Apple has not published are troubles of Apple's: an unknown word never makes a purchase invalid.
+    /// Codes that Apple has not published count as Apple's internal errors: an unknown code never makes a purchase
+    /// invalid.
     public var treatment: Treatment { Self.known[rawValue]?.treatment ?? (isInternal ? .byFlag : .retry) }
 
-    /// For logs and people who look things up, in English; stable.
+    /// For logs and operators, in English; stable.
     public var name: String {
         Self.known[rawValue]?.name ?? (isInternal ? "internal_data_access" : "unknown_\(rawValue)")
     }
 
-    /// Every code that has a meaning of its own.
+    /// Every code with its own meaning.
     public static let published: [VerifyReceiptStatus] = known.keys.sorted().map(VerifyReceiptStatus.init(rawValue:))
 
     private var isInternal: Bool { Self.internalDataAccess.contains(rawValue) }

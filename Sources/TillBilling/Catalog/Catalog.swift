@@ -1,4 +1,4 @@
-/// Everything a shop sells. Immutable; a new catalogue is a new value.
+/// All products of a shop. Immutable; a new catalogue is a new value.
 public struct Catalog: Sendable, Codable {
     public let products: [Product]
     private let byID: [ProductID: Product]
@@ -10,9 +10,9 @@ public struct Catalog: Sendable, Codable {
 
     public subscript(id: ProductID) -> Product? { byID[id] }
 
-    /// What sells a plan whose time the server keeps: the product of that id, the product of that id after the app's
-    /// (in App Store Connect plans stand behind their app's bundle id, C4), or the first that sells the plan of that
-    /// id.
+    /// The plan with this name: sold by the product with this id, by the product whose id is the bundle id followed by
+    /// the name (the usual form in App Store Connect), or by the first product that sells a plan with this id. Nil for
+    /// auto-renewable subscriptions, whose time Apple keeps.
     public func plan(named name: String, bundleID: String) -> Plan? {
         for id in [name, "\(bundleID).\(name)"] {
             if let product = byID[ProductID(id)] { return Plan(soldBy: product) }
@@ -32,7 +32,7 @@ public struct Catalog: Sendable, Codable {
         try container.encode(products, forKey: .products)
     }
 
-    /// What is wrong with a catalogue, each with its cure. A server refuses to start on any of them.
+    /// A fault of a catalogue, with its remedy. A server refuses to start on any of them.
     public struct Finding: Hashable, Sendable {
         public enum Code: String, Sendable {
             case noProducts = "no_products"
@@ -128,7 +128,7 @@ public struct Catalog: Sendable, Codable {
         return found
     }
 
-    /// Whether no product writes the same name of points with other bytes.
+    /// Whether every product spells this name of points with the same bytes.
     private func isOneName(_ name: String) -> Bool {
         products.allSatisfy { product in
             product.points.keys.allSatisfy { $0 != name || $0.hasSameBytes(as: name) }
@@ -136,10 +136,10 @@ public struct Catalog: Sendable, Codable {
     }
 }
 
-/// The catalogues that a shop has had: what a product cost on a day. A price that somebody was told once does not age
-/// with the order that it stands on; the catalogue in force says what counts.
+/// All catalogues that a shop has had, to look up the price of a product on a day. A price that a customer was shown
+/// does not outlive the catalogue; the catalogue in force decides.
 public struct CatalogVersions: Sendable {
-    /// One catalogue, and since when it was in force: until the next one came.
+    /// One catalogue and the start of its validity, which lasts until the next one.
     public struct Version: Sendable {
         public let number: Int64
         public let since: Instant
@@ -157,24 +157,25 @@ public struct CatalogVersions: Sendable {
 
     public init(_ versions: [Version]) { all = versions.sorted { $0.number < $1.number } }
 
-    /// A product as the catalogue of that moment has it. The first catalogue counts for all time before it too. Where a
-    /// catalogue lacks the product, the newest one before it that has it counts, or else the first one after it.
+    /// A product in the catalogue of that moment. The first catalogue also counts for all time before it. If the
+    /// catalogue lacks the product, the newest earlier one that has it counts, or else the first later one.
     public func product(_ id: ProductID, at moment: Instant) -> Product? {
         product(id, near: all.lastIndex { $0.since <= moment } ?? 0)
     }
 
-    /// The same in the catalogue of that number; nil if there is none of that number.
+    /// A product in the catalogue with this number; nil if there is none.
     public func product(_ id: ProductID, inVersion number: Int64) -> Product? {
         all.lastIndex { $0.number == number }.flatMap { product(id, near: $0) }
     }
 
-    /// What a product of today's catalogue cost in the catalogue of that moment.
+    /// The price of one of today's products in the catalogue of that moment.
     public func listPrice(of product: Product, at moment: Instant) -> ListPrice {
         ListPrice(of: self.product(product.id, at: moment) ?? product, orElse: product.price)
     }
 
-    /// The same for something that was paid for: where the catalogue of that moment had it for nothing, the newest
-    /// price before it counts, or else the first one after it. A price in another currency is worth nothing by itself.
+    /// The list price for a paid purchase. If it was paid in a currency other than the base currency and the catalogue
+    /// of that moment lists the product as free, the newest earlier price counts, or else the first later one: an
+    /// amount in another currency has no value without a list price.
     public func listPrice(of product: Product, at moment: Instant, paid: Money?) -> ListPrice {
         let price = listPrice(of: product, at: moment)
         guard let paid, paid.amount > 0, paid.currency != price.base.currency, price.base.amount == 0 else {
@@ -186,7 +187,7 @@ public struct CatalogVersions: Sendable {
             .first { $0.base.amount > 0 } ?? price
     }
 
-    /// The same in the catalogue of that number; nil if there is none of that number.
+    /// The list price in the catalogue with this number; nil if there is none.
     public func listPrice(of product: Product, inVersion number: Int64) -> ListPrice? {
         self.product(product.id, inVersion: number).map { ListPrice(of: $0, orElse: product.price) }
     }

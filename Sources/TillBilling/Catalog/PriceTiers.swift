@@ -1,13 +1,13 @@
-/// One step of Apple's classic price table: what a product costs in every currency once its developer has chosen it.
+/// One tier of Apple's classic price table: a product's price in every currency.
 public struct PriceTier: Sendable, Hashable, Identifiable {
     /// `0` (free), `1` to `87`, `A`, `B`, `alt1` to `alt5`.
     public let id: String
     public let prices: [Currency: Money]
-    /// What the developer gets of it at 70 %, where the table says so: USD and CNY. Valid as long as the table's taxes
-    /// are (facts/business-rules §5.1).
+    /// The developer's proceeds at 70 %, which the table states for USD and CNY. Valid as long as the table's taxes
+    /// (facts/business-rules §5.1).
     public let proceeds: [Currency: Money]
 
-    /// As App Store Connect calls it: `Tier 1`, `Alternate Tier A`.
+    /// App Store Connect's name: `Tier 1`, `Alternate Tier A`.
     public var name: Text {
         if id == "0" { return Text(en: "Free", zh: "免费") }
         if Int(id) != nil { return Text(en: "Tier \(id)", zh: "第 \(id) 档") }
@@ -16,37 +16,37 @@ public struct PriceTier: Sendable, Hashable, Identifiable {
     }
 }
 
-/// Apple's classic price tiers as they stood from a day on (SCENARIOS C1). Apple changes tables now and then, so each
-/// says from when it holds. Products on sale today may have these prices still, or any of today's price points.
+/// Apple's classic price tiers, valid from a day on. Apple changes the table now and then, so each version states its
+/// first day. Products on sale today have one of these prices, or one of today's price points.
 public struct PriceTierTable: Sendable {
-    /// The day the table was read. Earlier ones are not known to the fen, but for CNY.
+    /// The day on which the table was read. Of earlier tables, only the prices in CNY are known exactly.
     public let validFrom: CivilDate
     /// Free, then 1 to 87, then A, B, and the alternates 1 to 5.
     public let tiers: [PriceTier]
-    /// Those that the table has prices in.
+    /// The currencies of the table.
     public let currencies: [Currency]
     private let byID: [String: PriceTier]
     private let byPrice: [Money: [PriceTier]]
 
-    /// The tables that are known, oldest first.
+    /// The known tables, oldest first.
     public static let all: [PriceTierTable] = [.october2019].compactMap { $0 }
 
-    /// The one that holds on a day; nil before the first.
+    /// The table in force on a day; nil before the first.
     public static func inForce(on day: CivilDate) -> PriceTierTable? {
         all.last { $0.validFrom.daysSinceEpoch <= day.daysSinceEpoch }
     }
 
-    /// The newest.
+    /// The newest table.
     public static var latest: PriceTierTable? { all.last }
 
     public subscript(id: String) -> PriceTier? { byID[id] }
 
-    /// The tiers that cost this much, the numbered ones first: USD 0.99 is tier 1, and A, B and alternate 1 too. Empty
-    /// for a price that the table does not have, such as CNY 9.9.
+    /// The tiers with this price, numbered ones first: USD 0.99 is tier 1, and also A, B and alternate 1. Empty for a
+    /// price that is not in the table, such as CNY 9.9.
     public func tiers(at price: Money) -> [PriceTier] { byPrice[price] ?? [] }
 
-    /// The tiers next to a price that is on none: the dearest that costs less, and the cheapest that costs more; of
-    /// several at one price the first. Nil beyond the ends, and for a currency the table does not have.
+    /// The tiers next to a price that is on no tier: the highest price below it and the lowest above it; of several
+    /// tiers with one price, the first. Nil beyond the ends, and for a currency that is not in the table.
     public func neighbours(of price: Money) -> (below: PriceTier?, above: PriceTier?) {
         var below: (amount: Int64, tier: PriceTier)?
         var above: (amount: Int64, tier: PriceTier)?
@@ -103,8 +103,8 @@ public struct PriceTierTable: Sendable {
 
 extension PriceTierTable {
     /// The classic table as App Store Connect exported it on 2019-10-03 (facts/business-rules §4.1). The prices in CNY
-    /// were the same on 2015-02-05. Columns: the tier; USD and what a developer gets of it at 70 %, CNY and the same;
-    /// then HKD, TWD, JPY, KRW, SGD, EUR (Germany), GBP, CAD, AUD. Whole units and their fractions, as on a price tag.
+    /// were the same on 2015-02-05. Columns: the tier; USD and its proceeds at 70 %, CNY and its proceeds at 70 %; then
+    /// HKD, TWD, JPY, KRW, SGD, EUR (Germany), GBP, CAD, AUD. Prices are in units, with fractions, as on a price tag.
     static let october2019Text = """
         0      0.00   0.00    0.00    0.00    0.00     0      0       0    0.00    0.00   0.00    0.00    0.00
         1      0.99   0.70    6.00    4.12    8.00    33    120    1200    1.48    1.09   0.99    1.39    1.49
@@ -204,30 +204,31 @@ extension PriceTierTable {
         """
 }
 
-/// Apple's price points of today, since 2022-12-06 for auto-renewables and spring 2023 for the rest (SCENARIOS C1,
-/// facts/business-rules §4.2): from USD 0.29 in steps of 0.10 up to 10, 0.50 up to 50, 1 up to 200, 5 up to 500, 10 up
-/// to 1,000 and 100 up to 10,000, each a cent below the step; and the whole dollars among the steps. That is 928, and
-/// Apple speaks of about 900; which of them App Store Connect leaves out, nobody has published. Of other currencies
-/// only the classic tiers are known.
+/// Apple's current price points, since 2022-12-06 for auto-renewable subscriptions and since spring 2023 for other
+/// products (facts/business-rules §4.2): from USD 0.29 in steps of 0.10 up to 10, 0.50 up to 50, 1 up to 200, 5 up to
+/// 500, 10 up to 1,000 and 100 up to 10,000, each a cent below the step; and the whole dollars among the steps.
+///
+/// That gives 928 points, and Apple speaks of about 900; it has not published which of them App Store Connect leaves
+/// out. In other currencies, only the classic tiers are known.
 public enum PricePoints {
-    /// Up to the limit (inclusive), in cents, prices go up by the step.
+    /// Up to this limit (inclusive), prices rise by this step. In cents.
     private static let steps: [(limit: Int64, step: Int64)] = [
         (1_000, 10), (5_000, 50), (20_000, 100), (50_000, 500), (100_000, 1_000), (1_000_000, 10_000),
     ]
 
-    /// Whether a price in US dollars is a point; nil for any other currency, whose points are not known.
+    /// Whether a price in US dollars is a price point; nil for other currencies, whose points are unknown.
     public static func contains(_ price: Money) -> Bool? {
         guard price.currency == Currency("USD") else { return nil }
         let cents = price.amount
         if cents == 0 { return true }
         let isWhole = cents > 0 && cents % 100 == 0
-        // In range before anything is added: the amount may come from outside.
+        // Check the range before adding: the amount may come from outside.
         guard cents >= 29, cents <= 1_000_000 else { return false }
         let step = isWhole ? cents : cents + 1
         return steps.first { step <= $0.limit }.map { step % $0.step == 0 } ?? false
     }
 
-    /// All of them in US dollars, the cheapest first.
+    /// All price points in US dollars, lowest first.
     public static var dollars: [Money] {
         var cents: [Int64] = []
         var last: Int64 = 20
@@ -242,17 +243,17 @@ public enum PricePoints {
     }
 }
 
-/// What is known about where a price comes from.
+/// The origin of a price, as far as it is known.
 public enum PriceStanding: Sendable, Hashable {
-    /// On the classic table: the ids of its tiers.
+    /// In the classic table; the ids of its tiers.
     case onTiers([String])
-    /// One of today's price points, and no classic tier.
+    /// One of today's price points, and not a classic tier.
     case pricePoint
-    /// Neither: App Store Connect does not offer it.
+    /// Neither a tier nor a price point: App Store Connect does not offer it.
     case notOffered
-    /// On no classic tier, and the price points of its currency are not known.
+    /// Not a classic tier, and the price points of its currency are unknown.
     case onNoTier
-    /// Nothing is known about prices in its currency.
+    /// Neither tiers nor price points are known for its currency.
     case unknownCurrency
 
     public init(of price: Money) {

@@ -1,32 +1,33 @@
-/// What kind of thing a product is, in the words Apple signs (facts/business-rules §1).
+/// The type of a product, as Apple signs it (facts/business-rules §1).
 public enum ProductType: String, Hashable, Sendable, Codable, CaseIterable {
     case consumable = "Consumable"
     case nonConsumable = "Non-Consumable"
     case autoRenewable = "Auto-Renewable Subscription"
     case nonRenewing = "Non-Renewing Subscription"
-    /// Historic: free of charge, gone from App Store Connect. Known so that old data can be read; never sold.
+    /// Historic: free of charge, no longer in App Store Connect. Supported for reading old data; never sold.
     case freeSubscription = "Free Subscription"
 
-    /// Quantities other than 1 exist only for these (SKPayment.quantity).
+    /// Only these types support a quantity other than 1 (SKPayment.quantity).
     public var allowsQuantity: Bool { self == .consumable || self == .nonRenewing }
 }
 
-/// Something a shop sells, and what its buyer gets.
+/// A product of the shop, and what its buyer receives.
 public struct Product: Hashable, Sendable, Codable, Identifiable {
-    /// As in App Store Connect; never changes once made.
+    /// The id in App Store Connect; never changes.
     public let id: ProductID
     public let type: ProductType
     public let names: Text
-    /// List price for the shop page and for reports. What was paid is what Apple signed; price never blocks a grant.
+    /// The list price, for the shop page and for reports. The price paid is the one that Apple signs; the price never
+    /// blocks a grant.
     public let price: Money
-    /// List prices in the currencies of other storefronts, in minor units: `{"CNY": 4800}`. What is paid for a plan in
-    /// one of them counts by the part that it is of this price. Empty if the shop does not say.
+    /// List prices in the currencies of other storefronts, in minor units: `{"CNY": 4800}`. An amount paid for a plan
+    /// in one of these currencies counts in proportion to this price. Empty if the shop lists none.
     public let prices: [String: Int64]
-    /// Points per unit, by kind of points: `{"points": 60}`. Empty for products that give none.
+    /// Points per unit, by kind of points: `{"points": 60}`. Empty for products without points.
     public let points: [String: Int64]
-    /// The lasting right a buyer gets, if any.
+    /// The permanent entitlement that a buyer receives, if any.
     public let entitlement: String?
-    /// The service it sells for a time, if any.
+    /// The plan that the product sells, if any.
     public let plan: PlanTerms?
 
     public init(
@@ -43,7 +44,7 @@ public struct Product: Hashable, Sendable, Codable, Identifiable {
         self.plan = plan
     }
 
-    /// Prices in other currencies are left out where there are none.
+    /// Omits `prices` if it is empty.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(id, forKey: .id)
@@ -70,7 +71,8 @@ public struct Product: Hashable, Sendable, Codable, Identifiable {
         plan = try container.decodeIfPresent(PlanTerms.self, forKey: .plan)
     }
 
-    /// The points for a quantity, kinds in alphabetical order. Nil if a count would not fit: the catalogue forbids it.
+    /// The points for a quantity, with kinds in alphabetical order. Nil if an amount overflows, which the catalogue's
+    /// checks prevent.
     public func points(quantity: Int) -> [(kind: String, amount: Int64)]? {
         var counted: [(kind: String, amount: Int64)] = []
         for (kind, each) in points.sorted(by: { $0.key < $1.key }) {

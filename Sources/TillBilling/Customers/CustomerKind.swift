@@ -1,16 +1,16 @@
-/// What kind of customer a user id is. Only guests become part of an account (P12).
+/// The kind of customer behind a user id. Only guests can be merged into an account.
 public enum CustomerKind: Int64, Hashable, Sendable, CaseIterable {
-    /// Had bought something before kinds were recorded.
+    /// The user made a purchase before kinds were recorded.
     case unknown = 0
-    /// Its token said so, or its id has the form of guests.
+    /// The user's token said so, or the id has the form of guest ids.
     case guest = 1
-    /// A backend named it as a buyer, and no token of its own was seen.
+    /// A backend named the user as a buyer, and no token of the user has been seen.
     case named = 2
-    /// A token of its own was seen that did not call it a guest.
+    /// A token of the user has been seen, and did not declare a guest.
     case account = 3
 
-    /// Whether a customer of this kind, seen as another one now, is recorded as that from now on. An account never
-    /// becomes a guest.
+    /// Whether a customer of this kind, now seen as another kind, is recorded as that kind from now on. An account
+    /// never becomes a guest.
     public func changes(to seen: CustomerKind) -> Bool {
         switch (self, seen) {
         case (_, .unknown), (.account, _): false
@@ -21,14 +21,14 @@ public enum CustomerKind: Int64, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// Who asks for a merge, and so who says that the other one is a guest.
+/// The party that requests a merge, which determines how the other user is known to be a guest.
 public enum MergeRequester: Hashable, Sendable {
     /// A backend with a secret key.
     case backend
-    /// An app that shows the guest's token, which speaks of a customer of this kind.
+    /// An app that presents the guest's token; the token describes a customer of this kind.
     case token(CustomerKind)
 
-    /// Whether a user that is recorded as this kind may become part of an account; nil for one that is not recorded.
+    /// Whether a user recorded as this kind may be merged into an account; nil for a user without a record.
     public func mayMerge(_ recorded: CustomerKind?) -> Bool {
         #if PLANTED_MISTAKES
             if PlantedMistake.mergesAccounts.isPlanted { return true }
@@ -42,11 +42,11 @@ public enum MergeRequester: Hashable, Sendable {
     }
 }
 
-/// What the configuration says of guests.
+/// The configuration of guests.
 public struct GuestTerms: Hashable, Sendable {
-    /// Ids that begin so are guests', whatever their tokens leave out. At least `shortestPrefix` bytes.
+    /// Ids with this prefix belong to guests, even if their tokens do not say so. At least `shortestPrefix` bytes.
     public var prefix: String?
-    /// Days for which a merge can be taken back.
+    /// The number of days in which a merge can be undone.
     public var undoDays: Int
 
     public static let shortestPrefix = 4
@@ -56,9 +56,9 @@ public struct GuestTerms: Hashable, Sendable {
         self.undoDays = undoDays
     }
 
-    /// The kind of a user whose own token was shown.
+    /// The kind of a user whose own token was presented.
     ///
-    /// - Parameter claim: `guest` in the token. What it says goes before the form of the id.
+    /// - Parameter claim: the token's `guest` claim. It takes precedence over the form of the id.
     public func kind(of user: UserID, claim: Bool?) -> CustomerKind {
         claim ?? hasForm(user) ? .guest : .account
     }
@@ -71,6 +71,6 @@ public struct GuestTerms: Hashable, Sendable {
         return user.text.utf8.starts(with: prefix.utf8)
     }
 
-    /// The last moment at which a merge can be taken back.
+    /// The last moment at which a merge can be undone.
     public func undoEnds(for merge: Transfer) -> Instant { merge.at.adding(seconds: Int64(undoDays) * 86_400) }
 }

@@ -1,28 +1,28 @@
-/// Transactions that are alike in everything a settlement asks, and how many of them there are.
+/// A group of transactions that a settlement treats alike, with their number.
 public struct FinanceEntry: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, Codable { case sale, refund }
 
     public var kind: Kind
-    /// Of the sale, or of the refund: it decides the fiscal period. See `ReportingDay`.
+    /// The day of the sale or of the refund, which determines the fiscal period. See `ReportingDay`.
     public var day: CivilDate
     public var productID: ProductID
     public var productType: ProductType?
-    /// ISO 3166-1 alpha-3; nil where nobody said.
+    /// ISO 3166-1 alpha-3; nil if unknown.
     public var storefront: String?
-    /// What the customer paid for one transaction, for its whole quantity.
+    /// The price paid for one transaction, for its whole quantity.
     public var paid: Money
     /// Units in one transaction.
     public var quantity = 1
-    /// How many such transactions.
+    /// The number of transactions.
     public var count: Int
-    /// The subscriber had had a year of paid service when this began (`PaidService`).
+    /// Whether the subscriber had completed a year of paid service before this transaction (`PaidService`).
     public var isAfterOneYear = false
-    /// Rates and taxes are those of the sale, also for its refund. For a sale the same as `day`.
+    /// The day of the sale, whose rates and taxes also apply to its refund. For a sale, the same as `day`.
     public var soldOn: CivilDate
-    /// How much of the price Apple gave back, in thousandths of a percent; 100000 is all. Of refunds only.
+    /// The refunded part of the price, in thousandths of a percent; 100000 is all of it. Refunds only.
     public var refundedPercentage = 100_000
 
-    /// One unit, not a subscriber of a year; a refund gives all back and was sold on its own day, unless set.
+    /// The defaults are one unit, a subscriber of less than a year, a full refund, and a sale on `day`.
     public init(kind: Kind, day: CivilDate, productID: ProductID, paid: Money, count: Int = 1) {
         self.kind = kind
         self.day = day
@@ -33,13 +33,13 @@ public struct FinanceEntry: Hashable, Sendable {
     }
 }
 
-/// What Apple agreed on with the developer, as far as proceeds ask (facts/business-rules §5).
+/// The part of the developer's agreement with Apple that proceeds depend on (facts/business-rules §5).
 public struct DeveloperTerms: Hashable, Sendable {
-    /// In the Small Business Program, on the days from `since` to `until`.
+    /// Whether the developer is in the Small Business Program, from `since` to `until`.
     public var isSmallBusiness: Bool
-    /// First day in the program; nil if it always was.
+    /// First day in the program; nil if there is no start.
     public var since: CivilDate?
-    /// Last day in the program; nil if it still is.
+    /// Last day in the program; nil if it continues.
     public var until: CivilDate?
 
     public init(isSmallBusiness: Bool = false, since: CivilDate? = nil, until: CivilDate? = nil) {

@@ -1,15 +1,15 @@
-/// The days a report is about.
+/// The days that a report covers.
 public struct FinanceSpan: Sendable, Hashable {
     public let start: CivilDate
     /// The last day.
     public let end: CivilDate
 
-    /// Fiscal years that are known: the App Store opened in 2008.
+    /// The supported fiscal years: the App Store opened in 2008.
     public static let years = 2008...2100
-    /// Two such spans would be more than a report has room for.
+    /// The longest span in days.
     public static let longestDays = 3_720
 
-    /// Nil for an end before the start, and for more than ten years.
+    /// Nil if the end is before the start, or the span exceeds ten years.
     public init?(from start: CivilDate, through end: CivilDate) {
         guard start <= end, end.daysSinceEpoch - start.daysSinceEpoch < Self.longestDays else { return nil }
         self.start = start
@@ -21,7 +21,7 @@ public struct FinanceSpan: Sendable, Hashable {
         end = period.end
     }
 
-    /// Nil for a year that is not known.
+    /// Nil for an unsupported year.
     public init?(fiscalYear: Int) {
         guard Self.years.contains(fiscalYear) else { return nil }
         start = FiscalCalendar.start(ofYear: fiscalYear)
@@ -29,12 +29,12 @@ public struct FinanceSpan: Sendable, Hashable {
     }
 }
 
-/// A settlement report, and what it is of.
+/// A settlement report, with its span and environment.
 public struct FinanceReport: Sendable, Hashable {
     public let span: FinanceSpan
     public let environment: Environment
     public let settlement: SettlementReport
-    /// Sales and refunds whose price Apple did not sign, by product: in no period.
+    /// Sales and refunds whose price Apple did not sign, by product. They are in no period.
     public let unpriced: [ProductID: Int]
 
     public init(

@@ -1,20 +1,22 @@
-/// Apple's financial report as App Store Connect gives it: tab-separated text, already unpacked.
+/// Apple's financial report as App Store Connect provides it: tab-separated text, uncompressed.
 ///
-/// Two shapes are read. One file for each region begins with the columns' names and ends with `Total_Rows`,
-/// `Total_Amount` and `Total_Units`. The single file for all countries (and the detailed report) begins with the
-/// vendor's name and the dates of the period, and ends with a table of totals by country and currency. Columns are
-/// found by their names in any order, those not asked for are passed over. (App Store Connect Help, "Financial report
-/// fields", names the columns; the lines at the end were learned from programs that read such files, not from Apple.)
+/// Two forms are read. The file for one region begins with the column names and ends with `Total_Rows`, `Total_Amount`
+/// and `Total_Units`. The single file for all countries (and the detailed report) begins with the vendor's name and the
+/// dates of the period, and ends with a table of totals by country and currency. Columns are found by name in any
+/// order; other columns are ignored.
+///
+/// App Store Connect Help, "Financial report fields", documents the columns. The lines at the end are not documented;
+/// they are known from programs that read such files.
 public struct FinancialReportFile: Hashable, Sendable {
-    /// In the order of the file; what could not be read is missing here and stands in the findings.
+    /// In the order of the file. Unreadable lines are missing here and reported in `findings`.
     public let lines: [Line]
-    /// What is wrong with the file, in the order of its lines.
+    /// The faults of the file, in the order of its lines.
     public let findings: [Finding]
 
-    /// Whether nothing in the file had to be left out.
+    /// Whether no part of the file had to be left out.
     public var isUsable: Bool { !findings.contains { $0.isError } }
 
-    /// The fiscal period that the lines are of, if they are all of one.
+    /// The fiscal period of the lines, if all belong to the same one.
     public var period: FiscalPeriod? {
         guard let first = lines.first, lines.allSatisfy({ $0.start == first.start && $0.end == first.end }) else {
             return nil
@@ -23,29 +25,29 @@ public struct FinancialReportFile: Hashable, Sendable {
         return period.start == first.start && period.end == first.end ? period : nil
     }
 
-    /// What an operator may hand over, in bytes of UTF-8. A line has some 200.
+    /// The maximum size in bytes of UTF-8. A line has about 200.
     public static let maximumLength = 64 << 20
-    /// Beyond these, findings are only counted.
+    /// Further findings are only counted.
     public static let maximumFindings = 100
 
     public struct Line: Hashable, Sendable {
-        /// In the file, from 1.
+        /// The line in the file, from 1.
         public let number: Int
-        /// The fiscal month, as the line or the head of the file says.
+        /// The fiscal month, from the line or the head of the file.
         public let start: CivilDate
         public let end: CivilDate
         /// Apple's vendor identifier: the SKU of an app, the product id of an in-app purchase.
         public let productID: ProductID
-        /// Signed as in the file: Apple writes returns with a minus.
+        /// With the sign in the file: Apple writes returns with a minus.
         public let units: Int64
-        /// Of one unit, never negative.
+        /// For one unit; never negative.
         public let proceedsEach: Money
-        /// Of all units, signed as in the file.
+        /// For all units, with the sign in the file.
         public let proceeds: Money
         public let isReturn: Bool
         /// ISO 3166-1 alpha-2.
         public let country: String
-        /// Of one unit.
+        /// For one unit.
         public let customerPrice: Money
         public let title: String
         public let appleIdentifier: String
@@ -70,13 +72,13 @@ public struct FinancialReportFile: Hashable, Sendable {
 
     public struct Finding: Hashable, Sendable {
         public let code: FinancialReportDefect
-        /// In the file, from 1; nil for what is about the whole file.
+        /// The line in the file, from 1; nil if the finding concerns the whole file.
         public let line: Int?
-        /// What is wrong.
+        /// The problem.
         public let sentence: Text
-        /// What to do about it.
+        /// The remedy.
         public let cure: Text
-        /// Whether something could not be read or does not add up; otherwise it is a remark.
+        /// Whether a value is unreadable or inconsistent; otherwise the finding is a remark.
         public var isError: Bool { code.isError }
     }
 
@@ -88,13 +90,13 @@ public struct FinancialReportFile: Hashable, Sendable {
     }
 }
 
-/// The columns of a financial report that are asked for, by all the names Apple has given them.
+/// The columns of a financial report that are used, with all names that Apple has given them.
 enum FinancialReportColumn: Hashable, CaseIterable {
     case start, end, product, units, share, extendedShare, shareCurrency, saleOrReturn
     case country, price, priceCurrency
     case title, appleIdentifier, productType
 
-    /// The first is today's name. The others: of the detailed report, and of years before.
+    /// The current name first, then those of the detailed report and of earlier years.
     var names: [String] {
         switch self {
         case .start: ["Start Date"]
@@ -114,7 +116,7 @@ enum FinancialReportColumn: Hashable, CaseIterable {
         }
     }
 
-    /// Without these no line can be read; the dates may stand at the head of the file instead.
+    /// Columns that every line needs. The dates may stand in the head of the file instead.
     var isRequired: Bool {
         switch self {
         case .start, .end, .title, .appleIdentifier, .productType: false
@@ -122,19 +124,19 @@ enum FinancialReportColumn: Hashable, CaseIterable {
         }
     }
 
-    /// By its name, whatever the case of its letters.
+    /// Columns by name, in lower case.
     static let byName: [String: FinancialReportColumn] = Dictionary(
         allCases.flatMap { column in column.names.map { ($0.lowercased(), column) } },
         uniquingKeysWith: { first, _ in first })
 }
 
-/// Where the columns are in one file.
+/// The positions of the columns in one file.
 struct FinancialReportHeader {
     let positions: [FinancialReportColumn: Int]
     let repeated: [FinancialReportColumn]
 
-    /// Nil if the cells are no header: fewer than four names of required columns. The table of totals at the end has
-    /// four too, but no products.
+    /// Nil if the cells are not a header: fewer than four names of required columns. The table of totals at the end has
+    /// four too, but no product column.
     init?(_ cells: [String]) {
         var positions: [FinancialReportColumn: Int] = [:]
         var repeated: [FinancialReportColumn] = []
@@ -151,21 +153,21 @@ struct FinancialReportHeader {
         FinancialReportColumn.allCases.filter { $0.isRequired && positions[$0] == nil }
     }
 
-    /// The cell of a column, nil if the line is too short or the column isn't there.
+    /// The cell of a column; nil if the line is too short or the column is missing.
     func cell(_ column: FinancialReportColumn, of cells: [String]) -> String? {
         guard let position = positions[column], position < cells.count else { return nil }
         return cells[position]
     }
 }
 
-/// What can be wrong with a financial report; the codes are stable.
+/// The possible faults of a financial report; the codes are stable.
 public enum FinancialReportDefect: String, Hashable, Sendable, Codable, CaseIterable {
     case empty, tooLong, packed, noHeader, missingColumn, repeatedColumn
     case missingCell, badDate, badAmount, badQuantity, badCurrency, badCountry, badSaleOrReturn, missingProduct
     case noPeriod, severalPeriods, noFiscalPeriod, unknownCountry, amountRounded, shareMismatch, signMismatch
     case rowTotal, amountTotal, unitTotal, countryTotal, noTotals, moreFindings
 
-    /// The others are remarks: the lines they are about were read.
+    /// Whether it is an error. Other defects are remarks about lines that were read.
     public var isError: Bool {
         switch self {
         case .severalPeriods, .noFiscalPeriod, .unknownCountry, .amountRounded, .shareMismatch, .signMismatch,
@@ -175,7 +177,7 @@ public enum FinancialReportDefect: String, Hashable, Sendable, Codable, CaseIter
         }
     }
 
-    /// What is wrong.
+    /// The problem.
     ///
     /// - Parameter about: the column, the value, or the two numbers that differ.
     public func sentence(_ about: String) -> Text {
@@ -218,7 +220,7 @@ public enum FinancialReportDefect: String, Hashable, Sendable, Codable, CaseIter
         }
     }
 
-    /// What to do about it.
+    /// The remedy.
     public var cure: Text {
         switch self {
         case .empty, .noHeader, .missingColumn, .repeatedColumn, .noPeriod:

@@ -1,5 +1,5 @@
-/// Reads a financial report line by line. What it says is judged like anything from outside: a line that can't be read
-/// is a finding and left out, and nothing stops.
+/// Reads a financial report line by line. The file is untrusted input: an unreadable line becomes a finding and is left
+/// out, and reading continues.
 struct FinancialReportReader {
     private(set) var lines: [FinancialReportFile.Line] = []
     private(set) var findings: [FinancialReportFile.Finding] = []
@@ -11,7 +11,7 @@ struct FinancialReportReader {
     private var start: CivilDate?
     private var end: CivilDate?
     private var totals = FinancialReportTotals()
-    /// Lines that look like data, also those that could not be read.
+    /// Lines that look like data, including unreadable ones.
     private var rows = 0
     private var remarked: Set<String> = []
 
@@ -23,7 +23,7 @@ struct FinancialReportReader {
         guard units.count <= FinancialReportFile.maximumLength else {
             return note(.tooLong, nil, "\(FinancialReportFile.maximumLength >> 20) MiB")
         }
-        // The second byte of a packed file is no UTF-8, and may have become anything on the way here.
+        // Only the first byte of the gzip header is checked: the second is not valid UTF-8 and may have been replaced.
         if units.first == 0x1F { return note(.packed, nil) }
         var number = 0
         while !units.isEmpty {
@@ -44,7 +44,7 @@ struct FinancialReportReader {
         }
     }
 
-    /// False if there is no point in reading on.
+    /// False if the rest of the file cannot be read.
     private mutating func take(_ cells: [String], _ number: Int) -> Bool {
         guard cells.contains(where: { !$0.isEmpty }) else { return true }
         guard header != nil else { return takeHead(cells, number) }
@@ -73,7 +73,7 @@ struct FinancialReportReader {
     private mutating func takeRow(_ cells: [String], _ number: Int) {
         guard let header else { return }
         for column in FinancialReportColumn.allCases where column.isRequired {
-            // Spreadsheets cut empty cells at the end; a missing one in between shifts everything behind it.
+            // Spreadsheets remove empty cells at the end; a missing cell in between shifts all cells after it.
             guard let cell = header.cell(column, of: cells), !cell.isEmpty else {
                 return note(column == .product ? .missingProduct : .missingCell, number, column.names[0])
             }
@@ -101,7 +101,7 @@ struct FinancialReportReader {
         lines.append(line)
     }
 
-    /// What the line says about itself.
+    /// Checks a line for consistency.
     private mutating func check(_ line: FinancialReportFile.Line) {
         let (product, overflow) = line.proceedsEach.amount.multipliedReportingOverflow(by: line.units)
         if overflow || product.magnitude != line.proceeds.amount.magnitude {
@@ -153,7 +153,7 @@ struct FinancialReportReader {
     }
 
     private mutating func quantity(_ cell: String, _ number: Int) -> Int64? {
-        // Files of 2010 group thousands with commas; a fraction of zero is no fraction.
+        // Files of 2010 group thousands with commas; a fraction of zeros counts as none.
         if let money = ReportAmount(cell, digits: 0), money.isExact { return money.value }
         note(.badQuantity, number, cell)
         return nil

@@ -1,10 +1,10 @@
-/// A number as Apple's reports write it: `3,801.00`, `-0.70`, `4458.1`.
+/// A number in the format of Apple's reports: `3,801.00`, `-0.70`, `4458.1`.
 struct ReportAmount {
-    /// In units of the last of `digits` decimals, rounded half up (away from zero) if there were more.
+    /// In units of the last of `digits` decimals; further decimals are rounded half up (away from zero).
     let value: Int64
     let isExact: Bool
 
-    /// Nil for anything else, and for more than fifteen digits before the point.
+    /// Nil for any other text, and for more than fifteen digits before the point.
     init?(_ text: String, digits: Int) {
         var rest = Array(text.utf8)[...]
         let isNegative = rest.first == UInt8(ascii: "-")
@@ -25,7 +25,7 @@ struct ReportAmount {
         isExact = dropped.allSatisfy { $0 == UInt8(ascii: "0") }
     }
 
-    /// Nil if commas stand where no thousands end.
+    /// Nil if the commas do not separate thousands.
     private static func withoutCommas(_ digits: ArraySlice<UInt8>) -> [UInt8]? {
         let groups = digits.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
         guard groups.count > 1 else { return Array(digits) }
@@ -35,7 +35,7 @@ struct ReportAmount {
     }
 }
 
-/// What a financial report says at its end about all its lines, and what they come to.
+/// The totals at the end of a financial report, and the sums of its lines.
 struct FinancialReportTotals {
     private var said: [Total: String] = [:]
     private var countries: [CountryTotal] = []
@@ -70,7 +70,7 @@ struct FinancialReportTotals {
         amountsByCountry[country] = (amountsByCountry[country] ?? 0) &+ line.proceeds.amount
     }
 
-    /// Whether the line is one of totals.
+    /// Whether the line contains totals.
     mutating func take(_ cells: [String]) -> Bool {
         if cells.count >= 2, let total = Total(rawValue: cells[0].lowercased()) {
             said[total] = cells[1]
@@ -89,7 +89,7 @@ struct FinancialReportTotals {
         return true
     }
 
-    /// Where they don't agree; a total that can't be read does not agree either.
+    /// The totals that differ from the sums; an unreadable total counts as different.
     func differences(rows: Int) -> [(defect: FinancialReportDefect, about: String)] {
         if said.isEmpty && countries.isEmpty { return [(.noTotals, "")] }
         var differences: [(FinancialReportDefect, String)] = []
@@ -99,7 +99,7 @@ struct FinancialReportTotals {
         if let said = said[.units], ReportAmount(said, digits: 0)?.value != units {
             differences.append((.unitTotal, "\(said) ≠ \(units)"))
         }
-        // A total of several currencies is no amount of anything.
+        // A total over several currencies has no meaning and is not compared.
         if let said = said[.amount], amounts.count == 1, let (currency, sum) = amounts.first,
             ReportAmount(said, digits: currency.minorDigits)?.value != sum
         {

@@ -1,8 +1,8 @@
 /// Apple's fiscal calendar, by its rule (facts/business-rules §7): a year starts on the Sunday after the last Saturday
-/// of September, and each quarter has months of 5, 4 and 4 weeks. Every few years the next such Sunday is 53 weeks
-/// away: then December has the extra week. That it is the first quarter is certain; that it is December is assumed.
+/// of September, and each quarter has months of 5, 4 and 4 weeks. Every few years the next start is 53 weeks later. The
+/// extra week is in the first quarter, and is assumed to belong to December.
 public enum FiscalCalendar {
-    /// The first day of a fiscal year: of 2026 it is 2025-09-28.
+    /// The first day of a fiscal year; for 2026 it is 2025-09-28.
     public static func start(ofYear year: Int) -> CivilDate {
         let first = CivilDate(year: year - 1, month: 10, day: 1)?.daysSinceEpoch ?? 0
         // The last Saturday of September is at most seven days before 1 October.
@@ -27,11 +27,11 @@ public enum FiscalCalendar {
         }
     }
 
-    /// The month that a day falls into.
+    /// The fiscal month that contains a day.
     public static func period(containing day: CivilDate) -> FiscalPeriod {
         let year = day < start(ofYear: day.year + 1) ? day.year : day.year + 1
         let start = start(ofYear: year)
-        // Months of four weeks at least: this one or one before it.
+        // Months have at least four weeks, so it is this month or an earlier one.
         let periods = periods(ofYear: year)
         let guess = min((day.daysSinceEpoch - start.daysSinceEpoch) / 28, 11)
         return periods[...guess].last { $0.start <= day } ?? periods[0]
@@ -43,7 +43,7 @@ public enum FiscalCalendar {
 
 /// One month of Apple's fiscal calendar (facts/business-rules §7).
 public struct FiscalPeriod: Hashable, Sendable {
-    /// The year it belongs to: FY2026 began on 2025-09-28.
+    /// The fiscal year: FY2026 began on 2025-09-28.
     public let fiscalYear: Int
     /// 1 to 12; 1 is October.
     public let number: Int
@@ -60,9 +60,9 @@ public struct FiscalPeriod: Hashable, Sendable {
 
     /// 1 to 4.
     public var quarter: Int { (number - 1) / 3 + 1 }
-    /// A Saturday, and the last day.
+    /// The last day, a Saturday.
     public var end: CivilDate { start.adding(days: weeks * 7 - 1) }
-    /// When Apple is expected to pay: 33 days after the end, a Thursday.
+    /// The expected day of Apple's payout: 33 days after the end, a Thursday.
     public var paymentDate: CivilDate { end.adding(days: 33) }
     /// `Oct` to `Sep`, as in Apple's calendar.
     public var label: String { Self.labels[number - 1] }
@@ -74,9 +74,9 @@ extension FiscalPeriod: Comparable {
     public static func < (left: FiscalPeriod, right: FiscalPeriod) -> Bool { left.start < right.start }
 }
 
-/// Where a day of Apple's reports begins and ends (facts/business-rules §7).
+/// The time zone that determines the days of Apple's reports (facts/business-rules §7).
 public enum ReportingRegion: String, Hashable, Sendable, CaseIterable {
-    /// The Americas, and whatever has no other region: reports on the whole world go by Pacific time.
+    /// The Americas, and every territory without another region: worldwide reports use Pacific time.
     case pacific
     /// Europe, the Middle East and Africa.
     case centralEurope
@@ -85,14 +85,14 @@ public enum ReportingRegion: String, Hashable, Sendable, CaseIterable {
     /// Australia and New Zealand, Papua New Guinea, the Solomon Islands.
     case westernAustralia
 
-    /// Seconds that its clocks are ahead of UTC. By the rules of daylight saving time that hold since 2007 in the
-    /// United States and since 1996 in Europe: nobody bought in an app before 2009.
+    /// The offset of local time from UTC, in seconds. It uses the daylight-saving rules in force since 2007 in the
+    /// United States and since 1996 in Europe; there were no in-app purchases before 2009.
     public func offset(at instant: Instant) -> Int64 {
         switch self {
         case .japan: return 9 * 3_600
         case .westernAustralia: return 8 * 3_600
         case .pacific:
-            // From the second Sunday of March to the first of November, each time at two o'clock.
+            // Summer time lasts from the second Sunday of March to the first of November, changing at two o'clock.
             let year = Self.year(of: instant)
             let summer =
                 Self.moment(
@@ -100,8 +100,8 @@ public enum ReportingRegion: String, Hashable, Sendable, CaseIterable {
                     Self.sunday(1, ofMonth: 11, year: year), hour: 9)
             return (summer.contains(instant.seconds) ? -7 : -8) * 3_600
         case .centralEurope:
-            // From the last Sunday of March to the last of October, each time at one o'clock UTC. Both months have
-            // 31 days, so that their last Sunday is the first one from the 25th on.
+            // Summer time lasts from the last Sunday of March to the last of October, changing at one o'clock UTC. Both
+            // months have 31 days, so their last Sunday is the first one from the 25th on.
             let year = Self.year(of: instant)
             let summer =
                 Self.moment(
@@ -111,12 +111,12 @@ public enum ReportingRegion: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// No change happens within a day of New Year, so the year in UTC will do.
+    /// No daylight-saving change is near New Year, so the year in UTC is sufficient.
     private static func year(of instant: Instant) -> Int { CivilDate(instant).year }
 
     private static func moment(_ days: Int, hour: Int64) -> Int64 { Int64(days) * 86_400 + hour * 3_600 }
 
-    /// The first, second, … Sunday of a month, as days since 1970.
+    /// The n-th Sunday of a month, as days since 1970.
     private static func sunday(_ count: Int, ofMonth month: Int, year: Int) -> Int {
         sunday(from: 1 + (count - 1) * 7, ofMonth: month, year: year)
     }
@@ -130,7 +130,7 @@ public enum ReportingRegion: String, Hashable, Sendable, CaseIterable {
 
 /// The day on which Apple's reports count a moment.
 public enum ReportingDay {
-    /// - Parameter storefront: alpha-3 or alpha-2; one that is not known counts by Pacific time.
+    /// - Parameter storefront: alpha-3 or alpha-2; an unknown one uses Pacific time.
     public static func day(of instant: Instant, storefront: String?) -> CivilDate {
         let region = storefront.flatMap(Territory.init(code:))?.region ?? .pacific
         return CivilDate(instant.adding(seconds: region.offset(at: instant)))

@@ -1,37 +1,37 @@
-/// How long a subscriber has paid for a subscription group: after a year of it the developer's rate is better
-/// (facts/business-rules §6). A fold over the periods the subscriber had in the group, whichever product they were of:
-/// upgrades, downgrades and cross-grades go on counting.
+/// The time for which a subscriber has paid in a subscription group: after a year of it, the developer's rate is higher
+/// (facts/business-rules §6). It is a fold over the subscriber's periods in the group, for all products: upgrades,
+/// downgrades and cross-grades do not restart the count.
 public struct PaidService: Hashable, Sendable {
-    /// After these the better rate holds, from the next renewal on.
+    /// From the next renewal after this many days, the higher rate applies.
     public static let daysOfAYear = 365
-    /// A longer gap in service, in days, starts the count anew. (Ten minutes in Apple's sandbox, where nobody pays.)
+    /// A longer gap in service, in days, restarts the count. (Apple's sandbox uses ten minutes, without payments.)
     public static let longestGap = 60
 
     /// Whole days of paid service so far.
     public var days: Int { Int(milliseconds / Self.millisecondsPerDay) }
-    /// Whether what begins now begins after a year of paid service.
+    /// Whether a period that begins now begins after a year of paid service.
     public var isAfterOneYear: Bool { days >= Self.daysOfAYear }
 
-    /// Exact, so that a few hours of each of many periods don't get lost.
+    /// In milliseconds, so that the hours of many periods add up without rounding.
     private var milliseconds: Int64 = 0
     private var last: Period?
-    /// Until when the subscriber had service, paid or not.
+    /// The end of service so far, paid or free.
     private var servedUntil: Instant?
 
-    /// What one transaction gave.
+    /// The service of one transaction.
     public struct Period: Hashable, Sendable {
         public var start: Instant
-        /// As it was paid for: where the renewal date was extended, the date before that. What Apple took back
-        /// (a refund, a revocation) ends where it was taken back, or is left out.
+        /// The end of the paid time: if the renewal date was extended, the original date. A refunded or revoked period
+        /// ends at the revocation, or is omitted.
         public var end: Instant
-        /// A free trial, or other days for which nobody paid. Paid introductory periods count.
+        /// A free trial, or other free days. Paid introductory periods count as paid.
         public var isFree: Bool
-        /// It ended early because an upgrade began, the next period.
+        /// Whether an upgrade, which is the next period, ended it early.
         public var isUpgraded: Bool
-        /// The payment failed at first and came within the grace period: its days count. After grace, in billing
-        /// retry, they don't.
+        /// Whether the payment failed first and succeeded within the grace period: its days count. Days of a payment
+        /// during billing retry, after grace, do not.
         public var isRecoveredInGrace: Bool
-        /// Where the extended renewal date or the grace period ended, if there was one: no paid service, but no gap.
+        /// The end of an extended renewal date or of a grace period, if any: not paid service, but not a gap either.
         public var servedUntil: Instant?
 
         public init(
@@ -49,12 +49,12 @@ public struct PaidService: Hashable, Sendable {
 
     public init() {}
 
-    /// - Parameter period: must not start before those that were added already.
-    /// - Returns: whether it began after a year of paid service, so that the better rate holds for it.
+    /// - Parameter period: must not start before the periods that were added earlier.
+    /// - Returns: whether it began after a year of paid service, so that the higher rate applies.
     @discardableResult
     public mutating func add(_ period: Period) -> Bool {
-        // Of a period that an upgrade cut short, more was added than was served. What ends before the period that it
-        // follows is no renewal of it, also while Apple's word about that one has not come.
+        // For a period cut short by an upgrade, more was added than was served. A period that ends before its
+        // predecessor does is not a renewal of it, even if Apple's update of the predecessor has not arrived.
         let isCut = last.map { $0.isUpgraded || period.end < $0.end } ?? false
         if let last, isCut, !last.isFree, period.start < last.end {
             milliseconds = max(0, milliseconds - Self.length(from: period.start, to: last.end))
@@ -65,7 +65,7 @@ public struct PaidService: Hashable, Sendable {
         }
         let began = isAfterOneYear
         if !period.isFree {
-            // A renewal may be charged a day before it starts (§8.3); days are counted once.
+            // Apple may charge a renewal a day before it starts (facts/business-rules §8.3); each day counts once.
             let paidBefore = last.map { isCut ? min($0.end, period.start) : $0.end }
             let counted =
                 period.isRecoveredInGrace ? paidBefore ?? period.start : max(period.start, paidBefore ?? .first)
@@ -76,7 +76,7 @@ public struct PaidService: Hashable, Sendable {
         return began
     }
 
-    /// For each period, in the order given, whether it began after a year of paid service.
+    /// For each period, in the given order, whether it began after a year of paid service.
     public static func isAfterOneYear(_ periods: [Period]) -> [Bool] {
         var result = Array(repeating: false, count: periods.count)
         var service = PaidService()
@@ -90,7 +90,7 @@ public struct PaidService: Hashable, Sendable {
     private static let millisecondsPerDay: Int64 = 86_400_000
     private static let longestGapInMilliseconds = Int64(longestGap) * millisecondsPerDay
 
-    /// Never negative, and a century at most: sums of what no clock ever showed must fit too.
+    /// Between zero and a century, so that sums cannot overflow for implausible dates.
     private static func length(from start: Instant, to end: Instant) -> Int64 {
         let (length, overflow) = end.milliseconds.subtractingReportingOverflow(start.milliseconds)
         return overflow ? 0 : min(max(length, 0), 36_525 * millisecondsPerDay)

@@ -1,35 +1,35 @@
-/// Where the price of one unit goes: tax, Apple's commission, and what the developer gets (SCENARIOS C2).
+/// The division of the price of one unit: tax, Apple's commission, and the developer's proceeds.
 ///
 ///     proceeds = price ÷ tax divisor × rate
 ///
-/// Tax comes off first, then the rest is split (facts/business-rules §5.1). The arithmetic is exact, and there is one
-/// rounding: to the currency's minor unit, a half up, at the end. The price without tax is rounded the same way, from
-/// the exact fraction and not on the way to the proceeds; tax and commission are what lies between, so that
-/// gross = tax + commission + proceeds in whole minor units.
+/// Tax is deducted first, then the rest is divided (facts/business-rules §5.1). The arithmetic is exact, with one
+/// rounding at the end: half up, to the currency's minor unit. The price without tax is rounded in the same way, from
+/// the exact fraction and not as a step towards the proceeds. Tax and commission are the differences, so gross = tax +
+/// commission + proceeds in whole minor units.
 ///
-/// A classic price in US dollars pays on the price rounded up to the whole dollar: of 0.99 at 70 % it is 0.70. The
-/// facts say so of the classic tiers at 70 % only. Till does it for every price that stands in the classic table, at
-/// any rate and on any day, and never for other price points of today (of 1.29 it is 70 % of 1.29). What Apple pays of
-/// 0.99 at 85 % is not known for certain; its financial report says it.
+/// For a classic price in US dollars, the proceeds are computed from the price rounded up to the whole dollar: 0.99 at
+/// 70 % gives 0.70. Apple documents this for the classic tiers at 70 % only. Till applies it to every price in the
+/// classic table, at any rate and on any day, and to no other price point (1.29 gives 70 % of 1.29). What Apple pays
+/// for 0.99 at 85 % is not documented; the financial report states it.
 public struct Proceeds: Hashable, Sendable {
-    /// What the customer paid.
+    /// The price that the customer paid.
     public let gross: Money
     public let tax: Money
-    /// Without tax.
+    /// The price without tax.
     public let net: Money
     public let commission: Money
     public let proceeds: Money
     public let terms: StorefrontTerms
-    /// What the proceeds are counted on where it is not the price itself: a classic price in whole US dollars.
+    /// The basis of the proceeds if it differs from the price: a classic price rounded up to whole US dollars.
     public let roundedUpPrice: Money?
 
     public var isTaxUnknown: Bool { terms.isTaxUnknown }
 
     /// - Parameters:
-    ///   - price: of one unit. Nil comes back for a negative one.
-    ///   - storefront: alpha-3; nil where nobody said, and then the tax is unknown.
-    ///   - day: of the sale; a refund goes by the day of its sale.
-    ///   - paidDays: of paid service in the group before this; counts for auto-renewables only.
+    ///   - price: of one unit. The initializer returns nil for a negative one.
+    ///   - storefront: alpha-3; nil if unknown, and then the tax is unknown too.
+    ///   - day: the day of the sale; for a refund, the day of the refunded sale.
+    ///   - paidDays: days of paid service in the group before this sale; used for auto-renewable subscriptions only.
     public init?(
         price: Money, storefront: String?, at day: CivilDate, type: ProductType?, paidDays: Int = 0,
         isSmallBusiness: Bool = false
@@ -45,7 +45,7 @@ public struct Proceeds: Hashable, Sendable {
         let basis = Self.basis(price)
         let part = terms.rate.divided(by: terms.taxDivisor) ?? terms.rate
         let net = Self.share(of: price.amount, Fraction(1).divided(by: terms.taxDivisor) ?? Fraction(1))
-        // Only of a classic price that is rounded up could it be more than there is; then there is no commission.
+        // Only for a rounded-up classic price could the share exceed the net price; then the commission is zero.
         let proceeds = min(Self.share(of: basis, part), net)
         gross = price
         self.net = Money(amount: net, currency: currency)
@@ -56,7 +56,7 @@ public struct Proceeds: Hashable, Sendable {
         roundedUpPrice = basis == price.amount ? nil : Money(amount: basis, currency: currency)
     }
 
-    /// After a year and in the program the rate is the same.
+    /// The rate after a year is the same with and without the program.
     static func best(isAfterOneYear: Bool, isSmallBusiness: Bool) -> RateClass {
         isAfterOneYear ? .afterOneYear : isSmallBusiness ? .smallBusiness : .standard
     }
@@ -70,7 +70,7 @@ public struct Proceeds: Hashable, Sendable {
         return (price.amount + 99) / 100 * 100
     }
 
-    /// Rounded half up. A share is never more than the whole, so it fits.
+    /// Rounded half up. A share never exceeds the whole, so it fits.
     static func share(of amount: Int64, _ part: Fraction) -> Int64 {
         let exact = Fraction(UInt64(max(0, amount))) * part
         return exact.rounded.uint64.map { Int64(clamping: $0) } ?? amount
@@ -78,7 +78,7 @@ public struct Proceeds: Hashable, Sendable {
 }
 
 extension Proceeds {
-    /// The arithmetic in words, from the very numbers it was done with.
+    /// The calculation as text, with the numbers that were used.
     public var explanation: [Text] {
         let divisor = terms.taxDivisor.decimal(places: 4).text
         let percent = (terms.rate * Fraction(100)).decimal(places: 2).text

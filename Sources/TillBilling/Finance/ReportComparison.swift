@@ -1,6 +1,6 @@
-/// Apple's financial report held against the ledger, line by line: a product at a price in a country, sales and returns
-/// apart. Several lines of Apple's that are alike in this are added up. Apple's report is the truth about money; where
-/// the two differ, somebody has to look.
+/// Compares Apple's financial report with the ledger line by line. A line is a product at a price in a country, with
+/// sales and returns apart; equal lines of Apple's are added up. Apple's report is authoritative for money; differences
+/// need a person's attention.
 public struct ReportComparison: Hashable, Sendable {
     public enum Verdict: String, Hashable, Sendable, Codable, CaseIterable {
         case equal, onlyAtApple, onlyInLedger, unitsDiffer, proceedsDiffer
@@ -8,9 +8,9 @@ public struct ReportComparison: Hashable, Sendable {
 
     public struct Line: Hashable, Sendable {
         public let productID: ProductID
-        /// ISO 3166-1 alpha-2; what the ledger says if it is no territory of Apple's, and nil where nobody said.
+        /// ISO 3166-1 alpha-2; the ledger's value if it is not one of Apple's territories; nil if unknown.
         public let country: String?
-        /// Of one unit.
+        /// For one unit.
         public let customerPrice: Money
         public let kind: FinanceEntry.Kind
         /// Nil if Apple's report has no such line.
@@ -38,13 +38,13 @@ public struct ReportComparison: Hashable, Sendable {
         }
     }
 
-    /// From zero up, for returns too.
+    /// Never negative, not even for returns.
     public struct Side: Hashable, Sendable {
         public var units: Int64
         public var proceeds: Money
     }
 
-    /// All lines of a currency added up, returns subtracted, so that sums may be negative.
+    /// The sum of all lines in a currency, with returns subtracted, so it may be negative.
     public struct Total: Hashable, Sendable {
         public let currency: Currency
         public let apple: Side
@@ -55,9 +55,9 @@ public struct ReportComparison: Hashable, Sendable {
         }
     }
 
-    /// By product, country, price and kind.
+    /// Grouped by product, country, price and kind.
     public let lines: [Line]
-    /// Currencies of proceeds in alphabetical order.
+    /// The currencies of the proceeds, in alphabetical order.
     public let totals: [Total]
 
     /// Whether every line is equal.
@@ -65,8 +65,8 @@ public struct ReportComparison: Hashable, Sendable {
     public func count(of verdict: Verdict) -> Int { lines.count { $0.verdict == verdict } }
 
     /// - Parameters:
-    ///   - apple: the lines of one fiscal period, from as many files as it has.
-    ///   - ledger: the same period; nil if nothing was sold in it.
+    ///   - apple: the lines of one fiscal period, from all of its files.
+    ///   - ledger: the same period; nil if it has no sales.
     public init(apple: [FinancialReportFile.Line], ledger: SettlementReport.Period?) {
         var sides: [Key: (apple: Side?, ledger: Side?)] = [:]
         for line in apple {
@@ -125,7 +125,7 @@ public struct ReportComparison: Hashable, Sendable {
         let country: String?
         let price: Money
         let kind: FinanceEntry.Kind
-        /// Of the proceeds.
+        /// The currency of the proceeds.
         let currency: Currency
 
         static func < (left: Key, right: Key) -> Bool { left.order < right.order }
@@ -137,7 +137,7 @@ public struct ReportComparison: Hashable, Sendable {
 }
 
 extension Int64 {
-    /// Its magnitude, if that fits.
+    /// The magnitude, limited to the largest Int64.
     var fromZeroUp: Int64 { self == .min ? .max : abs(self) }
 }
 
@@ -163,9 +163,9 @@ extension FinanceEntry.Kind {
 }
 
 extension ReportComparison {
-    /// How many lines came to which verdict, what differs line by line, and the sums.
+    /// The number of lines for each verdict, the differing lines, and the sums.
     ///
-    /// - Parameter limit: of lines shown; the rest is counted.
+    /// - Parameter limit: the maximum of lines shown; further ones are counted.
     public func lines(_ language: Language, limit: Int = 200) -> [String] {
         let counts = Verdict.allCases.map { "\($0.name[language]) \(count(of: $0))" }
         let different = lines.filter { $0.verdict != .equal }
@@ -191,7 +191,7 @@ extension ReportComparison {
         return result
     }
 
-    /// Every line, equal ones too; amounts in decimals.
+    /// Every line, including equal ones; amounts as decimals.
     public var csv: String {
         var csv = CSVText([
             "product", "country", "kind", "customer_price", "customer_currency", "verdict", "apple_units",

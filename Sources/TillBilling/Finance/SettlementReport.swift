@@ -1,22 +1,21 @@
-/// What Apple owes the developer for each fiscal period (SCENARIOS C3): computed from what customers paid, by the
-/// rates and taxes of the day of each sale.
+/// Apple's expected payout to the developer for each fiscal period: computed from the prices that customers paid, by
+/// the rates and taxes of the day of each sale.
 ///
-/// Apple pays by the unit: proceeds are rounded for one unit (the price of the transaction by its quantity) and
-/// multiplied. Where a price can't be divided by the quantity without a rest, they are rounded for the transaction. A
-/// refund takes back what the sale had brought, in the period in which it happens; of a part of the price each sum is
-/// rounded half up.
+/// Apple pays by the unit: the proceeds of one unit (the price of the transaction divided by its quantity) are rounded
+/// and multiplied. If the quantity does not divide the price, the proceeds of the transaction are rounded. A refund
+/// subtracts what the sale added, in the period of the refund; for a partial refund, each amount is rounded half up.
 public struct SettlementReport: Hashable, Sendable {
-    /// Those in which something was sold or refunded, oldest first.
+    /// The periods with a sale or a refund, oldest first.
     public let periods: [Period]
-    /// Entries that no report can hold: a price below zero, no units, a refund of more than everything, or numbers so
-    /// large that sums don't fit.
+    /// Entries that a report cannot include: a negative price, no units, a refund above 100 %, or numbers so large that
+    /// sums overflow.
     public let unusable: [FinanceEntry]
 
     public struct Period: Hashable, Sendable {
         public let fiscal: FiscalPeriod
-        /// By product, storefront and currency, in that order.
+        /// Ordered by product, storefront and currency.
         public let rows: [Row]
-        /// By product, storefront and the price of a unit, sales and refunds apart: as Apple's own report has it.
+        /// Grouped by product, storefront and price of one unit, with sales and refunds apart, as in Apple's report.
         public let lines: [Line]
 
         public init(fiscal: FiscalPeriod, rows: [Row], lines: [Line]) {
@@ -25,8 +24,8 @@ public struct SettlementReport: Hashable, Sendable {
             self.lines = lines
         }
 
-        /// All rows of a currency added up, currencies in alphabetical order. A sum that does not fit leaves out what
-        /// came too much; `unusable` has whatever is that large already.
+        /// The sum of all rows in a currency, with currencies in alphabetical order. A row that would overflow a sum is
+        /// left out; numbers of that size are already in `unusable`.
         public var totals: [Total] {
             var totals: [Currency: Total] = [:]
             for row in rows {
@@ -38,13 +37,13 @@ public struct SettlementReport: Hashable, Sendable {
             return totals.values.sorted { $0.currency < $1.currency }
         }
 
-        /// Whether the tax of a storefront is not known, and was taken for nothing.
+        /// Whether the tax of a storefront is unknown and counted as zero.
         public var isTaxUnknown: Bool { rows.contains { $0.isTaxUnknown } }
     }
 
     public struct Row: Hashable, Sendable {
         public let productID: ProductID
-        /// ISO 3166-1 alpha-3; nil where nobody said.
+        /// ISO 3166-1 alpha-3; nil if unknown.
         public let storefront: String?
         public let currency: Currency
         public let figures: Figures
@@ -67,20 +66,20 @@ public struct SettlementReport: Hashable, Sendable {
         public let isTaxUnknown: Bool
     }
 
-    /// Units and money of sales and of refunds; all of them from zero up.
+    /// Units and money of sales and of refunds; never negative.
     public struct Figures: Hashable, Sendable {
         public var unitsSold: Int64 = 0
-        /// All units of a refunded transaction, also if only a part of its price was given back.
+        /// All units of a refunded transaction, even for a partial refund.
         public var unitsRefunded: Int64 = 0
         public var sales = Split.zero
         public var refunds = Split.zero
 
         public init() {}
 
-        /// What is left of the proceeds after refunds; negative if more was refunded than sold.
+        /// The proceeds of sales minus those of refunds; negative if refunds exceed sales.
         public var netProceeds: Int64 { sales.proceeds - refunds.proceeds }
 
-        /// Nil if a sum does not fit.
+        /// Nil if a sum overflows.
         public func adding(_ other: Figures) -> Figures? {
             var sum = self
             guard let sold = unitsSold.adding(other.unitsSold),
@@ -92,7 +91,7 @@ public struct SettlementReport: Hashable, Sendable {
         }
     }
 
-    /// Where the customers' money went, in minor units: gross = tax + commission + proceeds.
+    /// The division of the customers' payments, in minor units: gross = tax + commission + proceeds.
     public struct Split: Hashable, Sendable {
         public var gross: Int64
         public var tax: Int64
@@ -114,7 +113,7 @@ public struct SettlementReport: Hashable, Sendable {
                 proceeds: proceeds.proceeds.amount)
         }
 
-        /// Nil if a sum does not fit; the gross is the largest of the four.
+        /// Nil if a sum overflows; the gross is the largest of the four.
         public func adding(_ other: Split) -> Split? {
             guard let gross = gross.adding(other.gross) else { return nil }
             return Split(
@@ -128,7 +127,7 @@ public struct SettlementReport: Hashable, Sendable {
             return Split(gross: gross, tax: tax * count, commission: commission * count, proceeds: proceeds * count)
         }
 
-        /// A part of it, in thousandths of a percent.
+        /// A part of the split, in thousandths of a percent.
         func part(_ percentage: Int) -> Split {
             guard percentage < 100_000 else { return self }
             let part = Fraction(UInt64(max(0, percentage)), over: 100_000)
@@ -141,11 +140,11 @@ public struct SettlementReport: Hashable, Sendable {
     public struct Line: Hashable, Sendable {
         public let productID: ProductID
         public let storefront: String?
-        /// What the customer paid for one unit; of a price that can't be divided, rounded down.
+        /// The price of one unit; rounded down if the price is not divisible.
         public let unitPrice: Money
         public let kind: FinanceEntry.Kind
         public let units: Int64
-        /// Of all the units together, from zero up also for refunds, in the currency of the price.
+        /// The proceeds of all units, never negative, in the currency of the price.
         public let proceeds: Int64
 
         public init(
@@ -161,7 +160,7 @@ public struct SettlementReport: Hashable, Sendable {
         }
     }
 
-    /// One pass over the entries, in any order; what is alike is computed once.
+    /// One pass over the entries, in any order. Equal sales are computed once.
     public init(_ entries: some Sequence<FinanceEntry>, terms: DeveloperTerms = DeveloperTerms()) {
         var books = SettlementSum(terms: terms)
         var unusable: [FinanceEntry] = []
@@ -172,14 +171,14 @@ public struct SettlementReport: Hashable, Sendable {
 }
 
 extension Int64 {
-    /// Nil if the sum does not fit.
+    /// Nil if the sum overflows.
     fileprivate func adding(_ other: Int64) -> Int64? {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? nil : sum
     }
 }
 
-/// A settlement report while its entries come in.
+/// Accumulates the entries of a settlement report.
 struct SettlementSum {
     private let developer: DeveloperTerms
     private var months: [FiscalPeriod: Month] = [:]
@@ -223,7 +222,7 @@ struct SettlementSum {
         return fiscal
     }
 
-    /// Of one transaction of the entry.
+    /// The worth of one transaction of the entry.
     private mutating func worth(of entry: FinanceEntry) -> Worth? {
         let sale = Sale(
             paid: entry.paid, quantity: entry.quantity, storefront: entry.storefront, soldOn: entry.soldOn,
@@ -248,7 +247,7 @@ struct SettlementSum {
         return Worth(split: split.part(sale.refunded), isTaxUnknown: terms.isTaxUnknown)
     }
 
-    /// All that the worth of a transaction depends on.
+    /// All values that the worth of a transaction depends on.
     private struct Sale: Hashable {
         let paid: Money
         let quantity: Int
@@ -282,7 +281,7 @@ struct SettlementSum {
 
         var isEmpty: Bool { rows.isEmpty }
 
-        /// False if a sum does not fit; then nothing was added. A line holds no more than its row.
+        /// False if a sum overflows; then no entry is added. A line never exceeds its row.
         mutating func add(
             units: Int64, split: SettlementReport.Split, kind: FinanceEntry.Kind, isTaxUnknown: Bool, row: RowKey,
             line: LineKey

@@ -1,5 +1,5 @@
 extension SettlementReport {
-    /// The whole report for a terminal.
+    /// The complete report for a terminal.
     public func lines(_ language: Language) -> [String] {
         if periods.isEmpty {
             return [Text(en: "Nothing was sold or refunded.", zh: "没有销售，也没有退款。")[language]]
@@ -20,7 +20,7 @@ extension SettlementReport {
         return lines
     }
 
-    /// A line for each row of each period; amounts in decimals, dates as 2026-03-15.
+    /// One line for each row of each period; amounts as decimals, dates as 2026-03-15.
     public var csv: String {
         var csv = CSVText([
             "fiscal_year", "period", "label", "start", "end", "payment_date", "product", "storefront", "currency",

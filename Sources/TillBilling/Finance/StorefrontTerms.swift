@@ -1,4 +1,4 @@
-/// Whose part of a sale the developer keeps (facts/business-rules §5).
+/// The class of a sale that determines the developer's rate (facts/business-rules §5).
 public enum RateClass: String, Hashable, Sendable, Codable, CaseIterable {
     case standard
     /// Auto-renewable subscriptions after a year of paid service in the group (`PaidService`).
@@ -15,25 +15,25 @@ public enum RateClass: String, Hashable, Sendable, Codable, CaseIterable {
     }
 }
 
-/// Taxes and rates of a storefront on a day. Both are tables with the days from which they hold, because governments
-/// and Apple change them (SCENARIOS C2).
+/// The taxes and rates of a storefront on a day. Both are tables with first days, because governments and Apple change
+/// them.
 ///
-/// Not in the tables: the European Union's terms of 2025 (an acquisition fee, a store services fee and a technology
-/// commission, whose final form is not confirmed) and purchases through links in the United States, which are none of
-/// the App Store's.
+/// The tables do not contain the European Union's terms of 2025 (an acquisition fee, a store services fee and a
+/// technology commission, whose final form is not confirmed), nor purchases through links in the United States, which
+/// are outside the App Store.
 public struct StorefrontTerms: Hashable, Sendable {
-    /// What a price is divided by to have it without tax: 1.0203 for 2.03 %. 1 where the tax is not known.
+    /// The divisor that removes the tax from a price: 1.0203 for 2.03 %. 1 if the tax is unknown.
     public let taxDivisor: Fraction
-    /// Nobody knows the tax of this storefront on this day; it was taken for nothing.
+    /// Whether the tax of this storefront on this day is unknown and counted as zero.
     public let isTaxUnknown: Bool
     public let rateClass: RateClass
-    /// What the developer keeps of the price without tax: 7/10.
+    /// The developer's part of the price without tax: 7/10.
     public let rate: Fraction
 
     /// - Parameters:
-    ///   - storefront: alpha-3; nil where nobody said.
-    ///   - day: of the sale.
-    ///   - best: the best class that the sale could have; before that class existed it is the standard one.
+    ///   - storefront: alpha-3; nil if unknown.
+    ///   - day: the day of the sale.
+    ///   - best: the best class of the sale; on days before that class existed, the standard class applies.
     public init(storefront: String?, on day: CivilDate, best: RateClass) {
         let divisor = storefront.flatMap { Self.value(in: Self.taxDivisors, $0, on: day) }
         taxDivisor = divisor ?? Fraction(1)
@@ -49,21 +49,21 @@ public struct StorefrontTerms: Hashable, Sendable {
         return storefront.flatMap { value(in: rows, $0, on: day) } ?? value(in: rows, everywhere, on: day)
     }
 
-    /// The last row of a storefront that holds already.
+    /// The newest row of a storefront that is in force on the day.
     private static func value(in rows: [Row], _ storefront: String, on day: CivilDate) -> Fraction? {
         rows.last { $0.storefront == storefront && ($0.from.map { $0 <= day } ?? true) }?.value
     }
 
     struct Row: Sendable {
         let storefront: String
-        /// Nil: always.
+        /// Nil: no start.
         let from: CivilDate?
         let value: Fraction
     }
 
     static let everywhere = "*"
 
-    /// The developer's part in percent: by class, storefront (or all of them) and first day. Oldest first.
+    /// The developer's part in percent, by class, storefront (or all of them) and first day. Oldest first.
     static let rates: [RateClass: [Row]] = [
         .standard: rows(
             """
@@ -82,11 +82,13 @@ public struct StorefrontTerms: Hashable, Sendable {
             """, over: 100),
     ]
 
-    /// Divisors in ten-thousandths, by storefront and first day, oldest first (facts/business-rules §5.1). China's fits
-    /// the matrix of 2019-10-03 to the fen, though no document explains it; before the tax there was none. The others
-    /// were read from that matrix, so that they are known from its day on: who sold before, or whose government has
-    /// changed the tax since, has to look into Apple's financial report. EUR is Germany's; of the other countries that
-    /// pay in euros nothing is known. In Japan and Hong Kong the developer pays the tax.
+    /// Divisors in ten-thousandths, by storefront and first day, oldest first (facts/business-rules §5.1).
+    ///
+    /// China's divisor reproduces the table of 2019-10-03 exactly, although no document states it; before the tax there
+    /// was none. The others were derived from that table, so they are known from its day on. For earlier sales, and
+    /// where a government has changed the tax since, Apple's financial report is the source. The EUR prices are
+    /// Germany's; for other countries that use the euro no tax is known. In Japan and Hong Kong the developer pays the
+    /// tax.
     static let taxDivisors = rows(
         """
         USA  -           10000
@@ -111,16 +113,16 @@ public struct StorefrontTerms: Hashable, Sendable {
     }
 }
 
-/// One of the countries and regions that the App Store sells in.
+/// A country or region with an App Store.
 public struct Territory: Hashable, Sendable {
-    /// ISO 3166-1 alpha-3, as Apple signs storefronts; Kosovo has Apple's own code, XKS.
+    /// ISO 3166-1 alpha-3, as in signed storefronts; for Kosovo, Apple's own code XKS.
     public let alpha3: String
-    /// ISO 3166-1 alpha-2, as Apple's financial reports have countries.
+    /// ISO 3166-1 alpha-2, as in Apple's financial reports.
     public let alpha2: String
-    /// Whose clock its days go by.
+    /// The time zone that its reporting days use.
     public let region: ReportingRegion
 
-    /// All 175, in the order of their three letters.
+    /// All 175, ordered by alpha-3 code.
     public static let all: [Territory] = text.split(separator: ",").compactMap { row in
         let cells = row.split { $0 == " " || $0 == "\n" }.map(String.init)
         guard cells.count == 3, let region = regions[cells[2]] else { return nil }
@@ -130,7 +132,7 @@ public struct Territory: Hashable, Sendable {
     private static let byAlpha3 = Dictionary(all.map { ($0.alpha3, $0) }, uniquingKeysWith: { first, _ in first })
     private static let byAlpha2 = Dictionary(all.map { ($0.alpha2, $0) }, uniquingKeysWith: { first, _ in first })
 
-    /// By three letters (`CHN`) or by two (`CN`); nil if there is no such territory.
+    /// By three letters (`CHN`) or two (`CN`); nil if there is no such territory.
     public init?(code: String) {
         guard let known = Self.byAlpha3[code] ?? Self.byAlpha2[code] else { return nil }
         self = known
@@ -147,10 +149,12 @@ public struct Territory: Hashable, Sendable {
     ]
 
     /// The regions are Apple's (iTunes partner pages, "Sales and Trends": what time zone is used for reports; the
-    /// notice of 2016-04-08 names the territories that moved from Central European to Japan's and Western
-    /// Australia's time).
-    /// In no list stand Fiji, the Maldives, Micronesia, Myanmar, Nauru, Tonga and Vanuatu: as Asia and the Pacific
-    /// they are counted by Japan's clock; nor the rest of Central Asia, Afghanistan and Pakistan, which did not move.
+    /// notice of 2016-04-08 names the territories that moved from Central European to Japan's and Western Australia's
+    /// time).
+    ///
+    /// No list contains Fiji, the Maldives, Micronesia, Myanmar, Nauru, Tonga and Vanuatu; as parts of Asia and the
+    /// Pacific they are assigned to Japan's time. Nor do the lists contain the rest of Central Asia, Afghanistan and
+    /// Pakistan, which stay on Central European time.
     private static let text = """
         AFG AF e, AGO AO e, AIA AI p, ALB AL e, ARE AE e, ARG AR p, ARM AM e, ATG AG p, AUS AU a,
         AUT AT e, AZE AZ e, BEL BE e, BEN BJ e, BFA BF e, BGR BG e, BHR BH e, BHS BS p, BIH BA e,

@@ -1,7 +1,7 @@
 /// Rows of cells in columns, for a terminal. Chinese characters are two columns wide.
 public struct TextTable {
     private var rows: [[String]] = []
-    /// Columns whose cells stand at the right, as numbers do.
+    /// Right-aligned columns, for numbers.
     private let numbers: Set<Int>
 
     public init(_ heads: [String], numbers: some Sequence<Int>) {
@@ -9,10 +9,10 @@ public struct TextTable {
         rows = [heads]
     }
 
-    /// Names in cells may come from outside: what a terminal would obey is escaped.
+    /// Adds a row. Names in cells may come from outside, so control characters are escaped.
     public mutating func add(_ cells: [String]) { rows.append(cells.map(printable)) }
 
-    /// Without spaces at the ends of lines.
+    /// The lines, without trailing spaces.
     public var lines: [String] {
         let count = rows.map(\.count).max() ?? 0
         let widths = (0..<count).map { column in
@@ -29,8 +29,8 @@ public struct TextTable {
         }
     }
 
-    /// Columns that a text takes: two for the characters of East Asia (Unicode Standard Annex 11, as far as texts here
-    /// have them).
+    /// The columns that a text occupies: two for East Asian characters (Unicode Standard Annex 11, limited to the
+    /// ranges that occur here).
     static func width(of text: String) -> Int {
         text.unicodeScalars.reduce(0) { width, scalar in
             switch scalar.value {
@@ -43,7 +43,7 @@ public struct TextTable {
     }
 }
 
-/// Rows of cells as RFC 4180 has them.
+/// Rows of cells in the format of RFC 4180.
 struct CSVText {
     private(set) var text = ""
 
@@ -53,7 +53,7 @@ struct CSVText {
         text += cells.map(Self.quoted).joined(separator: ",") + "\r\n"
     }
 
-    /// A name from outside that begins like a formula would be one in a spreadsheet.
+    /// Prevents that a spreadsheet executes an outside name as a formula.
     static func name(_ outside: String) -> String {
         guard let first = outside.unicodeScalars.first, "=+-@\t\r".unicodeScalars.contains(first) else {
             return outside
@@ -73,11 +73,11 @@ struct CSVText {
 }
 
 extension Money {
-    /// Without the currency: `6.00`.
+    /// The amount without the currency: `6.00`.
     var decimal: String { String(description.prefix { $0 != " " }) }
 }
 
-/// Text from outside without characters that a terminal or a reader would obey rather than show.
+/// Outside text with control characters escaped, so that a terminal shows them and does not execute them.
 func printable(_ outside: String) -> String {
     var result = ""
     for scalar in outside.unicodeScalars {

@@ -1,11 +1,11 @@
-/// The one identity of a purchase: the device journal's key, the server's order id, and the `appAccountToken`
-/// inside what Apple signs (DESIGN §1).
+/// The one identity of a purchase: the key in the device's journal, the server's order id, and the `appAccountToken` in
+/// the transaction that Apple signs.
 public typealias OrderID = UniqueID
 
-/// A text that names one thing of one kind. Two are equal when their UTF-8 bytes are, as in the database: a text that
-/// only looks the same, or that Unicode calls equivalent, names something else.
+/// A text that identifies one thing of one kind. Two identifiers are equal if their UTF-8 bytes are, as in the
+/// database: a text that only looks the same, or is canonically equivalent in Unicode, is another identifier.
 ///
-/// The kind keeps identifiers of different things apart and takes no space.
+/// The kind distinguishes the identifiers of different things and takes no space.
 @frozen public struct Identifier<Kind>: Sendable {
     public let text: String
 
@@ -18,7 +18,7 @@ extension Identifier: Hashable {
     @inlinable public func hash(into hasher: inout Hasher) {
         var text = text
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-        // No UTF-8 text holds this byte, so two texts in a row have one reading.
+        // UTF-8 never contains this byte, so it separates two consecutive texts in a hash.
         hasher.combine(0xFF as UInt8)
     }
 }
@@ -43,13 +43,13 @@ extension Identifier: Codable {
 }
 
 extension String {
-    /// Whether the UTF-8 bytes are the same. `==` also finds texts equal that Unicode calls equivalent.
+    /// Whether the UTF-8 bytes are the same. `==` also treats canonically equivalent texts as equal.
     @inlinable package func hasSameBytes(as other: String) -> Bool {
         utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
     }
 }
 
-/// The kinds of things that identifiers name.
+/// The kinds of things that have identifiers.
 public enum Identified {
     public enum Transaction {}
     public enum Product {}
@@ -57,17 +57,17 @@ public enum Identified {
     public enum User {}
     public enum Device {}
     public enum Currency {}
-    /// Who calls, as evidence names them.
+    /// The caller, as named in evidence.
     public enum Caller {}
     /// A method and a path of the API.
     public enum Route {}
     public enum IdempotencyKey {}
 }
 
-/// Apple's id of one transaction: decimal digits, always text, never a number (facts/limits §1).
+/// Apple's id of one transaction: decimal digits, always handled as text (facts/limits §1).
 public typealias TransactionID = Identifier<Identified.Transaction>
 
-/// A product id as App Store Connect knows it: letters, digits, `-` `.` `_`, at most 100, case-sensitive.
+/// A product id of App Store Connect: letters, digits, `-` `.` `_`, at most 100, case-sensitive.
 public typealias ProductID = Identifier<Identified.Product>
 
 extension ProductID {
@@ -86,27 +86,27 @@ extension ProductID {
     }
 }
 
-/// A customer of the app, named by the app's own backend. Opaque to us.
+/// A customer of the app, named by the app's own backend. Till does not interpret it.
 public typealias UserID = Identifier<Identified.User>
 
 extension UserID {
-    /// Longest user id we store, in UTF-8 bytes.
+    /// The longest user id that is stored, in UTF-8 bytes.
     public static var maximumLength: Int { 128 }
 }
 
-/// A device of a customer, named by the app. Opaque to us.
+/// A customer's device, named by the app. Till does not interpret it.
 public typealias DeviceID = Identifier<Identified.Device>
 
-/// Where a purchase was made, as Apple's signature says it. Never taken from a client (DESIGN §4, invariant 7).
+/// The environment of a purchase, from Apple's signature. Never taken from a client.
 public enum Environment: String, Hashable, Sendable, Codable, CaseIterable {
     case production = "Production"
     case sandbox = "Sandbox"
 }
 
-/// What texts an outsider may name something by.
+/// Rules for texts from outside that serve as names.
 extension String {
-    /// The first character that no identifier may hold: control characters, which hide or break what a person reads,
-    /// the characters that turn the direction of writing around, line separators, and what is no character at all.
+    /// The first character that identifiers must not contain: control characters, which hide or break visible text,
+    /// characters that change the direction of writing, line separators, and noncharacters.
     package var firstForbiddenScalar: Unicode.Scalar? {
         unicodeScalars.first { scalar in
             switch scalar.value {
@@ -117,9 +117,10 @@ extension String {
         }
     }
 
-    /// Whether it is in Unicode's normalization form C. A name in another form has a twin that looks the same.
+    /// Whether the text is in Unicode's normalization form C. A name in another form has a different text that looks
+    /// the same.
     package var isNormalized: Bool {
-        // Every text of Latin-1 is, and so are nearly all ids.
+        // Every Latin-1 text is normalized, and so are nearly all ids.
         unicodeScalars.allSatisfy { $0.value < 0x0300 } || Normalization.standard.isNormalized(self)
     }
 }

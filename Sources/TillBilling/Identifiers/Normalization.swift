@@ -1,5 +1,5 @@
-/// Normalization form C of Unicode (UAX #15): decides whether a text is in it. Characters that are newer than the table
-/// count as normalized.
+/// Checks whether a text is in Unicode's normalization form C (UAX #15). Characters that are newer than the table count
+/// as normalized.
 struct Normalization: Sendable {
     private let excluded: [ClosedRange<UInt32>]
     private let classes: [UInt32: UInt8]
@@ -64,7 +64,7 @@ struct Normalization: Sendable {
         return decomposed(first) + [second]
     }
 
-    /// Marks in the order of their classes; those of one class stay as they are.
+    /// Marks sorted by combining class; marks of one class keep their order.
     private func ordered(_ points: [UInt32]) -> [UInt32] {
         var (ordered, marks): ([UInt32], [UInt32]) = ([], [])
         func sorted() -> [UInt32] {

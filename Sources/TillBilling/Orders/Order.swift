@@ -1,22 +1,22 @@
-/// What somebody set out to buy: opened before any money moves (O1), and the place where a payment finds its owner.
+/// A customer's intent to buy a product. It is opened before the payment, and a payment finds its owner through it.
 public struct Order: Hashable, Sendable, Identifiable {
     public let id: OrderID
     public let idSource: OrderIDSource
     public let userID: UserID
     public let productID: ProductID
-    /// 1 to 10, as StoreKit allows.
+    /// 1 to 10, the range of StoreKit.
     public let quantity: Int
     public var status: OrderStatus
-    /// The list price when the order was opened, for all of the quantity.
+    /// The list price for the whole quantity when the order was opened.
     public let price: Money
-    /// The paid transaction this order holds, once there is one.
+    /// The paid transaction of this order, once there is one.
     public var transactionID: TransactionID?
-    /// Where that transaction was made; unknown before.
+    /// The environment of that transaction; nil before.
     public var environment: Environment?
     public let deviceID: DeviceID?
-    /// What its buyer was told that it comes to, for a plan (C6).
+    /// For a plan: the preview that the customer was shown.
     public let preview: OrderPreview?
-    /// What the app wants to find again, as JSON text. Opaque to us.
+    /// JSON text that the app attaches to the order. Till does not interpret it.
     public let metadata: String?
     public let createdAt: Instant
     public var updatedAt: Instant
@@ -43,36 +43,36 @@ public struct Order: Hashable, Sendable, Identifiable {
         self.updatedAt = updatedAt
     }
 
-    /// Whether a repeated request means this same order (O1): the same buyer, product, quantity, device, preview and
-    /// metadata. Where it stands and when it was opened is not asked.
+    /// Whether a repeated request means this order: the same buyer, product, quantity, device, preview and metadata.
+    /// Status and creation date are not compared.
     public func isSame(as other: Order) -> Bool {
         userID == other.userID && productID == other.productID && quantity == other.quantity
             && deviceID == other.deviceID && preview == other.preview && Self.isSame(metadata, other.metadata)
     }
 
-    /// Metadata is text that an outsider writes, so its bytes are compared.
+    /// Metadata is text from outside, so its bytes are compared.
     private static func isSame(_ one: String?, _ other: String?) -> Bool {
         guard let one, let other else { return one == nil && other == nil }
         return one.hasSameBytes(as: other)
     }
 }
 
-/// Who chose the id of an order, and so what the id says when Apple signs it as a token.
+/// The party that chose the id of an order, which determines how far the id can be trusted as a signed token.
 public enum OrderIDSource: Int, Hashable, Sendable, CaseIterable {
     /// A commitment to the order's user (`OrderIDCommitment`).
     case proven = 1
-    /// The server's random choice.
+    /// The server chose it at random.
     case server = 2
-    /// A backend's choice, which may come from an app's request.
+    /// A backend chose it, possibly from an app's request.
     case secretKey = 3
-    /// The server's random choice, for a purchase that had no order.
+    /// The server chose it at random, for a purchase without an order.
     case payment = 4
-    /// From a ledger that did not ask where an id came from, or from another system.
+    /// From a ledger that did not record the source of ids, or from another system.
     case imported = 5
-    /// An app's choice without a proof, where the configuration still accepts it.
+    /// An app chose it without a proof, which the configuration may still allow.
     case unproven = 6
 
-    /// Whether a stranger can't have chosen an id that stands in another customer's payments.
+    /// Whether an attacker cannot have chosen an id that another customer's payments carry.
     public var isUnforgeable: Bool {
         switch self {
         case .proven, .server, .payment: true
@@ -82,7 +82,7 @@ public enum OrderIDSource: Int, Hashable, Sendable, CaseIterable {
 }
 
 extension Order {
-    /// Whether a payment whose token is this order's id belongs to the order. An id that somebody else may have chosen
+    /// Whether a payment whose token is this order's id belongs to the order. An id that an attacker may have chosen
     /// counts only if no stored payment carried it before the order was opened.
     public func mayBeMatched(tokenWasSeenBefore: Bool) -> Bool {
         #if PLANTED_MISTAKES
@@ -93,12 +93,12 @@ extension Order {
 }
 
 extension Order {
-    /// Whether a transaction pays this order, by what stands in it.
+    /// Whether the order records this transaction as its payment.
     public func isPaid(by id: TransactionID, in environment: Environment) -> Bool {
         transactionID == id && self.environment == environment
     }
 
-    /// Whether the order has a place for a transaction. The sandbox takes no place from a purchase that was paid: its
+    /// Whether the order can accept a transaction. A sandbox purchase does not block the order for a paid one: its
     /// buyer may be a tester who guessed the order's id.
     public func isFree(for id: TransactionID, in environment: Environment) -> Bool {
         guard transactionID != nil, !isPaid(by: id, in: environment) else { return true }
@@ -106,7 +106,7 @@ extension Order {
     }
 }
 
-/// What a preview said of a purchase: computed for one moment, and the end of the service.
+/// The result of a preview: its moment, and the end of the service.
 public struct OrderPreview: Hashable, Sendable {
     public let at: Instant
     public let expiresAt: Instant
@@ -117,11 +117,11 @@ public struct OrderPreview: Hashable, Sendable {
     }
 }
 
-/// One line of an order's history.
+/// One entry of an order's history.
 public struct OrderMove: Hashable, Sendable {
     public let status: OrderStatus
     public let at: Instant
-    /// A stable word or a sentence saying why; empty when there is nothing to say.
+    /// A stable code or a sentence with the reason; empty if there is none.
     public let reason: String
 
     public init(status: OrderStatus, at: Instant, reason: String) {
@@ -132,7 +132,7 @@ public struct OrderMove: Hashable, Sendable {
 }
 
 extension Order {
-    /// Whether its status may become another one, by an app's word or Apple's.
+    /// Whether an app's report or Apple's statement may change the status to another one.
     public func mayMove(to next: OrderStatus) -> Bool {
         #if PLANTED_MISTAKES
             if PlantedMistake.closesPaidOrders.isPlanted { return true }
@@ -142,7 +142,7 @@ extension Order {
 }
 
 extension UniqueID {
-    /// Whether it names no order and no account: the nil and the max UUID count as no token at all.
+    /// Whether the token names no order and no account: the nil and the max UUID count as no token.
     public var namesNone: Bool {
         #if PLANTED_MISTAKES
             if PlantedMistake.matchesAbsentTokens.isPlanted { return false }
@@ -151,7 +151,8 @@ extension UniqueID {
     }
 }
 
-/// Where an order stands (L6). The raw value is `statusCode` on the wire; the first five are the articles' own.
+/// The status of an order. The raw value is `statusCode` in the API: 0 to 4 are the basic statuses; deferred and
+/// refunded complete them.
 public enum OrderStatus: Int, Hashable, Sendable, CaseIterable {
     case prepared = 0
     case completed = 1
@@ -161,7 +162,7 @@ public enum OrderStatus: Int, Hashable, Sendable, CaseIterable {
     case deferred = 5
     case refunded = 6
 
-    /// The word on the wire.
+    /// The name in the API.
     public var name: String {
         switch self {
         case .prepared: "prepared"
@@ -179,7 +180,7 @@ public enum OrderStatus: Int, Hashable, Sendable, CaseIterable {
         self = status
     }
 
-    /// What a buyer reads.
+    /// The title that customers see.
     public var title: Text {
         switch self {
         case .prepared: Text(en: "Waiting for payment", zh: "待充值")
@@ -192,8 +193,8 @@ public enum OrderStatus: Int, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// The moves an order may make in one step. Money outranks a failure: what was cancelled or failed may turn out
-    /// paid (T3); what is completed never fails (DESIGN §4, invariant 5).
+    /// The statuses that may follow in one step. Money outranks a failure: a cancelled or failed order may turn out to
+    /// be paid, and a completed order never fails.
     public var next: Set<OrderStatus> {
         switch self {
         case .prepared: [.ongoing, .completed, .cancelled, .failed, .deferred]
@@ -207,7 +208,7 @@ public enum OrderStatus: Int, Hashable, Sendable, CaseIterable {
 
     public func mayMove(to status: OrderStatus) -> Bool { next.contains(status) }
 
-    /// The shortest legal way from here to `status`, without the start; nil when there is none.
+    /// The shortest legal path from here to `status`, without the start; nil if there is none.
     public func way(to status: OrderStatus) -> [OrderStatus]? {
         if mayMove(to: status) { return [status] }
         if mayMove(to: .ongoing), OrderStatus.ongoing.mayMove(to: status) { return [.ongoing, status] }
@@ -215,18 +216,19 @@ public enum OrderStatus: Int, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// In which order a purchase is delivered, and when the server finishes by itself what a phone did not (G4, U2).
+/// The order of granting and finishing a purchase, and when the server finishes a transaction that the phone did not.
 public struct DeliveryTerms: Hashable, Sendable {
-    /// The two orders of G4. Neither loses anything: in each, what Apple is told to forget is durable here first.
+    /// The two delivery modes. Neither loses a purchase: the grant or the proof is durable on the server before the
+    /// transaction is finished.
     public enum Order: String, Hashable, Sendable, CaseIterable {
-        /// The transaction is granted, then the phone is told to finish it.
+        /// The server grants the transaction, then the phone finishes it.
         case grantThenFinish = "grant-then-finish"
-        /// The proof is stored, the phone is told to finish, and the server grants by itself (G5).
+        /// The server stores the proof, the phone finishes the transaction, and the server grants it afterwards.
         case saveThenFinish = "save-then-finish"
     }
 
     public var order = Order.grantThenFinish
-    /// Seconds that a phone has for finishing by itself, before the server asks Apple to.
+    /// Seconds in which the phone may finish a transaction, before the server finishes it at Apple.
     public var finishAfter: Int64 = 600
 
     public init() {}

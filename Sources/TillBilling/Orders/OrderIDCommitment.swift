@@ -1,4 +1,4 @@
-/// An order id that commits to its user: whoever else presents it can't produce the nonce for a user id of their own.
+/// An order id that commits to its user: another user cannot produce a nonce that leads to the same id.
 ///
 /// The id is a UUID of version 8 from the first 16 bytes of SHA-256 over `"till order 1\0"`, the byte count of the user
 /// id as a big-endian 16-bit number, the user id in UTF-8, and the nonce.
@@ -12,8 +12,8 @@ public struct OrderIDCommitment: Hashable, Sendable {
         id = Self.id(user, nonce.bytes)
     }
 
-    /// For an order number that an app made up by itself: its text is the nonce, so the same number of the same user is
-    /// always the same order, and never another user's.
+    /// Uses an app's own order number as the nonce: the same number of the same user is always the same order, and
+    /// never another user's.
     public init(user: UserID, orderNumber text: String) {
         self.user = user
         id = Self.id(user, Array(text.utf8))
@@ -30,8 +30,8 @@ public struct OrderIDCommitment: Hashable, Sendable {
     }
 }
 
-/// The secret of an order id: 16 random bytes, sent as 32 hexadecimal digits. It stays between the device and the
-/// server: the id stands in what Apple signs, the nonce never does.
+/// The secret of an order id: 16 random bytes, sent as 32 hexadecimal digits. Only the device and the server know it;
+/// Apple's signed transactions contain the id, never the nonce.
 public struct OrderIDNonce: Hashable, Sendable {
     public static let count = 16
 
@@ -43,7 +43,7 @@ public struct OrderIDNonce: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// From 32 hexadecimal digits in either case; nil for anything else.
+    /// Parses 32 hexadecimal digits in either case; nil for any other text.
     public init?(_ text: String) {
         let units = Array(text.utf8)
         guard units.count == 2 * Self.count else { return nil }

@@ -1,23 +1,23 @@
-/// Everything that a decision about a granted purchase rests on when another signed copy of it comes.
+/// The facts for a decision when another signed copy of a granted purchase arrives.
 public struct OwnershipFacts: Hashable, Sendable {
-    /// Whom the signed copy names.
+    /// The customer that the signed copy names.
     public enum Named: Hashable, Sendable {
-        /// It has no token.
+        /// The copy has no token.
         case none
-        /// Who has the grant.
+        /// The customer who owns the grant.
         case owner
         case another
-        /// Its token is no order's and no account's that is known.
+        /// The token matches no known order and no known account.
         case unknown
-        /// An order of another customer for another product or quantity.
+        /// The token names another customer's order for another product or quantity.
         case anothersOtherOrder
     }
 
     public let basis: OwnershipBasis
     public let named: Named
-    /// Whether a newer copy is known already.
+    /// Whether a newer copy is already known.
     public let isOlder: Bool
-    /// Whether the newest known copy has this token.
+    /// Whether the newest known copy has the same token.
     public let isKnownToken: Bool
 
     public init(basis: OwnershipBasis, named: Named, isOlder: Bool, isKnownToken: Bool) {
@@ -28,24 +28,25 @@ public struct OwnershipFacts: Hashable, Sendable {
     }
 }
 
-/// What a signed copy changes about whose a granted purchase is. Revocations are decided before, and move nothing.
+/// How a signed copy changes the owner of a granted purchase. Revocations are decided separately, and do not change the
+/// owner.
 public enum OwnershipDecision: Hashable, Sendable {
     case keep
-    /// The grant rests on more from now on, and its points are free.
+    /// The grant has a stronger basis from now on, and its points are no longer held.
     case confirm(OwnershipBasis)
-    /// All of it goes to the customer whom the copy names.
+    /// The whole purchase moves to the customer that the copy names.
     case move
-    /// The owner keeps it and its points stay held, until the token is known or a person decides.
+    /// The owner keeps the purchase and its points stay held, until the token is known or a person decides.
     case contest
-    /// It is taken back, and waits in quarantine for the customer whom the copy names.
+    /// The grant is revoked, and the purchase waits in quarantine for the customer that the copy names.
     case takeBack
-    /// Nothing moves. The copy is noted, once for each token.
+    /// The owner stays the same. The copy is recorded, once for each token.
     case note(Note)
 
     public enum Note: String, Hashable, Sendable, CaseIterable {
-        /// An older copy names another customer. Evidence only.
+        /// An older copy names another customer. Recorded as evidence only.
         case olderCopyNamesAnother = "older_copy_names_another"
-        /// A newer copy has another token. Evidence and an event: an operator decides.
+        /// A newer copy has another token. Recorded as evidence and sent as an event, for an operator's decision.
         case tokenChanged = "token_changed"
     }
 
@@ -70,21 +71,21 @@ public enum OwnershipDecision: Hashable, Sendable {
         case (.receipt, .unknown): self = .contest
         case (_, .none), (_, .owner): self = .keep
         case (_, .another), (_, .anothersOtherOrder), (_, .unknown):
-            // A person or an earlier copy decided in the knowledge of this token.
+            // A person, or an earlier copy, made the decision when this token was already known.
             self = facts.isKnownToken ? .keep : .note(.tokenChanged)
         }
     }
 }
 
-/// What says that a granted purchase is its owner's, the weakest first.
+/// The evidence that a granted purchase belongs to its owner, weakest first.
 public enum OwnershipBasis: String, Hashable, Sendable, CaseIterable, Comparable {
-    /// A receipt and the order id beside it. A receipt hides the token, so this is what its sender says.
+    /// A receipt, and the order id sent with it. A receipt hides the token, so this is the sender's own statement.
     case receipt
-    /// A copy that Apple signed without a token, and the order id, the device or the restore beside it.
+    /// A signed copy without a token, and the order id, the device or the restore that came with it.
     case orderID = "order_id"
-    /// The token that Apple signed, in a proof, a notification or an answer.
+    /// The token that Apple signed, in a proof, a notification or a response.
     case token
-    /// A person who answers for it: an operator, or a customer who shows Apple's order number.
+    /// A person's decision: an operator's, or that of a customer who presents Apple's order number.
     case person
 
     public static func < (left: OwnershipBasis, right: OwnershipBasis) -> Bool { left.rank < right.rank }
@@ -101,12 +102,12 @@ public enum OwnershipBasis: String, Hashable, Sendable, CaseIterable, Comparable
     /// The basis of a new grant.
     ///
     /// - Parameters:
-    ///   - match: how its owner was found.
-    ///   - chain: the basis of what it renews; nil if it renews nothing that is granted.
+    ///   - match: how the owner was found.
+    ///   - chain: the basis of the renewed purchase; nil if no granted purchase is renewed.
     public init(of transaction: PaidTransaction, foundBy match: OwnerMatch, chain: OwnershipBasis?) {
         switch match {
         case .orderNumber, .operatorDecision: self = .person
-        // A renewal is its owner's for the same reason as what it renews. A receipt does not say that it is one.
+        // A renewal has the basis of the purchase that it renews. A receipt does not state that it is a renewal.
         case .originalTransaction: self = transaction.isFromReceipt ? .receipt : chain ?? .orderID
         case .token, .accountToken, .acceptance: self = .token
         case .orderID, .device, .backend, .claim:
@@ -116,25 +117,27 @@ public enum OwnershipBasis: String, Hashable, Sendable, CaseIterable, Comparable
 }
 
 extension PaidTransaction {
-    /// The token that says whose it is; nil for a copy that somebody else pays for, whose token is the purchaser's.
+    /// The token as evidence of the owner; nil if another party pays for this copy, because the token is then the
+    /// payer's.
     public var signedToken: AppAccountToken? { terms.isPaidBySomebodyElse ? nil : token }
 }
 
-/// What becomes of a receipt whose signed copy Apple can't be asked for.
+/// How a receipt is treated if Apple cannot be asked for its signed transaction.
 public enum ReceiptPolicy: String, Hashable, Sendable, CaseIterable {
-    /// It waits in quarantine until a signed copy comes, or a person decides.
+    /// It waits in quarantine until a signed copy arrives, or a person decides.
     case quarantine
-    /// It is granted by the order id beside it, its points are held, and a signed copy may still move it.
+    /// It is granted by the order id sent with it, its points are held, and a signed copy may still move it.
     case provisional
 }
 
-/// The shop's terms for receipts.
+/// The shop's settings for receipts.
 public struct ReceiptTerms: Hashable, Sendable {
     public var policy: ReceiptPolicy
-    /// How long points that rest on a receipt alone are held.
+    /// How long points granted by a receipt alone are held.
     public var holdHours: Int64
 
-    /// For how long a customer who lost a purchase to the token of another one needs signed copies, in milliseconds.
+    /// In milliseconds, how long receipts of a customer grant nothing by themselves after a signed token gave one of
+    /// the customer's purchases to another customer.
     public static let distrust: Int64 = 90 * 86_400_000
 
     public init(policy: ReceiptPolicy = .quarantine, holdHours: Int64 = 24) {
@@ -142,12 +145,12 @@ public struct ReceiptTerms: Hashable, Sendable {
         self.holdHours = holdHours
     }
 
-    /// When points that are granted now are free.
+    /// The end of the hold for points that are granted now.
     public func holdEnd(from now: Instant) -> Instant { now.adding(milliseconds: holdHours * 3_600_000) }
 }
 
 extension OwnershipBasis {
-    /// For operators: what says that a grant is its owner's.
+    /// For operators: the evidence for the owner of a grant.
     public var sentence: Text {
         switch self {
         case .receipt:
@@ -179,12 +182,12 @@ extension OwnershipDecision.Note {
     }
 }
 
-/// What a signed copy that comes later changes about a granted purchase, and whom it names.
+/// How a later signed copy changes the owner of a granted purchase, and the customer that it names.
 public struct OwnershipChange: Sendable {
-    /// The customer whom the copy names, with the order that the purchase would be granted under.
+    /// The customer that the copy names, with the order under which the purchase would be granted.
     public struct Buyer: Sendable {
         public let user: UserID
-        /// Whose it becomes: the user's, unless they merged or their subscription was moved.
+        /// The owner after the change: the user, unless they were merged or their subscription was moved.
         public let newOwner: UserID
         public let order: Order?
         public let newOrderID: OrderID?
@@ -196,14 +199,14 @@ public struct OwnershipChange: Sendable {
 
     static let none = OwnershipChange(decision: .keep)
 
-    /// - Parameter match: to whom the purchase would be granted if it were new.
+    /// - Parameter match: the ruling that the purchase would have if it were new.
     init(of grant: Grant, match: PurchaseDecision.Ruling, _ facts: PurchaseFacts) {
         self = .none
         guard let known = facts.known, !facts.brought.isFromReceipt else { return }
-        // The ledger has no place for a token that is no UUID.
+        // The ledger cannot store a token that is not a UUID.
         let token = facts.brought.token == .unreadable ? nil : facts.brought.token
         let isKnownToken = !known.isFromReceipt && known.token == token
-        // The token is the order's own id: the app or this server set it.
+        // The token equals the order's own id, so the app or this server set it.
         let isOwnToken = facts.brought.signedToken == .order(grant.orderID)
         if facts.basis > .orderID, isOwnToken { return }
         if facts.basis != .receipt, isKnownToken { return }

@@ -1,4 +1,4 @@
-/// An exact rational number from zero up, in lowest terms. Money is never rounded on the way (C5).
+/// An exact, non-negative rational number in lowest terms. It keeps money unrounded in calculations.
 public struct Fraction: Hashable, Sendable {
     public let numerator: Natural
     /// Never zero.
@@ -34,7 +34,7 @@ public struct Fraction: Hashable, Sendable {
         Fraction(left.numerator * right.numerator, over: left.denominator * right.denominator)
     }
 
-    /// Nil for a division by zero.
+    /// Nil if `other` is zero.
     public func divided(by other: Fraction) -> Fraction? {
         other.isZero
             ? nil : Fraction(numerator * other.denominator, over: denominator * other.numerator)
@@ -47,7 +47,7 @@ public struct Fraction: Hashable, Sendable {
         return remainder.isZero ? quotient : quotient + .one
     }
 
-    /// To the nearest whole number, a half up.
+    /// The nearest whole number; halves are rounded up.
     public var rounded: Natural { (self + Fraction(1, over: 2)).roundedDown }
 }
 
@@ -58,10 +58,11 @@ extension Fraction: Comparable {
 }
 
 extension Fraction: CustomStringConvertible {
-    /// `299/2`; a whole number without the stroke.
+    /// `299/2`; a whole number without the slash.
     public var description: String { isWhole ? "\(numerator)" : "\(numerator)/\(denominator)" }
 
-    /// With at most so many decimals, rounded half up and without zeros at the end; and whether that is all of it.
+    /// The decimal form with at most `places` decimals, rounded half up and without trailing zeros, and whether it is
+    /// exact.
     public func decimal(places: Int) -> (text: String, isExact: Bool) {
         let scale = (0..<places).reduce(Natural.one) { power, _ in power * Natural(10) }
         let scaled = self * Fraction(scale, over: .one)
@@ -74,10 +75,10 @@ extension Fraction: CustomStringConvertible {
     }
 }
 
-/// A whole number from zero up, of any size: exact arithmetic can't overflow. `Int128` would be too small for sums of
-/// fractions, and asks for a newer iOS than the client deploys to.
+/// A natural number of any size, including zero, so exact arithmetic cannot overflow. `Int128` would be too small for
+/// sums of fractions, and requires a newer iOS than the client's deployment target.
 public struct Natural: Hashable, Sendable {
-    /// Base 2³², the least significant first, without zeros at the end.
+    /// Base 2³², least significant first, without leading zeros of the number.
     private let limbs: [UInt32]
 
     public static let zero = Natural(0)
@@ -92,7 +93,7 @@ public struct Natural: Hashable, Sendable {
 
     public var isZero: Bool { limbs.isEmpty }
 
-    /// The same number, if it fits.
+    /// The number as `UInt64`, if it fits.
     public var uint64: UInt64? {
         guard limbs.count <= 2 else { return nil }
         return limbs.reversed().reduce(0) { $0 << 32 | UInt64($1) }
@@ -131,7 +132,7 @@ public struct Natural: Hashable, Sendable {
         precondition(!divisor.isZero, "nothing is divided by zero")
         guard self >= divisor else { return (.zero, self) }
         guard divisor.limbs.count > 1 else { return dividedBy(limb: divisor.limbs[0]) }
-        // Both are shifted until the divisor's first bit is set: then a guess is too high by two at most.
+        // Both are shifted until the divisor's highest bit is set; then each estimated digit is at most two too high.
         let shift = divisor.limbs[divisor.limbs.count - 1].leadingZeroBitCount
         let below = divisor.shifted(left: shift).limbs
         var rest = shifted(left: shift).limbs
@@ -156,7 +157,7 @@ public struct Natural: Hashable, Sendable {
         return (Natural(limbs: quotient), Natural(limbs: rest).shifted(right: shift))
     }
 
-    /// Whether it was too much: then the rest is short of 2³² to the power of its length.
+    /// Whether the product was too large; then 2³² to the power of its length has been added to the rest.
     private static func subtract(
         _ digits: [UInt32], times factor: UInt64, from rest: inout [UInt32], at position: Int
     ) -> Bool {
@@ -195,7 +196,7 @@ public struct Natural: Hashable, Sendable {
         return (Natural(limbs: quotient), Natural(rest))
     }
 
-    /// By less than 32 bits.
+    /// The shift is less than 32 bits.
     private func shifted(left bits: Int) -> Natural {
         var carry: UInt64 = 0
         var shifted: [UInt32] = []

@@ -1,15 +1,15 @@
-/// A plan's own name, the same for all products that sell it: `basic_monthly`.
+/// The id of a plan, the same for all products that sell it: `basic_monthly`.
 public typealias PlanID = Identifier<Identified.Plan>
 
-/// How long a plan lasts: an ISO 8601 duration of one unit, `P1M`, `P1Y`, `P2W`, `P7D`. A month of plan has 30 days and
-/// a year 365, whatever the calendar says, so that the same price buys the same time on every day (C5).
+/// The length of a plan: an ISO 8601 duration of one unit, `P1M`, `P1Y`, `P2W`, `P7D`. A month has 30 days and a year
+/// 365, independent of the calendar, so that the same price buys the same time on every day.
 public struct PlanLength: Hashable, Sendable {
-    /// As it was written.
+    /// The ISO 8601 duration.
     public let text: String
     /// 1 to 3,650.
     public let days: Int
 
-    /// Nil for anything else than such a duration of at most 3,650 days.
+    /// Nil unless the text is such a duration of at most 3,650 days.
     public init?(_ text: String) {
         let units = Array(text.utf8)
         guard (3...6).contains(units.count), units[0] == UInt8(ascii: "P") else { return nil }
@@ -49,23 +49,22 @@ extension PlanLength: Codable {
     }
 }
 
-/// Whom one purchase of a plan is for.
+/// What one purchase of a plan covers.
 public enum PlanScope: String, Hashable, Sendable, Codable, CaseIterable {
-    /// All of the account's devices.
+    /// All devices of the account.
     case account
-    /// The device that the order names; bought for several, the plan runs on each by itself. What one of them has is
-    /// converted for that one.
+    /// The device that the order names. If it is bought for several devices, the plan runs on each separately, and a
+    /// purchase converts only the service of its own device.
     case device
 }
 
-/// What the catalogue says of a product that sells a plan: `{"id": "basic_monthly", "length": "P1M", "rank": "basic"}`.
+/// The plan that a product sells, in the catalogue: `{"id": "basic_monthly", "length": "P1M", "rank": "basic"}`.
 public struct PlanTerms: Hashable, Sendable, Codable {
     public let id: PlanID
     public let length: PlanLength
-    /// What service the plan gives, whatever it costs and however long it lasts: `basic`, `premium`. The plan's own id
-    /// if absent.
+    /// The service level, independent of price and length: `basic`, `premium`. The plan's own id if absent.
     public let rank: String?
-    /// For the account if absent.
+    /// `account` if absent.
     public let scope: PlanScope?
 
     public init(id: PlanID, length: PlanLength, rank: String? = nil, scope: PlanScope? = nil) {
@@ -76,27 +75,26 @@ public struct PlanTerms: Hashable, Sendable, Codable {
     }
 }
 
-/// A plan as a shop sells it: service for a time, at a list price in the catalogue's base currency.
+/// A plan that a shop sells: service for a time, at a list price in the catalogue's base currency.
 public struct Plan: Hashable, Sendable, Identifiable {
     public let id: PlanID
     /// The product that sells it.
     public let productID: ProductID
     public let names: Text
-    /// The right it gives while it lasts: the product's entitlement, or the plan's rank.
+    /// The entitlement while the plan lasts: the product's, or the plan's rank.
     public let entitlement: String
     public let rank: String
-    /// For one length of it, in the base currency.
+    /// The price of one length, in the base currency.
     public private(set) var price: Money
     public let length: PlanLength
     public let scope: PlanScope
 
     /// The plan of a product whose time the server keeps. Nil for a product without a plan, and for an auto-renewable
-    /// subscription: Apple keeps its periods, and refunds what an upgrade leaves of them (C5, facts/business-rules
-    /// §8.2).
+    /// subscription: Apple keeps its periods, and refunds the unused time after an upgrade (facts/business-rules §8.2).
     ///
-    /// - Parameter price: what one of it cost in the list when it was bought, if that was another price than now.
-    /// - Parameter sold: what the catalogue of the purchase's day said of it. Its length and scope count, because a
-    ///   later catalogue changes nothing about what was bought.
+    /// - Parameter price: the list price of one at the time of purchase, if it differs from today's.
+    /// - Parameter sold: the plan in the catalogue of the purchase's day. Its length and scope apply, because a later
+    ///   catalogue does not change what was bought.
     public init?(soldBy product: Product, at price: Money? = nil, as sold: PlanTerms? = nil) {
         guard let terms = product.plan, product.type == .consumable || product.type == .nonRenewing else { return nil }
         id = terms.id
@@ -109,31 +107,31 @@ public struct Plan: Hashable, Sendable, Identifiable {
         scope = (sold ?? terms).scope ?? .account
     }
 
-    /// The same plan at another list price.
+    /// The plan at another list price.
     func priced(at price: Money) -> Plan {
         var plan = self
         plan.price = price
         return plan
     }
 
-    /// A plan that costs nothing is a trial: it is worth nothing, and nothing can be converted into it.
+    /// Whether the plan is a free trial: it has no value, and no service is converted into it.
     public var isFree: Bool { price.amount <= 0 }
 
-    /// In minor units.
+    /// The price of a day in minor units.
     public var dailyPrice: Fraction { Fraction(UInt64(max(0, price.amount)), over: UInt64(length.days)) }
 }
 
-/// What one of a product cost in one catalogue: in the currency that balances are counted in, and in the currencies of
-/// other storefronts that the catalogue names.
+/// The list price of one product in one catalogue: in the base currency of balances, and in the other storefronts'
+/// currencies that the catalogue lists.
 public struct ListPrice: Hashable, Sendable {
     public let base: Money
     /// In minor units.
     private let others: [Currency: Int64]
 
     /// - Parameters:
-    ///   - product: as the catalogue of that day has it.
-    ///   - usual: its price today. It says which currency balances are counted in, and counts itself where the
-    ///     catalogue of that day knew no price in that currency.
+    ///   - product: the product in the catalogue of that day.
+    ///   - usual: its price today. It determines the base currency, and is used itself if that day's catalogue had no
+    ///     price in this currency.
     public init(of product: Product, orElse usual: Money) {
         var prices = Dictionary(
             product.prices.map { (Currency($0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
@@ -142,23 +140,24 @@ public struct ListPrice: Hashable, Sendable {
         others = prices
     }
 
-    /// What a plan costs where no other currency is known.
+    /// The price of a plan for which no other currency is known.
     init(of plan: Plan) {
         base = plan.price
         others = [:]
     }
 
-    /// What a purchase is worth in a conversion: what was paid for it, and never more.
+    /// The value of a purchase in a conversion: the price paid, limited to the list price.
     ///
-    /// - What was paid in the currency of balances counts as it is.
-    /// - What was paid in another currency that the catalogue lists is that part of the list price which it is of the
-    ///   price in its own currency, and the list price at most. It is rounded down to the minor unit.
-    /// - In a currency that the catalogue doesn't list it is the list price, because a storefront's price is no
-    ///   exchange rate; at the price of an offer, which may be any part of the list price, it is nothing.
-    /// - Where Apple signed no price, as in a receipt, it is the list price.
+    /// - A price paid in the base currency counts in full.
+    /// - A price paid in another currency of the catalogue counts as a part of the list price: the paid price divided
+    ///   by the listed price in that currency, at most the whole. The result is rounded down to the minor unit.
+    /// - A price in a currency that the catalogue does not list counts as the list price, because storefront prices are
+    ///   not exchange rates; if an offer made the price, it counts as nothing, because the offer's part of the list
+    ///   price is unknown.
+    /// - Without a signed price, as in a receipt, the list price counts.
     ///
     /// - Parameters:
-    ///   - paid: for the whole quantity, as Apple signed it.
+    ///   - paid: the price that Apple signed, for the whole quantity.
     ///   - isOffer: whether Apple signed that an offer made the price.
     public func worth(of paid: Money?, quantity: Int, isOffer: Bool) -> Money {
         let listed = Self.times(base.amount, quantity)
@@ -181,7 +180,7 @@ public struct ListPrice: Hashable, Sendable {
 }
 
 extension Catalog {
-    /// What is wrong with the plans of a catalogue. None of it may surface only when somebody's balance is converted.
+    /// The faults of a catalogue's plans. They are found at start, not when a customer's balance is converted.
     var planFindings: [Finding] {
         let sold = products.compactMap { product in product.plan.map { (product, $0) } }
         var terms: [PlanID: PlanTerms] = [:]
@@ -218,7 +217,7 @@ extension Catalog {
         ]
     }
 
-    /// Balances are counted in the list prices of one currency (C5).
+    /// Balances are computed from list prices in one currency.
     private static func currencies(_ plans: [Plan]) -> [Finding] {
         let all = Set(plans.map(\.price.currency)).sorted().map(\.text)
         guard all.count > 1 else { return [] }

@@ -1,20 +1,23 @@
-// A purchase that was made on a preview counts at the previewed moment, so that it does exactly what the preview said,
-// however long the buyer took to decide and Apple to charge (C6).
+// A purchase made after a preview counts at the previewed moment, so that its result equals the preview, independent of
+// the time that the customer and Apple took.
 
 extension PlanPurchase {
-    /// How long a preview is honoured: as long as a request to buy may wait for a parent (facts/limits §4).
+    /// How long a preview is valid, in seconds: as long as a request to buy may wait for a parent's approval
+    /// (facts/limits §4).
     public static let previewLife: Int64 = 86_400
 
-    /// The purchases in the order they count in, each at the moment it counts at; the same for any order they came in.
+    /// The purchases in the order in which they count, each at the moment at which it counts; the order of the input
+    /// does not matter.
     ///
-    /// That moment is Apple's purchase date; or the previewed one, at the price of the preview, if the two are at most
-    /// `previewLife` apart and no other purchase lies between them. If one does, the preview did not know of it. The
-    /// previewed moment may be the later one by as much as two clocks disagree, and receipts tell whole seconds only.
+    /// That moment is Apple's purchase date. It is the previewed moment, with the price of the preview, if the two
+    /// differ by at most `previewLife` and no other purchase lies between them: the preview did not include such a
+    /// purchase. The previewed moment may be the later one, because two clocks differ, and because receipts have whole
+    /// seconds only.
     public static func counted(_ purchases: [PlanPurchase]) -> [PlanPurchase] {
         ordered(purchases).map(\.counted)
     }
 
-    /// - Returns: where the purchase that was at `index` stands now, too.
+    /// - Returns: also the new position of the purchase that was at `index`.
     static func counted(_ purchases: [PlanPurchase], marking index: Int) -> ([PlanPurchase], place: Int) {
         let ordered = ordered(purchases)
         return (ordered.map(\.counted), ordered.firstIndex { $0.index == index } ?? 0)
@@ -32,20 +35,20 @@ extension PlanPurchase {
         let date: Instant
         let index: Int
 
-        /// Of two at one moment, the one that Apple has later comes later; one without an id is yet to be made.
+        /// At the same moment, the higher transaction id comes later; a purchase without an id is still to be made.
         var key: (Instant, Instant, String, Int) {
             (counted.at, date, counted.transactionID?.text ?? "\u{10FFFF}", index)
         }
     }
 
-    /// - Parameter dates: of all purchases, this one among them, sorted.
+    /// - Parameter dates: of all purchases including this one, sorted.
     private func counted(among dates: [Instant]) -> PlanPurchase {
         guard let preview else { return self }
         let shown = plan.priced(at: preview.price)
         let (first, last) = (min(at, preview.at), max(at, preview.at))
-        // The first date after the earlier moment: if that is before the later one, it lies between.
+        // The first date after the earlier moment; if it is before the later one, it lies between them.
         let next = dates.partitioned { $0 <= first }
-        // A trial is another thing than a plan that was paid for, whatever its buyer was shown.
+        // A free trial and a paid plan are never exchanged, whatever the preview said.
         let isHonoured =
             last <= first.adding(seconds: Self.previewLife) && (next == dates.endIndex || dates[next] >= last)
             && shown.isFree == plan.isFree
@@ -56,7 +59,7 @@ extension PlanPurchase {
 }
 
 extension [Instant] {
-    /// Where those begin that are not such, in a list that has all that are such first.
+    /// The first index whose element does not satisfy the predicate, in a list that has all satisfying elements first.
     fileprivate func partitioned(by isBefore: (Instant) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {

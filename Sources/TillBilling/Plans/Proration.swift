@@ -1,68 +1,68 @@
-/// What becomes of the current service of an account when it buys a plan (C5): the rest of its other plans is turned
-/// into time of the new plan, and the bought time comes on top.
+/// How buying a plan changes the current service of an account: the remaining time of its other plans is converted into
+/// time of the new plan, and the bought time is added.
 ///
-/// balance = Σ price paid × remaining time ÷ bought time; days = balance ÷ daily price of the new plan. All of it is
-/// exact; the only rounding is the last, up to whole seconds, in the customer's favour. What is left of the plan that
-/// is bought again stays as it is: it extends.
+/// balance = Σ price paid × remaining time ÷ bought time; days = balance ÷ daily price of the new plan. The calculation
+/// is exact; the only rounding is the last one, up to whole seconds, in the customer's favour. Remaining time of the
+/// bought plan itself is kept unchanged: the purchase extends it.
 ///
-/// Auto-renewable periods are never in it: Apple refunds those itself.
+/// Auto-renewable periods are excluded, because Apple refunds those itself.
 public struct Proration: Sendable {
-    /// What is left of one period.
+    /// The remaining part of one period.
     public struct Remainder: Hashable, Sendable {
         public enum Fate: String, Hashable, Sendable, CaseIterable {
-            /// It is turned into time of the new plan.
+            /// Converted into time of the new plan.
             case converted
-            /// It is the new plan already, and goes on.
+            /// Already the new plan, and extended.
             case kept
-            /// It goes on by itself: a trial, anything beside a trial that is taken, the same plan on another device.
+            /// Unaffected: a trial, any service next to a bought trial, the same plan on another device.
             case untouched
         }
 
         public let period: ServicePeriod
         public let fate: Fate
         public let milliseconds: Int64
-        /// Minor units of the base currency.
+        /// In minor units of the base currency.
         public let value: Fraction
     }
 
-    /// What the purchase is to the service there is.
+    /// The relation of the purchase to the current service.
     public enum Change: String, Hashable, Sendable, CaseIterable {
-        /// There is none that it would change.
+        /// There is no current service that it changes.
         case start
         /// The same plan again.
         case extend
-        /// Another service, for a higher daily price.
+        /// Another service, with a higher daily price.
         case upgrade
-        /// Another service, for a lower one.
+        /// Another service, with a lower daily price.
         case downgrade
-        /// The same service, by another plan.
+        /// The same service, with another plan.
         case change
     }
 
     public let at: Instant
     public let plan: Plan
-    /// What the service is for then.
+    /// What the new service covers.
     public let coverage: ServiceCoverage
     public let quantity: Int
     public let current: [Remainder]
-    /// All that current service is worth, kept and converted, in minor units.
+    /// The value of the current service, kept and converted, in minor units.
     public let balance: Fraction
-    /// The part of it that is converted.
+    /// The converted part of it.
     public let convertedBalance: Fraction
-    /// What that buys of the new plan, before the one rounding.
+    /// The days of the new plan that it buys, before the rounding.
     public let convertedDays: Fraction
-    /// The same, rounded up.
+    /// The same time in seconds, rounded up.
     public let convertedSeconds: Int64
     public let keptMilliseconds: Int64
     public let boughtSeconds: Int64
     public let expiresAt: Instant
 
     /// - Parameters:
-    ///   - current: the account's service, of all its devices; each period counts by itself, in any order. What has
-    ///     ended by then is worth nothing. All prices are in one currency.
-    ///   - others: what goes on by itself whatever it is.
-    ///   - quantity: how many lengths of the plan are bought, 1 to 10.
-    ///   - coverage: what the service is for then.
+    ///   - current: the account's service on all of its devices, as separate periods in any order. Ended periods count
+    ///     as nothing. All prices are in one currency.
+    ///   - others: service that continues unaffected in any case.
+    ///   - quantity: the number of plan lengths that are bought, 1 to 10.
+    ///   - coverage: what the new service covers.
     public init(
         of current: [ServicePeriod], beside others: [ServicePeriod] = [], to plan: Plan, quantity: Int = 1,
         at: Instant, for coverage: ServiceCoverage = .account
@@ -108,13 +108,13 @@ public struct Proration: Sendable {
         return plan.isFree ? .untouched : .converted
     }
 
-    /// For the whole quantity.
+    /// The price of the whole quantity.
     public var price: Money {
         let (amount, overflow) = plan.price.amount.multipliedReportingOverflow(by: Int64(quantity))
         return Money(amount: overflow ? .max : amount, currency: plan.price.currency)
     }
 
-    /// Time that comes on top of the bought one, in whole seconds, rounded up.
+    /// The time that is added to the bought time, in whole seconds, rounded up.
     public var carriedSeconds: Int64 {
         let (kept, rest) = keptMilliseconds.quotientAndRemainder(dividingBy: 1_000)
         let (sum, overflow) = convertedSeconds.addingReportingOverflow(kept + (rest > 0 ? 1 : 0))
@@ -132,8 +132,8 @@ public struct Proration: Sendable {
 
     private static func isCheaper(_ left: Plan, _ right: Plan) -> Bool { left.dailyPrice < right.dailyPrice }
 
-    /// What the balance loses with each day that the purchase is put off, in minor units, and until when that holds:
-    /// what would be converted is being used up meanwhile. Nil if waiting takes nothing from the balance.
+    /// The amount that the balance loses with each day of waiting, in minor units, because the converted service keeps
+    /// running, and the end of that rate. Nil if waiting costs nothing.
     public var usedPerDay: (amount: Fraction, until: Instant)? {
         let running = current.filter { $0.fate == .converted && $0.period.start <= at && $0.milliseconds > 0 }
         let amount = running.reduce(Fraction.zero) { $0 + $1.period.rate } * Fraction(86_400)
@@ -143,7 +143,7 @@ public struct Proration: Sendable {
 }
 
 extension Proration {
-    /// The arithmetic in words, line by line, from the very numbers it was done with (C6).
+    /// The calculation as text, line by line, with the numbers that were used.
     public var explanation: [Text] {
         current.map(line) + total + conversion + [outcome] + covered + [later]
     }
@@ -203,7 +203,7 @@ extension Proration {
             zh: "于 \(at) 以 \(price) 购买：\(parts.map(\.zh).joined(separator: " + "))，到期时间 \(expiresAt)")
     }
 
-    /// What it is for, unless that is all of the account.
+    /// What the service covers, unless it is the whole account.
     private var covered: [Text] {
         guard let device = coverage.deviceIDs?.first else { return [] }
         return [Text(en: "For \(device)", zh: "适用设备：\(device)")]
@@ -228,7 +228,7 @@ extension Proration {
 
     private func money(_ amount: Fraction) -> String { "\(decimal(amount).text) \(plan.price.currency)" }
 
-    /// Minor units as a price is written, with up to six decimals.
+    /// Minor units as a price, with up to six decimals.
     private func decimal(_ amount: Fraction) -> (text: String, isExact: Bool) {
         let scale = (0..<plan.price.currency.minorDigits).reduce(UInt64(1)) { scale, _ in scale * 10 }
         return (amount * Fraction(1, over: scale)).decimal(places: 6)

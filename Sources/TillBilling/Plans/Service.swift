@@ -1,17 +1,17 @@
-/// An account's service with plans whose time the server keeps: what its purchases come to, as a fold over them, with
-/// nothing stored beside the ledger. Non-renewing subscriptions and service bought as consumables stack (C11).
+/// An account's service with plans whose time the server keeps: a fold over its purchases, with no state beside the
+/// ledger. Non-renewing subscriptions and service bought as consumables accumulate.
 ///
-/// Every purchase of a plan converts what is left of other plans at that moment, and adds its own time; so it does what
-/// a preview at that moment says (C6). A plan for the account converts what all of its devices have. A plan for a
-/// device converts what that device has, so that one purchase never lifts other devices. A purchase that was taken back
-/// is left out of the fold, as if it had never been.
+/// Every purchase of a plan converts the remaining time of other plans at that moment and adds its own time, exactly as
+/// a preview for that moment says. A plan for the account converts the service of all its devices. A plan for a device
+/// converts the service of that device only, so that one purchase does not affect other devices. A revoked purchase is
+/// left out of the fold, as if it had never been made.
 ///
-/// Service is *strands*: each is one plan, what it is for, and its periods one after the other. The account has one,
-/// and each device has one.
+/// Service consists of service timelines: each has one plan, its coverage, and consecutive periods. The account has
+/// one, and each device has one.
 ///
-/// A trial, which is a plan that costs nothing, is worth nothing. It runs beside other service and is not converted.
+/// A trial is a plan with a price of zero. It has no value, runs in parallel with other service, and is not converted.
 public struct Service: Sendable {
-    /// Of what is paid. Some may be over.
+    /// Paid service. Some timelines may have ended.
     private var strands: [ServiceCoverage: ServiceStrand] = [:]
     private var trials: [TrialPlace: ServiceStrand] = [:]
 
@@ -22,17 +22,17 @@ public struct Service: Sendable {
 
     public init() {}
 
-    /// - Parameter purchases: those that stand, in any order.
+    /// - Parameter purchases: the valid ones, in any order.
     public init(_ purchases: [PlanPurchase]) { self.init(inOrder: PlanPurchase.counted(purchases)) }
 
-    /// - Parameter purchases: of what `PlanPurchase.counted` gave, the first ones.
+    /// - Parameter purchases: a prefix of the result of `PlanPurchase.counted`.
     public init(inOrder purchases: some Sequence<PlanPurchase>) {
         for purchase in purchases { buy(purchase) }
     }
 
-    // MARK: Buying
+    // MARK: Purchases
 
-    /// No earlier than the purchases before it.
+    /// Adds a purchase, which must not be earlier than the previous ones.
     public mutating func buy(_ purchase: PlanPurchase) {
         let coverage = ServiceCoverage(of: purchase.plan, on: purchase.deviceID)
         if purchase.plan.isFree {
@@ -47,7 +47,8 @@ public struct Service: Sendable {
         }
     }
 
-    /// What runs of other plans becomes time of the purchase's plan, after what is left of that plan itself.
+    /// Converts the running service of other plans into time of the purchase's plan, after the remaining time of that
+    /// plan itself.
     private mutating func change(by purchase: PlanPurchase, for coverage: ServiceCoverage) {
         let now = purchase.at
         let own = strands[coverage].flatMap { $0.isRunning(at: now) && $0.plan == purchase.plan.id ? $0 : nil }
@@ -61,19 +62,19 @@ public struct Service: Sendable {
         strands[coverage] = strand
     }
 
-    /// What a purchase for all of the account converts, or one for a device: only what that device has by itself.
+    /// The timelines that a purchase converts: for the account, all of them; for a device, only that device's own.
     private func converted(by plan: Plan, for coverage: ServiceCoverage, at now: Instant) -> [ServiceStrand] {
         let found = coverage == .account ? running(at: now) : strands[coverage].map { [$0] } ?? []
         return found.filter { $0.isRunning(at: now) && $0.plan != plan.id }
     }
 
-    // MARK: Looking
+    // MARK: Queries
 
-    /// What buying a plan at a moment comes to; the purchase itself does exactly this.
+    /// The result of buying a plan at a moment. The purchase itself has exactly this result.
     ///
     /// - Parameters:
-    ///   - quantity: how many lengths of the plan, 1 to 10.
-    ///   - device: the one that the order would name.
+    ///   - quantity: the number of plan lengths, 1 to 10.
+    ///   - device: the device that the order would name.
     ///   - at: no earlier than the purchases in the fold.
     public func proration(to plan: Plan, quantity: Int = 1, device: DeviceID? = nil, at now: Instant) -> Proration {
         let coverage = ServiceCoverage(of: plan, on: device)
@@ -100,18 +101,18 @@ public struct Service: Sendable {
             quantity: quantity, at: now, for: coverage)
     }
 
-    /// The periods that are not over, trials last. Purchases later than that moment must not be in the fold.
+    /// The periods that have not ended, trials last. The fold must not contain purchases later than that moment.
     public func current(at now: Instant) -> [ServicePeriod] {
         (running(at: now) + sortedTrials).flatMap(\.periods).filter { $0.end > now }
     }
 
-    /// What the account has at that moment, strand by strand.
+    /// The account's service at that moment, by timeline.
     public func holdings(at now: Instant) -> [Holding] {
         (running(at: now) + sortedTrials.filter { $0.isRunning(at: now) }).compactMap(Holding.init)
     }
 
-    /// The end of the service that a purchase's time went into, converted perhaps. Nil if it is over, and a change of
-    /// plan came after it.
+    /// The end of the service that contains a purchase's time, converted or not. Nil if it had ended before a later
+    /// change of plan.
     public func end(of transaction: TransactionID) -> Instant? {
         (Array(strands.values) + trials.values).first { $0.transactions.contains(transaction) }?.end
     }
@@ -128,15 +129,15 @@ public struct Service: Sendable {
 }
 
 extension Service {
-    /// What an account has of one plan, for one of its devices or all.
+    /// An account's service with one plan, for one of its devices or all.
     public struct Holding: Hashable, Sendable {
         public let plan: Plan
-        /// Since when there has been service with it, without a gap.
+        /// The start of uninterrupted service with the plan.
         public let since: Instant
         public let expiresAt: Instant
-        /// Of the newest purchase of it, as its order named it.
+        /// The device that the order of the newest purchase named.
         public let deviceID: DeviceID?
-        /// What it is for; nil for all of the account. Empty for a device that nobody named.
+        /// The devices that are covered; nil for the whole account. Empty for a device that no order named.
         public let deviceIDs: [DeviceID]?
         public let transactionID: TransactionID?
 
@@ -151,7 +152,7 @@ extension Service {
         }
     }
 
-    /// What one purchase came to, or would come to, among the others that stand.
+    /// The result that one purchase has, or would have, among the other valid ones.
     public static func proration(of purchase: PlanPurchase, among others: [PlanPurchase]) -> Proration {
         let (counted, place) = PlanPurchase.counted(others + [purchase], marking: others.count)
         let one = counted[place]
@@ -159,8 +160,8 @@ extension Service {
             to: one.plan, quantity: one.quantity, device: one.deviceID, at: one.at)
     }
 
-    /// When the service ends that a purchase's time went into; if there was other service since, when it would have
-    /// ended. Nil for a purchase that doesn't stand.
+    /// The end of the service that contains a purchase's time; if other service replaced it, the end it would have had.
+    /// Nil for a purchase that is not valid.
     public static func end(of transaction: TransactionID, in purchases: [PlanPurchase]) -> Instant? {
         let counted = PlanPurchase.counted(purchases)
         if let end = Service(inOrder: counted).end(of: transaction) { return end }

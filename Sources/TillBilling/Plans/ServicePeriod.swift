@@ -1,18 +1,19 @@
-/// A plan that was bought, as the ledger has it. Among others it counts where `counted` puts it.
+/// A purchase of a plan, as recorded in the ledger. `counted` determines the moment at which it counts among others.
 public struct PlanPurchase: Hashable, Sendable {
-    /// At the list price that counts for what is converted into it: that of the purchase's date, or of the preview.
+    /// With the list price that applies when service is converted into it: that of the purchase's date, or of the
+    /// preview.
     public let plan: Plan
     /// 1 to 10.
     public let quantity: Int
-    /// What was paid for the whole quantity, in the base currency (`ListPrice.worth`).
+    /// The value of the whole quantity in the base currency (`ListPrice.worth`).
     public let worth: Money
     public let at: Instant
-    /// What its buyer was shown, if that was told when its order was opened (C6).
+    /// The preview that the customer was shown, if the order was opened with one.
     public let preview: Preview?
     public let deviceID: DeviceID?
     public let transactionID: TransactionID?
 
-    /// The moment of a preview, and the list price of one that it was worked out with.
+    /// The moment of a preview, and the list price of one that it used.
     public struct Preview: Hashable, Sendable {
         public let at: Instant
         public let price: Money
@@ -23,8 +24,8 @@ public struct PlanPurchase: Hashable, Sendable {
         }
     }
 
-    /// - Parameter plan: at the list price of the purchase's date. What was paid for though the list had it for nothing
-    ///   is no trial: its price is what was paid.
+    /// - Parameter plan: with the list price of the purchase's date. If it was paid although the list price was zero,
+    ///   it is not a trial: its price is the one paid.
     public init(
         plan: Plan, quantity: Int, worth: Money, at: Instant, preview: Preview? = nil, deviceID: DeviceID? = nil,
         transactionID: TransactionID? = nil
@@ -41,9 +42,9 @@ public struct PlanPurchase: Hashable, Sendable {
         self.transactionID = transactionID
     }
 
-    /// A purchase of a product that has one price in the list, whatever was paid and shown.
+    /// A purchase of a product with a single list price, independent of preview and payment.
     ///
-    /// - Parameter paid: for the whole quantity, as Apple signed it; nil if Apple did not say.
+    /// - Parameter paid: the price that Apple signed, for the whole quantity; nil if Apple signed none.
     public init(
         plan: Plan, quantity: Int = 1, paid: Money?, at: Instant, previewedAt: Instant? = nil,
         deviceID: DeviceID? = nil, transactionID: TransactionID? = nil
@@ -58,26 +59,26 @@ public struct PlanPurchase: Hashable, Sendable {
     public var seconds: Int64 { plan.length.seconds * Int64(quantity) }
 }
 
-/// A stretch of service with one plan, and what its whole time was paid with.
+/// A period of service with one plan, and the price of its whole time.
 public struct ServicePeriod: Hashable, Sendable {
     public enum Origin: String, Hashable, Sendable, CaseIterable {
         case bought
-        /// Made of what was left of other plans; a second of it is worth what a second of its plan costs.
+        /// Made from the remaining time of other plans; a second of it is worth a second of its plan.
         case converted
     }
 
     public let plan: Plan
     public let origin: Origin
     public let start: Instant
-    /// The first moment after it.
+    /// The first moment after the period.
     public let end: Instant
-    /// Price of `boughtSeconds`, in the base currency.
+    /// The price of `boughtSeconds`, in the base currency.
     public let paid: Money
     public let boughtSeconds: Int64
     public let deviceID: DeviceID?
     public let transactionID: TransactionID?
 
-    /// A purchase whose time begins at `start`.
+    /// The period of a purchase whose time begins at `start`.
     public init(_ purchase: PlanPurchase, from start: Instant) {
         plan = purchase.plan
         origin = .bought
@@ -89,7 +90,7 @@ public struct ServicePeriod: Hashable, Sendable {
         transactionID = purchase.transactionID
     }
 
-    /// A trial, or more of one that is running.
+    /// A trial, or the extension of a running trial.
     init(trial purchase: PlanPurchase, after running: ServicePeriod?) {
         plan = purchase.plan
         origin = .bought
@@ -101,7 +102,7 @@ public struct ServicePeriod: Hashable, Sendable {
         transactionID = purchase.transactionID
     }
 
-    /// What a purchase made of other plans.
+    /// The period that a purchase made from other plans.
     init(converting seconds: Int64, for purchase: PlanPurchase, from start: Instant) {
         plan = purchase.plan
         origin = .converted
@@ -113,7 +114,7 @@ public struct ServicePeriod: Hashable, Sendable {
         transactionID = purchase.transactionID
     }
 
-    /// Milliseconds that are left of it.
+    /// The remaining milliseconds.
     public func remaining(at now: Instant) -> Int64 {
         let from = max(start, now)
         guard end > from else { return 0 }
@@ -121,32 +122,32 @@ public struct ServicePeriod: Hashable, Sendable {
         return overflow ? .max : left
     }
 
-    /// Minor units a second.
+    /// Minor units per second.
     var rate: Fraction { Fraction(UInt64(max(0, paid.amount)), over: UInt64(max(1, boughtSeconds))) }
 
-    /// Price paid × remaining time ÷ bought time, in minor units (C5).
+    /// Price paid × remaining time ÷ bought time, in minor units.
     public func value(at now: Instant) -> Fraction {
         rate * Fraction(UInt64(remaining(at: now)), over: 1_000)
     }
 }
 
 extension Instant {
-    /// Nothing is promised past the year 9999, the last that RFC 3339 can write.
+    /// The latest end of service: the end of the year 9999, the last year that RFC 3339 can express.
     static let endOfService = Instant(milliseconds: 253_402_300_799_999)
 
-    /// No later than `limit`, unless this itself is.
+    /// The sum, at most `limit`, and never earlier than this moment.
     func adding(seconds: Int64, before limit: Instant) -> Instant { max(self, min(limit, adding(seconds: seconds))) }
 }
 
-/// What a service is for.
+/// What a service covers.
 public enum ServiceCoverage: Hashable, Sendable {
     /// All devices of the account.
     case account
-    /// One device, as its order named it. Nil for a plan that was paid without an order, where nobody named a device:
-    /// it is one device's all the same, and the app decides which.
+    /// One device, as its order named it. Nil for a plan that was paid without an order that names a device: it covers
+    /// one device, which the app chooses.
     case device(DeviceID?)
 
-    /// What one purchase of a plan is for.
+    /// The coverage of one purchase of a plan.
     public init(of plan: Plan, on device: DeviceID?) {
         self = plan.scope == .device ? .device(device) : .account
     }
@@ -162,7 +163,7 @@ public enum ServiceCoverage: Hashable, Sendable {
 }
 
 extension ServiceCoverage: Comparable {
-    /// The account comes first, and a device without a name next.
+    /// The account comes first, then a device without a name.
     public static func < (left: ServiceCoverage, right: ServiceCoverage) -> Bool {
         switch (left, right) {
         case (_, .account): false
@@ -173,15 +174,15 @@ extension ServiceCoverage: Comparable {
     }
 }
 
-/// Service with one plan that runs by itself: what it is for, and its time, one period after the other.
+/// The service timeline of one plan: its coverage, and its consecutive periods.
 struct ServiceStrand: Sendable {
     let plan: PlanID
     let coverage: ServiceCoverage
-    /// Since when there is service without a gap.
+    /// The start of uninterrupted service.
     let since: Instant
-    /// Oldest first; the first ones may be over.
+    /// Oldest first; the first ones may have ended.
     private(set) var periods: ArraySlice<ServicePeriod> = []
-    /// Whose time is in it, some of it perhaps converted.
+    /// The purchases whose time is included, converted or not.
     private(set) var transactions: Set<TransactionID> = []
 
     init(_ plan: PlanID, for coverage: ServiceCoverage, since: Instant) {
@@ -190,7 +191,7 @@ struct ServiceStrand: Sendable {
         self.since = since
     }
 
-    /// A trial begins.
+    /// Starts a trial.
     init(trial purchase: PlanPurchase, for coverage: ServiceCoverage) {
         self.init(purchase.plan.id, for: coverage, since: purchase.at)
         extend(trial: purchase)
@@ -198,7 +199,7 @@ struct ServiceStrand: Sendable {
 
     var end: Instant { periods.last?.end ?? since }
 
-    /// A purchase of the plan, with what it converts.
+    /// Adds a purchase of the plan, and the time that it converts.
     mutating func add(_ purchase: PlanPurchase, converting seconds: Int64, of others: [ServiceStrand]) {
         while let first = periods.first, first.end <= purchase.at { periods.removeFirst() }
         var start = max(purchase.at, end)
@@ -208,7 +209,7 @@ struct ServiceStrand: Sendable {
             periods.append(converted)
         }
         periods.append(ServicePeriod(purchase, from: start))
-        // The largest takes in the others, so that going to and fro between plans stays cheap.
+        // The larger set absorbs the smaller one, so that repeated changes between plans stay cheap.
         for other in others {
             let (larger, smaller) =
                 transactions.count < other.transactions.count
@@ -219,7 +220,7 @@ struct ServiceStrand: Sendable {
         if let id = purchase.transactionID { transactions.insert(id) }
     }
 
-    /// The same trial again. All of a trial is worth nothing, so its periods need not be told apart.
+    /// Extends the trial. A trial has no value, so its periods are merged.
     mutating func extend(trial purchase: PlanPurchase) {
         periods = [ServicePeriod(trial: purchase, after: periods.last)]
         if let id = purchase.transactionID { transactions.insert(id) }
@@ -227,6 +228,6 @@ struct ServiceStrand: Sendable {
 
     func isRunning(at now: Instant) -> Bool { end > now }
 
-    /// The newest purchase of its plan.
+    /// The newest purchase of the timeline's plan.
     var newest: ServicePeriod? { periods.last { $0.origin == .bought } ?? periods.last }
 }

@@ -1,4 +1,4 @@
-/// What a paid transaction gave its owner. There is one for each (environment, transaction), for ever.
+/// What a paid transaction gave its owner. There is exactly one for each environment and transaction.
 public struct Grant: Hashable, Sendable, Identifiable {
     public let id: UniqueID
     public let environment: Environment
@@ -7,7 +7,7 @@ public struct Grant: Hashable, Sendable, Identifiable {
     public let userID: UserID
     public let productID: ProductID
     public let quantity: Int
-    /// Points by kind, alphabetical.
+    /// Points by kind, in alphabetical order.
     public let points: [GrantedPoints]
     public let entitlement: String?
     public let at: Instant
@@ -28,7 +28,7 @@ public struct Grant: Hashable, Sendable, Identifiable {
         self.at = at
     }
 
-    /// The postings that give it. `TakenBack` makes those that take it back.
+    /// The postings of the grant. `TakenBack` makes the postings that reverse it.
     public func postings(at: Instant) -> [Posting] {
         points.map { points in
             Posting(

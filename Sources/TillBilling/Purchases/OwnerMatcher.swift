@@ -1,33 +1,33 @@
-/// How a transaction found its owner. Recorded as evidence.
+/// How the owner of a transaction was found. Recorded as evidence.
 public enum OwnerMatch: String, Hashable, Sendable, CaseIterable {
     case token
     /// The token that the user's backend registered for the user's payments.
     case accountToken = "account_token"
     case orderID = "order_id"
     case originalTransaction = "original_transaction"
-    /// The only open order of its device that it can be for.
+    /// The only open order of its device that matches.
     case device
     case backend
-    /// Apple named nobody, nobody had it, and somebody restored it (P10).
+    /// The purchase had no owner and no token, and this customer restored it.
     case claim
-    /// Nobody had it, and somebody showed Apple's order number for it.
+    /// The purchase had no owner, and this customer presented Apple's order number for it.
     case orderNumber = "order_number"
-    /// Nobody had it, and an operator decided, with a reason.
+    /// The purchase had no owner, and an operator assigned it, with a reason.
     case operatorDecision = "operator"
-    /// Apple's token names the user's order of something else, and the user accepted it.
+    /// Apple's token names the user's order for another product or quantity, and the user accepted the purchase.
     case acceptance
 
-    /// Whether it rests on the token alone, so that evidence need not say what else was looked at.
+    /// Whether the match rests on the token alone, so that the evidence needs no further detail.
     public var needsNoDetail: Bool { self == .token || self == .accountToken }
 }
 
-/// Somebody's claim to what is in quarantine. It gives only what is nobody's.
+/// A claim to a quarantined purchase. It can only assign a purchase without an owner.
 public struct OwnershipClaim: Hashable, Sendable {
     public enum Ground: Hashable, Sendable {
-        /// Apple's order number, which stands in the mail to whoever paid.
+        /// Apple's order number, from the mail to the paying customer.
         case orderNumber
         case operatorDecision
-        /// The user's own order, which Apple's token names. It gives only what contradicts that order.
+        /// The user's own order, which Apple's token names. It can only assign a purchase that contradicts that order.
         case order
     }
 
@@ -48,16 +48,16 @@ public struct OwnershipClaim: Hashable, Sendable {
     }
 }
 
-/// Finds the owner of a transaction, from the strongest evidence to the weakest, and notes what each step found. A
+/// Finds the owner of a transaction. It tries the strongest evidence first, and records the finding of each step. A
 /// token that Apple signed decides alone.
 ///
-/// The original transaction comes before the order id: whose a subscription is says more about its renewal than an
-/// order id that was sent beside it.
+/// The original transaction precedes the order id: the owner of a subscription is stronger evidence for its renewal
+/// than an order id sent with it.
 public struct OwnerMatcher: Sendable {
-    /// What one step found.
+    /// The finding of one step.
     public struct Step: Hashable, Sendable {
         public let match: OwnerMatch
-        /// A stable word: `matched`, or why not.
+        /// A stable code: `matched`, or the reason for no match.
         public let finding: String
     }
 
@@ -89,12 +89,14 @@ public struct OwnerMatcher: Sendable {
 
     private mutating func find() -> PurchaseDecision.Ruling {
         guard let product = facts.product else { return .quarantine(.unknownProduct) }
-        // A seat that somebody else pays for is no sale, and no word of an app says whose it is.
+        // A seat that another party pays for is not a sale, and an app's statement cannot determine its owner; an
+        // operator can.
         if transaction.terms.otherOwnership != nil { return byOperator(product) ?? .quarantine(.unknownOwnership) }
         guard (1...10).contains(transaction.quantity), product.points(quantity: transaction.quantity) != nil else {
             return byOperator(product) ?? .quarantine(.unusableQuantity)
         }
-        // A family's copy is nobody's order: the purchaser's token and order are not the member's.
+        // A family-shared copy belongs to no order: its token and its order are the purchaser's, not the family
+        // member's.
         let isShared = transaction.terms.isFamilyShared
         switch isShared ? nil : transaction.token {
         case .order where facts.renewed?.token == .inherited:
@@ -106,13 +108,14 @@ public struct OwnerMatcher: Sendable {
             return byChain() ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.unreadableToken)
         case nil: note(.token, isShared ? "family_shared" : transaction.isFromReceipt ? "hidden" : "absent")
         }
-        // A receipt does not tell a renewal from another customer's purchase in the same chain: an order says more.
+        // A receipt does not distinguish a renewal from another customer's purchase in the same chain, so an order
+        // comes first.
         if !isShared, transaction.isFromReceipt, case .success = claimed(), let found = byOrder() {
             return found
         }
         if let found = byChain() { return found }
         if !isShared, let found = byOrder() { return found }
-        // A receipt hides the token, so a backend's word can't tell whether the purchase is another customer's.
+        // A receipt hides the token, so a backend cannot exclude that the purchase is another customer's.
         if transaction.isFromReceipt {
             return byReplaced() ?? byOwnershipClaim() ?? .quarantine(.receiptNeedsOrder)
         }
@@ -122,7 +125,7 @@ public struct OwnerMatcher: Sendable {
     // MARK: By the signed token
 
     private mutating func byToken(_ id: OrderID) -> PurchaseDecision.Ruling {
-        // What Apple charged for a purchase that waits, waits with it, also under a token of a known customer.
+        // The renewal of a quarantined purchase waits with it, even if its token names a known customer.
         if facts.namedUser != nil, let renewed = facts.renewed, renewed.isWaiting, renewed.token == .ofPurchase,
             !renewed.isOfTakenBack
         {
@@ -130,37 +133,39 @@ public struct OwnerMatcher: Sendable {
         }
         if let user = facts.tokenAccount { return byAccountToken(of: user) }
         guard let order = facts.tokenOrder else {
-            // The payment's own order never reached the server: it is opened now, under the id that Apple signed.
+            // The payment's own order never reached the server. It is opened now, with the id that Apple signed.
             if let user = facts.provenUser { return match(.token, user, nil, newOrderID: id) }
             note(.token, facts.isTokenOlderThanOrder ? "older_than_order" : "names_no_order")
-            // A word about one purchase says nothing about others with the same token: its order gets an id of its own.
-            // A renewal that repeats its purchase's token belongs there; with a token of its own it falls no further.
+            // A renewal that repeats its purchase's token follows the purchase; one with its own token does not. A
+            // backend's statement or a claim covers this purchase only, so its order gets an id of its own.
             let isChains = facts.renewed.map { $0.token != .ownWord } ?? false
             let renewed = isChains ? byChain() : nil
             return renewed ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.unknownToken)
         }
-        // An order takes what it ordered, whatever its status: anybody can pay under an id that they know.
+        // The order accepts the product and quantity that it ordered, whatever its status. A different purchase
+        // contradicts it, because any customer can pay with an id that they know.
         if facts.contradictsTokenOrder {
             note(.token, QuarantineReason.contradictsOrder.rawValue)
-            // What Apple signed names its customer, and nobody else can claim it.
+            // The signed token names a customer, and only that customer can claim the purchase.
             guard let claim = facts.ownershipClaim, claim.user == order.userID else {
                 return .quarantine(.contradictsOrder)
             }
             return match(claim.match, claim.user, nil)
         }
         if transaction.isRenewal { return match(.token, order.userID, order) }
-        // A second one-time purchase under one token has an order of its own (DESIGN §1).
+        // A second one-time purchase with the same token gets an order of its own.
         guard isFree(order) else { return match(.token, order.userID, nil) }
         let isPaid = order.isPaid(by: transaction.id, in: transaction.environment)
         if !isPaid, transaction.id != transaction.originalID, !isOf(order) || isInherited(order) {
-            // An upgrade or a return under the token of its chain's first purchase: the order is that one's.
+            // An upgrade or a resubscription with the token of the chain's first purchase: the order belongs to that
+            // purchase.
             return match(.token, order.userID, nil)
         }
         return match(.token, order.userID, order)
     }
 
-    /// Every product that the user's backend lets be bought under the token is the user's. A renewal is the order's of
-    /// what it renews, and a purchase the order's that came beside it, where those are the same user's.
+    /// An account token assigns every purchase to the user for whom the backend registered it. A renewal goes to the
+    /// order of the renewed purchase, another purchase to the order sent with it, if that order is the same user's.
     private mutating func byAccountToken(of user: UserID) -> PurchaseDecision.Ruling {
         if transaction.isRenewal {
             return match(.accountToken, user, facts.originalOrder.flatMap { $0.userID == user ? $0 : nil })
@@ -175,15 +180,16 @@ public struct OwnerMatcher: Sendable {
 
     private func isOf(_ order: Order) -> Bool { order.isFor(transaction) }
 
-    /// Whether a token's order was there before its chain began, and so is not the order of what came later.
+    /// Whether the order is older than the chain, so that it belongs to the chain's first purchase and not to a later
+    /// one.
     private func isInherited(_ order: Order) -> Bool {
         transaction.chainBeganAt.map { order.createdAt <= $0 } ?? false
     }
 
-    // MARK: By an order id, by a device
+    // MARK: By order id or device
 
-    /// The order id sent beside the proof; if that is no order of the caller that it can be for, the device's only one.
-    /// An order of another product or quantity contradicts the proof, and then nothing is guessed.
+    /// Matches by the order id sent with the proof; if that order is not usable, by the device's only open order. If
+    /// the sent order is for another product or quantity, it contradicts the proof and no other order is tried.
     private mutating func byOrder() -> PurchaseDecision.Ruling? {
         guard facts.claimedOrderID != nil else {
             note(.orderID, "not_sent")
@@ -221,13 +227,14 @@ public struct OwnerMatcher: Sendable {
         return .success(order)
     }
 
-    /// Of an order that Apple signed nothing about. Our clock may be ahead of Apple's, and receipts tell whole seconds.
+    /// For orders without a signed token. The tolerance covers a server clock ahead of Apple's; receipts have whole
+    /// seconds.
     private func isOpenedBefore(_ order: Order) -> Bool {
         order.createdAt.seconds <= transaction.purchasedAt.seconds + PurchaseFacts.clockTolerance
     }
 
-    /// An open order that is the only candidate of any user on the device. A closed order may turn out paid too (T3),
-    /// so another user's stands in the way; the same user's does not.
+    /// Matches the only open order on the device. A closed order may turn out to be paid too, so a matching one of
+    /// another user prevents the match; one of the same user does not.
     private mutating func byDevice() -> PurchaseDecision.Ruling? {
         guard let device = facts.deviceOrders else {
             note(.device, "not_named")
@@ -256,8 +263,8 @@ public struct OwnerMatcher: Sendable {
 
     // MARK: By the chain
 
-    /// A renewal belongs to the customer who has the purchase that it renews. While that waits, so does the renewal: of
-    /// the words beside it only a backend's and a person's count.
+    /// A renewal belongs to the owner of the renewed purchase. While that purchase is quarantined, the renewal waits
+    /// too, unless a backend or a claim names the owner.
     private mutating func byChain() -> PurchaseDecision.Ruling? {
         guard transaction.isRenewal else { return nil }
         if facts.renewed?.isWaiting == true {
@@ -276,7 +283,7 @@ public struct OwnerMatcher: Sendable {
         return match(.originalTransaction, order.userID, order)
     }
 
-    /// By the renewal alone, so that it is the same whether the purchase came before it or not.
+    /// Depends on the renewal alone, so that it is the same whether or not the purchase arrived before it.
     private var waitingReason: QuarantineReason {
         if transaction.isFromReceipt { return .receiptNeedsOrder }
         switch transaction.terms.isFamilyShared ? nil : transaction.token {
@@ -286,16 +293,17 @@ public struct OwnerMatcher: Sendable {
         }
     }
 
-    /// An upgrade that was bought in Settings ends the right of the customer who has the chain. Where no token ever
-    /// told customers apart, that customer's own credential is believed.
+    /// An upgrade bought in Settings ends the caller's own subscription. In a chain without tokens, the caller's
+    /// credential is sufficient evidence.
     private mutating func byReplaced() -> PurchaseDecision.Ruling? {
         guard let user = facts.replacedOwner, !facts.needsSignedCopy else { return nil }
         return match(.originalTransaction, user, nil)
     }
 
-    // MARK: By a claim or a backend
+    // MARK: By claim or backend
 
-    /// A family's copy, or what a code gave outside of the app, carries no token: it is whose phone restores it.
+    /// A family-shared copy, or a purchase by offer code outside the app, has no token. It belongs to the customer who
+    /// restores it.
     private mutating func byClaimant(_ product: Product) -> PurchaseDecision.Ruling? {
         guard let user = facts.claimant, (transaction.terms.type ?? product.type).isRestorable else { return nil }
         return match(.claim, user, nil)
@@ -306,7 +314,8 @@ public struct OwnerMatcher: Sendable {
         return match(.backend, user, nil)
     }
 
-    /// An operator may give what nothing else may, if it can be counted. What Apple's token names stays its customer's.
+    /// An operator may assign a purchase that no other evidence can, if its points can be computed. A purchase whose
+    /// token names a customer can only be assigned to that customer.
     private mutating func byOperator(_ product: Product) -> PurchaseDecision.Ruling? {
         guard let claim = facts.ownershipClaim, claim.ground == .operatorDecision, transaction.quantity > 0,
             product.points(quantity: transaction.quantity) != nil
@@ -318,7 +327,7 @@ public struct OwnerMatcher: Sendable {
 
     private mutating func byOwnershipClaim() -> PurchaseDecision.Ruling? {
         guard let claim = facts.ownershipClaim, claim.ground != .order else { return nil }
-        // What Apple's token names stays its customer's; a token that Apple carries on names nobody.
+        // A purchase whose token names a customer stays that customer's. An inherited token names no customer.
         let isCarriedOn = facts.renewed?.token == .inherited
         if !isCarriedOn, !transaction.terms.isPaidBySomebodyElse, let named = facts.namedUser, named != claim.user {
             return nil
@@ -328,7 +337,7 @@ public struct OwnerMatcher: Sendable {
 }
 
 extension Order {
-    /// Whether a purchase is of the product and the quantity that were ordered.
+    /// Whether the purchase has the product and quantity that were ordered.
     func isFor(_ transaction: PaidTransaction) -> Bool {
         productID == transaction.productID && quantity == transaction.quantity
     }

@@ -1,28 +1,30 @@
-/// What Apple signed about one transaction, as far as settling it goes.
+/// What Apple signed about one transaction, as far as the purchase decision needs it.
 public struct PaidTransaction: Hashable, Sendable {
     public let id: TransactionID
     public let originalID: TransactionID
     public let productID: ProductID
     public let quantity: Int
     public let environment: Environment
-    /// Nil when Apple signed none.
+    /// Nil if Apple signed none.
     public private(set) var token: AppAccountToken?
     public let purchasedAt: Instant
-    /// When Apple signed this copy: a later copy of the same transaction knows more (U4, U8).
+    /// When Apple signed this copy. A later copy of the same transaction has newer information.
     public let signedAt: Instant
     public let revokedAt: Instant?
-    /// When the first transaction of its chain was bought; nil if Apple did not say.
+    /// When the first transaction of its chain was purchased; nil if Apple did not sign it.
     public private(set) var chainBeganAt: Instant?
-    /// Made by Apple's server, not by a tap: it reuses the first order's token.
+    /// Whether Apple's server charged it, without a purchase by the customer. It reuses the first order's token.
     public private(set) var isRenewal: Bool
-    /// Whether Apple said so. A receipt does not, and then the periods around it decide (`SubscriptionChain`).
+    /// Whether Apple signed the reason. A receipt contains none, and then the periods around it decide
+    /// (`SubscriptionChain`).
     public let statesReason: Bool
-    /// From a PKCS#7 receipt, which carries no token and never shows the refund of a consumable.
+    /// Whether it comes from a PKCS#7 receipt, which has no token and never shows the refund of a consumable.
     public let isFromReceipt: Bool
-    /// As signed.
+    /// The price as signed.
     public let signedPrice: SignedPrice?
     public let terms: TransactionTerms
-    /// One for each Apple Account and app, so whoever shares a phone shares it: evidence, and never a reason (U1).
+    /// The same for all purchases of one Apple Account in the app, so people who share a phone share it: recorded as
+    /// evidence, never decisive.
     public var appTransactionID: String?
 
     public init(
@@ -48,30 +50,30 @@ public struct PaidTransaction: Hashable, Sendable {
         self.chainBeganAt = chainBeganAt
     }
 
-    /// In minor units.
+    /// The price in minor units.
     public var price: Money? { signedPrice?.money }
 
-    /// Whether it is a period of an auto-renewable subscription. Where Apple named no type, only those have an end.
+    /// Whether it is a period of an auto-renewable subscription. Without a signed type, only those have an expiry date.
     public var isSubscription: Bool {
         terms.type.map { $0 == .autoRenewable } ?? (terms.expiresAt != nil)
     }
 
-    /// As a period of its chain.
+    /// The transaction as a period of its chain.
     public var period: PaidPeriod {
         PaidPeriod(
             transactionID: id, productID: productID, purchasedAt: purchasedAt, signedAt: signedAt,
             revokedAt: revokedAt, isRenewal: isRenewal, statesReason: statesReason, price: price, terms: terms)
     }
 
-    /// The same, as what the periods around it say it is.
+    /// The transaction with `isRenewal` as the periods around it determine.
     public func decided(among chain: SubscriptionChain) -> PaidTransaction {
         var decided = self
         decided.isRenewal = chain.periods.first { $0.transactionID == id }?.isRenewal ?? isRenewal
         return decided
     }
 
-    /// Becomes the newer copy of the same transaction, and keeps what that one may lack because the ledger has no place
-    /// for it: a token that names no order, and when its chain began.
+    /// Replaces this copy with the newer one, and keeps two values that the newer one may lack because the ledger does
+    /// not store them: a token that names no order, and the start of the chain.
     public mutating func yield(to newer: PaidTransaction) {
         let older = self
         self = newer
@@ -80,32 +82,32 @@ public struct PaidTransaction: Hashable, Sendable {
     }
 }
 
-/// `appAccountToken` as signed. Apple promises a UUID; what is none names no order of ours.
+/// `appAccountToken` as signed. Apple documents a UUID; another text names no order.
 public enum AppAccountToken: Hashable, Sendable {
     case order(OrderID)
     case unreadable
 }
 
-/// Who brought a proof, and so whose word counts.
+/// The caller who submits a proof, which determines whose statements count.
 public enum Caller: Hashable, Sendable {
-    /// An app's backend with a secret key; the user it names is believed.
+    /// An app's backend with a secret key; its statement about the user is trusted.
     case backend(keyID: String, naming: UserID?)
     /// An app with a user token.
     case user(UserID)
-    /// Apple's notification, or Apple's answer to our question.
+    /// Apple's notification, or Apple's response to a request.
     case apple
 }
 
-/// What the ledger already says about a transaction.
+/// The ledger's record of a transaction.
 public struct RecordedTransaction: Hashable, Sendable {
     public enum State: Int, Hashable, Sendable, CaseIterable {
         case granted = 1
         case quarantined = 2
-        /// Refunded or revoked; a grant there may have been is taken back.
+        /// Refunded or revoked; a grant, if there was one, is reversed.
         case revoked = 3
     }
     public let state: State
-    /// The newest copy that came.
+    /// The newest copy that has arrived.
     public let newest: SignedCopy
     public let grant: Grant?
 
@@ -116,30 +118,31 @@ public struct RecordedTransaction: Hashable, Sendable {
     }
 }
 
-/// What Apple signed about a transaction beside who paid for what: how long it lasts, on what terms, and where.
+/// The signed terms of a transaction: its duration, its conditions and its storefront.
 public struct TransactionTerms: Hashable, Sendable {
-    /// Nil for a type that nobody here knows yet.
+    /// Nil for a type that Till does not know yet.
     public var type: ProductType?
-    /// Auto-renewable subscriptions only. Taken, never computed from the purchase date.
+    /// Auto-renewable subscriptions only. Taken from Apple, never computed from the purchase date.
     public var expiresAt: Instant?
-    /// Superseded by an upgrade, whose transaction carries on (facts/business-rules §8.2).
+    /// Whether an upgrade replaced it; the upgrade's transaction continues the service (facts/business-rules §8.2).
     public var isUpgraded: Bool
-    /// A family member's copy of what another member paid for.
+    /// A family member's copy of a purchase that another member paid for.
     public var isFamilyShared: Bool
-    /// Apple's word about who owns it, where that is neither the purchaser nor the purchaser's family: `ASSIGNED` for a
-    /// seat that an organization or a group pays for, or what Apple adds. Nil for all others.
+    /// Apple's ownership type if it is neither the purchaser's nor family sharing: `ASSIGNED` for a seat that an
+    /// organization or a group pays for, or a value that Apple adds. Otherwise nil.
     public var otherOwnership: String?
-    /// The subscription group's identifier.
+    /// The identifier of the subscription group.
     public var groupID: String?
     /// ISO 3166-1 alpha-3.
     public var storefront: String?
     public var offer: Offer?
-    /// `REFUND_FULL`, `REFUND_PRORATED`, `FAMILY_REVOKE` or what Apple adds; nil while it stands, and in older copies.
+    /// `REFUND_FULL`, `REFUND_PRORATED`, `FAMILY_REVOKE` or a value that Apple adds; nil while the purchase is valid,
+    /// and in older copies.
     public var revocationType: String?
-    /// How much of the price Apple gave back, in thousandths of a percent: 100 % is 100000. Nil if Apple did not say.
+    /// The refunded part of the price, in thousandths of a percent: 100 % is 100000. Nil if Apple did not sign it.
     public var revocationPercentage: Int?
 
-    /// The offer that the price came from.
+    /// The offer behind the price.
     public struct Offer: Hashable, Sendable {
         /// 1 introductory, 2 promotional, 3 code, 4 win-back.
         public var type: Int
@@ -168,6 +171,6 @@ public struct TransactionTerms: Hashable, Sendable {
         self.offer = offer
     }
 
-    /// Whether somebody else paid for this copy: the token and the order that it names are then the payer's.
+    /// Whether another party paid for this copy; then its token and its order are the payer's.
     public var isPaidBySomebodyElse: Bool { isFamilyShared || otherOwnership != nil }
 }

@@ -1,25 +1,25 @@
-/// The decision about one verified transaction: what becomes of it and whose it is, from facts alone. Every source ends
-/// here: an app's proof, Apple's notification, reconciliation, restores and claims.
+/// The decision about one verified transaction and its owner, from facts alone. Every source uses it: an app's proof,
+/// Apple's notification, reconciliation, restores and claims.
 public struct PurchaseDecision: Sendable {
     public enum Ruling: Hashable, Sendable {
-        /// Give it, exactly now. `order` nil means that an order is made on the spot.
+        /// Grant the purchase. With a nil `order`, an order is opened in the same commit.
         case grant(to: UserID, order: Order?, newOrderID: OrderID?, by: OwnerMatch)
-        /// It was given before; nothing changes but perhaps the newest `signedAt`.
+        /// The purchase was granted before; at most the newest `signedAt` changes.
         case alreadyGranted(Grant)
-        /// Apple took the money back: take back what was granted.
+        /// Apple refunded or revoked the purchase: reverse the grant.
         case revoke(Grant)
-        /// Apple took a refund back: give again what was taken back.
+        /// Apple reversed a refund: grant again.
         case reinstate(Grant)
-        /// Refunded or revoked, and nothing is held for it: record that, so that older copies can't grant.
+        /// Refunded or revoked without a grant: record that, so that older copies cannot be granted.
         case revoked
-        /// Paid, but without an owner yet: keep it with its proof.
+        /// Paid, without an owner yet: store it with its proof.
         case quarantine(QuarantineReason)
     }
 
     public let ruling: Ruling
-    /// What a copy of a granted purchase changes about whose it is.
+    /// How a copy of a granted purchase changes its owner.
     public let ownership: OwnershipChange
-    /// To whom owner matching gives the purchase, also where it was granted already.
+    /// The ruling of owner matching, also for a purchase that was already granted.
     public let match: Ruling
     private let steps: [OwnerMatcher.Step]
     private let facts: PurchaseFacts
@@ -33,7 +33,7 @@ public struct PurchaseDecision: Sendable {
         }
     }
 
-    /// What owner matching looked at, for the evidence: `token absent, order_id not_sent, device matched`.
+    /// The steps of owner matching, for the evidence: `token absent, order_id not_sent, device matched`.
     public var explanation: String {
         steps.map { "\($0.match.rawValue) \($0.finding)" }.joined(separator: ", ")
     }
@@ -41,7 +41,7 @@ public struct PurchaseDecision: Sendable {
     public init(_ facts: PurchaseFacts) {
         var facts = facts
         if facts.recorded?.grant != nil {
-            // A restore and a claim give only what has no owner.
+            // A restore or a claim can only assign a purchase without an owner.
             facts.claimant = nil
             facts.ownershipClaim = nil
         }
@@ -65,14 +65,14 @@ public struct PurchaseDecision: Sendable {
     private static func ruling(_ facts: PurchaseFacts, match: Ruling) -> Ruling {
         let isNewest = facts.recorded.map { SignedCopy(facts.transaction) >= $0.newest } ?? true
         if let recorded = facts.recorded, let known = fromLedger(recorded, facts.transaction) { return known }
-        // Seen for the first time when Apple had taken it back already: of all of it nothing is granted, of a part the
-        // rest is, as if the purchase had been seen first.
+        // The purchase was already revoked when it was first seen: after a full refund there is no grant; after a
+        // partial refund the rest is granted, as if the purchase had been seen before the refund.
         let isGone = facts.transaction.revokedAt != nil && isNewest && RevokedShare(facts.transaction) == .all
         return isGone ? .revoked : match
     }
 
-    /// What the ledger alone decides; nil when the transaction has to be matched (again). An older copy changes
-    /// nothing, but its sender may know whose it is.
+    /// The ruling that follows from the ledger alone; nil if the transaction has to be matched (again). An older copy
+    /// does not change the record, but its sender may be able to identify the owner.
     private static func fromLedger(_ recorded: RecordedTransaction, _ transaction: PaidTransaction) -> Ruling? {
         let isNewer = SignedCopy(transaction).isNewer(than: recorded.newest)
         switch recorded.state {
@@ -88,8 +88,8 @@ public struct PurchaseDecision: Sendable {
         }
     }
 
-    /// The order of a transaction that was taken back before anything was granted, and whether it is the one that the
-    /// order is about, rather than another one of the same customer.
+    /// The order of a transaction that was revoked before it was granted, and whether it is the transaction's own
+    /// order, or only an order of the same customer.
     public var refundedOrder: (order: Order, isItsOwn: Bool)? {
         if case .grant(_, let order?, _, _) = match { return (order, true) }
         guard !facts.contradictsTokenOrder else { return nil }

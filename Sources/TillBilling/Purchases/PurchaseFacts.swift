@@ -1,76 +1,79 @@
-/// Everything a decision rests on. Loaded by the caller in the same commit that carries the decision out.
+/// All facts of a purchase decision. The caller loads them in the same commit that records the decision.
 public struct PurchaseFacts: Sendable {
     public let transaction: PaidTransaction
     public let caller: Caller
     public let recorded: RecordedTransaction?
-    /// The order whose id the token is, if it may be matched by its id (`Order.mayBeMatched`).
+    /// The order whose id is the token, if it may be matched by its id (`Order.mayBeMatched`).
     public let tokenOrder: Order?
     /// The user for whom a backend registered the token.
     public var tokenAccount: UserID?
-    /// The caller, where the token is a commitment to them that came with its proof and names no order yet.
+    /// The caller, if the token is a commitment to the caller, proved by the nonce sent with the proof, and names no
+    /// order yet.
     public var provenUser: UserID?
-    /// An order has the token as its id, but a stored payment carried the token before the order was opened.
+    /// Whether an order has the token as its id, but a stored payment carried the token before the order was opened.
     public var isTokenOlderThanOrder = false
-    /// Whether its chain was granted to the user of `tokenOrder` before, so that what comes later in the chain carries
-    /// the order's token whatever its product is.
+    /// Whether the user of `tokenOrder` was granted an earlier purchase of the chain. Later purchases in that chain
+    /// carry the order's token, whatever their product.
     public var isInChainOfTokenOrder = false
-    /// The order id sent beside the proof, and the order of that id.
+    /// The order id sent with the proof, and the order with that id.
     public let claimedOrderID: OrderID?
     public let claimedOrder: Order?
-    /// For a renewal: the order of the purchase that it renews, if that has an owner.
+    /// For a renewal: the order of the renewed purchase, if that has an owner.
     public let originalOrder: Order?
-    /// For a renewal: what it renews; nil while nothing is known of that.
+    /// For a renewal: the renewed purchase; nil while it is unknown.
     public var renewed: RenewedPurchase?
-    /// For an upgrade without a token, in a chain that shows no token: the caller, if what it ended was theirs.
+    /// For an upgrade without a token, in a chain without tokens: the caller, if the replaced subscription was the
+    /// caller's.
     public var replacedOwner: UserID?
     public let product: Product?
-    /// Who restores it, and may have it if it is nobody's: nil for a proof that was only delivered.
+    /// The customer who restores the purchase and may receive it if it has no owner; nil for a proof that was only
+    /// delivered.
     public var claimant: UserID?
-    /// Unpaid orders of the device that brought it, of any user, for the same product and quantity, the newest first;
-    /// nil if no device was named.
+    /// Unpaid orders of any user on the submitting device, for the same product and quantity, newest first; nil if no
+    /// device was named.
     public var deviceOrders: [Order]?
-    /// Somebody's claim to it, unless what it renews is another customer's.
+    /// A claim to the purchase, unless the purchase that it renews belongs to another customer.
     public var ownershipClaim: OwnershipClaim?
-    /// For a renewal: what the grant of `originalOrder` rests on.
+    /// For a renewal: the basis of the grant of `originalOrder`.
     public var originalBasis: OwnershipBasis?
-    /// Whether a receipt grants nothing by itself: by the shop's terms, or because its sender lost a purchase to the
-    /// token of another customer.
+    /// Whether a receipt alone does not suffice for a grant: by the shop's settings, or because a signed token gave a
+    /// purchase of its sender to another customer.
     public var needsSignedCopy = false
 
-    // Of a granted purchase, when a copy of it comes.
+    // For another copy of a granted purchase:
 
-    /// The copy that came. `transaction` is the newer one, where the ledger had that.
+    /// The copy that arrived. `transaction` is the ledger's copy, if that is newer.
     public var brought: PaidTransaction
-    /// The copy that the ledger had.
+    /// The ledger's copy.
     public var known: PaidTransaction?
-    /// What its grant rests on.
+    /// The basis of its grant.
     public var basis: OwnershipBasis = .token
-    /// The customer whom the token of `brought` names, by the account of today; nil if that is no known customer.
+    /// The customer that the token of `brought` names, after merges; nil if that is not a known customer.
     public var userOfBroughtToken: UserID?
 
-    // Of purchases that changed their owner before.
+    // For purchases that changed their owner before:
 
-    /// The accounts of guests who became part of one.
+    /// The accounts that guests were merged into.
     public var accounts: [UserID: UserID] = [:]
-    /// Who has the purchase that is renewed, where the renewal's token does not name another customer.
+    /// The owner of the renewed purchase, if the renewal's token does not name another customer.
     public var chainOwner: UserID?
-    /// Who has the newest transaction of the chain that was paid under an order.
+    /// For each order, the owner of the newest transaction of the chain that was paid under it.
     public var chainHolders: [OrderID: UserID] = [:]
 
-    /// Seconds by which an order may be younger than the purchase that is said to pay it.
+    /// Seconds by which an order may be younger than its payment.
     public static let clockTolerance: Int64 = 300
 
-    /// More of `deviceOrders` are not looked at, and then none of them is the only one.
+    /// The maximum of `deviceOrders`. If it is reached, no order counts as the only one.
     public static let deviceOrderLimit = 50
 
-    /// Whether the order that the token names is of something else. A later purchase in a chain that the order's user
-    /// has is no contradiction: Apple keeps the first order's token on upgrades and renewals.
+    /// Whether the token names an order for another product or quantity. A later purchase in a chain of the order's
+    /// user is no contradiction: Apple keeps the first order's token on upgrades and renewals.
     public var contradictsTokenOrder: Bool {
         guard let tokenOrder, tokenAccount == nil, !tokenOrder.isFor(transaction) else { return false }
         return !isInChainOfTokenOrder && !tokenOrder.isPaid(by: transaction.id, in: transaction.environment)
     }
 
-    /// The user whom the token names.
+    /// The user that the token names.
     public var namedUser: UserID? { tokenAccount ?? tokenOrder?.userID ?? provenUser }
 
     public init(
@@ -90,12 +93,12 @@ public struct PurchaseFacts: Sendable {
         brought = transaction
     }
 
-    /// A customer's account of today.
+    /// The account of a customer, after merges.
     public func account(of user: UserID) -> UserID { accounts[user] ?? user }
 
-    /// Whose a new transaction becomes: the buyer's, unless what came before it was moved.
+    /// The owner of a new transaction: the buyer, unless earlier purchases of the chain were moved.
     ///
-    /// - Parameter order: the buyer's; nil if it is yet to be opened, and so holds nothing.
+    /// - Parameter order: the buyer's order; nil if it is still to be opened.
     public func newOwner(of buyer: UserID, under order: OrderID?) -> NewOwner {
         var holder: UserID?
         let isNamedByPurchase = renewed?.token == .ofPurchase && (tokenOrder != nil || tokenAccount != nil)
@@ -103,7 +106,7 @@ public struct PurchaseFacts: Sendable {
             holder = chainOwner
         } else if transaction.originalID != transaction.id {
             var before = tokenOrder?.id ?? order
-            // An account token is no order's: what the account bought before in the chain stands for it.
+            // An account token is not an order's id. The account's earlier purchase in the chain takes its place.
             if let tokenAccount, let originalOrder, originalOrder.userID == tokenAccount { before = originalOrder.id }
             holder = before.flatMap { chainHolders[$0] }
         }
@@ -111,14 +114,14 @@ public struct PurchaseFacts: Sendable {
     }
 }
 
-/// Why a paid transaction is nobody's yet (DESIGN §4, invariant 6).
+/// Why a paid transaction has no owner yet.
 public enum QuarantineReason: String, Hashable, Sendable, CaseIterable {
     case unknownToken = "unknown_token"
     case unreadableToken = "unreadable_token"
     case noOwner = "no_owner"
-    /// A receipt carries no token, so without an order id nobody can say whose it is (DESIGN §1).
+    /// A receipt has no token, so without an order id its owner is unknown.
     case receiptNeedsOrder = "receipt_needs_order"
-    /// By the shop's terms, or because its sender lost a purchase to the token of another customer.
+    /// The shop's settings require it, or a signed token gave a purchase of the sender to another customer.
     case receiptNeedsSignedCopy = "receipt_needs_signed_copy"
     case claimedOrderUnknown = "claimed_order_unknown"
     case claimedOrderOfAnother = "claimed_order_of_another"
@@ -128,6 +131,6 @@ public enum QuarantineReason: String, Hashable, Sendable, CaseIterable {
     case contradictsOrder = "contradicts_order"
     case unknownProduct = "unknown_product"
     case unusableQuantity = "unusable_quantity"
-    /// Apple says that neither the purchaser nor the purchaser's family owns it: whose it is, nobody here knows.
+    /// Apple states that neither the purchaser nor the purchaser's family owns it, so its owner is unknown.
     case unknownOwnership = "unknown_ownership"
 }

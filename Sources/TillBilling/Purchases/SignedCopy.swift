@@ -1,11 +1,11 @@
-/// How much one signed copy of a transaction counts beside the others: the newest one counts, in whatever order they
-/// come (U4, U8; facts/notifications §3).
+/// The precedence of signed copies of one transaction: the newest copy counts, in whatever order they arrive
+/// (facts/notifications §3).
 ///
-/// Of two copies that Apple signed in one moment the revocation is the later one, and then the upgrade: neither is
-/// ever taken back in the moment it happens.
+/// Of two copies that Apple signed at the same moment, a revocation counts as the later one, then an upgrade: neither
+/// is reversed at the moment it happens.
 public struct SignedCopy: Hashable, Sendable {
-    /// A receipt that shows no revocation argues against no signed transaction: it never shows the refund of a
-    /// consumable (facts/business-rules §10).
+    /// Whether it is a receipt without a revocation. It never overrides a signed transaction, because receipts do not
+    /// show the refund of a consumable (facts/business-rules §10).
     public let isSilentReceipt: Bool
     public let signedAt: Instant
     public let isRevoked: Bool

@@ -1,14 +1,14 @@
-/// One thing in which Apple's books and ours were not the same, or that kept them from being compared (U3).
+/// A difference between Apple's records and the ledger, or a reason why they could not be compared.
 public struct Difference: Hashable, Sendable {
-    /// The raw value is what programs decide by; the sentence for people is in `DifferenceText.swift`.
+    /// The raw value is for programs; the sentence for people is in `DifferenceText.swift`.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
-        // Apple has it, and we had not.
+        // Apple has it, and the ledger did not.
         case purchaseMissed = "purchase_missed"
         case purchaseUnattributed = "purchase_unattributed"
         case revokedPurchaseMissed = "revoked_purchase_missed"
         case notificationMissed = "notification_missed"
 
-        // We had it, and Apple says something else of it.
+        // The ledger had it, and Apple's record differs.
         case quarantineResolved = "quarantine_resolved"
         case refundMissed = "refund_missed"
         case refundDiffers = "refund_differs"
@@ -21,14 +21,13 @@ public struct Difference: Hashable, Sendable {
         case orderClosed = "order_closed"
         case orderUnsettled = "order_unsettled"
 
-        // What could not be compared.
+        // Comparisons that could not be made.
         case customerUntold = "customer_untold"
         case answerRefused = "answer_refused"
         case answerUnreadable = "answer_unreadable"
         case notSettled = "not_settled"
 
-        /// Whether the books differed. The others say what was passed over, or what became of an order that nobody
-        /// paid.
+        /// Whether the records differed. The other kinds report what was skipped, or the end of an unpaid order.
         public var isDrift: Bool {
             switch self {
             case .purchaseMissed, .purchaseUnattributed, .revokedPurchaseMissed, .notificationMissed,
@@ -42,16 +41,16 @@ public struct Difference: Hashable, Sendable {
 
     public let kind: Kind
     public let environment: Environment
-    /// The transaction it is about; of a customer who is not told of, the one that was asked about.
+    /// The transaction concerned; for a customer whose records Apple does not return, the transaction of the request.
     public var transactionID: TransactionID?
     public var orderID: OrderID?
     /// Apple's `notificationUUID`.
     public var notificationID: String?
-    /// How the ledger had it: a stable word, with a detail behind a colon.
+    /// The previous state in the ledger: a stable code, with a detail after a colon.
     public var was: String
-    /// How it is, or in a comparison that changes nothing: how it would be.
+    /// The new state; in a comparison without changes, the state that it would have.
     public var now: String
-    /// When its purchase was paid, if it is about one.
+    /// When its purchase was paid, if it concerns one.
     public var purchasedAt: Instant?
 
     public init(
@@ -67,7 +66,7 @@ public struct Difference: Hashable, Sendable {
     }
 }
 
-/// How the ledger has one transaction, as far as it may differ from Apple's books.
+/// The ledger's record of one transaction, as far as Apple's record may differ.
 public struct LedgerStanding: Hashable, Sendable {
     public let state: RecordedTransaction.State
     public let quarantine: QuarantineReason?
@@ -86,7 +85,7 @@ public struct LedgerStanding: Hashable, Sendable {
         self.orderID = orderID
     }
 
-    /// As `Difference.was` and `now` say it.
+    /// The text for `Difference.was` and `now`.
     public var words: String {
         switch state {
         case .granted: terms.expiresAt.map { "granted: until \($0.rfc3339)" } ?? "granted"
@@ -97,9 +96,9 @@ public struct LedgerStanding: Hashable, Sendable {
 }
 
 extension Difference {
-    /// What the settlement of Apple's copy of a transaction has changed; nil if nothing.
+    /// The change that processing Apple's copy of a transaction made; nil if there was none.
     ///
-    /// - Parameter before: nil if the ledger did not know it.
+    /// - Parameter before: nil if the ledger did not know the transaction.
     public init?(
         of transaction: TransactionID, in environment: Environment, from before: LedgerStanding?,
         to after: LedgerStanding
@@ -114,7 +113,7 @@ extension Difference {
         case (.revoked, .granted): kind = .refundReversalMissed
         default:
             guard let before else { return nil }
-            // A receipt tells of a refund in whole seconds (facts/pkcs7-receipt).
+            // A receipt states a refund in whole seconds (facts/pkcs7-receipt).
             if before.revokedAt?.seconds != after.revokedAt?.seconds
                 || before.terms.revocationPercentage != after.terms.revocationPercentage
             {
@@ -132,14 +131,14 @@ extension Difference {
 }
 
 extension TransactionTerms {
-    /// Whether both give the same service. What else Apple may add to a copy changes nobody's rights.
+    /// Whether both give the same service. Other values that Apple adds to a copy do not change rights.
     fileprivate func isServed(as other: TransactionTerms) -> Bool {
         expiresAt == other.expiresAt && isUpgraded == other.isUpgraded && isFamilyShared == other.isFamilyShared
     }
 }
 
 extension Difference.Kind {
-    /// What was found and what became of it, for a person.
+    /// The finding and its consequence, for a person.
     public var sentence: Text {
         switch self {
         case .purchaseMissed, .purchaseUnattributed, .revokedPurchaseMissed, .notificationMissed: missedSentence

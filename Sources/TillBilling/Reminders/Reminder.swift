@@ -1,12 +1,13 @@
-/// When something that a customer may use ends by itself (C10).
+/// The end of a service that ends without further action.
 public struct ServiceEnd: Hashable, Sendable {
-    /// What ends, the same for all reminders of it: `plan:basic_monthly`, `subscription:` and the original transaction.
+    /// The service that ends, the same in all its reminders: `plan:basic_monthly`, `subscription:` and the original
+    /// transaction.
     public let subject: String
     public let entitlement: String
     public let productID: ProductID
-    /// The first moment without it.
+    /// The first moment without the service.
     public let expiresAt: Instant
-    /// Apple is going to renew it, so nothing is said before the end.
+    /// Whether Apple is expected to renew it. Then there is no reminder before the end.
     public let renews: Bool
 
     public init(subject: String, entitlement: String, productID: ProductID, expiresAt: Instant, renews: Bool) {
@@ -18,10 +19,10 @@ public struct ServiceEnd: Hashable, Sendable {
     }
 }
 
-/// What a customer is to be told about an end, and when.
+/// One notice to a customer about an end of service, and its time.
 public struct Reminder: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
-        /// So long before the end: `P7D`.
+        /// A lead time before the end: `P7D`.
         case before(PlanLength)
         case expired
 
@@ -43,7 +44,7 @@ public struct Reminder: Hashable, Sendable {
             }
         }
 
-        /// The event that tells of it.
+        /// The event that carries the reminder.
         public var event: String {
             switch self {
             case .before: "service.expiring"
@@ -63,12 +64,12 @@ public struct Reminder: Hashable, Sendable {
     }
 }
 
-/// When customers are reminded: so long before the end, each once, and at the end.
+/// The times of reminders: each lead time before the end, once, and the end itself.
 public struct ReminderPolicy: Hashable, Sendable {
-    /// The longest first, none twice.
+    /// Longest first, without duplicates.
     public let leads: [PlanLength]
 
-    /// A week and a day before.
+    /// A week and a day before the end.
     public static let standard = ReminderPolicy(leads: ["P7D", "P1D"].compactMap { PlanLength($0) })
 
     public init(leads: [PlanLength]) {
@@ -76,11 +77,12 @@ public struct ReminderPolicy: Hashable, Sendable {
         self.leads = leads.sorted { $0.days > $1.days }.filter { known.insert($0.days).inserted }
     }
 
-    /// Apple's word of a renewal may come after the period it follows; an end that may be none is told this much later.
+    /// In seconds. Apple's update about a renewal may arrive after the end of the period, so an uncertain end is
+    /// reported this much later.
     static let patience: Int64 = 3_600
 
-    /// What is to be said about ends, from a moment on. A lead that is longer than what is left says nothing any more:
-    /// who buys a plan of three days is not told a week before.
+    /// The reminders for the given ends, from a moment on. Lead times that have already begun are skipped: a customer
+    /// who buys a plan of three days is not reminded a week before.
     public func reminders(of ends: [ServiceEnd], from now: Instant) -> [Reminder] {
         ends.filter { $0.expiresAt > now }.flatMap { end in
             let before =
@@ -97,10 +99,10 @@ public struct ReminderPolicy: Hashable, Sendable {
     }
 }
 
-/// What has to change among a customer's reminders so that they fit what ends now: an extension moves them, a refund
-/// cancels them, and what was told is not told again as long as the end stays where it is (C10).
+/// The changes that adapt a customer's reminders to the current ends of service: an extension moves them, a refund
+/// cancels them, and a sent reminder is not repeated while the end stays the same.
 public struct ReminderChanges: Hashable, Sendable {
-    /// A reminder that stands, with what the ledger knows it by.
+    /// An existing reminder, with its row id in the ledger.
     public struct Standing: Hashable, Sendable {
         public let sequence: Int64
         public let reminder: Reminder
@@ -116,12 +118,12 @@ public struct ReminderChanges: Hashable, Sendable {
     public let set: [Reminder]
     public let removed: [Int64]
 
-    /// - Parameter ends: of everything the customer may use at that moment.
+    /// - Parameter ends: of all services that the customer may use at that moment.
     public init(from standing: [Standing], to ends: [ServiceEnd], policy: ReminderPolicy, at now: Instant) {
         let current = Dictionary(ends.map { ($0.subject, $0) }, uniquingKeysWith: { first, _ in first })
         func stays(_ one: Standing) -> Bool {
             let told = one.reminder.end
-            // It ended by itself; or it was taken back, and there is nothing to be told.
+            // The service ended at its time, and the reminder stays; or it was revoked, and its reminders are removed.
             guard let end = current[told.subject] else { return told.expiresAt <= now && one.reminder.kind == .expired }
             return end.expiresAt == told.expiresAt && (one.isSent || end.renews == told.renews)
         }

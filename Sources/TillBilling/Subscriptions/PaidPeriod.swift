@@ -1,16 +1,16 @@
-/// One period of a subscription: the newest copy that Apple signed of one transaction of its chain.
+/// One period of a subscription: the newest signed copy of one transaction of its chain.
 public struct PaidPeriod: Hashable, Sendable {
     public let transactionID: TransactionID
     public let productID: ProductID
-    /// When it was charged; up to a day before it begins (facts/business-rules §8.3).
+    /// When it was charged, which is up to a day before it begins (facts/business-rules §8.3).
     public let purchasedAt: Instant
-    /// Of this copy.
+    /// When this copy was signed.
     public let signedAt: Instant
-    /// Refunded, or a family's access taken back.
+    /// When it was refunded, or family access was revoked.
     public let revokedAt: Instant?
-    /// Charged by Apple's server, not by a tap.
+    /// Whether Apple's server charged it, without a purchase by the customer.
     public internal(set) var isRenewal: Bool
-    /// Whether Apple said which of the two it is. If not, `SubscriptionChain` decides.
+    /// Whether Apple signed the reason of the transaction. If not, `SubscriptionChain` decides.
     public let statesReason: Bool
     public let price: Money?
     public let terms: TransactionTerms
@@ -31,16 +31,17 @@ public struct PaidPeriod: Hashable, Sendable {
         self.terms = terms
     }
 
-    /// The first moment after it. Only dates that Apple signed count, so without one it is over when it begins.
+    /// The first moment after the period. Only dates that Apple signed count; without one the period ends when it
+    /// begins.
     public var expiresAt: Instant { terms.expiresAt ?? purchasedAt }
 
-    /// Neither refunded nor superseded by an upgrade.
+    /// Whether it is neither refunded nor replaced by an upgrade.
     var stands: Bool { revokedAt == nil && !terms.isUpgraded }
 
-    /// Until when there was service, if nothing superseded it.
+    /// The end of its service, if no later purchase replaced it.
     var servedUntil: Instant { min(expiresAt, revokedAt ?? expiresAt) }
 
-    /// By Apple's dates, and of one moment by Apple's ids, which are numbers that grow.
+    /// Ordered by Apple's dates, and at the same moment by Apple's ids, which are increasing numbers.
     public static func isEarlier(_ left: PaidPeriod, _ right: PaidPeriod) -> Bool {
         guard left.purchasedAt == right.purchasedAt else { return left.purchasedAt < right.purchasedAt }
         let (first, second) = (left.transactionID.text, right.transactionID.text)
@@ -48,11 +49,11 @@ public struct PaidPeriod: Hashable, Sendable {
     }
 }
 
-/// Time of one period that is really served: it may begin later than it was charged, and end earlier than it was to.
+/// The time of one period that is actually served: it may begin after the charge, and end before the paid end.
 public struct PaidStretch: Hashable, Sendable {
     public let period: PaidPeriod
     public let start: Instant
-    /// The first moment after it.
+    /// The first moment after the stretch.
     public internal(set) var end: Instant
 
     init(period: PaidPeriod, start: Instant, end: Instant) {
@@ -61,11 +62,11 @@ public struct PaidStretch: Hashable, Sendable {
         self.end = end
     }
 
-    /// The stretches of a chain, in order, without gaps between what follows on and without any that overlap.
+    /// The stretches of a chain, in order and without overlaps; consecutive ones have no gap.
     ///
-    /// A renewal begins when what was paid before it ends. What a customer buys begins at once and takes the place of
-    /// what was there, because one has one subscription in a group. That holds whoever has either, also if the copy
-    /// that says so has not come yet, and if what was bought was refunded later or has no customer yet.
+    /// A renewal begins when the previously paid time ends. A purchase begins at once and replaces the current service,
+    /// because a customer has one subscription in a group. This applies regardless of the owners, even if Apple's copy
+    /// that states the replacement has not arrived, and even if the purchase was refunded later or has no owner yet.
     static func all(_ chain: SubscriptionChain) -> [PaidStretch] {
         var stretches: [PaidStretch] = []
         for period in chain.periods where period.stands || !period.isRenewal {
@@ -73,7 +74,7 @@ public struct PaidStretch: Hashable, Sendable {
             if period.isRenewal {
                 if let last = stretches.last { start = max(start, last.end) }
             } else {
-                // Periods are sorted, so only what runs past this purchase is touched: one, or two where a renewal
+                // Periods are sorted, so only stretches that run past this purchase change: one, or two if a renewal
                 // was charged early.
                 for index in stretches.indices.reversed() {
                     guard stretches[index].end > start else { break }
@@ -88,14 +89,14 @@ public struct PaidStretch: Hashable, Sendable {
 }
 
 extension Subscription {
-    /// How one of its periods ended, or is to end.
+    /// How and when one of its periods ended, or will end.
     public struct Fate: Hashable, Sendable {
         public let state: State
         public let reason: RightReason
         public let at: Instant
     }
 
-    /// - Parameter chain: with the periods of all its customers.
+    /// - Parameter chain: must contain the periods of all its customers.
     public static func fate(of period: PaidPeriod, in chain: SubscriptionChain) -> Fate {
         if period.revokedAt != nil {
             return Fate(state: .revoked, reason: period.revocationReason, at: period.servedUntil)

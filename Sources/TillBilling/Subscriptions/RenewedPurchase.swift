@@ -1,15 +1,15 @@
-/// One period of a chain as the ledger has it: what Apple signed of it, and whose it is.
+/// One period of a chain in the ledger: Apple's signed data, and its owner.
 public struct ChainPeriod: Hashable, Sendable {
     public let period: PaidPeriod
-    /// Nil for what waits in quarantine, and for what Apple took back before anybody had it.
+    /// Nil for a quarantined period, and for a period that Apple revoked before it had an owner.
     public let owner: UserID?
-    /// As Apple signed it.
+    /// The token that Apple signed.
     public let token: OrderID?
-    /// A receipt does not show the token.
+    /// Whether it comes from a receipt, which does not contain the token.
     public let hidesToken: Bool
-    /// A person or a backend said whose it is, or somebody restored it: it stays there.
+    /// Whether a person, a backend or a restore determined the owner, who therefore keeps it.
     public let isDecided: Bool
-    /// Apple took the money back.
+    /// Whether Apple refunded or revoked it.
     public let isTakenBack: Bool
 
     public init(
@@ -25,37 +25,37 @@ public struct ChainPeriod: Hashable, Sendable {
     }
 }
 
-/// The purchase that a renewal renews, and so belongs to: the newest one before it that is no renewal. It follows from
-/// Apple's dates, so the order of arrival decides nothing.
+/// The purchase that a renewal renews, and whose owner it has: the newest earlier transaction that is not a renewal. It
+/// depends on Apple's dates only, so the order of arrival does not matter.
 public struct RenewedPurchase: Hashable, Sendable {
-    /// What the token of a renewal says about whose it is.
+    /// What the token of a renewal says about its owner.
     public enum Token: Hashable, Sendable {
-        /// There is none, or it is the purchase's own: the purchase decides.
+        /// There is none, or it equals the purchase's token: the purchase decides.
         case ofPurchase
-        /// A receipt hides the purchase's, which may be the same: the purchase decides, unless the token names a
-        /// customer.
+        /// The purchase came from a receipt, which hides its token; the two may be equal. The purchase decides, unless
+        /// the token names a customer.
         case hidden
-        /// It stands on an earlier purchase of the chain, and this one came without a token. Apple carries it on, so it
-        /// says nothing about this one.
+        /// An earlier purchase of the chain has the token, and the renewed purchase has none. Apple carries the token
+        /// on, so it says nothing about this renewal.
         case inherited
-        /// It came with this renewal, so somebody told Apple whose it is.
+        /// The token appeared with this renewal, so the app or a server set it at Apple to name the owner.
         case ownWord
     }
 
-    /// The purchase; if it waits, the newest renewal of it before this one that was decided; if it was never seen, a
-    /// renewal of it that has an owner.
+    /// The purchase; if it waits, the newest earlier renewal of it whose owner was determined; if the purchase was
+    /// never seen, a renewal of it that has an owner.
     public let renewed: ChainPeriod
     public let token: Token
 
-    /// Whether the renewal waits because its purchase does.
+    /// Whether the renewal waits because its purchase waits.
     public var isWaiting: Bool { renewed.owner == nil && token != .ownWord }
 
-    /// Whether Apple took the purchase back before anybody had it. Then it gets no owner any more that a renewal could
-    /// wait for.
+    /// Whether Apple revoked the purchase before it had an owner. It will not get one, so the renewal does not wait for
+    /// it.
     public var isOfTakenBack: Bool { renewed.owner == nil && renewed.isTakenBack }
 
-    /// - Parameter chain: all periods that are known, in any order, with or without the renewal.
-    /// - Returns: nil for a purchase, and where nothing is known of what it renews.
+    /// - Parameter chain: all known periods, in any order, with or without the renewal.
+    /// - Returns: nil for a purchase, and if the renewed purchase is unknown.
     public init?(of renewal: ChainPeriod, in chain: [ChainPeriod]) {
         let id = renewal.period.transactionID
         let links = chain.filter { $0.period.transactionID != id } + [renewal]
@@ -86,8 +86,8 @@ public struct RenewedPurchase: Hashable, Sendable {
         }
     }
 
-    /// Renewals that are not where their purchase is, the oldest first: another customer has them, or somebody has them
-    /// while the purchase waits. What a person or a token of its own decided is not looked at here.
+    /// Renewals whose owner differs from their purchase's, oldest first: another customer owns them, or they have an
+    /// owner while the purchase waits. Renewals whose owner a person or an own token determined are excluded.
     public static func misplaced(in chain: [ChainPeriod]) -> [TransactionID] {
         let index = ChainIndex(chain)
         return index.links.indices.compactMap { position in
@@ -100,17 +100,18 @@ public struct RenewedPurchase: Hashable, Sendable {
     }
 }
 
-/// A chain with what is asked of each of its periods, made in one walk: chains have thousands of periods.
+/// A chain with the lookups for each of its periods, built in one pass because chains can have thousands of periods.
 private struct ChainIndex {
-    /// The oldest first.
+    /// Oldest first.
     let links: [ChainPeriod]
     let isRenewal: [Bool]
-    /// The purchase that the period belongs to; where that was never seen, its oldest renewal.
+    /// For each period: its purchase, or the oldest renewal if the purchase was never seen.
     private(set) var firstOfPurchase: [Int] = []
-    /// Of the same purchase, the newest earlier renewal that was decided for a customer, and the newest with an owner.
+    /// Within the same purchase: the newest earlier renewal whose owner was determined, and the newest one with an
+    /// owner.
     private(set) var decidedBefore: [Int?] = []
     private(set) var ownedBefore: [Int?] = []
-    /// Of the same purchase, the oldest later renewal with an owner.
+    /// Within the same purchase: the oldest later renewal with an owner.
     private(set) var ownedAfter: [Int?]
     /// The two oldest periods with each token.
     private var carriers: [OrderID: [Int]] = [:]

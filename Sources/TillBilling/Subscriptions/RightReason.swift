@@ -1,34 +1,34 @@
-/// Why somebody may use something now, or may not: a stable code, and a sentence for people.
+/// Why a customer has or does not have an entitlement now: a stable code, and a sentence for people.
 public enum RightReason: String, Hashable, Sendable, CaseIterable {
-    // Why they may.
+    // Reasons for having it.
     case bought
-    /// For a time that the server keeps.
+    /// Paid for a time that the server keeps.
     case paid
     case subscribed
     case trial
-    /// Still paid for, but it will not renew.
+    /// Still paid, but will not renew.
     case renewalOff = "renewal_off"
     case gracePeriod = "grace_period"
     case familyShared = "family_shared"
 
-    // Why they may not.
+    // Reasons for not having it.
     case neverHad = "never_had"
     case expired
-    /// It ended because the customer had turned renewal off.
+    /// Ended because the customer turned renewal off.
     case cancelled
-    /// It ended because Apple could not charge.
+    /// Ended because Apple could not charge.
     case paymentFailed = "payment_failed"
-    /// It ended because the customer did not agree to a higher price.
+    /// Ended because the customer did not consent to a higher price.
     case priceNotAccepted = "price_not_accepted"
-    /// It ended because the product was not for sale any more.
+    /// Ended because the product was no longer for sale.
     case notForSale = "not_for_sale"
-    /// Apple tries to charge, without service.
+    /// Apple is trying to charge, without service.
     case billingProblem = "billing_problem"
     case refunded
     case familyAccessEnded = "family_access_ended"
-    /// An upgrade or another plan took its place.
+    /// Replaced by an upgrade or another plan.
     case replaced
-    /// It runs for another device, and the question named this one or none.
+    /// It covers another device, and the request named this one or none.
     case otherDevice = "other_device"
 
     public var allows: Bool {
@@ -40,7 +40,7 @@ public enum RightReason: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// - Parameter until: the first moment without it; nil for what lasts, and for what never was.
+    /// - Parameter until: the first moment without it; nil for a permanent right, and for a right that never existed.
     public func sentence(until: Instant?) -> Text {
         let day = until.map { String($0.rfc3339.prefix(10)) } ?? ""
         return allows ? allowing(day) : denying(day)
@@ -107,7 +107,7 @@ extension Subscription.State {
 }
 
 extension Subscription {
-    /// Why there is service, or none any more.
+    /// Why there is service, or no longer any.
     public var reason: RightReason {
         switch state {
         case .active where current.terms.offer?.isTrial == true: .trial
@@ -130,18 +130,18 @@ extension Subscription {
 }
 
 extension PaidPeriod {
-    /// Why it was taken back.
+    /// Why the period was revoked.
     public var revocationReason: RightReason {
         terms.revocationType == "FAMILY_REVOKE" || terms.revocationType == nil && terms.isFamilyShared
             ? .familyAccessEnded : .refunded
     }
 }
 
-/// How long something may be used, by whose account.
+/// The duration of an entitlement, and the party that keeps track of it.
 public enum EntitlementKind: String, Codable, Sendable, Hashable, CaseIterable {
-    /// For good.
+    /// Permanent.
     case lasting
-    /// For a time that the server keeps: plans bought once, stacked and converted.
+    /// For a time that the server keeps: plans bought once, accumulated and converted.
     case service
     /// For a period that Apple keeps and renews.
     case subscription

@@ -1,23 +1,23 @@
-/// A subscription at a moment: what follows from what Apple signed about its periods and about its next renewal (C7).
-/// Nothing of it is stored. The server's clock decides, and only dates that Apple signed.
+/// The state of a subscription at a moment, derived from the signed data about its periods and its next renewal. It is
+/// computed and never stored, from the server's clock and from dates that Apple signed.
 public struct Subscription: Hashable, Sendable {
     public enum State: String, Hashable, Sendable, CaseIterable {
-        /// Paid for now.
+        /// Paid now.
         case active
-        /// Paid for now, and renewal is off.
+        /// Paid now, and renewal is off.
         case cancelled
-        /// Not paid any more, but Apple still gives service while it tries to charge.
+        /// No longer paid; Apple still grants service while it tries to charge.
         case grace
-        /// Not paid any more, without service, while Apple tries to charge.
+        /// No longer paid, without service, while Apple tries to charge.
         case billingRetry = "billing_retry"
         case expired
-        /// The newest period was refunded, or the family's access taken back.
+        /// The newest period was refunded, or family access was revoked.
         case revoked
-        /// Superseded by a purchase that has not come yet.
+        /// Replaced by a purchase that has not arrived yet.
         case upgraded
     }
 
-    /// Why it is over (`expirationIntent`, facts/jws §5).
+    /// Why it ended (`expirationIntent`, facts/jws §5).
     public enum Expiry: String, Hashable, Sendable, CaseIterable {
         case cancelled
         case billingError = "billing_error"
@@ -26,38 +26,38 @@ public struct Subscription: Hashable, Sendable {
         case other
     }
 
-    /// A higher price that is to come (facts/business-rules §8.4).
+    /// A coming price increase (facts/business-rules §8.4).
     public enum PriceIncrease: String, Hashable, Sendable, CaseIterable {
-        /// Needs the customer's consent, which has not come yet.
+        /// Requires the customer's consent, which has not been given yet.
         case pending
-        /// Consented to, or one that needs no consent.
+        /// Consented to, or without a need for consent.
         case accepted
     }
 
     public let state: State
-    /// What is used now, or was last.
+    /// The period in use now, or the last one.
     public let current: PaidPeriod
     /// When the customer subscribed: for the first time, or again after a lapse.
     public let since: Instant
-    /// What is paid for from now on, in order; empty if nothing is.
+    /// The paid time from now on, in order; empty if there is none.
     public let stretches: [PaidStretch]
-    /// The first moment without service, to come or past. Counts what is paid for already and the grace period.
+    /// The first moment without service, in the future or past. Includes all paid time and the grace period.
     public let until: Instant
-    /// While it is in grace.
+    /// Set during grace.
     public let graceUntil: Instant?
-    /// Nil while nobody knows: the newest word is older than the newest period.
+    /// Nil if unknown, because Apple's newest renewal info is older than the newest period.
     public let willRenew: Bool?
-    /// When the next period is to begin, if it is to renew.
+    /// When the next period begins, if it renews.
     public let renewsAt: Instant?
-    /// If it is to renew.
+    /// Set if it renews.
     public let renewalProductID: ProductID?
     public let renewalPrice: Money?
     public let renewalOffer: TransactionTerms.Offer?
     public let priceIncrease: PriceIncrease?
-    /// Nil while it is not over, and if Apple did not say.
+    /// Nil while it has not ended, and if Apple stated no reason.
     public let expiry: Expiry?
 
-    /// Whether there is service: grace counts, billing retry does not (facts/business-rules §8.3).
+    /// Whether there is service: in grace yes, in billing retry no (facts/business-rules §8.3).
     public var isServed: Bool {
         switch state {
         case .active, .cancelled, .grace: true
@@ -65,13 +65,13 @@ public struct Subscription: Hashable, Sendable {
         }
     }
 
-    /// What one customer has of a chain. All of the chain counts, whoever has it: a later purchase ends what it
-    /// replaces, and Apple's word about the next renewal speaks for the owner of the newest period.
+    /// One customer's subscription in a chain. Periods of other owners count too, because a later purchase ends the
+    /// period that it replaces, and Apple's renewal info concerns the owner of the newest period.
     ///
     /// - Parameters:
-    ///   - periods: the newest copies of all that the customer has, in any order.
-    ///   - others: those of the same chain that other customers have, or nobody yet.
-    /// - Returns: nil without any of the customer's.
+    ///   - periods: the newest copies of all periods that the customer owns, in any order.
+    ///   - others: the periods of the same chain that other customers own, or that have no owner yet.
+    /// - Returns: nil if the customer owns no period.
     public init?(
         _ periods: [PaidPeriod], among others: [PaidPeriod] = [], renewal: RenewalTerms?, at now: Instant
     ) {
@@ -80,7 +80,7 @@ public struct Subscription: Hashable, Sendable {
         let ordered = chain.periods.filter { ids.contains($0.transactionID) }
         guard let newest = ordered.last else { return nil }
         let isLast = chain.periods.last == newest
-        // What Apple said before the newest period was charged says nothing about it.
+        // Renewal info signed before the newest period was charged says nothing about that period.
         let word = renewal.flatMap { isLast && $0.signedAt >= newest.purchasedAt ? $0 : nil }
         let all = PaidStretch.all(chain)
         let replacedAt = chain.periods.first { other in
@@ -88,7 +88,7 @@ public struct Subscription: Hashable, Sendable {
         }?.purchasedAt
         let running = all.filter { ids.contains($0.period.transactionID) && $0.end > now && $0.end > $0.start }
         stretches = running
-        // While another customer's time runs, this one's has to wait for it.
+        // While another customer's period runs, this customer's later period has to wait.
         let isOthers = all.contains {
             $0.start <= now && now < $0.end && !ids.contains($0.period.transactionID)
         }
@@ -124,32 +124,33 @@ public struct Subscription: Hashable, Sendable {
         }
     }
 
-    /// Nothing is paid for any more.
+    /// The state when no paid time is left.
     private static func stateWithoutPeriod(_ newest: PaidPeriod, _ word: RenewalTerms?, at now: Instant) -> State {
         if newest.revokedAt != nil { return .revoked }
         if newest.terms.isUpgraded { return .upgraded }
-        // Whoever cancels in grace or retry has ended it (facts/business-rules §8.3).
+        // A customer who cancels during grace or billing retry ends the subscription (facts/business-rules §8.3).
         guard let word, word.autoRenews != false, word.isInBillingRetry != false else { return .expired }
         if let grace = word.graceUntil, grace > now, grace > newest.expiresAt { return .grace }
         return word.isInBillingRetry == true ? .billingRetry : .expired
     }
 
-    /// Until when there was service, or is by grace.
+    /// The end of service, including grace.
     private static func end(
         _ newest: PaidPeriod, _ state: State, _ word: RenewalTerms?, at now: Instant
     ) -> Instant {
         switch state {
-        // The moment of an upgrade is in the purchase that has not come; no later than when Apple told of it.
+        // The purchase that has not arrived contains the moment of the upgrade, which is no later than this statement
+        // of Apple.
         case .upgraded: return min(newest.expiresAt, newest.signedAt)
         case .revoked: return newest.servedUntil
         case .active, .cancelled, .grace, .billingRetry, .expired:
-            // Apple leaves the date there when the grace has run out.
+            // Apple keeps the date in the renewal info after the grace period has ended.
             guard let grace = word?.graceUntil, state == .grace || grace <= now else { return newest.expiresAt }
             return max(newest.expiresAt, grace)
         }
     }
 
-    /// Back to the customer's last purchase that followed on nothing.
+    /// The date of the customer's last purchase that did not continue earlier service.
     private static func since(_ current: PaidPeriod, _ ordered: [PaidPeriod]) -> Instant {
         guard let index = ordered.lastIndex(of: current) else { return current.purchasedAt }
         var first = current
@@ -175,14 +176,14 @@ public struct Subscription: Hashable, Sendable {
         case 3: .priceIncrease
         case 4: .productUnavailable
         case .some: .other
-        // EXPIRED has not come yet, but that renewal was off has.
+        // Apple's EXPIRED has not arrived yet, but its statement that renewal is off has.
         case nil: word?.autoRenews == false ? .cancelled : nil
         }
     }
 }
 
 extension TransactionTerms.Offer {
-    /// `introductory`, `promotional`, `offer_code`, `win_back`, or a number that only Apple knows yet.
+    /// `introductory`, `promotional`, `offer_code`, `win_back`, or the number of an unknown type.
     public var name: String {
         switch type {
         case 1: "introductory"
@@ -193,37 +194,39 @@ extension TransactionTerms.Offer {
         }
     }
 
-    /// Nothing is paid for it.
+    /// Whether it is free.
     public var isTrial: Bool { discount == "FREE_TRIAL" }
 }
 
-/// What Apple signed last about a subscription's next renewal (facts/jws §5). Nil where Apple said nothing.
+/// Apple's newest signed statement about a subscription's next renewal (facts/jws §5). Values that Apple did not state
+/// are nil.
 public struct RenewalTerms: Hashable, Sendable {
     public var signedAt: Instant
-    /// What renews next.
+    /// The product that renews next.
     public var productID: ProductID?
     public var autoRenews: Bool?
-    /// Apple tries to charge, in grace too.
+    /// Whether Apple is trying to charge, also during grace.
     public var isInBillingRetry: Bool?
     public var graceUntil: Instant?
-    /// 1 to 5, or what Apple adds.
+    /// 1 to 5, or a value that Apple adds.
     public var expirationIntent: Int?
-    /// 0 asked and not answered, 1 consented or told.
+    /// 0: requested and not answered; 1: consented or notified.
     public var priceIncrease: Int?
-    /// With the offer.
+    /// The renewal price with the offer applied.
     public var price: Money?
-    /// The end of the newest period that was paid when this was signed.
+    /// The end of the newest period that was paid at the time of signing.
     public var renewsAt: Instant?
-    /// Of the next period.
+    /// The offer of the next period.
     public var offer: TransactionTerms.Offer?
 
     public init(signedAt: Instant) { self.signedAt = signedAt }
 }
 
 extension RenewalTerms {
-    /// Whether this was said after `other`. Apple may sign two in one moment, of two things that follow on each other:
-    /// the one of the later period is the later one, then the one that says that it is over, then that renewal is off.
-    /// What is equal in all of that is told apart by the rest, so that no order of arrival decides.
+    /// Whether this was signed after `other`. Apple may sign two at the same moment, for two consecutive events: the
+    /// one of the later period counts as newer, then the one that states the end, then the one with renewal off. The
+    /// remaining fields decide between statements that are equal in all of that, so that the order of arrival does not
+    /// matter.
     public func isNewer(than other: RenewalTerms) -> Bool { other.order.lexicographicallyPrecedes(order) }
 
     private var order: [Int64] {

@@ -1,8 +1,8 @@
-/// All periods of one subscription at Apple, whoever has each: those of one original transaction, in the order of
-/// Apple's dates. Which of them are purchases and which renew them follows from the periods alone, never from their
+/// All periods of one subscription, whatever their owners: those of one original transaction, in the order of Apple's
+/// dates. The periods alone determine which of them are purchases and which renew those, independent of the order of
 /// arrival.
 public struct SubscriptionChain: Hashable, Sendable {
-    /// The oldest first. `isRenewal` is decided, also where Apple gave no reason.
+    /// Oldest first. `isRenewal` is decided, even if Apple signed no reason.
     public let periods: [PaidPeriod]
 
     /// - Parameter periods: in any order.
@@ -19,7 +19,7 @@ public struct SubscriptionChain: Hashable, Sendable {
 
     /// The purchase that a renewal renews: the newest one before it.
     ///
-    /// - Returns: nil for a purchase, and where the purchase is not among the periods.
+    /// - Returns: nil for a purchase, and if the purchase is not among the periods.
     public func purchase(renewedBy id: TransactionID) -> PaidPeriod? {
         guard let index = periods.firstIndex(where: { $0.transactionID == id }), periods[index].isRenewal else {
             return nil
@@ -27,8 +27,8 @@ public struct SubscriptionChain: Hashable, Sendable {
         return periods[..<index].last { !$0.isRenewal }
     }
 
-    /// The periods that one purchase pays for: itself and its renewals. Where the purchase of a renewal is not known,
-    /// all renewals before the next purchase.
+    /// The periods of one purchase: itself and its renewals. If the purchase of a renewal is unknown, all renewals
+    /// before the next purchase.
     public func periods(ofPurchaseWith id: TransactionID) -> ArraySlice<PaidPeriod> {
         guard let index = periods.firstIndex(where: { $0.transactionID == id }) else { return [] }
         let first = periods[...index].lastIndex { !$0.isRenewal } ?? periods.startIndex
@@ -36,29 +36,30 @@ public struct SubscriptionChain: Hashable, Sendable {
         return periods[first..<end]
     }
 
-    /// What a purchase ends, if service still ran when it was made.
+    /// The period that a purchase replaced, if service was still running.
     public func replaced(by id: TransactionID) -> PaidPeriod? {
         guard let index = periods.firstIndex(where: { $0.transactionID == id }), index > 0,
             !periods[index].isRenewal
         else { return nil }
         let before = periods[index - 1]
-        // The old period may be marked as taken back by the upgrade itself.
+        // The upgrade itself may have marked the old period as revoked.
         let until = before.terms.isUpgraded ? before.expiresAt : before.servedUntil
         return periods[index].purchasedAt <= until && periods[index].purchasedAt < before.expiresAt ? before : nil
     }
 
-    /// What a later purchase took of a period.
+    /// The part of a period that a later purchase replaced.
     struct Replacement: Hashable, Sendable {
-        /// Of its paid time, in thousandths of a percent, rounded down.
+        /// The unused part of the paid time, in thousandths of a percent, rounded down.
         let unused: Int
-        /// Apple took the period back at the moment of that purchase.
+        /// Whether Apple revoked the period at the moment of that purchase.
         let endsPeriodItself: Bool
     }
 
-    /// A receipt's dates have whole seconds, and Apple ends the old period in the course of the purchase.
+    /// In milliseconds. A receipt's dates have whole seconds, and Apple ends the old period in the course of the
+    /// purchase.
     private static let sameMoment: Int64 = 60_000
 
-    /// The periods of which a later purchase took paid time.
+    /// The periods that a later purchase shortened.
     public var replaced: Set<TransactionID> {
         var found: Set<TransactionID> = []
         var next: PaidPeriod?
@@ -84,7 +85,7 @@ public struct SubscriptionChain: Hashable, Sendable {
         let revoked = period.revokedAt.map(Self.moment)
         if let revoked, revoked + Self.sameMoment < bought { return nil }
         var start = Self.moment(period.purchasedAt)
-        // What was charged early begins when the period before it ends.
+        // A renewal charged early begins when the previous period ends.
         if period.isRenewal, index > 0 { start = max(start, Self.moment(periods[index - 1].servedUntil)) }
         let (length, left) = (end - start, end - bought)
         guard length > 0, left > 0 else { return nil }
@@ -94,24 +95,24 @@ public struct SubscriptionChain: Hashable, Sendable {
             endsPeriodItself: revoked.map { abs($0 - bought) <= Self.sameMoment } ?? false)
     }
 
-    /// In milliseconds, within bounds that no sum of two leaves.
+    /// In milliseconds, limited so that no sum of two overflows.
     private static func moment(_ instant: Instant) -> Int64 { max(-(1 << 60), min(1 << 60, instant.milliseconds)) }
 
-    // MARK: Renewals of which Apple did not say that they are
+    // MARK: Renewals without a signed reason
 
-    /// Apple charges a renewal from a day before the end on, and tries for sixty days after it (facts/business-rules
-    /// §8.3).
+    /// In milliseconds. Apple charges a renewal from a day before the end, and retries for sixty days after it
+    /// (facts/business-rules §8.3).
     private static let earliest: Int64 = 86_400_000
     private static let latest: Int64 = 60 * 86_400_000
 
-    /// A receipt gives no reason for a later period. It is a purchase if it came while the one before it had more time
-    /// to run, after Apple had ended that one, or when Apple had given up charging.
+    /// Receipts state no reason for a later period. It is a purchase if it was charged while the previous period had
+    /// more time to run, after Apple had ended that period, or after Apple had stopped retrying.
     private static func isRenewal(_ period: PaidPeriod, after before: PaidPeriod?) -> Bool {
         guard period.isRenewal, !period.statesReason, let before else { return period.isRenewal }
         if before.terms.isUpgraded { return false }
         if let revoked = before.revokedAt, revoked.seconds <= period.purchasedAt.seconds { return false }
         let (start, end) = (before.purchasedAt.milliseconds, before.expiresAt.milliseconds)
-        // Test environments have periods of minutes.
+        // Periods in test environments last minutes.
         let early = min(earliest, max(0, end - start) / 4)
         return (end - early...end + latest).contains(period.purchasedAt.milliseconds)
     }

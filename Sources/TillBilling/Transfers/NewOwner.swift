@@ -1,10 +1,10 @@
-/// Whose a newly paid transaction becomes, where purchases were moved before it came.
+/// The owner of a newly paid transaction, if earlier purchases were moved.
 public struct NewOwner: Hashable, Sendable {
-    /// Why it is not the buyer's. Recorded as evidence.
+    /// Why the owner is not the buyer. Recorded as evidence.
     public enum Ground: String, Hashable, Sendable, CaseIterable {
-        /// What came before it in its chain under the same order is another customer's now.
+        /// An earlier transaction of the chain, under the same order, now belongs to another customer.
         case chainHolder = "chain_holder"
-        /// The buyer was a guest, who has an account by now (P12).
+        /// The buyer was a guest and has been merged into an account.
         case mergedGuest = "merged_guest"
     }
 
@@ -12,10 +12,9 @@ public struct NewOwner: Hashable, Sendable {
     public let ground: Ground?
 
     /// - Parameters:
-    ///   - buyer: whose order Apple signed.
-    ///   - chainHolder: who has the newest transaction of the same chain that was paid under the same order. A chain
-    ///     goes on where it is; a customer who begins a chain anew, with an order of their own, begins it for
-    ///     themselves.
+    ///   - buyer: the customer whose order Apple signed.
+    ///   - chainHolder: the owner of the newest transaction of the same chain that was paid under the same order. A
+    ///     chain stays with its owner; a customer who restarts a chain with an order of their own becomes its owner.
     ///   - account: the buyer's account, if the buyer was a guest.
     public init(buyer: UserID, chainHolder: UserID?, account: UserID?) {
         if let chainHolder {
@@ -32,9 +31,9 @@ public struct NewOwner: Hashable, Sendable {
 }
 
 extension Grant {
-    /// The same as another customer's: of the one who has it now.
+    /// The same grant with its current owner.
     ///
-    /// - Parameter order: under which it is theirs; nil: under which it was granted.
+    /// - Parameter order: the order under which the owner holds it; nil for the order of the grant.
     public func held(by user: UserID, under order: OrderID? = nil) -> Grant {
         Grant(
             id: id, environment: environment, transactionID: transactionID, orderID: order ?? orderID, userID: user,

@@ -1,17 +1,17 @@
-/// What becomes of another customer's purchase when somebody restores it (P10).
+/// How the shop treats a restore of another customer's purchase.
 public enum RestorePolicy: String, Hashable, Sendable, CaseIterable {
-    /// It stays where it is.
+    /// The purchase stays with its owner.
     case keep
-    /// It moves to the one who restores it, a few times a year.
+    /// The purchase moves to the customer who restores it, a limited number of times a year.
     case move
-    /// It stays, and the app's backend is asked to decide.
+    /// The purchase stays with its owner, and the app's backend is asked to decide.
     case ask
 }
 
-/// The shop's terms of restoring.
+/// The shop's settings for restores.
 public struct RestoreTerms: Hashable, Sendable {
     public var policy = RestorePolicy.keep
-    /// How often one chain may move by restoring, in 365 days.
+    /// How often a chain may move through restores within 365 days.
     public var movesPerYear = 3
 
     public init(policy: RestorePolicy = .keep, movesPerYear: Int = 3) {
@@ -19,17 +19,17 @@ public struct RestoreTerms: Hashable, Sendable {
         self.movesPerYear = movesPerYear
     }
 
-    /// Milliseconds in which moves are counted.
+    /// The time in which moves are counted, in milliseconds.
     public static let year: Int64 = 365 * 86_400_000
 }
 
-/// Everything a decision about one restored transaction rests on.
+/// The facts for a decision about one restored transaction.
 public struct RestoreFacts: Hashable, Sendable {
-    /// What settling it came to, which is the same as at the first door.
+    /// The result of processing the transaction, which is the same for every source.
     public enum Standing: Hashable, Sendable {
-        /// Now or before; to whom it is now.
+        /// Granted now or before, with the current owner.
         case granted(to: UserID)
-        /// It was nobody's, and was granted to the one who restored it just now.
+        /// It had no owner, and was granted to the customer who restores it.
         case claimed
         case revoked
         case quarantined
@@ -38,13 +38,13 @@ public struct RestoreFacts: Hashable, Sendable {
     }
 
     public let standing: Standing
-    /// As Apple signed it, else as the catalogue has it.
+    /// The type that Apple signed, else the catalogue's.
     public let type: ProductType?
     public let restorer: UserID
-    /// How often its chain moved by restoring in the last 365 days.
+    /// How often restores moved its chain in the last 365 days.
     public let moves: Int
 
-    /// Whether Apple's signed token names the restorer: then it comes back to who bought it.
+    /// Whether Apple's signed token names the restoring customer, who then gets back a purchase of their own.
     public let isNamed: Bool
 
     public init(
@@ -58,23 +58,23 @@ public struct RestoreFacts: Hashable, Sendable {
     }
 }
 
-/// What restoring one transaction comes to, from facts alone.
+/// The result of restoring one transaction, from facts alone.
 public enum RestoreDecision: Hashable, Sendable {
-    /// It is the restorer's already: it comes back to its owner.
+    /// The restoring customer already owns it.
     case owned
-    /// It was nobody's.
+    /// It had no owner, and now belongs to the restoring customer.
     case claimed
-    /// Another customer's; it is to be moved.
+    /// It belongs to another customer and will be moved.
     case move
-    /// Another customer's; it stays with them.
+    /// It belongs to another customer and stays there.
     case kept(KeptReason)
-    /// Consumables never come back; service bought for a time is kept by the server, for its owner only.
+    /// Consumables cannot be restored. The server keeps service that was bought for a time, for its owner only.
     case notRestorable
-    /// Apple took the money back.
+    /// Apple refunded or revoked it.
     case revoked
-    /// Paid, and nobody's yet.
+    /// Paid, without an owner yet.
     case quarantined
-    /// Kept, and asked about.
+    /// Stored; Apple is being asked.
     case waiting
 
     public enum KeptReason: String, Hashable, Sendable, CaseIterable {
@@ -100,13 +100,13 @@ public enum RestoreDecision: Hashable, Sendable {
         switch terms.policy {
         case .keep: return .kept(.otherCustomer)
         case .ask: return .kept(.askBackend)
-        // The bound is for those who are not named: moves of theirs must not use up the buyer's way back.
+        // The limit applies to customers whom no token names: their moves must not block the way back to the buyer.
         case .move: return facts.isNamed || facts.moves < terms.movesPerYear ? .move : .kept(.tooManyMoves)
         }
     }
 }
 
 extension ProductType {
-    /// Whether the store gives it to the same Apple Account again (facts/storekit-client A5).
+    /// Whether the store delivers it to the same Apple Account again (facts/storekit-client A5).
     public var isRestorable: Bool { self == .nonConsumable || self == .autoRenewable }
 }

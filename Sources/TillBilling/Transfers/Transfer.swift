@@ -1,16 +1,16 @@
-/// Purchases that went from one customer to another, with what was left of their points. Never edited; taking it back
-/// is a transfer of its own.
+/// Purchases that moved from one customer to another, with the rest of their points. Never edited; a reversal is
+/// another transfer.
 public struct Transfer: Hashable, Sendable, Identifiable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// A guest signed in to an account: everything the guest had is the account's (P12).
+        /// A guest signed in to an account, which receives everything that the guest had.
         case guestMerge = "guest_merge"
-        /// A customer restored what another one had, and the shop's policy lets it move (P10).
+        /// A customer restored another customer's purchase, and the shop's settings allow the move.
         case restore
-        /// Somebody who answers for it decided so.
+        /// A person responsible for it decided so.
         case support
-        /// Takes another transfer back.
+        /// Reverses another transfer.
         case reversal
-        /// A receipt had granted it, and the copy that Apple signed names another customer.
+        /// A receipt granted the purchase, and the copy that Apple signed names another customer.
         case signedBuyer = "signed_buyer"
     }
 
@@ -19,9 +19,9 @@ public struct Transfer: Hashable, Sendable, Identifiable {
     public let from: UserID
     public let to: UserID
     public let reason: String
-    /// Whose request it was, as in evidence: `user:u1`, `key:backend`.
+    /// The requester, as in evidence: `user:u1`, `key:backend`.
     public let actor: String
-    /// The person who decided, as the backend names them.
+    /// The person who decided, as named by the backend.
     public let operatorName: String?
     public let at: Instant
 
@@ -40,9 +40,9 @@ public struct Transfer: Hashable, Sendable, Identifiable {
     }
 }
 
-/// One purchase in its chain: what a transfer moves.
+/// One purchase in its chain, the unit that a transfer moves.
 public struct HeldGrant: Hashable, Sendable {
-    /// Of the transaction.
+    /// The row id of the transaction.
     public let sequence: Int64
     public let environment: Environment
     public let originalID: TransactionID
@@ -54,13 +54,14 @@ public struct HeldGrant: Hashable, Sendable {
     }
 }
 
-/// Points that go along with a transfer, of one kind and environment.
+/// Points that move with a transfer, of one kind and environment.
 public struct MovedPoints: Hashable, Sendable {
     public let environment: Environment
     public let currency: String
-    /// What the giver loses and the taker gets; below zero it is a debt that moves. Never zero.
+    /// The amount that leaves the first wallet and enters the second; a negative amount is a debt that moves. Never
+    /// zero.
     public let amount: Int64
-    /// The grant they came with; nil for what is moved of a wallet as a whole.
+    /// The grant that the points belong to; nil for a move of a whole wallet.
     public let grant: Int64?
 
     public init(environment: Environment, currency: String, amount: Int64, grant: Int64? = nil) {
@@ -70,7 +71,7 @@ public struct MovedPoints: Hashable, Sendable {
         self.grant = grant
     }
 
-    /// Out of one wallet and into the other, by way of one account of ours, which is even again after it.
+    /// Postings out of one wallet and into the other, through one contra account, which they leave at zero.
     public func postings(_ transfer: Transfer) -> [Posting] {
         [(transfer.from, -amount), (transfer.to, amount)].map { user, amount in
             Posting(
@@ -79,9 +80,9 @@ public struct MovedPoints: Hashable, Sendable {
         }
     }
 
-    /// What is left of the points that came with purchases: no more than the wallet holds. What was spent stays spent.
+    /// The remaining points of the given purchases, limited to the wallet's balance. Spent points do not move.
     ///
-    /// - Parameter points: what these purchases put into the giver's wallet, less what was taken back.
+    /// - Parameter points: the points that these purchases added to the giver's wallet, minus refunds.
     public static func left(of points: [MovedPoints], in wallet: Wallet) -> [MovedPoints] {
         var balances = wallet.balances
         return points.compactMap { points in
@@ -93,14 +94,15 @@ public struct MovedPoints: Hashable, Sendable {
         }
     }
 
-    /// How much of what was moved goes back: what is still there. A debt goes back whole, it was the giver's.
+    /// The part of a move that a reversal returns: what is still in the wallet. A debt is returned in full, because it
+    /// was the giver's.
     private static func back(_ moved: Int64, of balance: Int64) -> Int64 {
         moved < 0 ? moved : max(0, min(moved, balance))
     }
 }
 
 extension Refusal {
-    /// What is wrong with a transfer, for a person.
+    /// The reason why a transfer is refused, for a person.
     var transferSentence: Text {
         switch self {
         case .guestTaken:
@@ -140,7 +142,7 @@ extension Refusal {
 }
 
 extension Transfer.Kind {
-    /// For operators: why it was moved.
+    /// For operators: the reason of the transfer.
     public var sentence: Text {
         switch self {
         case .guestMerge: Text(en: "A guest signed in to an account.", zh: "游客登录了账号。")

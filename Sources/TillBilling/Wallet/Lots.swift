@@ -1,10 +1,10 @@
-/// Points that came into a wallet at once: a purchase, a bonus, or a correction upwards.
+/// Points that entered a wallet at once: a purchase, a bonus, or an upward correction.
 public struct Lot: Hashable, Sendable {
-    /// When it came, and what tells it from others of that moment.
+    /// When a lot was opened, and the values that order lots of the same moment.
     public struct Opening: Hashable, Sendable, Comparable {
-        /// For a purchase when it was made, not when we heard of it.
+        /// For a purchase, the purchase date, not the date on which the server learned of it.
         public let at: Instant
-        /// Of a purchase.
+        /// For a purchase.
         public let transactionID: TransactionID?
         /// A grant's id, or the backend's own reference.
         public let reference: String
@@ -15,7 +15,7 @@ public struct Lot: Hashable, Sendable {
             self.reference = reference
         }
 
-        /// Ids of transactions are numbers, so the shorter one is the smaller one.
+        /// Transaction ids are numbers, so the shorter one is the smaller one.
         public static func < (left: Opening, right: Opening) -> Bool {
             let (one, other) = (left.transactionID?.text ?? "", right.transactionID?.text ?? "")
             return (left.at, one.utf8.count, one, left.reference)
@@ -26,9 +26,9 @@ public struct Lot: Hashable, Sendable {
     public let kind: PostingKind
     public let opening: Opening
     public let amount: Int64
-    /// What refunds took of it.
+    /// The points that refunds took from the lot.
     public fileprivate(set) var takenBack: Int64 = 0
-    /// What the customer spent of it: at most what is not taken back.
+    /// The points that the customer spent from the lot: at most those that were not refunded.
     public fileprivate(set) var used: Int64 = 0
 
     fileprivate init(kind: PostingKind, opening: Opening, amount: Int64) {
@@ -37,30 +37,30 @@ public struct Lot: Hashable, Sendable {
         self.amount = amount
     }
 
-    /// What came to this customer with it from another one, less what went.
+    /// The points that came with it from another customer, minus those that went.
     fileprivate var moved: Int64 = 0
 
-    /// What is there to be spent of it, or was spent. Below zero, another customer spent it.
+    /// The points of the lot that are available or spent. If negative, another customer has spent them.
     fileprivate var held: Int64 { amount + moved - takenBack }
 
-    /// What the next debits may take of it.
+    /// The points that the next debits may use.
     public var remaining: Int64 { max(0, held) - used }
 }
 
-/// One kind of points of one customer, lot by lot: a fold over the postings, with nothing stored beside the ledger.
+/// One kind of points of one customer, as lots: a fold over the postings, with no state beside the ledger.
 ///
-/// What is spent is spent of the oldest lot first, and of the next when that is empty. What a refund takes of its own
-/// lot can't have been spent of it: then it was spent of the lots after it, and what no lot covers is the debt, which
-/// the next lot pays before anything can be spent of it. A refund that is undone leaves the lots as if it had never
-/// been. So lots depend on what was bought, given and spent, and not on when a refund was heard of (U4):
+/// Debits use the oldest lot first, then the next one. Points that a refund takes from its own lot cannot have been
+/// spent from that lot, so they count as spent from the later lots. An amount that no lot covers is a debt, which the
+/// next lot pays before it can be spent. A reversed refund leaves the lots as if it had never happened. Lots therefore
+/// depend on what was bought, given and spent, and not on when the server learned of a refund:
 ///
 ///     the remaining points of all lots − the debt = the balance
 public struct Lots: Sendable {
     private var lots: [Lot] = []
     private var indices: [Key: Int] = [:]
-    /// Debits and corrections downwards, less what was written off.
+    /// Debits and downward corrections, minus write-offs.
     private var spent: Int64 = 0
-    /// Whether no sum has left the numbers there are.
+    /// Whether no sum has overflowed.
     private var isExact = true
     /// The sum of the postings.
     public private(set) var balance: Int64 = 0
@@ -72,9 +72,9 @@ public struct Lots: Sendable {
 
     public init() {}
 
-    /// Adds a posting: one of that customer, of that kind of points, each after those it refers to.
+    /// Adds a posting of this customer and this kind of points. Postings must follow those that they refer to.
     ///
-    /// - Parameter bought: for a posting of a grant, which transaction paid for it, and when that was made.
+    /// - Parameter bought: for a posting of a grant, the transaction that paid for it, and its purchase date.
     public mutating func add(_ posting: Posting, bought: (id: TransactionID, at: Instant)? = nil) {
         balance = sum(balance, posting.amount)
         switch posting.kind {
@@ -84,7 +84,7 @@ public struct Lots: Sendable {
         case .writeOff, .writeOffReversal: spent = sum(spent, -posting.amount)
         case .refund, .refundReversal:
             guard let index = indices[Key(kind: .purchase, reference: posting.reference)] else {
-                // Of a purchase that came from another customer with nothing left of it.
+                // A purchase that came from another customer without any points left.
                 spent = sum(spent, -posting.amount)
                 return
             }
@@ -93,15 +93,15 @@ public struct Lots: Sendable {
         }
     }
 
-    /// The nearest number there is: no posting may stop the program.
+    /// The nearest representable number: postings must not trap.
     private mutating func sum(_ one: Int64, _ other: Int64) -> Int64 {
         let sum = one.addingWithinBounds(other)
         if sum &- one != other { isExact = false }
         return sum
     }
 
-    /// What was left of a purchase is a lot where it came to, and gone from its lot where it was. What came with no
-    /// purchase is a lot of its own, and a debt is owed elsewhere.
+    /// The rest of a purchase becomes a lot at the new owner, and leaves its lot at the old one. Points that came
+    /// without a purchase are a lot of their own, and a negative amount counts as spent.
     private mutating func move(_ posting: Posting, _ bought: (id: TransactionID, at: Instant)?) {
         if let index = indices[Key(kind: .purchase, reference: posting.reference)] {
             lots[index].moved = sum(lots[index].moved, posting.amount)
@@ -120,11 +120,11 @@ public struct Lots: Sendable {
         lots.append(Lot(kind: posting.kind, opening: opening, amount: posting.amount))
     }
 
-    /// All lots, the oldest first, and what no lot covers.
+    /// All lots, oldest first, and the amount that no lot covers.
     public func settled() -> (lots: [Lot], debt: Int64) {
         var debt = spent
         var settled = lots.sorted { $0.opening < $1.opening }
-        // What a refund takes beyond its own lot, others have to give.
+        // The part of a refund that exceeds its own lot is taken from the other lots.
         for index in settled.indices where settled[index].held < 0 {
             debt = debt.addingWithinBounds(-settled[index].held)
             settled[index].takenBack += settled[index].held
@@ -149,7 +149,7 @@ public struct Lots: Sendable {
 }
 
 extension Int64 {
-    /// The nearest number there is: no posting may stop the program.
+    /// The nearest representable number: postings must not trap.
     fileprivate func addingWithinBounds(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other < 0 ? .min : .max) : sum

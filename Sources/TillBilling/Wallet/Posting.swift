@@ -1,43 +1,43 @@
-/// Why points moved.
+/// Why points were posted.
 public enum PostingKind: String, Hashable, Sendable, CaseIterable {
     case purchase
     /// Points that the app gives away.
     case bonus
-    /// What an operator puts right, up or down.
+    /// An operator's correction, up or down.
     case correction
     case debit
-    /// Takes a purchase back, or a part of it, after Apple refunded or revoked it.
+    /// Reverses a purchase, or a part of it, after Apple refunded or revoked it.
     case refund
-    /// Gives it again after Apple took the refund back, or made it smaller.
+    /// Grants it again after Apple reversed the refund, or reduced it.
     case refundReversal = "refund_reversal"
-    /// Forgives what a refund took and the wallet did not have (`DebtPolicy.forgive`).
+    /// Writes off the part of a refund that the wallet did not cover (`DebtPolicy.forgive`).
     case writeOff = "write_off"
-    /// Forgives it no more, because the refund itself is undone.
+    /// Reverses a write-off because the refund itself was reversed.
     case writeOffReversal = "write_off_reversal"
-    /// Goes to another customer with the purchase, or with all of a guest's wallet (P12).
+    /// Moves to another customer with the purchase, or with a guest's whole wallet.
     case moved
 }
 
-/// The other side of every movement of a customer's points, so that the books always add up to nothing.
+/// The contra account of every posting to a customer's points, so that all entries sum to zero.
 public enum ContraAccount: String, Hashable, Sendable, CaseIterable {
-    /// Points that were sold.
+    /// Points sold.
     case sold
-    /// Points that were spent.
+    /// Points spent.
     case spent
-    /// Points that were given away.
+    /// Points given away.
     case given
-    /// What was put right.
+    /// Corrections.
     case corrected
-    /// Debts that nobody has to pay.
+    /// Debts that were written off.
     case writtenOff = "written_off"
-    /// Points on their way from one customer to another: even, but for those of a purchase that was taken back into
-    /// quarantine and is not claimed yet.
+    /// Points in transit between customers. The account sums to zero, except for the points of a purchase that was
+    /// moved back to quarantine and is not claimed yet.
     case moved
 }
 
-/// Points moving between a customer's wallet and one of our own accounts. One posting is both entries of double-entry
-/// bookkeeping: `amount` to the wallet and `-amount` to the contra account, so the sum of all entries is zero by
-/// construction. Never edited, never deleted (DESIGN §4, invariant 4).
+/// A movement of points between a customer's wallet and one of the shop's accounts. One posting is both entries of
+/// double-entry bookkeeping: `amount` to the wallet and `-amount` to the contra account, so the sum of all entries is
+/// always zero. Postings are never edited or deleted.
 public struct Posting: Hashable, Sendable {
     public let environment: Environment
     public let userID: UserID
@@ -47,13 +47,13 @@ public struct Posting: Hashable, Sendable {
     /// Points; positive into the wallet, negative out of it. Never zero.
     public let amount: Int64
     public let kind: PostingKind
-    /// What it was for: a grant's id, or the backend's own reference. Unique for its kind and currency.
+    /// Its subject: a grant's id, or the backend's own reference. Unique for its kind and currency.
     public let reference: String
     public let at: Instant
-    /// What whoever posted by hand said about it.
+    /// The note of a manual posting.
     public var note = Note()
 
-    /// Why somebody posted by hand, and who.
+    /// The reason and the author of a manual posting.
     public struct Note: Hashable, Sendable {
         public var reason: String?
         public var actor: String?
@@ -78,14 +78,14 @@ public struct Posting: Hashable, Sendable {
         self.at = at
     }
 
-    /// The account's name on the wire.
+    /// The account's name in the API.
     public var account: String { "user:\(userID)" }
 }
 
-/// A customer's points, one balance for each kind. Equal to the sum of the postings, always.
+/// A customer's points, with one balance for each kind. It always equals the sum of the postings.
 public struct Wallet: Hashable, Sendable {
     public let balances: [String: Int64]
-    /// What of them rests on receipts alone, and may not be spent yet.
+    /// The part of the balances that was granted by receipts alone and cannot be spent yet.
     public let held: [String: Int64]
 
     public init(balances: [String: Int64], held: [String: Int64] = [:]) {
@@ -93,7 +93,7 @@ public struct Wallet: Hashable, Sendable {
         self.held = held
     }
 
-    /// Whether `amount` can be spent without going below zero and without points that are held.
+    /// Whether `amount` can be spent from points that are not held, without a negative balance.
     public func covers(_ amount: Int64, of currency: String) -> Bool {
         #if PLANTED_MISTAKES
             if PlantedMistake.spendsHeldPoints.isPlanted { return hasBalance(amount, of: currency) }
@@ -102,26 +102,26 @@ public struct Wallet: Hashable, Sendable {
         return !overflow && free >= amount
     }
 
-    /// Whether there are as many points, held ones included.
+    /// Whether the balance is sufficient, including held points.
     public func hasBalance(_ amount: Int64, of currency: String) -> Bool {
         balances[currency, default: 0] >= amount
     }
 
-    /// Whether a refund has taken more than there was.
+    /// Whether a refund took more than the balance.
     public var isInDebt: Bool { balances.values.contains { $0 < 0 } }
 }
 
-/// What becomes of a customer whose points were spent before Apple took the purchase back (U5). Under every policy the
-/// refund is posted in full; nobody gets points for nothing unless the policy says so.
+/// How a refund of points that are already spent is treated. Under every policy the refund is posted in full; only
+/// `forgive` leaves a customer with points that were not paid for.
 public enum DebtPolicy: String, Hashable, Sendable, CaseIterable {
-    /// The balance goes below zero, and the next points of that kind pay for it. Other kinds stay usable.
+    /// The balance becomes negative, and the next points of that kind pay the debt. Other kinds stay usable.
     case owe
-    /// The same, but while any balance is below zero nothing can be spent, of no kind.
+    /// As `owe`, but no points of any kind can be spent while a balance is negative.
     case freeze
-    /// What the wallet can't cover is written off in the same commit, and the balance ends at zero.
+    /// The uncovered amount is written off in the same commit, and the balance ends at zero.
     case forgive
 
-    /// Why so much can't be spent; nil if it can.
+    /// Why the amount cannot be spent; nil if it can.
     public func refusal(ofSpending amount: Int64, of currency: String, from wallet: Wallet) -> Refusal? {
         if self == .freeze, wallet.isInDebt { return .inDebt }
         return wallet.covers(amount, of: currency) ? nil : .insufficientFunds

@@ -1,8 +1,8 @@
-/// How much of a purchase Apple has taken back, in thousandths of a percent: 100 % is 100000.
+/// The part of a purchase that Apple has revoked, in thousandths of a percent: 100 % is 100000.
 public struct RevokedShare: Hashable, Sendable {
     public let thousandths: Int
 
-    /// The purchase stands.
+    /// Nothing is revoked.
     public static let none = RevokedShare(thousandths: 0)
     public static let all = RevokedShare(thousandths: 100_000)
 
@@ -12,8 +12,8 @@ public struct RevokedShare: Hashable, Sendable {
         self.thousandths = thousandths
     }
 
-    /// What Apple signed about it. A full refund and the end of family sharing take all, and so does a revocation that
-    /// states no percentage: before API 1.19 Apple stated none (facts/jws §4).
+    /// The part that Apple signed. A full refund and the end of Family Sharing revoke everything, and so does a
+    /// revocation without a percentage: before API 1.19, Apple stated none (facts/jws §4).
     public init(_ transaction: PaidTransaction) {
         if transaction.revokedAt == nil {
             self = .none
@@ -24,8 +24,8 @@ public struct RevokedShare: Hashable, Sendable {
         }
     }
 
-    /// What of one period was taken back: by a refund, or by a later purchase in its chain that replaced the rest of
-    /// it. Apple gives the money of that rest back and signs no share, so the time says how much it is.
+    /// The revoked part of one period: by a refund, or by a later purchase in its chain that replaced the remaining
+    /// time. Apple refunds that time without a signed percentage, so it is computed from the dates.
     public init(_ transaction: PaidTransaction, in chain: SubscriptionChain) {
         let refunded = RevokedShare(transaction)
         guard let replaced = chain.replacement(of: transaction.id) else {
@@ -33,27 +33,27 @@ public struct RevokedShare: Hashable, Sendable {
             return
         }
         let unused = RevokedShare(thousandths: replaced.unused)
-        // A receipt shows an upgrade and a full refund alike, as a date.
+        // A receipt shows an upgrade and a full refund in the same way, as a date.
         let isUpgradeAlone = transaction.terms.revocationType == nil && replaced.endsPeriodItself
         self = isUpgradeAlone || unused.thousandths > refunded.thousandths ? unused : refunded
     }
 
-    /// That share of so many points, rounded down: the customer keeps the fraction of a point.
+    /// This part of an amount of points, rounded down: the customer keeps the fraction of a point.
     public func part(of points: Int64) -> Int64 {
         let product = max(0, points).multipliedFullWidth(by: Int64(thousandths))
         return Int64(100_000).dividingFullWidth(product).quotient
     }
 }
 
-/// What of one grant's points is taken back at present, and what of that was forgiven, as the grant's postings say.
-/// A refund, a larger or smaller one that comes later, and its reversal are all settled to the difference from here,
-/// so that it does not matter how many copies of them came before (U4, U5).
+/// The points of one grant that are currently reversed, and the part that was written off, derived from the grant's
+/// postings. Refunds, larger or smaller later ones, and their reversals are all posted as a difference from this state,
+/// so the number of copies that arrived before does not matter.
 public struct TakenBack: Hashable, Sendable {
-    /// By kind of points.
+    /// The revoked amount by kind of points.
     private var taken: [String: Int64] = [:]
     private var forgiven: [String: Int64] = [:]
 
-    /// - Parameter postings: those of the grant; what is no refund and no write-off does not count.
+    /// - Parameter postings: those of the grant; only refunds and write-offs count.
     public init(_ postings: [Posting]) {
         for posting in postings {
             switch posting.kind {
@@ -64,10 +64,10 @@ public struct TakenBack: Hashable, Sendable {
         }
     }
 
-    /// The postings after which `share` of the grant is taken back; none if it is already. What gives points back takes
-    /// what was forgiven first, whatever the policy is now, so that a balance never gains by a refund that was undone.
+    /// The postings after which `share` of the grant is reversed; none if it already is. Postings that return points
+    /// first reverse the write-off, whatever the policy is now, so that a reversed refund never increases a balance.
     ///
-    /// - Parameter wallet: as it is before them.
+    /// - Parameter wallet: the wallet before these postings.
     public func postings(
         bringing grant: Grant, to share: RevokedShare, in wallet: Wallet, under policy: DebtPolicy, at: Instant
     ) -> [Posting] {
@@ -89,7 +89,7 @@ public struct TakenBack: Hashable, Sendable {
                     posting(.refundReversal, .sold, -change), posting(.writeOffReversal, .writtenOff, -undone),
                 ].compactMap { $0 }
             }
-            // A debt from before is not this refund's.
+            // An earlier debt does not belong to this refund.
             let uncovered = min(change, max(0, change - wallet.balances[points.currency, default: 0]))
             return [
                 posting(.refund, .sold, -change),
@@ -99,8 +99,8 @@ public struct TakenBack: Hashable, Sendable {
     }
 }
 
-/// How much of a purchase its customer has used, in thousandths of a percent, rounded down: what Apple is told before
-/// it decides about a refund (facts/server-api §5).
+/// The used part of a purchase, in thousandths of a percent, rounded down: part of the consumption information for
+/// Apple's decision about a refund (facts/server-api §5).
 public struct UsedShare: Hashable, Sendable {
     /// 0 to 100000.
     public let thousandths: Int
@@ -115,14 +115,14 @@ public struct UsedShare: Hashable, Sendable {
         thousandths = Int(amount.dividingFullWidth(max(0, used).multipliedFullWidth(by: 100_000)).quotient)
     }
 
-    /// Of several kinds of points each counts the same, because no price says what one is worth in another. Nil if
-    /// there is none.
+    /// The mean over several kinds of points. All kinds count the same, because no price relates one kind to another.
+    /// Nil if there is none.
     public init?(mean shares: [UsedShare]) {
         guard !shares.isEmpty else { return nil }
         thousandths = shares.map(\.thousandths).reduce(0, +) / shares.count
     }
 
-    /// Of time: how much of it is over.
+    /// The elapsed part of a time.
     public init(from start: Instant, milliseconds bought: Int64, at now: Instant) {
         let (elapsed, overflow) = now.milliseconds.subtractingReportingOverflow(start.milliseconds)
         self.init(used: overflow ? bought : max(0, elapsed), of: bought)

@@ -1,17 +1,17 @@
 import TillAPI
 import TillBilling
 
-/// The shop's shelf: product ids from the server, names and prices from the store, both kept for the next launch
-/// (P1, G2, L4).
+/// The shop's products: product ids from the server, names and prices from the store. Both are cached for the next
+/// launch.
 package actor Catalogue {
     private let file: CatalogueFile
     private let server: ServerAccess
     private let ask: @Sendable ([ProductID]) async throws(StoreProblem) -> [StoreListing]
     private var record: CatalogueRecord
-    /// What the store has listed since the launch: only this can be bought.
+    /// The store's listings since launch. Only these products can be bought.
     private var listed: [ProductID: StoreListing] = [:]
 
-    /// - Parameter products: asks the store, `StoreAccess.products`.
+    /// - Parameter products: requests listings from the store (`StoreAccess.products`).
     package init(
         file: CatalogueFile, server: ServerAccess,
         products: @escaping @Sendable ([ProductID]) async throws(StoreProblem) -> [StoreListing]
@@ -22,11 +22,11 @@ package actor Catalogue {
         record = file.read().flatMap { CatalogueRecord($0, server: server.url) } ?? CatalogueRecord(server: server.url)
     }
 
-    /// The shelf as it was left, at once and without asking anybody.
+    /// The cached products, returned at once without a request.
     ///
     /// - Parameters:
-    ///   - ids: those that the page shows, in its order; nil for all of the catalogue.
-    ///   - purchasing: products that are being bought just now (G3).
+    ///   - ids: the products on the page, in its order; nil for the whole catalogue.
+    ///   - purchasing: products with a purchase in progress.
     package func kept(_ ids: [String]? = nil, purchasing: Set<ProductID> = []) -> Shelf {
         let wanted = products(ids)
         return Shelf(
@@ -34,8 +34,8 @@ package actor Catalogue {
             problem: wanted.isEmpty ? .productListUnavailable : nil)
     }
 
-    /// Asks the server and the store, and keeps what they say. If the server does not answer, the ids of an earlier
-    /// launch do; if the store does not, the shelf is as it was left, with the reason.
+    /// Requests the products from the server and the store, and caches the answers. Without the server's answer it uses
+    /// the cached ids; without the store's answer it returns the cached products, with the reason.
     package func shelf(_ ids: [String]? = nil, purchasing: Set<ProductID> = []) async -> Shelf {
         await readProducts()
         let wanted = products(ids)
@@ -58,7 +58,7 @@ package actor Catalogue {
             items: items, isFromCache: false, missing: missing, problem: items.isEmpty ? .productUnavailable : nil)
     }
 
-    /// The product that is asked for, as the store sells it now: never another one (L4).
+    /// The current listing of exactly the requested product.
     package func listing(of id: ProductID) async throws(StoreError) -> StoreListing {
         if let listing = listed[id] { return listing }
         do throws(StoreProblem) {
@@ -70,10 +70,10 @@ package actor Catalogue {
         return listing
     }
 
-    /// The customer is in another country now: prices and what is sold may be others.
+    /// Discards the listings: after a change of country, prices and availability may differ.
     package func storefrontChanged() { listed = [:] }
 
-    // MARK: What is known
+    // MARK: Cached data
 
     private func products(_ ids: [String]?) -> [CatalogueProduct] {
         guard let ids else { return record.products }
@@ -89,21 +89,21 @@ package actor Catalogue {
             server.language)
     }
 
-    /// What was asked about and is not in the answer, the store does not sell now.
+    /// Records the store's answer. A requested product that is missing from it is not for sale now.
     private func learn(_ answer: [StoreListing], about asked: [ProductID]) {
         let wanted = Set(asked)
         let found = Dictionary(
             answer.filter { wanted.contains($0.id) }.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         for id in asked { listed[id] = found[id] }
         var changed = record
-        // A page that shows some of the products does not make the others forgotten.
+        // A page with some of the products must not remove the cached listings of the others.
         let known = Set(record.products.map { ProductID($0.id) })
         for id in asked { changed.listings[id] = known.contains(id) ? found[id] : nil }
         keep(changed)
     }
 
     private func readProducts() async {
-        // Whatever the reason: what is known stays, and an answer that can't be read is none (P11).
+        // The reason does not matter: the cached products stay, and an unreadable answer counts as none.
         guard let answer = try? await server.products(ifNoneMatch: record.products.isEmpty ? nil : record.etag) else {
             return
         }

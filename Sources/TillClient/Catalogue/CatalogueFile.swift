@@ -1,11 +1,10 @@
 import Foundation
 
-/// Where the shelf is kept for the next launch. It may be lost at any time: then the shop waits for the server, as on
-/// the first day.
+/// The cache of products for the next launch. If it is lost, the shop waits for the server, as on first launch.
 package struct CatalogueFile: Sendable {
-    /// What was kept; nil if there is nothing, or more than anybody wrote.
+    /// Reads the cached bytes; nil if there are none, or more than the kit ever writes.
     package var read: @Sendable () -> [UInt8]?
-    /// Puts new contents in the old ones' place, or leaves the old ones.
+    /// Replaces the contents, or leaves the old ones in place on failure.
     package var replace: @Sendable ([UInt8]) -> Void
 
     package init(read: @escaping @Sendable () -> [UInt8]?, replace: @escaping @Sendable ([UInt8]) -> Void) {
@@ -13,7 +12,7 @@ package struct CatalogueFile: Sendable {
         self.replace = replace
     }
 
-    /// A file of this device. Two instances of an app may share it: the last one wins.
+    /// A file on this device. If two instances of an app share it, the last write wins.
     package static func file(at path: String) -> CatalogueFile {
         CatalogueFile(
             read: {
@@ -24,11 +23,11 @@ package struct CatalogueFile: Sendable {
                 return [UInt8](data)
             },
             replace: { bytes in
-                // Without it the next launch only waits a little longer for its shop page.
+                // After a failure, only the next launch's shop page is slower.
                 try? Data(bytes).write(to: URL(fileURLWithPath: path), options: .atomic)
             })
     }
 
-    /// Nothing is kept.
+    /// A cache that stores nothing.
     package static let none = CatalogueFile(read: { nil }, replace: { _ in })
 }

@@ -6,17 +6,17 @@ import TillBilling
     import Foundation
 #endif
 
-/// A product as the server's catalogue has it: its id, and what to call it until the store has told.
+/// A product in the server's catalogue: its id, and its name for use until the store provides one.
 struct CatalogueProduct: Hashable, Codable, Sendable {
     let id: String
-    /// Nil for a type that this version does not know: the store may sell it all the same.
+    /// Nil for a type that this version does not know; the store may sell the product nevertheless.
     let type: ProductType?
     let names: Text
 }
 
-/// What is kept from one launch to the next: the server's product ids and the store's last names and prices.
+/// The cached data: the server's product ids and the store's latest names and prices.
 struct CatalogueRecord: Hashable, Sendable {
-    /// Whose catalogue it is.
+    /// The server whose catalogue this is.
     var server: String
     var etag: String?
     var products: [CatalogueProduct]
@@ -37,7 +37,7 @@ struct CatalogueRecord: Hashable, Sendable {
         self.listings = listings
     }
 
-    /// What was written, if it is all there, of this version and of this server.
+    /// Decodes the cache; nil unless it is complete and belongs to this version and this server.
     init?(_ bytes: [UInt8], server: String) {
         guard bytes.count > 4, bytes.count <= Self.byteLimit,
             CRC32C.checksum(bytes.dropFirst(4)) == bytes.prefix(4).reduce(0, { $0 << 8 | UInt32($1) }),
@@ -50,7 +50,7 @@ struct CatalogueRecord: Hashable, Sendable {
             listings: Dictionary(stored.listings.map { (ProductID($0.id), StoreListing($0)) }) { first, _ in first })
     }
 
-    /// Four bytes of CRC-32C and JSON; nil if that would be more than is ever read.
+    /// Four bytes of CRC-32C, then JSON; nil if the size exceeds the limit for reading.
     var bytes: [UInt8]? {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys

@@ -7,20 +7,20 @@ import TillBilling
     import Foundation
 #endif
 
-/// The server's catalogue, as far as a device wants to know it.
+/// The part of the server's catalogue that a device uses.
 struct ProductsAnswer: Sendable {
     let products: [CatalogueProduct]
     let etag: String?
 }
 
 extension ServerAccess {
-    /// `GET /v1/products`. Anybody may ask. Nil if the catalogue is still the one of that tag (304).
+    /// `GET /v1/products`, which requires no sign-in. Nil if the catalogue still has this tag (304).
     func products(ifNoneMatch etag: String?) async throws(ServerFault) -> ProductsAnswer? {
         let headers = etag.map { ["If-None-Match": $0] } ?? [:]
         let response = try await exchange("GET", Paths.products, headers: headers)
         if response.status == 304, etag != nil { return nil }
         let reply = try Self.read(response, expecting: Reply.self)
-        // It goes back into a header as it came.
+        // The tag is sent back in a header, so it must be printable ASCII.
         let tag = response.etag.flatMap { $0.utf8.count <= 200 && $0.utf8.allSatisfy { 32...126 ~= $0 } ? $0 : nil }
         return ProductsAnswer(products: reply.data.compactMap(\.product), etag: tag)
     }
@@ -29,7 +29,7 @@ extension ServerAccess {
         let data: [Entry]
     }
 
-    /// One entry, read leniently: a product of a type that a later server knows takes nothing from the others.
+    /// One entry, decoded leniently: a product of a type from a later server does not affect the others.
     private struct Entry: Decodable {
         let product: CatalogueProduct?
 

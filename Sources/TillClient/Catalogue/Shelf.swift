@@ -6,17 +6,17 @@ import TillBilling
     import Foundation
 #endif
 
-/// What the shop page shows (P1, G2).
+/// The products to show on the shop page.
 public struct Shelf: Hashable, Sendable {
-    /// In the server's order, or in the order that was asked for.
+    /// The products, in the server's order or in the requested order.
     public let items: [ShelfItem]
-    /// Whether names and prices are those of an earlier time, because the store has not answered now. Then nothing can
-    /// be bought: show it greyed.
+    /// A Boolean value that indicates whether names and prices come from the cache because the store has not answered.
+    /// Nothing can be bought then, so show the products dimmed.
     public let isFromCache: Bool
-    /// Ids that were asked for and that the server or the store does not offer now; they are not among the items.
-    /// Empty as long as the store has not answered.
+    /// The requested ids that the server or the store does not offer now. They are not among the items. Empty until the
+    /// store has answered.
     public let missing: [String]
-    /// Why it can't be bought from, if it can't.
+    /// The reason why nothing can be bought, if there is one.
     public let problem: StoreError?
 
     package init(items: [ShelfItem], isFromCache: Bool, missing: [String] = [], problem: StoreError?) {
@@ -26,41 +26,42 @@ public struct Shelf: Hashable, Sendable {
         self.problem = problem
     }
 
-    /// The item of that product, if it is on the shelf.
+    /// The item of this product, if it is among the items.
     public subscript(id: String) -> ShelfItem? { items.first { $0.id == id } }
 }
 
-/// One product of the shop page.
+/// A product on the shop page.
 public struct ShelfItem: Hashable, Sendable, Identifiable {
-    /// What a product is, in Apple's four ways.
+    /// The type of a product, as in App Store Connect.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// Used up, and bought again.
+        /// A product that is used up and can be bought again.
         case consumable
-        /// Bought once, and kept.
+        /// A product that is bought once and doesn't expire.
         case nonConsumable
         /// A subscription that Apple renews.
         case autoRenewable
-        /// A time that ends by itself.
+        /// A subscription that ends after a fixed time.
         case nonRenewing
     }
 
     /// The product id of App Store Connect.
     public let id: String
-    /// The store's name in the storefront's language; the server's, as long as the store has never named it.
+    /// The store's name in the storefront's language, or the server's name until the store provides one.
     public let name: String
-    /// Empty as long as the store has never described it.
+    /// The store's description; empty until the store provides one.
     public let description: String
-    /// As the store writes it: `¥6.00`. Empty as long as the store has never told one: nobody else knows it.
+    /// The price as formatted by the store: `¥6.00`. Empty until the store provides one.
     public let displayPrice: String
-    /// In whole units of the currency: 6 for ¥6.00.
+    /// The price in units of the currency: 6 for ¥6.00.
     public let price: Decimal?
-    /// ISO 4217.
+    /// The currency's ISO 4217 code.
     public let currency: String?
-    /// Nil for a kind that this version does not know.
+    /// The type of the product; nil for a type that this version doesn't know.
     public let kind: Kind?
-    /// Whether a tap may buy it: the store has answered, and it isn't being bought already.
+    /// A Boolean value that indicates whether the product can be bought now: the store lists it, and no purchase of it
+    /// is in progress.
     public let canBuy: Bool
-    /// A purchase of it is in progress (G3).
+    /// A Boolean value that indicates whether a purchase of the product is in progress.
     public let isPurchasing: Bool
 }
 
@@ -94,7 +95,7 @@ extension ShelfItem.Kind {
 }
 
 extension Decimal {
-    /// Exactly: a decimal number, never a binary one.
+    /// Converts exactly, as a decimal number without a binary fraction.
     init(minorUnitsOf money: Money) {
         self.init(
             sign: money.amount < 0 ? .minus : .plus, exponent: -money.currency.minorDigits,

@@ -1,14 +1,14 @@
 import TillBilling
 
-/// The device's disk as the journal sees it: one file, and every change on stable storage before a call returns.
+/// The device's disk for one file. Every change is on stable storage before the call returns.
 package struct Disk: Sendable {
-    /// All of the file; empty if there is none yet.
+    /// Reads the whole file; empty if it does not exist yet.
     package var read: @Sendable () throws(DiskFault) -> [UInt8]
-    /// Writes the bytes at the offset and drops whatever was beyond them.
+    /// Writes the bytes at the offset and truncates the file after them.
     package var write: @Sendable (_ bytes: [UInt8], _ offset: Int) throws(DiskFault) -> Void
-    /// Puts a new file in the old one's place: after a power cut there is one or the other, whole.
+    /// Replaces the file atomically: after a power cut, either the old or the new file exists, complete.
     package var replace: @Sendable ([UInt8]) throws(DiskFault) -> Void
-    /// Keeps a copy of the file as it is, under another name, for those who will ask what happened to it.
+    /// Copies the current file under another name, for diagnosis.
     package var setAside: @Sendable () throws(DiskFault) -> Void
 
     package init(
@@ -24,21 +24,21 @@ package struct Disk: Sendable {
     }
 }
 
-/// Why the disk did not do what it was asked to.
+/// An error of the device's disk.
 public struct DiskFault: Error, Hashable, Sendable {
-    /// What stands in the way.
+    /// The kind of error.
     public enum Kind: String, Hashable, Sendable {
-        /// There is no room left.
+        /// The disk is full.
         case full = "disk_full"
-        /// The app may not write there.
+        /// The app has no permission to write.
         case notAllowed = "disk_not_allowed"
-        /// Another running instance of the app holds the journal.
+        /// Another running instance of the app has the journal open.
         case inUse = "disk_in_use"
-        /// Anything else; `number` says what.
+        /// Any other error; see `number`.
         case other = "disk_fault"
     }
 
-    /// What stands in the way.
+    /// The kind of error.
     public let kind: Kind
     /// The system's error number; 0 if there is none.
     public let number: Int32
@@ -48,10 +48,10 @@ public struct DiskFault: Error, Hashable, Sendable {
         self.number = number
     }
 
-    /// Whether the same write may succeed later without anybody repairing the device.
+    /// A Boolean value that indicates whether the same write may succeed later without a repair of the device.
     public var isRetryable: Bool { kind == .full || kind == .inUse }
 
-    /// What the buyer is told.
+    /// A message for the buyer.
     public var sentence: Text {
         switch kind {
         case .full:

@@ -7,12 +7,12 @@
 #endif
 
 extension Disk {
-    /// A file of this device. Its directory is made if only the last part is missing; beside it stand `-lock` (held
-    /// while this value lives, so that two instances of an app can't write over each other), for a moment `-new`,
-    /// and perhaps `-damaged`.
+    /// A file on this device. Its directory is created if only the last component is missing. Next to the file are
+    /// `-lock` (held as long as this value lives, so that two instances of an app can't overwrite each other's
+    /// changes), temporarily `-new`, and possibly `-damaged`.
     ///
-    /// - Parameter path: of the file. Outside of an app group's container: iOS ends an app that holds a lock there
-    ///   while it is suspended.
+    /// - Parameter path: the path of the file, outside of an app group's container: iOS terminates an app that holds a
+    ///   lock there while it is suspended.
     public static func file(at path: String) throws(DiskFault) -> Disk {
         let file = try FileDisk(path: path)
         return Disk(
@@ -23,8 +23,8 @@ extension Disk {
     }
 }
 
-/// The calls are made one at a time: the journal is an actor, and the lock file keeps other processes out. Nothing in
-/// here changes after `init`.
+/// Calls are serialized: the journal is an actor, and the lock file excludes other processes. All properties are
+/// constant after `init`.
 private final class FileDisk: Sendable {
     private let path: String
     private let directory: String
@@ -79,10 +79,11 @@ private final class FileDisk: Sendable {
             guard ftruncate(descriptor, off_t(offset)) == 0 else { throw Self.fault() }
             try Self.writeAll(bytes, to: descriptor, at: offset)
             try Self.sync(descriptor)
-            // A file that was not there before is a change of its directory.
+            // Creating a file also changes its directory.
             if offset == 0 { try syncDirectory() }
         } catch {
-            // The half that was written is no frame; without this it would wait there to be cut off at the next launch.
+            // The partial write is not a valid frame; without truncation it would stay until the next launch removes
+            // it.
             _ = ftruncate(descriptor, off_t(offset))
             throw error
         }
@@ -141,7 +142,7 @@ private final class FileDisk: Sendable {
 
     private static func sync(_ descriptor: Int32) throws(DiskFault) {
         #if canImport(Darwin)
-            // fsync alone leaves the bytes in the drive's cache there (fsync(2) of Darwin).
+            // On Darwin, fsync leaves the bytes in the drive's cache (fsync(2)).
             if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
         #endif
         guard fsync(descriptor) == 0 else { throw fault() }

@@ -1,10 +1,10 @@
 import TillBilling
 
-/// One change, as it stands in the file. A later record about the same order replaces the earlier one.
+/// One change in the file. A later record for the same order replaces the earlier one.
 enum JournalRecord: Hashable, Sendable {
     case entry(JournalEntry)
     case proof(OrderID, PurchaseProof)
-    /// The server's word is there, and the proof has done its service (P5).
+    /// The server has answered, so the proof is no longer needed.
     case proofDone(OrderID)
 
     var id: OrderID {
@@ -17,7 +17,7 @@ enum JournalRecord: Hashable, Sendable {
     func encode(to writer: inout JournalWriter) {
         switch self {
         case .entry(let entry):
-            // Number 1 came before the additions, and is still written where there are none.
+            // Type 1 is the original format, still written for entries without additions.
             writer.byte(entry.hasAdditions ? 5 : 1)
             if entry.hasAdditions { entry.encodeAdditions(to: &writer) }
             entry.encode(to: &writer)
@@ -115,7 +115,7 @@ extension JournalEntry {
     }
 }
 
-/// What entries of the first version lacked.
+/// Fields that entries of the first version do not have.
 extension JournalEntry {
     fileprivate struct Additions {
         let nonce: OrderIDNonce?
@@ -136,7 +136,7 @@ extension JournalEntry {
 
     fileprivate func encodeAdditions(to writer: inout JournalWriter) {
         writer.optional(idNonce) { $0.nonce($1) }
-        // Almost always whose order it is: then it is not written twice.
+        // The order's own user is the normal case and is not written twice.
         writer.optional(idUserID == userID ? nil : idUserID) { $0.text($1.text) }
         writer.optional(trouble?.reason) { $0.text($1) }
     }
@@ -148,7 +148,7 @@ extension JournalEntry {
     }
 }
 
-/// Little-endian base 128 numbers, texts and data with their length before them.
+/// Writes little-endian base-128 numbers, and texts and data with a length prefix.
 struct JournalWriter {
     private(set) var bytes: [UInt8] = []
 
@@ -159,7 +159,7 @@ struct JournalWriter {
     mutating func nonce(_ value: OrderIDNonce) { bytes += value.bytes }
 
     mutating func number(_ value: Int64) {
-        // Zigzag: small numbers of either sign are short.
+        // Zigzag encoding keeps small numbers of either sign short.
         unsigned(UInt64(bitPattern: value << 1 ^ value >> 63))
     }
 
@@ -185,7 +185,7 @@ struct JournalWriter {
     }
 }
 
-/// Reads what `JournalWriter` wrote; nil as soon as anything does not fit.
+/// Reads the format of `JournalWriter`; nil at the first mismatch.
 struct JournalReader {
     private let bytes: ArraySlice<UInt8>
     private(set) var position: Int
@@ -211,7 +211,7 @@ struct JournalReader {
         unsigned().map { Int64(bitPattern: $0 >> 1) ^ -Int64($0 & 1) }
     }
 
-    /// A number that counts something.
+    /// A non-negative count.
     mutating func count() -> Int? {
         guard let value = number(), value >= 0, value <= Int64(Int32.max) else { return nil }
         return Int(value)
@@ -224,7 +224,7 @@ struct JournalReader {
         return take(Int(count))
     }
 
-    /// Outer nil: does not fit. Inner nil: there is no value.
+    /// Outer nil: invalid data. Inner nil: no value.
     mutating func optional<Value>(_ read: (inout JournalReader) -> Value?) -> Value?? {
         switch byte() {
         case 0: return .some(nil)

@@ -1,36 +1,36 @@
 import TillBilling
 
-/// What the device knows about one purchase.
+/// One purchase in the device's journal.
 package struct JournalEntry: Hashable, Sendable, Identifiable {
     package let id: OrderID
     package let productID: ProductID
     package let quantity: Int
-    /// What the buyer was shown for all of the quantity; nil for a purchase this device did not begin.
+    /// The total price that the buyer was shown; nil for a purchase that this device did not begin.
     package let price: Money?
-    /// What proves to the server that the id is a commitment to `idUserID`: it never leaves for anybody else. Nil for
-    /// an order that this device did not begin, or that an older version of the app began.
+    /// The nonce that proves to the server that the id is a commitment to `idUserID`; it is sent on behalf of that user
+    /// only. Nil for an order that this device did not begin, or that an older version of the app began.
     package internal(set) var idNonce: OrderIDNonce?
-    /// Whom the id commits to: who was signed in when the purchase began. A guest's orders become an account's, and
-    /// their ids stay the guest's.
+    /// The user that the id commits to, who was signed in when the purchase began. When a guest is merged into an
+    /// account, the orders move to the account but the ids still commit to the guest.
     package internal(set) var idUserID: UserID?
-    /// Who was signed in when the purchase began; nil for a purchase this device did not begin, until the server
-    /// names its owner. Whose purchase it is, is decided by what Apple signed (P8); this is for the list of orders.
+    /// The user who was signed in when the purchase began; nil for a purchase that this device did not begin, until the
+    /// server names its owner. It serves the list of orders; the actual owner follows from Apple's signature.
     package internal(set) var userID: UserID?
-    /// Oldest first, never empty. The last one is the status.
+    /// Oldest first, never empty. The last entry is the status.
     package private(set) var history: [OrderMove]
-    /// Whether the id is that of an order at the server: the server said so, or Apple's token did. Nothing is paid
-    /// before that (O1, U1).
+    /// Whether the server has an order with this id, according to the server or to Apple's token. The payment is
+    /// requested only after that.
     package internal(set) var isOpened: Bool
-    /// Known once the store has shown a paid transaction.
+    /// Set once the store has reported a paid transaction.
     package internal(set) var transactionID: TransactionID?
-    /// How often the proof was sent without a final answer.
+    /// The number of submissions without a final answer.
     package internal(set) var attempts: Int
-    /// When the proof is sent again by itself.
+    /// The time of the next automatic submission.
     package internal(set) var retryAt: Instant?
     /// Why the purchase is not completed yet.
     package internal(set) var trouble: Trouble?
 
-    /// A purchase that begins here, under an id that is its buyer's and nobody else's.
+    /// A purchase that begins on this device, with an id that commits to its buyer.
     package init(
         preparing nonce: OrderIDNonce, productID: ProductID, quantity: Int, price: Money?, userID: UserID, at: Instant
     ) {
@@ -41,7 +41,7 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
         idUserID = userID
     }
 
-    /// A purchase whose id proves nothing, as older versions began them.
+    /// A purchase whose id is not a commitment, as in older versions.
     package init(
         preparing id: OrderID, productID: ProductID, quantity: Int, price: Money?, userID: UserID, at: Instant
     ) {
@@ -50,8 +50,7 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
             history: [OrderMove(status: .prepared, at: at, reason: "")])
     }
 
-    /// A paid transaction whose beginning this device does not know: the app was reinstalled, or the purchase was
-    /// made elsewhere (O7).
+    /// A paid transaction that this device did not begin: the app was reinstalled, or the purchase was made elsewhere.
     init(adopting transaction: QueuedTransaction, as id: OrderID, at: Instant) {
         self.init(
             id: id, productID: transaction.productID, quantity: transaction.quantity, price: nil, userID: nil,
@@ -78,18 +77,18 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
         self.trouble = trouble
     }
 
-    /// What proves to the server that the caller may have an order of this id.
+    /// The proof to the server that the caller may use this order id.
     struct IDProof {
         let nonce: OrderIDNonce
-        /// Whom the id commits to, if that is not the caller but a guest of this installation.
+        /// The user that the id commits to, if it is not the caller but a guest of this installation.
         let user: UserID?
     }
 
-    /// Nil where nothing can be proved: the order is another user's, or was begun without a nonce.
+    /// Nil if nothing can be proved: the order is another user's, or was begun without a nonce.
     func idProof(for caller: UserID) -> IDProof? {
         guard let idNonce, let idUserID else { return nil }
         if idUserID == caller { return IDProof(nonce: idNonce, user: nil) }
-        // The server decides whether the guest is part of the caller's account.
+        // The server decides whether the guest has been merged into the caller's account.
         return userID == caller || idUserID.isGuest ? IDProof(nonce: idNonce, user: idUserID) : nil
     }
 
@@ -97,7 +96,7 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     package var createdAt: Instant { history.first?.at ?? Instant(milliseconds: 0) }
     package var updatedAt: Instant { history.last?.at ?? Instant(milliseconds: 0) }
 
-    /// Moves along legal moves only (L6). A move to where the order stands already changes nothing.
+    /// Makes legal moves only. A move to the current status changes nothing.
     mutating func move(to status: OrderStatus, at: Instant, reason: String) throws(JournalFault) {
         if self.status == status { return }
         guard let way = self.status.way(to: status) else { throw .illegalMove(from: self.status, to: status) }
@@ -106,22 +105,24 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
             history.append(OrderMove(status: step, at: at, reason: step == status ? reason : ""))
         }
         assert(self.status == status, "a way ends where it leads")
-        // A refund and its reversal may go on for ever; how an order began and what was last is what people ask for.
+        // Refunds and reversals may repeat without limit; the beginning and the end of a history are its important
+        // parts.
         while history.count > Self.longestHistory { history.remove(at: 4) }
     }
 
     static let longestHistory = 64
 
-    /// Whether the device took the transaction for its own because it fits: neither the store nor a token said so.
+    /// Whether the device assigned the transaction only because it matches the order, without a statement of the store
+    /// or a token.
     var isGuessed: Bool { history.last { $0.status == .ongoing }?.reason == Self.guess }
 
     static let guess = "matched"
 
-    /// Takes a wrong guess back: the order stands where it stood before.
+    /// Reverses a wrong assignment: the order returns to its previous status.
     mutating func takeBackGuess() {
         guard isGuessed, let last = history.lastIndex(where: { $0.status == .ongoing }) else { return }
         var before = history[..<last]
-        // Steps on the way to it, which nobody asked for.
+        // Intermediate steps that the assignment added.
         while before.count > 1, before.last?.reason == "", before.last?.at == history[last].at { before.removeLast() }
         guard !before.isEmpty else { return }
         history = Array(before)
@@ -129,15 +130,16 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     }
 }
 
-/// Why a paid purchase is not completed yet: a stable code, with a sentence for the buyer.
+/// The reason why a paid purchase is not completed yet: a stable code, with a sentence for the buyer.
 public struct Trouble: Hashable, Sendable {
-    /// A `Refusal`, a `TransportFault.Kind`, or one of the codes below.
+    /// The code: a `Refusal`, a `TransportFault.Kind`, or a code of this type.
     public let code: String
-    /// Whether sending the same proof again by itself is pointless. At a launch, and when the buyer asks for it, it is
-    /// sent all the same: a server that was configured wrongly is repaired some day.
+    /// A Boolean value that indicates whether sending the same proof again automatically is pointless. At launch, and
+    /// at the buyer's request, it is sent nevertheless, because a wrong configuration of the server may have been
+    /// corrected.
     public let isFinal: Bool
-    /// What the server waits for before it grants, if it said so: a stable code of the server's. A later server may
-    /// know codes that this version doesn't.
+    /// The server's reason for waiting, if it gave one: a stable code. A later server may send codes that this version
+    /// doesn't know.
     public let reason: String?
 
     package init(code: String, isFinal: Bool, reason: String? = nil) {
@@ -148,19 +150,19 @@ public struct Trouble: Hashable, Sendable {
 
     package static let signedOut = Trouble(code: "signed_out", isFinal: false)
     package static let unreadableAnswer = Trouble(code: "unreadable_answer", isFinal: false)
-    /// The way to the server failed, not the server: it speaks when the network is better.
+    /// The connection to the server failed, so sending again helps when the network is better.
     var isOfNetwork: Bool { TransportFault.Kind(rawValue: code) != nil || self == .unreadableAnswer }
 
-    /// Not even paid: somebody else must approve it first.
+    /// Not paid yet: another person must approve the purchase first.
     static let deferred = Trouble(code: "deferred", isFinal: false)
-    /// The server keeps the proof and is still asking for what is missing.
+    /// The server has stored the proof and is requesting missing information.
     package static let accepted = Trouble(code: "accepted", isFinal: false)
-    /// The server keeps the proof and does not know yet whose it is.
+    /// The server has stored the proof and does not know the owner yet.
     package static let quarantined = Trouble(code: "quarantined", isFinal: false)
-    /// It was finished for another order, and can't be proved here any more.
+    /// The transaction was finished for another order, and can't be proved on this device any more.
     package static let settledElsewhere = Trouble(code: "settled_elsewhere", isFinal: true)
 
-    /// What the buyer is told.
+    /// A message for the buyer.
     public var sentence: Text {
         if let reason, let sentence = Self.sentence(ofWaiting: reason) { return sentence }
         if let refusal = Refusal(rawValue: code) { return refusal.advice }
@@ -197,20 +199,20 @@ public struct Trouble: Hashable, Sendable {
     }
 }
 
-/// Why the journal did not take a change. Then nothing changed, in memory or on disk.
+/// The reason why the journal did not accept a change. Nothing has changed in memory or on disk.
 public enum JournalFault: Error, Hashable, Sendable {
-    /// The disk did not do it.
+    /// The disk reported an error.
     case disk(DiskFault)
-    /// The file was written by another version of the app, and is left as it is.
+    /// Another version of the app wrote the file, which is left unchanged.
     case otherVersion(UInt32)
-    /// There is no order of that id.
+    /// The journal has no order with this id.
     case unknownOrder(OrderID)
-    /// An order of that id is there already.
+    /// The journal already has an order with this id.
     case knownOrder(OrderID)
-    /// An order can't go from the one status to the other.
+    /// The order can't change from the one status to the other.
     case illegalMove(from: OrderStatus, to: OrderStatus)
 
-    /// Whether the same change may succeed later without anybody repairing the device.
+    /// A Boolean value that indicates whether the same change may succeed later without a repair of the device.
     public var isRetryable: Bool {
         switch self {
         case .disk(let fault): fault.isRetryable
@@ -218,7 +220,7 @@ public enum JournalFault: Error, Hashable, Sendable {
         }
     }
 
-    /// Stable.
+    /// A stable code.
     public var code: String {
         switch self {
         case .disk(let fault): fault.kind.rawValue
@@ -229,7 +231,7 @@ public enum JournalFault: Error, Hashable, Sendable {
         }
     }
 
-    /// What the buyer is told.
+    /// A message for the buyer.
     public var sentence: Text {
         switch self {
         case .disk(let fault): fault.sentence
@@ -244,15 +246,15 @@ public enum JournalFault: Error, Hashable, Sendable {
     }
 }
 
-/// What opening the journal found on the disk.
+/// The state of the journal when it was opened.
 public struct JournalRecovery: Hashable, Sendable {
-    /// Orders that are there.
+    /// The number of orders.
     public let orders: Int
-    /// Bytes cut off at the end: a change that was being written when the device went down, or that went bad later.
+    /// The number of bytes removed at the end: an interrupted write, or later damage.
     public let cutTail: Int
-    /// Bytes between good changes that could not be read. The changes around them are all there.
+    /// The number of unreadable bytes between valid changes. All valid changes are preserved.
     public let damaged: Int
 
-    /// Whether everything was as it had been left.
+    /// A Boolean value that indicates whether the file was intact.
     public var isClean: Bool { cutTail == 0 && damaged == 0 }
 }

@@ -1,11 +1,11 @@
-/// The journal's file: a header, then frames. A frame is one change that is there as a whole or not at all.
+/// The format of the journal's file: a header, then frames. A frame is one change, which is either complete or absent.
 ///
 ///     header   "TillJrnl"  version  checksum        8 + 4 + 4 bytes
 ///     frame    marker  length  checksum  records    4 + 4 + 4 + length bytes
 ///
-/// Numbers are little-endian; a checksum is CRC-32C over what precedes it and, in a frame, over the records too
-/// (without the marker). The marker holds bytes that UTF-8 never has, so that after a damaged stretch the next frame
-/// can be found.
+/// Numbers are little-endian. A checksum is the CRC-32C of the preceding bytes and, in a frame, of the records too
+/// (without the marker). The marker contains bytes that never occur in UTF-8, so the next frame can be found after a
+/// damaged section.
 enum JournalFile {
     static let version: UInt32 = 1
     private static let magic = Array("TillJrnl".utf8)
@@ -25,24 +25,24 @@ enum JournalFile {
         return marker + length + littleEndian(checksum(length: length, writer.bytes[...])) + writer.bytes
     }
 
-    /// A record with the bytes it takes in the file.
+    /// A record and its size in the file.
     struct Stored {
         let record: JournalRecord
         let size: Int
     }
 
     struct Contents {
-        /// In the order they were written.
+        /// In the order of writing.
         var records: [Stored] = []
-        /// Where the next frame goes: after the last good one. 0 if there is not even a header.
+        /// The position for the next frame, after the last valid one. 0 if there is no header.
         var end = 0
-        /// Bytes between good frames, or in place of the header, that are none of ours any more.
+        /// Invalid bytes between valid frames, or in place of the header.
         var damaged = 0
-        /// Bytes after the last good frame.
+        /// Bytes after the last valid frame.
         var tail = 0
     }
 
-    /// - Throws: `otherVersion` if a newer or older app wrote it; then nothing in it is judged.
+    /// - Throws: `otherVersion` if another version of the app wrote the file; its contents are not examined.
     static func contents(of bytes: [UInt8]) throws(JournalFault) -> Contents {
         var contents = Contents()
         var position = 0
@@ -107,8 +107,8 @@ enum JournalFile {
     }
 }
 
-/// CRC-32C (Castagnoli; RFC 3720 §B.4): finds what a power cut or a bad block did to a record. No protection against
-/// people: whoever can write the app's files can do anything with them, and every proof is judged by the server.
+/// CRC-32C (Castagnoli; RFC 3720 §B.4). It detects damage by a power cut or a bad block. It does not protect against
+/// manipulation: a person who can write the app's files can change them, and the server verifies every proof.
 struct CRC32C {
     private var state = UInt32.max
 

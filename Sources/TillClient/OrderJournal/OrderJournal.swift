@@ -1,9 +1,9 @@
 import TillBilling
 
-/// The device's own list of orders, which survives kills, power cuts and full disks: a change is on stable storage
-/// before the call that makes it returns, and a torn one is cut off at the next opening (L5, L11).
+/// The device's list of orders, which survives crashes, power cuts and full disks: a change is on stable storage before
+/// the call returns, and an interrupted one is removed at the next opening.
 ///
-/// All of it is held in memory; a proof is held only until the server has spoken.
+/// It is held in memory completely; a proof is held only until the server has answered.
 package actor OrderJournal {
     private struct Held {
         var entry: JournalEntry
@@ -15,27 +15,27 @@ package actor OrderJournal {
     private let disk: Disk
     private var held: [OrderID: Held] = [:]
     private var byTransaction: [TransactionID: OrderID] = [:]
-    /// The orders that are paid and not settled: few, however long the list.
+    /// The orders that are paid and not completed: few, however long the list is.
     private var ongoingOrders: Set<OrderID>
-    /// Told of every change, after it is on the disk.
+    /// Called after each change is on disk.
     private let changed: @Sendable (JournalEntry) -> Void
-    /// The length of the good part of the file; the next frame goes there.
+    /// The length of the valid part of the file, where the next frame goes.
     private var length: Int
-    /// What the file would measure if it were written anew, roughly.
+    /// The approximate size of the file after a rewrite.
     private var liveSize = JournalFile.headerLength
-    /// After a fault nobody knows what is on the disk, and after damage there are holes: then the next change writes
-    /// the whole file anew.
+    /// After an error the state of the disk is unknown, and after damage the file has gaps; the next change then
+    /// rewrites the whole file.
     private var mustRewrite: Bool
 
-    /// What was found when it was opened. Worth a line in a log if it is not clean.
+    /// The result of opening the journal. Log it if it is not clean.
     package nonisolated let recovery: JournalRecovery
 
-    /// Orders that an earlier launch wrote down and never told the server of. Nothing was asked of the store for them.
+    /// Orders that an earlier launch recorded and did not open at the server. No payment was requested for them.
     package nonisolated let leftUnopened: [OrderID]
 
-    /// Opens the journal, or begins one.
+    /// Opens the journal, or creates it.
     ///
-    /// - Parameter changed: called with an order after each change of it, in the order of the changes.
+    /// - Parameter changed: called with an order after each of its changes, in the order of the changes.
     package init(
         disk: Disk, changed: @escaping @Sendable (JournalEntry) -> Void = { _ in }
     ) throws(JournalFault) {
@@ -58,7 +58,7 @@ package actor OrderJournal {
         mustRewrite = contents.damaged > 0
         recovery = JournalRecovery(orders: held.count, cutTail: contents.tail, damaged: contents.damaged)
         if !recovery.isClean {
-            // Both may fail on a full disk: then the next change does what is needed, and the copy is only for people.
+            // Both may fail on a full disk: the next change then repairs the file, and the copy is only for diagnosis.
             try? disk.setAside()
             if !mustRewrite { try? disk.write([], length) }
         }
@@ -74,7 +74,7 @@ package actor OrderJournal {
 
     package func proof(of id: OrderID) -> PurchaseProof? { held[id]?.proof }
 
-    /// The transaction of an order whose proof is still kept, as the store showed it.
+    /// The paid transaction of an order whose proof is still stored.
     package func paidTransaction(of id: OrderID) -> QueuedTransaction? {
         guard let held = held[id], let proof = held.proof, let transaction = held.entry.transactionID else {
             return nil
@@ -84,18 +84,18 @@ package actor OrderJournal {
             token: held.entry.isOpened ? id : nil, purchasedAt: held.entry.updatedAt, proof: proof)
     }
 
-    /// All orders, newest first; of one buyer if asked for.
+    /// All orders, newest first, or those of one buyer.
     package func entries(of user: UserID? = nil) -> [JournalEntry] {
         held.values.lazy.map(\.entry).filter { user == nil || $0.userID == user }
             .sorted { ($1.createdAt, $1.id) < ($0.createdAt, $0.id) }
     }
 
-    /// What is paid and not settled, oldest first.
+    /// Orders that are paid and not completed, oldest first.
     package func ongoing() -> [JournalEntry] {
         ongoingOrders.compactMap { held[$0]?.entry }.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
     }
 
-    /// Orders of a buyer that the server knows and that hold no transaction here.
+    /// A buyer's orders that the server knows and that have no transaction here.
     func neverPaid(by user: UserID, since: Instant) -> [OrderID] {
         held.values.map(\.entry).filter { (entry: JournalEntry) -> Bool in
             guard entry.userID == user, entry.isOpened, entry.transactionID == nil else { return false }
@@ -103,7 +103,7 @@ package actor OrderJournal {
         }.map(\.id)
     }
 
-    /// The order that a failed or declined payment is about: the one its token names, or the only one it can be.
+    /// The order of a failed or declined payment: the one that its token names, or the only possible one.
     func unpaid(_ id: OrderID?, _ product: ProductID) -> OrderID? {
         if let id { return held[id].map(\.entry).flatMap { $0.transactionID == nil ? $0.id : nil } }
         let open = held.values.lazy.map(\.entry).filter { entry in
@@ -112,10 +112,11 @@ package actor OrderJournal {
         return open.count == 1 ? open.first?.id : nil
     }
 
-    /// The order a transaction without a token may belong to (U1, rung 2): the same product and quantity, begun before
-    /// it was paid, and no transaction yet. Nil if such orders are of several buyers: then only the server can tell.
+    /// The order that a transaction without a token may belong to: the same product and quantity, begun before the
+    /// payment, and without a transaction. Nil if such orders belong to several buyers, because only the server can
+    /// decide then.
     ///
-    /// - Parameter wish: the order that was being paid for. If it is one of them, it is the one.
+    /// - Parameter wish: the order whose payment was requested. If it is among them, it is the result.
     package func candidate(for transaction: QueuedTransaction, paying wish: OrderID? = nil) -> JournalEntry? {
         let open = held.values.lazy.map(\.entry).filter { entry in
             entry.transactionID == nil && entry.isOpened && entry.productID == transaction.productID
@@ -133,7 +134,7 @@ package actor OrderJournal {
         try commit([.entry(entry)])
     }
 
-    /// The server knows the order: now it may be paid.
+    /// Records that the server knows the order, so that it may be paid.
     package func markOpened(_ id: OrderID) throws(JournalFault) {
         var entry = try known(id)
         guard !entry.isOpened else { return }
@@ -141,7 +142,7 @@ package actor OrderJournal {
         try commit([.entry(entry)])
     }
 
-    /// One legal move, or the shortest legal way.
+    /// Makes one legal move, or the shortest legal sequence.
     @discardableResult
     package func move(
         _ id: OrderID, to status: OrderStatus, at: Instant, reason: String = ""
@@ -153,10 +154,10 @@ package actor OrderJournal {
         return entry
     }
 
-    /// A paid transaction was seen: the order is *ongoing* and the proof is kept, in one change (P5). An order that is
-    /// completed or refunded already stays so.
+    /// Records a paid transaction: the order becomes *ongoing* and its proof is stored, in one change. A completed or
+    /// refunded order stays unchanged.
     ///
-    /// - Parameter isGuess: nothing names this order; the transaction only fits it (U1).
+    /// - Parameter isGuess: whether the transaction merely matches the order, without a token or the store naming it.
     @discardableResult
     package func save(
         _ transaction: QueuedTransaction, for id: OrderID, at: Instant, isGuess: Bool = false
@@ -172,7 +173,7 @@ package actor OrderJournal {
         return entry
     }
 
-    /// A paid transaction whose order is not in this journal: it gets an entry of its own (O7).
+    /// Creates an entry for a paid transaction whose order is not in this journal.
     @discardableResult
     package func adopt(
         _ transaction: QueuedTransaction, as id: OrderID, at: Instant
@@ -183,9 +184,9 @@ package actor OrderJournal {
         return entry
     }
 
-    /// The server's last word: *completed* or *refunded*. The proof goes (P5).
+    /// Records the server's final answer, *completed* or *refunded*, and removes the proof.
     ///
-    /// - Parameter owner: whom the server named; for an order that this device did not begin.
+    /// - Parameter owner: the owner that the server named, for an order that this device did not begin.
     @discardableResult
     package func settle(
         _ id: OrderID, as status: OrderStatus, at: Instant, reason: String, owner: UserID? = nil
@@ -200,7 +201,8 @@ package actor OrderJournal {
         return entry
     }
 
-    /// The transaction is another's, and only fitted the order: the order stands where it stood before.
+    /// Removes a transaction that belongs to another order and merely matched this one: the order returns to its
+    /// previous status.
     func takeBackGuess(_ id: OrderID) throws(JournalFault) {
         var entry = try known(id)
         let mistaken = entry.transactionID
@@ -210,8 +212,8 @@ package actor OrderJournal {
         if let mistaken { byTransaction[mistaken] = nil }
     }
 
-    /// The server's last word on an order that another transaction paid for than the one this device took for its own
-    /// (U1): whatever the store still shows of that one finds an order of its own.
+    /// Records the server's final answer for an order that another transaction paid than the one this device assigned
+    /// to it. If the store still shows the assigned one, it gets an order of its own.
     func settle(
         _ id: OrderID, as status: OrderStatus, paidBy transaction: TransactionID, at: Instant
     ) throws(JournalFault) {
@@ -225,8 +227,8 @@ package actor OrderJournal {
         if let mistaken, mistaken != transaction { byTransaction[mistaken] = nil }
     }
 
-    /// A guest's orders are an account's from now on (P12). A few at a time: what is handed over stays so, and the rest
-    /// follows when it is asked again.
+    /// Assigns a guest's orders to an account, in batches. Completed batches stay assigned; a repeated call continues
+    /// with the rest.
     func hand(over guest: UserID, to account: UserID) throws(JournalFault) {
         let entries = entries(of: guest)
         for start in stride(from: 0, to: entries.count, by: 100) {
@@ -239,7 +241,7 @@ package actor OrderJournal {
         }
     }
 
-    /// Not yet: why, and when it is tried again.
+    /// Records why a purchase is pending, and when it is sent again.
     package func postpone(_ id: OrderID, because trouble: Trouble, until: Instant?) throws(JournalFault) {
         var entry = try known(id)
         entry.attempts = min(entry.attempts + 1, 1_000_000)
@@ -255,7 +257,7 @@ package actor OrderJournal {
         return entry
     }
 
-    /// Puts the records on the disk, all or none, and then into memory.
+    /// Writes the records to disk, all or none, then applies them in memory.
     private func commit(_ records: [JournalRecord]) throws(JournalFault) {
         assert(Self.keepProofs(records), "a proof is kept until the server has spoken (invariant 3)")
         let frame = JournalFile.frame(records)
@@ -267,7 +269,7 @@ package actor OrderJournal {
                 remember(records)
                 return
             } catch {
-                // A journal that is only long is not worth refusing a purchase.
+                // A journal that is merely too long is no reason to refuse a purchase.
                 if mustRewrite { throw .disk(error) }
             }
         }
@@ -282,7 +284,7 @@ package actor OrderJournal {
         }
     }
 
-    /// Whether no proof goes but with the server's last word on its order, or with a guess that is taken back.
+    /// Whether proofs are removed only together with a final answer, or with a reversed assignment.
     private static func keepProofs(_ records: [JournalRecord]) -> Bool {
         records.allSatisfy { record in
             guard case .proofDone(let id) = record else { return true }

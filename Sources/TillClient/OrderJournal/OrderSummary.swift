@@ -1,26 +1,26 @@
 import TillAPI
 import TillBilling
 
-/// One line of the buyer's list of orders (L6).
+/// An order in the buyer's list of purchases.
 public struct OrderSummary: Hashable, Sendable, Identifiable {
     public let id: OrderID
-    /// What is bought.
+    /// The product.
     public let productID: ProductID
-    /// How many, 1 to 10.
+    /// The quantity, 1 to 10.
     public let quantity: Int
-    /// What the buyer was shown for all of them; nil for a purchase this device did not begin.
+    /// The total price that the buyer was shown; nil for a purchase that this device did not begin.
     public let price: Money?
-    /// How it stands.
+    /// The status of the order.
     public private(set) var status: OrderStatus
-    /// Why it is not completed, and what to do; nil if there is nothing to say.
+    /// Why the order isn't completed, and what to do; nil if there is nothing to say.
     public private(set) var note: Text?
-    /// Apple's number, once it is paid.
+    /// Apple's transaction id, once the order is paid.
     public let transactionID: TransactionID?
-    /// When it is sent again by itself.
+    /// The time of the next automatic submission.
     public let retryAt: Instant?
-    /// When it began, by this device's clock.
+    /// When the purchase began, by this device's clock.
     public let createdAt: Instant
-    /// When it last changed, by this device's clock.
+    /// When the order last changed, by this device's clock.
     public let updatedAt: Instant
 
     init(_ entry: JournalEntry) {
@@ -32,7 +32,7 @@ public struct OrderSummary: Hashable, Sendable, Identifiable {
         note =
             switch entry.status {
             case .ongoing: entry.trouble?.sentence
-            // A reason is a code of the kit's; one of an older version says nothing here.
+            // The reason is a code of the kit; an unknown code of an older version shows no note.
             case .cancelled, .failed: entry.history.last.flatMap { Trouble.sentence(ofReason: $0.reason) }
             case .prepared, .completed, .deferred, .refunded: nil
             }
@@ -42,14 +42,14 @@ public struct OrderSummary: Hashable, Sendable, Identifiable {
         updatedAt = entry.updatedAt
     }
 
-    /// What support asks for: the order's UUID.
+    /// The number to give to support: the order's UUID.
     public var orderNumber: String { id.description }
-    /// The status in words: 待充值 / Waiting for payment.
+    /// The status in words: Waiting for payment / 待充值.
     public var title: Text { status.title }
-    /// Whether the buyer may send the proof again (补充值).
+    /// A Boolean value that indicates whether the buyer may send the proof again.
     public var mayResubmit: Bool { status == .ongoing }
 
-    /// As the server says, where the device could not write it down.
+    /// The order with the server's status, if the device could not record it.
     func showing(_ status: OrderStatus, note: Text? = nil) -> OrderSummary {
         guard self.status != status else { return self }
         var changed = self
@@ -60,22 +60,22 @@ public struct OrderSummary: Hashable, Sendable, Identifiable {
 }
 
 extension OrderJournal {
-    /// The list of orders, newest first; of one buyer if asked for.
+    /// The list of orders, newest first, or those of one buyer.
     package func summaries(of user: UserID? = nil) -> [OrderSummary] { entries(of: user).map(OrderSummary.init) }
 
     func summary(of id: OrderID) -> OrderSummary? { self[id].map(OrderSummary.init) }
 }
 
-// Why the server keeps a paid purchase back (a 202): its reasons are codes, and these are their sentences.
+// Sentences for the server's reasons to keep a paid purchase waiting (a 202).
 
 extension Trouble {
-    /// The server has the proof and has not granted it.
+    /// The server has stored the proof and has not granted the purchase.
     init(waitingFor outcome: SubmitProofReply.Outcome, reason: String?) {
         let general = outcome == .quarantined ? Trouble.quarantined : Trouble.accepted
         self.init(code: general.code, isFinal: false, reason: reason)
     }
 
-    /// What the buyer is told; nil for a reason of a later server, whose order has the general sentence then.
+    /// A message for the buyer; nil for a reason of a later server, whose order shows the general sentence.
     static func sentence(ofWaiting reason: String) -> Text? { waiting[reason] }
 
     private static let waiting: [String: Text] = {

@@ -6,46 +6,46 @@ import TillBilling
     import Foundation
 #endif
 
-/// One thing that whoever is signed in may use now, or could once.
+/// An entitlement that the signed-in user has or had.
 public struct Entitlement: Hashable, Sendable {
-    /// How long it lasts. A kind that only a later server knows keeps its name.
+    /// The duration of an entitlement. A value from a later server keeps its name.
     public struct Kind: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// For good.
+        /// A permanent entitlement.
         public static let lasting = Kind(rawValue: "lasting")
-        /// For a time that the server keeps: plans bought once, stacked and converted (C5, C11).
+        /// An entitlement for a time that the server keeps: plans bought once, accumulated and converted.
         public static let service = Kind(rawValue: "service")
-        /// For a period that Apple keeps and renews.
+        /// An entitlement for a period that Apple keeps and renews.
         public static let subscription = Kind(rawValue: "subscription")
     }
 
-    /// The right's own name, from the catalogue.
+    /// The entitlement's name in the catalogue.
     public let name: String
-    /// Of the newest purchase it comes from.
+    /// The product of the newest purchase that grants it.
     public let productID: String
-    /// How long it holds.
+    /// The duration of the entitlement.
     public let kind: Kind
-    /// How it stands; `active` for what no subscription gives.
+    /// The state of the subscription; `active` if no subscription grants it.
     public let state: SubscriptionState
-    /// Why it may be used, or not any more.
+    /// Why the entitlement is or isn't available.
     public let reason: EntitlementReason
-    /// The plan it comes from, if it is service.
+    /// The plan that grants it, if any.
     public let plan: String?
-    /// The device it was bought for, as the order named it.
+    /// The device that the order named.
     public let deviceID: String?
-    /// The devices that service is for; nil for all of the account.
+    /// The devices that the service covers; nil for the whole account.
     public let deviceIDs: [String]?
-    /// Since when it holds.
+    /// When the entitlement began.
     public let since: Date
-    /// The first moment without it, a grace period included; nil for what lasts.
+    /// The first moment without it, including a grace period; nil for a permanent entitlement.
     public let expires: Date?
-    /// Of a subscription: whether it goes on then. Nil while nobody knows.
+    /// For a subscription: whether it renews then. Nil while unknown.
     public let willRenew: Bool?
-    /// The newest purchase it comes from.
+    /// The newest purchase that grants it.
     public let transactionID: String
-    /// Of a subscription: its identity.
+    /// For a subscription: the original transaction, which identifies it.
     public let originalTransactionID: String?
 
     private let words: Text?
@@ -67,70 +67,71 @@ public struct Entitlement: Hashable, Sendable {
         words = right.sentence
     }
 
-    /// The reason in a sentence, for people.
+    /// A sentence with the reason.
     ///
-    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; the device's if nil.
+    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; nil for the device's language.
     public func sentence(in language: String? = nil) -> String {
         words?[language.map(Language.init(preference:)) ?? .ofDevice] ?? ""
     }
 }
 
-/// Why something may be used, or not. A reason that only a later server knows keeps its name.
+/// The reason why an entitlement is or isn't available. A value from a later server keeps its name.
 public struct EntitlementReason: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
 
     init(_ reason: RightReason) { rawValue = reason.rawValue }
 
-    /// For good.
+    /// The product is owned permanently.
     public static let bought = EntitlementReason(.bought)
-    /// For a time that the server keeps.
+    /// The service is paid for a time that the server keeps.
     public static let paid = EntitlementReason(.paid)
-    /// The subscription is paid for.
+    /// The subscription is paid.
     public static let subscribed = EntitlementReason(.subscribed)
-    /// A free trial.
+    /// The customer uses a free trial.
     public static let trial = EntitlementReason(.trial)
-    /// Still paid for, but it will not renew.
+    /// The period is paid, but the subscription won't renew.
     public static let renewalOff = EntitlementReason(.renewalOff)
-    /// Apple could not charge and still gives service.
+    /// Apple couldn't charge and still grants service.
     public static let gracePeriod = EntitlementReason(.gracePeriod)
-    /// Somebody else of the family pays.
+    /// Another family member pays.
     public static let familyShared = EntitlementReason(.familyShared)
-    /// It was never bought.
+    /// The entitlement was never bought.
     public static let neverHad = EntitlementReason(.neverHad)
-    /// Its time is over.
+    /// The time has ended.
     public static let expired = EntitlementReason(.expired)
-    /// It ended because renewal had been turned off.
+    /// The subscription ended because renewal was off.
     public static let cancelled = EntitlementReason(.cancelled)
-    /// It ended because Apple could not charge.
+    /// The subscription ended because Apple couldn't charge.
     public static let paymentFailed = EntitlementReason(.paymentFailed)
-    /// It ended because a higher price was not agreed to.
+    /// The subscription ended because the customer didn't agree to a higher price.
     public static let priceNotAccepted = EntitlementReason(.priceNotAccepted)
-    /// It ended because the product was not for sale any more.
+    /// The subscription ended because the product was no longer for sale.
     public static let notForSale = EntitlementReason(.notForSale)
-    /// Apple tries to charge, without service.
+    /// Apple is trying to charge, without service.
     public static let billingProblem = EntitlementReason(.billingProblem)
-    /// The money went back.
+    /// The purchase was refunded.
     public static let refunded = EntitlementReason(.refunded)
-    /// The family shares it no more.
+    /// Family Sharing of the purchase ended.
     public static let familyAccessEnded = EntitlementReason(.familyAccessEnded)
-    /// An upgrade or another plan took its place.
+    /// An upgrade or another plan replaced it.
     public static let replaced = EntitlementReason(.replaced)
-    /// It runs for another device.
+    /// The service covers another device.
     public static let otherDevice = EntitlementReason(.otherDevice)
 }
 
-/// Whether one thing may be used now, until when, and why.
+/// Whether an entitlement is available now, until when, and why.
 public struct EntitlementAccess: Hashable, Sendable {
-    /// As it was asked for.
+    /// The requested entitlement.
     public let name: String
-    /// Whether it may be used now.
+    /// A Boolean value that indicates whether the entitlement is available now.
     public let isAllowed: Bool
-    /// The first moment without it, to come or past; nil for what lasts and for what never was.
+    /// The first moment without it, in the future or past; nil for a permanent entitlement and for one that never
+    /// existed.
     public let expires: Date?
-    /// Why, or why not.
+    /// Why the entitlement is or isn't available.
     public let reason: EntitlementReason
-    /// What it comes from, or came from: what allows it first.
+    /// The current and past purchases that grant it; those that allow it come first.
     public let sources: [Entitlement]
 
     private let words: Text?
@@ -144,16 +145,16 @@ public struct EntitlementAccess: Hashable, Sendable {
         words = answer.sentence
     }
 
-    /// The reason in a sentence, for people.
+    /// A sentence with the reason.
     ///
-    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; the device's if nil.
+    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; nil for the device's language.
     public func sentence(in language: String? = nil) -> String {
         words?[language.map(Language.init(preference:)) ?? .ofDevice] ?? ""
     }
 }
 
-/// `GET /v1/users/{userId}/entitlements`, read so that a kind of a later server hides none of the others, and an
-/// earlier server's answer is enough.
+/// `GET /v1/users/{userId}/entitlements`, decoded so that unknown kinds of a later server hide no other entitlement,
+/// and an earlier server's response suffices.
 struct EntitlementsAnswer: Decodable {
     struct Right: Decodable {
         let entitlement: String

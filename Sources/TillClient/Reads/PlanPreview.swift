@@ -7,53 +7,54 @@ import TillBilling
     import Foundation
 #endif
 
-/// What buying a plan would come to, with the arithmetic spelled out (C6). Handed to `Store.purchase`, it is what the
-/// purchase does, to the second, if the buyer is done within 24 hours.
+/// The result that buying a plan would have, with the calculation. If you pass it to `Store.purchase`, the purchase has
+/// exactly this result, if the buyer completes it within 24 hours.
 public struct PlanPreview: Hashable, Sendable {
-    /// What the purchase is to what is there. One that only a later server knows keeps its name.
+    /// The relation of a purchase to the current service. A value from a later server keeps its name.
     public struct Change: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// There is nothing yet.
+        /// There is no current service.
         public static let start = Change(rawValue: "start")
         /// The same plan again.
         public static let extend = Change(rawValue: "extend")
-        /// To a dearer plan by the day.
+        /// A plan with a higher price per day.
         public static let upgrade = Change(rawValue: "upgrade")
-        /// To a cheaper plan by the day.
+        /// A plan with a lower price per day.
         public static let downgrade = Change(rawValue: "downgrade")
-        /// The same service, by another plan.
+        /// The same service with another plan.
         public static let change = Change(rawValue: "change")
     }
 
-    /// The moment it was computed for.
+    /// The moment of the calculation.
     public let date: Date
-    /// The plan that would be bought.
+    /// The plan.
     public let plan: String
-    /// The product that sells it.
+    /// The product that sells the plan.
     public let productID: String
-    /// How many of it.
+    /// The quantity.
     public let quantity: Int
-    /// What the purchase would do.
+    /// The relation to the current service.
     public let change: Change
-    /// To pay for all of the quantity, by the server's list; what Apple charges is on the shelf.
+    /// The server's list price for the whole quantity. Apple's price is in `ShelfItem`.
     public let price: Decimal
-    /// What the kept and the converted service is worth, to the minor unit; exactly it is in the explanation.
+    /// The value of the kept and the converted service, rounded to the minor unit; the exact value is in the
+    /// explanation.
     public let balance: Decimal
-    /// Of both; ISO 4217.
+    /// The ISO 4217 code of `price` and `balance`.
     public let currency: String
-    /// Time that is kept and converted, rounded up.
+    /// The kept and converted time in seconds, rounded up.
     public let carriedSeconds: Int64
-    /// Of the purchase itself.
+    /// The time in seconds that the purchase adds.
     public let boughtSeconds: Int64
     /// When the service would end.
     public let expires: Date
-    /// The devices it would be for; nil for all of the account.
+    /// The devices that the service would cover; nil for the whole account.
     public let deviceIDs: [String]?
 
     private let lines: PlanPreviewReply.Explanation
-    /// For the order.
+    /// The values for the order.
     let told: OpenOrderBody.Preview
 
     init(_ reply: PlanPreviewReply, quantity: Int) {
@@ -74,12 +75,12 @@ public struct PlanPreview: Hashable, Sendable {
         lines = reply.explanation
     }
 
-    /// Whole days that are kept and converted, rounded down.
+    /// The kept and converted time in whole days, rounded down.
     public var carriedDays: Int64 { carriedSeconds / 86_400 }
 
-    /// The arithmetic, line by line.
+    /// The calculation, line by line.
     ///
-    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; the device's if nil.
+    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; nil for the device's language.
     public func explanation(in language: String? = nil) -> [String] {
         switch language.map(Language.init(preference:)) ?? .ofDevice {
         case .english: lines.en

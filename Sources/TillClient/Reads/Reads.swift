@@ -1,24 +1,24 @@
 import TillAPI
 import TillBilling
 
-/// What the server knows about whoever is signed in. A token that ran out is replaced once; nothing else is tried
-/// again: whoever looks at the screen can ask anew.
+/// Reads the signed-in user's data from the server. An expired token is renewed once; there are no other retries,
+/// because the user can repeat the request.
 package struct Reads: Sendable {
     private let server: ServerAccess
     private let deviceID: String?
     private let environment: String?
 
     /// - Parameters:
-    ///   - deviceID: as orders name this device: some plans are for one.
-    ///   - sandbox: true reads what was bought in Apple's sandbox, false what was bought for money, nil what the
-    ///     server's configuration says for this user.
+    ///   - deviceID: the name of this device in orders, because some plans cover one device.
+    ///   - sandbox: true reads purchases of Apple's sandbox, false paid purchases; nil uses the server's configuration
+    ///     for this user.
     package init(server: ServerAccess, deviceID: String? = nil, sandbox: Bool? = nil) {
         self.server = server
         self.deviceID = deviceID
         environment = sandbox.map { $0 ? "sandbox" : "production" }
     }
 
-    /// Points by kind; a refund of what was spent leaves less than zero.
+    /// Points by kind; negative after a refund of spent points.
     package func wallet() async throws(StoreError) -> [String: Int64] {
         try await get(WalletReply.self) { Paths.wallet(of: $0) }.balances
     }
@@ -27,7 +27,7 @@ package struct Reads: Sendable {
     ///
     /// - Parameters:
     ///   - limit: 1 to 100.
-    ///   - cursor: `next` of the page before.
+    ///   - cursor: `next` of the previous page.
     package func postings(limit: Int = 20, after cursor: String? = nil) async throws(StoreError) -> WalletPage {
         var query = ["limit=\(min(max(limit, 1), 100))"]
         if let cursor { query.append("cursor=\(Paths.escaped(cursor))") }
@@ -35,26 +35,26 @@ package struct Reads: Sendable {
         return WalletPage(postings: page.data.map(WalletPosting.init), next: page.hasMore ? page.nextCursor : nil)
     }
 
-    /// What may be used now, the oldest first.
+    /// The current entitlements, oldest first.
     package func entitlements() async throws(StoreError) -> [Entitlement] {
         try await get(EntitlementsAnswer.self) { Paths.entitlements(of: $0) }.data.map(Entitlement.init)
     }
 
-    /// Whether one thing may be used now, until when, and why.
+    /// Whether an entitlement is available now, until when, and why.
     package func entitlement(_ name: String) async throws(StoreError) -> EntitlementAccess {
         let query = deviceID.map { ["deviceId=\(Paths.escaped($0))"] } ?? []
         return EntitlementAccess(
             try await get(EntitlementAccessAnswer.self, query) { Paths.entitlement(name, of: $0) })
     }
 
-    /// All subscriptions, the newest first.
+    /// All subscriptions, newest first.
     package func subscriptions() async throws(StoreError) -> [SubscriptionRecord] {
         try await get(SubscriptionsAnswer.self) { Paths.subscriptions(of: $0) }.data.map(SubscriptionRecord.init)
     }
 
-    /// What buying a plan now would come to (C6).
+    /// The result that buying a plan now would have.
     ///
-    /// - Parameter plan: the product's id, with or without the app's bundle id before it; or the plan's.
+    /// - Parameter plan: the product's id, with or without the app's bundle id before it, or the plan's id.
     package func planPreview(_ plan: String, quantity: Int = 1) async throws(StoreError) -> PlanPreview {
         guard (1...10).contains(quantity) else { throw .badQuantity }
         let session = try await signedIn()

@@ -6,67 +6,67 @@ import TillBilling
     import Foundation
 #endif
 
-/// How a subscription stands. A state that only a later server knows keeps its name.
+/// The state of a subscription. A value from a later server keeps its name.
 public struct SubscriptionState: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
 
     init(_ state: TillBilling.Subscription.State) { rawValue = state.rawValue }
 
-    /// Paid for now.
+    /// The subscription is paid.
     public static let active = SubscriptionState(.active)
-    /// Paid for now, and renewal is off.
+    /// The subscription is paid, and renewal is off.
     public static let cancelled = SubscriptionState(.cancelled)
-    /// Apple could not charge and still gives service.
+    /// Apple couldn't charge and still grants service.
     public static let grace = SubscriptionState(.grace)
-    /// Apple tries to charge, without service.
+    /// Apple is trying to charge, without service.
     public static let billingRetry = SubscriptionState(.billingRetry)
-    /// It is over.
+    /// The subscription has ended.
     public static let expired = SubscriptionState(.expired)
-    /// The money went back, or the family shares it no more.
+    /// The subscription was refunded, or Family Sharing ended.
     public static let revoked = SubscriptionState(.revoked)
-    /// Another purchase took its place.
+    /// Another purchase replaced the subscription.
     public static let upgraded = SubscriptionState(.upgraded)
 }
 
-/// An auto-renewable subscription of whoever is signed in, as the server knows it from what Apple signed.
+/// An auto-renewable subscription of the signed-in user, as verified by the server.
 public struct SubscriptionRecord: Hashable, Sendable, Identifiable {
-    /// Its original transaction, which never changes.
+    /// The original transaction, which never changes.
     public let id: String
-    /// Of the period that is used, or was last.
+    /// The transaction of the current period, or of the last one.
     public let transactionID: String
-    /// Of that period.
+    /// The product of that period.
     public let productID: String
-    /// How it stands.
+    /// The state of the subscription.
     public let state: SubscriptionState
-    /// What it gives.
+    /// The entitlement that the subscription grants.
     public let entitlement: String?
-    /// The plan it sells.
+    /// The plan that the subscription sells.
     public let plan: String?
     /// The subscription group's identifier.
     public let groupID: String?
     /// When the customer subscribed: for the first time, or again after a lapse.
     public let since: Date
-    /// The first moment without service, a grace period included; past for what is over.
+    /// The first moment without service, including a grace period; in the past for an ended subscription.
     public let expires: Date
-    /// While it is in grace.
+    /// The end of the grace period, during grace.
     public let graceUntil: Date?
-    /// Nil while nobody knows.
+    /// Whether the subscription will renew; nil while unknown.
     public let willRenew: Bool?
-    /// If it will.
+    /// When the subscription renews, if it will.
     public let renews: Date?
-    /// What it renews as: another product after a change that waits.
+    /// The product at the next renewal, which differs after a change that takes effect then.
     public let renewalProductID: String?
-    /// With the offer.
+    /// The price at the next renewal, with the offer applied.
     public let renewalPrice: Decimal?
-    /// Of that; ISO 4217.
+    /// The ISO 4217 code of the renewal price.
     public let renewalCurrency: String?
-    /// A higher price waits for the customer's consent.
+    /// A Boolean value that indicates whether a higher price waits for the customer's consent.
     public let isPriceIncreasePending: Bool
-    /// Somebody else of the family pays.
+    /// A Boolean value that indicates whether another family member pays.
     public let isFamilyShared: Bool
-    /// Why it is over, in the server's word: `cancelled`, `billing_error`, `price_increase`, `product_unavailable`,
-    /// `other`.
+    /// Why the subscription ended, as a code of the server: `cancelled`, `billing_error`, `price_increase`,
+    /// `product_unavailable`, `other`.
     public let expirationReason: String?
 
     private let name: Text
@@ -97,20 +97,20 @@ public struct SubscriptionRecord: Hashable, Sendable, Identifiable {
 
     /// The product's name.
     ///
-    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; the device's if nil.
+    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; nil for the device's language.
     public func title(in language: String? = nil) -> String {
         name[language.map(Language.init(preference:)) ?? .ofDevice]
     }
 
     /// The state's name.
     ///
-    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; the device's if nil.
+    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; nil for the device's language.
     public func stateName(in language: String? = nil) -> String {
         stateWord?[language.map(Language.init(preference:)) ?? .ofDevice] ?? state.rawValue
     }
 }
 
-/// `GET /v1/users/{userId}/subscriptions`, read so that words of a later server hide nothing.
+/// `GET /v1/users/{userId}/subscriptions`, decoded so that unknown values of a later server hide nothing.
 struct SubscriptionsAnswer: Decodable {
     struct Subscription: Decodable {
         let originalTransactionId: String

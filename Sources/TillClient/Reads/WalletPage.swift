@@ -7,25 +7,25 @@ import TillBilling
     import Foundation
 #endif
 
-/// Some movements of points, newest first.
+/// A page of point movements, newest first.
 public struct WalletPage: Hashable, Sendable {
-    /// Newest first.
+    /// The movements, newest first.
     public let postings: [WalletPosting]
-    /// For the next page; nil at the end.
+    /// The cursor of the next page; nil on the last page.
     public let next: String?
 }
 
-/// One movement of points.
+/// A movement of points.
 public struct WalletPosting: Hashable, Sendable {
     /// The kind of points.
     public let currency: String
-    /// Positive into the wallet, negative out of it.
+    /// The amount: positive into the wallet, negative out of it.
     public let amount: Int64
-    /// As the server names it: `grant`, `debit`, `refund` and what a later server may have.
+    /// The server's name for the reason: `grant`, `debit`, `refund`, or a value of a later server.
     public let kind: String
     /// A grant's id, or a debit's reference.
     public let reference: String
-    /// When it was posted.
+    /// When the points were posted.
     public let date: Date
 
     init(_ posting: PostingsAnswer.Posting) {
@@ -37,7 +37,7 @@ public struct WalletPosting: Hashable, Sendable {
     }
 }
 
-/// `GET /v1/users/{userId}/wallet/postings`, as far as a device wants to know it.
+/// The part of `GET /v1/users/{userId}/wallet/postings` that a device uses.
 struct PostingsAnswer: Decodable {
     struct Posting: Decodable {
         let currency: String

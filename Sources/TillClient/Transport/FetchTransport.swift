@@ -1,12 +1,11 @@
 #if os(Linux)
     import TillHTTP
 
-    // Foundation's URLSession ends the process on Linux where an answer breaks off inside its header (6.3,
-    // `NativeProtocol`): no way to a server that may say anything. libcurl takes what comes.
+    // On Linux, Foundation's URLSession terminates the process if a response ends inside its header (6.3,
+    // `NativeProtocol`), so it cannot be used with untrusted servers. libcurl handles this case.
 
     extension Transport {
-        /// Over libcurl, in the same bounds and with the same manners as `urlSession`: no cookies, no cache, no
-        /// redirects.
+        /// Uses libcurl with the same limits and settings as `urlSession`: no cookies, no cache, no redirects.
         package static func fetch(limits: TransportLimits = TransportLimits()) -> Transport {
             var configuration = FetchConfiguration()
             configuration.totalTimeout = Int(limits.total * 1_000)

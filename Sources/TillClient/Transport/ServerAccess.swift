@@ -7,10 +7,10 @@ import TillBilling
     import Foundation
 #endif
 
-/// Who is signed in to the app, as the app's own sign-in says.
+/// The user who is signed in to the app.
 package struct Session: Hashable, Sendable {
     package let userID: UserID
-    /// The user token that the app's backend issued (CONTRACT §2).
+    /// The user token that the app's backend issued.
     package let token: String
 
     package init(userID: UserID, token: String) {
@@ -19,19 +19,19 @@ package struct Session: Hashable, Sendable {
     }
 }
 
-/// The way to the purchase server.
+/// The connection to the purchase server.
 package struct ServerAccess: Sendable {
-    /// Without a slash at the end: `https://pay.example.com`.
+    /// Without a trailing slash: `https://pay.example.com`.
     package let url: String
     package let transport: Transport
-    /// Asked before every request; nil while nobody is signed in.
+    /// Called before every request; nil while no user is signed in.
     package let session: @Sendable () async -> Session?
-    /// Asked for another token when the server refused the one it is given (401), once for each request.
+    /// Returns another token after the server refused the given one (401); called once for each request.
     package let renewed: @Sendable (Session) async -> Session?
-    /// In which language the server speaks.
+    /// The language of the server's messages.
     package let language: Language
 
-    /// - Parameter renewed: nil asks `session` again, which is enough for an app that renews its tokens by itself.
+    /// - Parameter renewed: nil calls `session` again, which suffices for an app that renews its tokens itself.
     package init(
         url: String, transport: Transport, language: Language,
         renewed: (@Sendable (Session) async -> Session?)? = nil, session: @escaping @Sendable () async -> Session?
@@ -58,8 +58,8 @@ package struct ServerAccess: Sendable {
         try Self.read(try await exchange("GET", path, as: session), expecting: Reply.self)
     }
 
-    /// One request and its answer, whatever it is. A token that the server does not take any more is replaced once, if
-    /// the same user has another.
+    /// Sends one request and returns the response, of any kind. A refused token is replaced once, if the same user has
+    /// another one.
     func exchange(
         _ method: String, _ path: String, headers: [String: String] = [:], body: [UInt8] = [],
         as session: Session? = nil
@@ -82,10 +82,11 @@ package struct ServerAccess: Sendable {
         do throws(TransportFault) { return try await transport.send(request) } catch { throw .noAnswer(error) }
     }
 
-    /// Seconds that a proxy, or whatever else answers in the server's place, may keep a paid purchase waiting.
+    /// The maximum in seconds that a proxy, or another party that answers in the server's place, can delay a paid
+    /// purchase.
     static let longestWaitForStrangers: Int64 = 60
 
-    /// Only JSON of the expected shape is the server's word. A proxy's page is none, whatever status it carries (P11).
+    /// Accepts only JSON of the expected shape as the server's answer. A proxy's page is refused, whatever its status.
     static func read<Reply: Decodable>(
         _ response: TransportResponse, expecting: Reply.Type
     ) throws(ServerFault) -> Reply {

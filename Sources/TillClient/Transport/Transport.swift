@@ -1,8 +1,8 @@
 import TillAPI
 import TillBilling
 
-/// The HTTP effect of the client: sends one request and brings the whole answer. Redirects are not followed, the
-/// answer is bounded (1 MiB is plenty), and there is a time limit for all of it.
+/// Sends one HTTP request and returns the complete response. Redirects are not followed, and the size of the response
+/// (1 MiB is sufficient) and the total time are limited.
 package struct Transport: Sendable {
     package var send: @Sendable (TransportRequest) async throws(TransportFault) -> TransportResponse
 
@@ -29,11 +29,11 @@ package struct TransportRequest: Hashable, Sendable {
 
 package struct TransportResponse: Hashable, Sendable {
     package let status: Int
-    /// The value of `Content-Type`; empty if there is none.
+    /// The value of `Content-Type`; empty if it is missing.
     package let contentType: String
-    /// The seconds of `Retry-After`, if the answer names any.
+    /// The seconds of `Retry-After`, if present.
     package let retryAfter: Int64?
-    /// The value of `ETag`, if there is one.
+    /// The value of `ETag`, if present.
     package let etag: String?
     package let body: [UInt8]
 
@@ -48,26 +48,26 @@ package struct TransportResponse: Hashable, Sendable {
     }
 }
 
-/// Why no answer came. The server may have acted on the request all the same, so every request can be repeated.
+/// The reason why no response arrived. The server may have processed the request, so every request can be repeated.
 public struct TransportFault: Error, Hashable, Sendable {
-    /// What went wrong on the way.
+    /// The kind of network error.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// This device has no network.
+        /// This device has no network connection.
         case offline
-        /// The server's name is not known on this network.
+        /// The server's name can't be resolved on this network.
         case cannotFindServer = "cannot_find_server"
-        /// Nobody listens at the server's address.
+        /// No program listens at the server's address.
         case cannotConnect = "cannot_connect"
-        /// The answer did not come in time.
+        /// The response didn't arrive in time.
         case timedOut = "timed_out"
-        /// The connection broke before the answer was whole.
+        /// The connection was interrupted before the response was complete.
         case connectionLost = "connection_lost"
-        /// The connection could not be secured; often a captive portal or a wrong clock.
+        /// The connection couldn't be secured, often because of a captive portal or a wrong clock.
         case insecure
-        /// Anything else; `detail` says what.
+        /// Any other error; see `detail`.
         case other = "network_fault"
 
-        /// What a buyer is told who is waiting for a purchase (P3).
+        /// A message for a buyer who waits for a purchase.
         public var sentence: Text {
             switch self {
             case .offline:
@@ -91,9 +91,9 @@ public struct TransportFault: Error, Hashable, Sendable {
         }
     }
 
-    /// What went wrong.
+    /// The kind of network error.
     public let kind: Kind
-    /// For logs.
+    /// Details for logs.
     public let detail: String
 
     package init(_ kind: Kind, _ detail: String = "") {
@@ -101,24 +101,24 @@ public struct TransportFault: Error, Hashable, Sendable {
         self.detail = detail
     }
 
-    /// Always: the server may answer next time.
+    /// Always true: the server may answer the next time.
     public var isRetryable: Bool { true }
 }
 
-/// The address of the purchase server, as an app states it. Proofs and user tokens go there, so it is `https://`.
-/// `http://` goes to this machine only (127.0.0.0/8, ::1, localhost), where a developer's server runs.
+/// The configured address of the purchase server. It must be `https://`, because proofs and user tokens are sent to it.
+/// `http://` is accepted for this machine only (127.0.0.0/8, ::1, localhost), where a developer's server runs.
 struct ServerAddress {
     let text: String
 
     init(_ text: String) { self.text = text }
 
-    /// Whether nobody on the network between can read or change what is sent there.
+    /// Whether the traffic to the address is protected against reading and modification.
     var isSecure: Bool {
         guard let colon = text.firstIndex(of: ":") else { return false }
         let rest = text[text.index(after: colon)...]
         guard rest.hasPrefix("//") else { return false }
         let authority = rest.dropFirst(2).prefix { !"/?#".contains($0) }
-        // A name before "@" is not the host, and parsers differ about a backslash: neither belongs here.
+        // A name before "@" is not the host, and parsers disagree about a backslash, so both are refused.
         guard !authority.isEmpty, authority.utf8.allSatisfy(Self.isOfHostOrPort) else { return false }
         switch text[..<colon].lowercased() {
         case "https": return true
@@ -132,7 +132,7 @@ struct ServerAddress {
             && byte != UInt8(ascii: "%")
     }
 
-    /// Without the port.
+    /// The host without the port.
     private static func host(of authority: Substring) -> String {
         if authority.hasPrefix("[") {
             guard let end = authority.firstIndex(of: "]") else { return "" }
@@ -154,18 +154,18 @@ struct ServerAddress {
     }
 }
 
-/// Why the server's word did not come, or what it refused.
+/// The reason why the server gave no answer, or refused the request.
 public enum ServerFault: Error, Hashable, Sendable {
-    /// Nobody is signed in, so nothing was sent.
+    /// No user is signed in, so nothing was sent.
     case signedOut
-    /// No answer came.
+    /// No response arrived.
     case noAnswer(TransportFault)
-    /// An answer that is not the server's: HTML of a proxy, an empty body, a redirect, JSON of somebody else (P11).
+    /// The response isn't the server's: HTML of a proxy, an empty body, a redirect, or other JSON.
     case unreadable(status: Int, retryAfter: Int64?)
-    /// The server said no.
+    /// The server refused the request.
     case refused(ServerRefusal)
 
-    /// Stable.
+    /// A stable code.
     public var code: String {
         switch self {
         case .signedOut: Trouble.signedOut.code
@@ -175,7 +175,7 @@ public enum ServerFault: Error, Hashable, Sendable {
         }
     }
 
-    /// Whether the very same request may be answered differently later.
+    /// A Boolean value that indicates whether the same request may be answered differently later.
     public var isRetryable: Bool {
         switch self {
         case .signedOut, .noAnswer, .unreadable: true
@@ -183,7 +183,7 @@ public enum ServerFault: Error, Hashable, Sendable {
         }
     }
 
-    /// Seconds the server asked to wait; at most a minute if the answer is not the server's.
+    /// The seconds that the server asked to wait; at most a minute if the response isn't the server's.
     public var retryAfter: Int64? {
         switch self {
         case .signedOut, .noAnswer: nil
@@ -192,46 +192,46 @@ public enum ServerFault: Error, Hashable, Sendable {
         }
     }
 
-    /// What the buyer is told.
+    /// A message for the buyer.
     public var sentence: Text {
         if case .refused(let refusal) = self { return refusal.sentence }
         return Trouble(code: code, isFinal: false).sentence
     }
 }
 
-/// A problem the server told (RFC 9457). What it means is decided by code and `retryable`, never by its words.
+/// A problem that the server reported (RFC 9457). Programs use `code` and `isRetryable`, never the text.
 public struct ServerRefusal: Hashable, Sendable {
-    /// Stable; see `refusal`.
+    /// A stable code; see `refusal`.
     public let code: String
     /// The HTTP status.
     public let status: Int
-    /// Whether the same request may be answered differently later.
+    /// A Boolean value that indicates whether the same request may be answered differently later.
     public let isRetryable: Bool
-    /// Seconds the server asked to wait.
+    /// The seconds that the server asked to wait.
     public let retryAfter: Int64?
-    /// In the language that was asked for; shown when this version of the app does not know the code.
+    /// The server's text in the requested language, shown if this version of the app doesn't know the code.
     public let title: String
-    /// For support.
+    /// The request id, for support.
     public let requestID: String
 
     init(_ problem: Problem, status: Int, retryAfter: Int64?) {
         code = problem.code
         self.status = status
-        // A server that is down for a moment says so by its status, whatever the body says.
+        // A temporarily unavailable server is recognized by its status, whatever the body contains.
         isRetryable = problem.retryable || status >= 500 || status == 429 || status == 408
         self.retryAfter = retryAfter
         title = String(problem.title.prefix(500))
         requestID = String(problem.requestId.prefix(100))
     }
 
-    /// The refusal, if this version of the app knows it.
+    /// The refusal, if this version of the app knows the code.
     public var refusal: Refusal? { Refusal(rawValue: code) }
 
-    /// What it means, for those who run the server.
+    /// The meaning, for operators of the server.
     public var sentence: Text { refusal?.sentence ?? Text(en: title, zh: title) }
 
-    /// Whether this proof can never be granted, as far as the server that said so knows. Everything else (a token that
-    /// ran out, a wrong configuration, a code this version does not know) may be answered differently one day.
+    /// Whether this proof can never be granted, as far as this server knows. Other refusals (an expired token, a wrong
+    /// configuration, an unknown code) may be answered differently later.
     var isFinalForProof: Bool {
         guard !isRetryable, (400..<500).contains(status) else { return false }
         return switch refusal {

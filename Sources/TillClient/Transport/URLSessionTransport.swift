@@ -4,25 +4,25 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// How long and how large an answer may be.
+/// The limits of a response's time and size.
 package struct TransportLimits: Hashable, Sendable {
-    /// Seconds for all of it: one that drips a byte a second is over then, too.
+    /// Seconds for the whole exchange, which also ends one that receives a byte per second.
     package var total = 15.0
-    /// Seconds without a byte.
+    /// Seconds without a received byte.
     package var idle = 10.0
-    /// Bytes of an answer.
+    /// The maximum size of a response in bytes.
     package var bytes = 1 << 20
 
     package init() {}
 }
 
 extension Transport {
-    /// Over a `URLSession` of its own: no cookies, no cache, no passwords. Redirects are answers, not followed: a
-    /// sign-in page in between is no word of the server's (P11).
+    /// Uses a `URLSession` of its own, without cookies, cache or stored credentials. Redirects are returned, not
+    /// followed: a captive portal's sign-in page is not the server's answer.
     ///
-    /// On Linux, Foundation itself (6.3, `NativeProtocol`) ends the process where an answer breaks off inside its
-    /// header, and an answer that asks for a password is one only when the time is over: pass a transport over libcurl
-    /// there if servers may be hostile.
+    /// On Linux, Foundation (6.3, `NativeProtocol`) terminates the process if a response ends inside its header, and
+    /// delivers a response that requests a password only after the time limit. Use a transport over libcurl there if
+    /// servers may be hostile.
     package static func urlSession(limits: TransportLimits = TransportLimits()) -> Transport {
         let sender = SessionSender(limits: limits)
         return Transport { (request) async throws(TransportFault) -> TransportResponse in
@@ -47,7 +47,7 @@ private final class SessionSender: Sendable {
         configuration.urlCredentialStorage = nil
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
         configuration.timeoutIntervalForRequest = limits.idle
-        // Linux does not keep to this one: see `send`.
+        // Linux does not enforce this limit; see `send`.
         configuration.timeoutIntervalForResource = limits.total
         session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     }
@@ -67,7 +67,7 @@ private final class SessionSender: Sendable {
         let exchange = SessionExchange(task: task, limit: limits.bytes)
         delegate.begin(exchange)
         let total = limits.total
-        // The first of the two that ends, ends the other.
+        // The first of the two to finish ends the other.
         let result = await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 try? await Task.sleep(nanoseconds: UInt64(max(total, 0) * 1_000_000_000))
@@ -83,15 +83,15 @@ private final class SessionSender: Sendable {
 }
 
 extension TransportFault {
-    /// Whoever waited has gone.
+    /// The waiting caller was cancelled.
     fileprivate static let cancelled = TransportFault(.other, "cancelled")
 }
 
-/// One request under way. It ends once, whoever ends it; then the task is cancelled, and what still comes is dropped.
+/// One request in progress. It ends once; then the task is cancelled, and later data is dropped.
 private final class SessionExchange: @unchecked Sendable {
     let task: URLSessionDataTask
     private let limit: Int
-    // All of it behind the lock: the session calls on a queue of its own.
+    // All state is protected by the lock: the session calls on its own queue.
     private let lock = Guarded<Void>()
     private var response: HTTPURLResponse?
     private var body: [UInt8] = []
@@ -114,7 +114,7 @@ private final class SessionExchange: @unchecked Sendable {
         }
     }
 
-    /// - Parameter isComplete: the task is over already. On Linux, cancelling it then may trap.
+    /// - Parameter isComplete: whether the task has already ended. On Linux, cancelling it then may trap.
     func end(_ result: Result<TransportResponse, TransportFault>, isComplete: Bool = false) {
         let (isFirst, waiting) = lock.withLock {
             let isFirst = ended == nil
@@ -128,7 +128,7 @@ private final class SessionExchange: @unchecked Sendable {
         waiting?.resume(returning: result)
     }
 
-    /// - Returns: false if the answer ends here.
+    /// - Returns: false if the response ends here.
     func receive(_ response: URLResponse) -> Bool {
         guard let response = response as? HTTPURLResponse else {
             end(.failure(TransportFault(.other, "no HTTP answer")))
@@ -167,9 +167,9 @@ private final class SessionExchange: @unchecked Sendable {
     private var tooLarge: TransportFault { TransportFault(.other, "an answer of more than \(limit) bytes") }
 }
 
-/// Hands what the session tells to the exchange it is about.
+/// Passes the session's callbacks to the exchange that they concern.
 private final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-    // Behind the lock.
+    // Protected by the lock.
     private let lock = Guarded<Void>()
     private var exchanges: [Int: SessionExchange] = [:]
 
@@ -209,7 +209,7 @@ private final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecke
 }
 
 extension TransportFault {
-    /// NSURLErrorDomain's codes, told apart from the store's own errors (P3).
+    /// Converts the codes of NSURLErrorDomain for the connection to the server, not to the store.
     package init(_ error: any Error) {
         let plain = error as NSError
         self.init(
