@@ -95,7 +95,9 @@ final class ServerHost: @unchecked Sendable {
                 if PlantedMistake.answersBeforeSync.isPlanted { options.synchronous = "OFF" }
             #endif
             let ledger = try SQLiteDatabase.open(path: "till.db", role: .server, options: options)
-            let stepped = SteppedDatabase(ledger, faults: parts.faults, isWritten: watch.isWritten)
+            let stepped = SteppedDatabase(
+                ledger, faults: parts.faults, pause: { [parts] in await parts.clockwork.pause($0) },
+                isWritten: watch.isWritten)
             let run = Run(process, ledger, try server(on: stepped, in: process))
             self.run = run
             process.afterStep = { [weak self] in self?.lookAtPower() }

@@ -1,3 +1,4 @@
+import TillLedger
 import TillSQL
 
 /// The ledger with an await before and after each of its commits, as the driver's own threads have it: at each of them
@@ -6,19 +7,30 @@ final class SteppedDatabase: Database {
     private let inner: any Database
     private let faults: FaultLedger
     private let isWritten: IsWritten
+    private let pause: @Sendable (Int64) async -> Void
+    /// The greatest row id of an event that was committed, and of one that had its position.
+    private let feed = FeedProgress()
     private let rowIDs = DrawnRowIDs()
     private let tables = GuardedTables()
 
     /// Called after each commit, before its caller continues, with the row ids of the events that it may hold.
     typealias IsWritten = @Sendable (any Database, _ events: [Int64]) async -> Void
 
-    /// How many steps of other tasks a late commit lets pass.
-    private static let lateness = 60
+    /// Milliseconds after which a late body commits, whatever others have done, and how often it looks at that.
+    private static let lateness = (most: Int64(600_000), step: Int64(5_000))
+    /// How many steps of other tasks a body lets pass whose rows no feed lists.
+    private static let steps = 60
     /// With its keys declared a body finds what it found before, and perhaps more.
     private static let mostRuns = 5
 
-    /// - Parameter faults: whether a body runs again, is late, or stays in doubt.
-    init(_ inner: any Database, faults: FaultLedger, isWritten: @escaping IsWritten) {
+    /// - Parameters:
+    ///   - faults: whether a body runs again, is late, or stays in doubt.
+    ///   - pause: waits for milliseconds of virtual time.
+    init(
+        _ inner: any Database, faults: FaultLedger, pause: @escaping @Sendable (Int64) async -> Void,
+        isWritten: @escaping IsWritten
+    ) {
+        self.pause = pause
         self.inner = inner
         self.faults = faults
         self.isWritten = isWritten
@@ -32,18 +44,33 @@ final class SteppedDatabase: Database {
         var reserved: [String: [Int64]] = [:]
         if faults.strikes(.rowsLate, at: "ledger") {
             reserved = await runInVain(keys, body)
-            for _ in 0..<Self.lateness { await Task.yield() }
+            await letOthersCommit(after: reserved["outbox"]?.max())
         }
         let attempt = Attempt(keys, rowIDs, reserved)
         let result: Result<Value, any Error>
         do { result = .success(try await run(attempt, body)) } catch { result = .failure(error) }
-        await isWritten(inner, attempt.drawn["outbox"] ?? [])
+        let events = attempt.drawn["outbox"] ?? []
+        if case .success = result { feed.note(events, isPlacing: keys.contains(.ledger("feed"))) }
+        await isWritten(inner, events)
         await Task.yield()
         let value = try result.get()
         if faults.strikes(.commitInDoubt, at: "ledger") {
             throw DatabaseError(.inputOutput, "the connection was lost during COMMIT", mayHaveCommitted: true)
         }
         return value
+    }
+
+    /// Until a reader of the feed may have passed the row ids of a body that has not committed.
+    private func letOthersCommit(after event: Int64?) async {
+        guard let event else {
+            for _ in 0..<Self.steps { await Task.yield() }
+            return
+        }
+        var waited: Int64 = 0
+        while feed.placed <= event, waited < Self.lateness.most {
+            await pause(Self.lateness.step)
+            waited += Self.lateness.step
+        }
     }
 
     /// Runs a body until it has declared every key that it needs.
@@ -94,6 +121,17 @@ final class SteppedDatabase: Database {
     }
 
     func close() async { await inner.close() }
+}
+
+// @unchecked: all tasks of one simulated world run on one thread.
+private final class FeedProgress: @unchecked Sendable {
+    private var committed: Int64 = 0
+    private(set) var placed: Int64 = 0
+
+    func note(_ events: [Int64], isPlacing: Bool) {
+        committed = max(committed, events.max() ?? 0)
+        if isPlacing { placed = committed }
+    }
 }
 
 /// Row ids in the order in which bodies draw them, whether they commit or not.
