@@ -14,7 +14,7 @@ extension Server {
 
     /// `GET /v1/finance/tiers?tier=|price=&currency=`: the classic price tiers, or those that match.
     func readPriceTiers(_ call: Call) async throws -> HTTPResponse {
-        guard let table = PriceTierTable.latest else { throw Refused(.notFound) }
+        guard let table = PriceTierTable.latest else { throw Refused(.internalError) }
         let language = Language(preference: call.request.headers["Accept-Language"] ?? "")
         if let id = call.request.queryValue("tier") {
             guard let tier = table[id] else {
@@ -60,7 +60,7 @@ extension Server {
         let proceeds = Proceeds(
             price: price, storefront: territory.alpha3, at: at, type: type, paidDays: paidDays ?? 0,
             isSmallBusiness: isSmallBusiness ?? configuration.developerTerms.isSmallBusiness(on: at))
-        guard let proceeds else { throw Refused(.invalidField, "price: not below zero") }
+        guard let proceeds else { throw Refused(.invalidField, "price: must not be negative") }
         return JSONText.response(
             200, ProceedsReply(proceeds, storefront: territory.alpha3, at: at, type: type))
     }
