@@ -79,7 +79,7 @@ public final class RevocationChecker: Sendable {
         guard let url = question.responderURL else { return .outage("names no OCSP responder") }
         // Without a nonce: Apple's responses are made in advance, and nobody else can repeat them for longer than
         // they say.
-        guard let body = question.request() else { return .outage("cannot be asked about") }
+        guard let body = question.request() else { return .outage("no OCSP request can be made for it") }
         let request = AppleRequest(
             .post, url,
             headers: [.init("Content-Type", "application/ocsp-request"), .init("Accept", "application/ocsp-response")],
