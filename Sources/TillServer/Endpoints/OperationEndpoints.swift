@@ -115,7 +115,7 @@ extension OpenAPI {
                 Refusal.allCases.map(\.rawValue) + listenerCodes),
             "retryable": "Whether the same request may succeed later.",
             "requestId": "The id of this request, for questions to the operators.",
-            "detail": "The exact cause, usually a field name and a rule, for programmers and in English.",
+            "detail": "The exact cause, usually a field name and a rule. In English, except for `report_unusable`.",
         ],
     ]
 
