@@ -27,7 +27,8 @@ extension Refusal {
         switch self {
         case .missingChain:
             Text(
-                en: "The signed data carries no certificates, so it can't come from Apple.", zh: "签名数据不含证书，不可能来自 Apple。"
+                en: "The signed data carries no certificates, so it can't come from Apple.",
+                zh: "签名数据不含证书，不可能来自 Apple。"
             )
         case .chainLength:
             Text(
@@ -84,7 +85,9 @@ extension Refusal {
             Text(en: "The catalogue has no such product.", zh: "商品目录中没有该商品。")
         case .quantityNotAllowed:
             Text(
-                en: "The quantity must be 1 to 10, and 1 for what isn't consumable.", zh: "数量须为 1 到 10；非消耗型商品只能为 1。")
+                en:
+                    "The quantity must be 1 to 10, and more than 1 only for consumables and non-renewing subscriptions.",
+                zh: "数量须为 1 到 10；只有消耗型商品和非续期订阅可以大于 1。")
         case .unknownOrder: Text(en: "There is no such order.", zh: "没有这个订单。")
         case .orderConflict:
             Text(

@@ -46,8 +46,8 @@ struct QuarantinePage {
             element("h1") { PageFrame.Room.quarantine.title(say) }
             element("p", .class("hint")) {
                 say(
-                    "Paid and genuine, but nobody could be named the owner. Each is kept with its proof.",
-                    "已付款且凭证真实，但无法确定归属。每一笔都连同凭证妥善保存。")
+                    "Paid and genuine purchases without an owner. Each is kept with its proof.",
+                    "已付款、凭证真实，但尚无归属客户的购买。每一笔都连同凭证一并保存。")
             }
             if transactions.isEmpty {
                 HTML.nothing(say("Nothing is in quarantine.", "没有待认领的交易。"))
@@ -65,7 +65,7 @@ struct QuarantinePage {
             columns: [
                 say("Transaction", "交易号"), say("Product", "商品"), say("Paid", "实付"), say("Reason", "原因"),
                 say("Environment", "环境"), say("Arrived (UTC)", "到达时间（UTC）"),
-            ] + (visit.session.formToken == nil ? [] : [say("Whose it is", "归属")])
+            ] + (visit.session.formToken == nil ? [] : [say("Owner", "归属客户")])
         ) {
             for transaction in transactions {
                 HTML.row {
@@ -99,13 +99,13 @@ struct ClaimForm {
 
     var html: HTML {
         element("details") {
-            element("summary") { say("Give it to…", "发放给…") }
+            element("summary") { say("Grant to…", "发放给…") }
             element("form", Attribute("method", "post"), .action(.claims(sequence)), .class("claim")) {
                 element("label", .reference("for", "user", sequence)) { say("User id", "用户 ID") }
                 emptyElement(
                     "input", .id("user", sequence), Attribute("name", "user"), Attribute("maxlength", "128"),
                     Attribute("autocomplete", "off"), .flag("required"))
-                element("label", .reference("for", "reason", sequence)) { say("Why", "理由") }
+                element("label", .reference("for", "reason", sequence)) { say("Reason", "理由") }
                 emptyElement(
                     "input", .id("reason", sequence), Attribute("name", "reason"), Attribute("maxlength", "500"),
                     Attribute("autocomplete", "off"), .flag("required"))

@@ -26,7 +26,7 @@ struct RecordDetails {
             }
             if let time = record["judgedAt"]?["time"]?.string {
                 element("p", .class("hint")) {
-                    say("Certificates judged at ", "证书判定时间 ")
+                    say("Certificates checked at ", "证书校验时间 ")
                     HTML.outside(time)
                 }
             }

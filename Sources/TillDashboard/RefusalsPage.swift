@@ -65,9 +65,9 @@ extension RefusalsPage {
             element("h2") { say("Posted in Apple's name", "以 Apple 名义提交") }
             element("p", .class("hint")) {
                 say(
-                    "Anybody can post these; they are not Apple's. The newest "
-                        + "\(RefusedProofTable.Quota.anonymous.rows) are kept, apart from those above.",
-                    "任何人都能提交，并非来自 Apple。另外最多保留最近 \(RefusedProofTable.Quota.anonymous.rows) 条。")
+                    "These came from unauthenticated senders and are not signed by Apple. The newest "
+                        + "\(RefusedProofTable.Quota.anonymous.rows) are kept, separately from those above.",
+                    "以下内容由未经认证的来源提交，并非由 Apple 签名。最近 \(RefusedProofTable.Quota.anonymous.rows) 条与上表分开保留。")
             }
             RefusalTable(say: say, entries: anonymous, showsOrder: false).html
         }
@@ -84,7 +84,7 @@ struct RefusalTable {
         HTML.table(
             "refusals", label: PageFrame.Room.refusals.title(say),
             columns: [
-                say("Time (UTC)", "时间（UTC）"), say("Why", "原因"), say("Door and caller", "来源"),
+                say("Time (UTC)", "时间（UTC）"), say("Why", "原因"), say("Source and caller", "来源与调用者"),
                 showsOrder ? say("Named order and SHA-256", "指明的订单与 SHA-256") : "SHA-256",
             ]
         ) {
@@ -140,8 +140,8 @@ struct StrangersNotifications {
             element("h2") { title }
             element("p", .class("hint")) {
                 say(
-                    "Apple signed these, but not for this app as it is configured. Nothing was made of them. At "
-                        + "most \(ForeignNotificationTable.capacity) are kept; the app with the most loses its oldest.",
+                    "Apple signed these notifications for an app other than the configured one. They were not processed. At "
+                        + "most \(ForeignNotificationTable.capacity) are kept; beyond that, the app with the most loses its oldest.",
                     "以下通知由 Apple 签名，但不属于当前配置的 App，未据此处理任何内容。"
                         + "最多保留 \(ForeignNotificationTable.capacity) 条，超出时删除条数最多的 App 的最早一条。")
             }

@@ -152,7 +152,7 @@ public enum ListenerRefusal: Sendable, Hashable {
                 ? "路径中的字母、数字与 - . _ ~ 不得百分号编码，请原样书写。"
                 : "Letters, digits and - . _ ~ in a path must not be percent-encoded; write them as they are."
         case .badRequest(.repeatedAuthorization):
-            chinese ? "请求只能有一个 Authorization 头。" : "A request may have one Authorization header only."
+            chinese ? "请求只能有一个 Authorization 头。" : "A request may have only one Authorization header."
         case .badRequest: chinese ? "请求不符合 HTTP 规范。" : "The request breaks the rules of HTTP."
         case .tooSlow: chinese ? "请求没有在规定时间内到达。" : "The request did not arrive in time."
         case .bodyTooLarge(let limit):

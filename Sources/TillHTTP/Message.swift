@@ -105,7 +105,7 @@ public struct HTTPResponse: Sendable {
     ///
     /// - Throws: `connectionLost` for a hang-up.
     public func arrived() throws(HTTPFault) -> HTTPResponse {
-        if isHangUp { throw HTTPFault(.connectionLost, "the other end closed the connection without an answer") }
+        if isHangUp { throw HTTPFault(.connectionLost, "the server closed the connection without an answer") }
         return self
     }
 }

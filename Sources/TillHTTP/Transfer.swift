@@ -137,7 +137,7 @@ final class Transfer: @unchecked Sendable {
         var bytes = [UInt8](repeating: 0, count: 16)
         let count = Int(till_curl_address(target, &bytes))
         guard let address = NetworkAddress(bytes: Array(bytes.prefix(count))) else {
-            refusedAddress = "an address of a family that nobody knows"
+            refusedAddress = "an address of an unknown family"
             return false
         }
         if addresses.admits(address, isEncrypted: url.lowercased().hasPrefix("https://")) { return true }
@@ -198,7 +198,7 @@ final class Transfer: @unchecked Sendable {
     func outcome(_ code: CURLcode) -> Result<HTTPResponse, HTTPFault> {
         if isTooLarge { return .failure(HTTPFault(.answerTooLarge, "more than \(bodyLimit) bytes")) }
         if code == CURLE_COULDNT_CONNECT, let refusedAddress {
-            return .failure(HTTPFault(.addressRefused, "\(refusedAddress) is no place to connect to from here"))
+            return .failure(HTTPFault(.addressRefused, "connections to \(refusedAddress) are not allowed"))
         }
         guard code == CURLE_OK, let easy else { return .failure(HTTPFault(code)) }
         var status = 0

@@ -101,8 +101,8 @@ extension SQLiteHandle {
             guard (history ?? "").split(separator: " ").contains(where: { $0 == line }) else {
                 throw DatabaseError(
                     .unreleasedSchema,
-                    "migration \(first + index) of this file is not the one of this program: the file is of a version "
-                        + "from before the release; give the path of a new file")
+                    "migration \(first + index) of this file differs from this program's: a version before the first "
+                        + "release wrote the file; give the path of a new file")
             }
         }
     }

@@ -88,8 +88,8 @@ final class Opening: @unchecked Sendable {
         guard try connection.text("PRAGMA journal_mode") == "wal" else {
             throw DatabaseError(
                 .inputOutput,
-                "\(path) could not be given a write-ahead log; look at the disk's health in the system's log, and "
-                    + "start again")
+                "\(path) could not get a write-ahead log; check the disk's health in the system log, then start the "
+                    + "server again")
         }
     }
 

@@ -129,7 +129,7 @@ final class SQLiteConnection: Connection {
     }
 
     private func usable() throws(DatabaseError) -> SQLiteHandle {
-        guard let connection else { throw DatabaseError(.other, "the session was used after its body had returned") }
+        guard let connection else { throw DatabaseError(.other, "the connection was used after its body had returned") }
         if let brokenBy { throw brokenBy }
         return connection
     }
@@ -147,7 +147,9 @@ final class SQLiteConnection: Connection {
         }
         do throws(DatabaseError) {
             // The transaction is shared with other bodies.
-            guard !statement.isControl else { throw DatabaseError(.other, "not for a body to say: \(sql)") }
+            guard !statement.isControl else {
+                throw DatabaseError(.other, "a body must not run this statement: \(sql)")
+            }
             guard statement.parameterCount == values.count else {
                 throw DatabaseError(.other, "\(values.count) values for \(statement.parameterCount) marks in \(sql)")
             }

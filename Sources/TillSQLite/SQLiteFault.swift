@@ -66,10 +66,10 @@ extension DatabaseError.Kind {
 
     fileprivate var advice: String? {
         switch self {
-        case .full: "make room on the disk, the server goes on by itself"
-        case .readOnly: "give the server's user the right to write the file and its directory"
-        case .inputOutput: "look at the disk's health in the system log"
-        case .corrupt: "run `till doctor` and restore a backup if it agrees"
+        case .full: "free space on the disk; the server then continues by itself"
+        case .readOnly: "allow the server's user to write the file and its directory"
+        case .inputOutput: "check the disk's health in the system log"
+        case .corrupt: "run `till doctor`, and restore a backup if it confirms the damage"
         default: nil
         }
     }

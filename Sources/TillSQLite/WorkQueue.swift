@@ -68,7 +68,7 @@ final class WorkQueue: @unchecked Sendable {
         monitor.withLock {
             if isClosed { return .afterClose }
             guard jobs.count - head < limit else {
-                return DatabaseError(.busy, "\(limit) requests wait for the database already; ask again later")
+                return DatabaseError(.busy, "\(limit) requests are already waiting for the database; try again later")
             }
             jobs.append(job)
             if idleThreads > 0 { monitor.signal() }

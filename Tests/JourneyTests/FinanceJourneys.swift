@@ -294,9 +294,9 @@ import TillLedger
             }
             for (query, detail) in [
                 ("fiscalYear=1999", "fiscalYear: 2008 to 2100"), ("fiscalYear=2026&period=13", "period: 1 to 12"),
-                ("period=1", "fiscalYear: missing"), ("from=2026-01-01", "to: a day"),
-                ("from=2026-01-02&to=2026-01-01", "to: not before from"),
-                ("from=2026-01-01&to=2026-01-02&fiscalYear=2026", "not beside"),
+                ("period=1", "fiscalYear: required"), ("from=2026-01-01", "to: must be a day"),
+                ("from=2026-01-02&to=2026-01-01", "to: must not be before from"),
+                ("from=2026-01-01&to=2026-01-02&fiscalYear=2026", "not allowed beside"),
                 ("from=2000-01-01&to=2026-01-01", "at most ten years"), ("environment=xcode", "environment:"),
             ] {
                 let reply = try await shop.send(.get, "/v1/finance/report?\(query)")

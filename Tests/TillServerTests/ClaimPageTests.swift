@@ -12,7 +12,7 @@ import TillHTTP
             try await office.submit(stray.signed)
             let visitor = try await Visitor.loggedIn(office)
             let page = try await visitor.get("/dashboard/quarantine")
-            #expect(page.read.contains("Give it to…"))
+            #expect(page.read.contains("Grant to…"))
             let target = "/dashboard/quarantine/1/claims"
             #expect(page.text.contains("action=\"\(target)\""))
             let form = [
@@ -30,7 +30,7 @@ import TillHTTP
             #expect(given.status == 303 && given.headers["Location"] == "/dashboard/transactions/1")
             let shown = try await visitor.get("/dashboard/transactions/1")
             for text in [
-                "Granted", "an operator decided whose it is", "operator:anna", "Claimed out of quarantine",
+                "Granted", "an operator decided whose it is", "operator:anna", "Claimed from quarantine",
                 "token absent, order_id not_sent", "showed <b>Apple's</b> bill (anna)",
             ] {
                 #expect(shown.read.contains(text), "\(text)")

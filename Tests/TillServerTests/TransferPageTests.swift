@@ -26,10 +26,10 @@ import TillPages
                 #expect(page.read.contains(text), "\(text)")
             }
             #expect(!page.text.contains("<first>"))
-            #expect(!page.read.contains("Held by"))
+            #expect(!page.read.contains("Current owner"))
             _ = try await office.call(.post, "/v1/users/wei/guests", ["guestId": "guest-7"])
             let chinese = try await visitor.get("/dashboard/orders/\(order)", ["Accept-Language": "zh"])
-            for text in ["转移给其他用户", "游客登录了账号。", "现归"] { #expect(chinese.read.contains(text), "\(text)") }
+            for text in ["转移给其他用户", "游客登录了账号。", "当前归属客户"] { #expect(chinese.read.contains(text), "\(text)") }
         }
     }
 }

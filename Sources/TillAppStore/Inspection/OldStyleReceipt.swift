@@ -102,7 +102,7 @@ extension ProofInspection {
             fields = receipt.fields
             let blob = receipt.outer["signature"].flatMap { Base64.decode($0) } ?? []
             guard let signature = OldStyleReceipt.Signature(blob) else {
-                journal.complete(extractOnly, "the signature is not of Apple's format")
+                journal.complete(extractOnly, "the signature does not have Apple's format")
                 return ProofInspection(fields, journal)
             }
             let leaf = try checks.signer(signature)

@@ -119,7 +119,7 @@ enum ProofForm {
             let isOldStyle = first != 0x30 && decoded.withUnsafeBufferPointer(JSONText.isUTF8)
             self = isOldStyle ? .oldStyleReceipt(decoded) : .receipt(decoded)
         } else {
-            self = .nothing("neither DER, PEM, base64 nor JWS")
+            self = .nothing("the data is not DER, PEM, base64 or JWS")
         }
     }
 

@@ -78,7 +78,7 @@ public final class RevocationChecker: Sendable {
         guard let url = question.responderURL else { return .outage("names no OCSP responder") }
         // Without a nonce: Apple prepares its responses in advance, and they can be replayed only within their stated
         // validity.
-        guard let body = question.request() else { return .outage("cannot be asked about") }
+        guard let body = question.request() else { return .outage("no OCSP request can be made for it") }
         let request = AppleRequest(
             .post, url,
             headers: [.init("Content-Type", "application/ocsp-request"), .init("Accept", "application/ocsp-response")],

@@ -106,7 +106,7 @@ extension ServerAPIFault {
             Text(
                 en: "Apple doesn't accept our API key (401). Check the key id, the issuer id, the bundle id, that the "
                     + "key is an In-App Purchase key that wasn't revoked, and this machine's clock.",
-                zh: "Apple 不接受我们的 API 密钥（401）。请检查 Key ID、Issuer ID、Bundle ID、密钥是否为未撤销的“App 内购买项目”密钥，以及本机时钟。")
+                zh: "Apple 不接受我们的 API 密钥（401）。请检查 Key ID、Issuer ID、Bundle ID、密钥是否为未撤销的 App 内购买项目密钥，以及本机时钟。")
         case .rateLimited:
             Text(
                 en: "Apple's request quota is used up. The request is sent again when Apple allows it.",
@@ -121,8 +121,9 @@ extension ServerAPIFault {
                 zh: "Apple 没有应答。不会丢失任何内容，将重新请求。")
         case .unreadable:
             Text(
-                en: "What answered isn't Apple's service, or the answer is damaged. The request is sent again. If it "
-                    + "stays so, look at the proxy in between.",
+                en:
+                    "The answer does not come from Apple's service, or it is damaged. The request is sent again. If this "
+                    + "continues, check the proxy in between.",
                 zh: "应答并非来自 Apple 的服务或已损坏，将重新请求。若持续如此，请检查中间的代理。")
         case .invalid(let request): request.sentence
         case .signing:

@@ -193,7 +193,7 @@ public struct PageWalk<Page: ServerAPIPage>: AsyncSequence, Sendable {
                 return answered
             }
             guard let next = answered.value.nextToken, seen.insert(next).inserted else {
-                throw Self.endless("page \(pages) leads back to one before")
+                throw Self.endless("page \(pages) refers to an earlier page")
             }
             token = next
             return answered

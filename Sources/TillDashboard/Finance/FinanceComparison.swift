@@ -15,7 +15,7 @@ struct AppleReportSection {
                 compared(period, imported)
             } else {
                 element("p", .class("hint")) {
-                    say("Choose a period to see it beside the ledger.", "选择一个财务月即可与账本逐行核对。")
+                    say("Choose a period to compare Apple's report with the ledger.", "选择一个财务月，即可将 Apple 的报告与账本逐行核对。")
                 }
             }
             form
@@ -95,7 +95,7 @@ struct ComparisonTable {
             + (different.count > shown.count
                 ? element("p", .class("hint")) {
                     say(
-                        "The first \(shown.count) of them; `till compare` has all.",
+                        "The first \(shown.count) are shown; `till compare` lists all.",
                         "仅列出前 \(shown.count) 行；全部见 till compare。")
                 } : .empty)
     }

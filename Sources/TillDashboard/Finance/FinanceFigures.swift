@@ -74,7 +74,7 @@ struct ProductTable {
             + (sorted.count > Self.rowLimit
                 ? element("p", .class("hint")) {
                     say(
-                        "The first \(Self.rowLimit) of \(sorted.count) rows; `till report --csv` has all.",
+                        "The first \(Self.rowLimit) of \(sorted.count) rows; `till report --csv` lists all.",
                         "仅列出 \(sorted.count) 行中的前 \(Self.rowLimit) 行；全部内容见 till report --csv。")
                 } : .empty)
     }
@@ -119,8 +119,8 @@ struct FigureCells {
         if rows.contains(where: \.isTaxUnknown) {
             element("p", .class("hint")) {
                 say(
-                    "* The storefront's tax is not known and was taken for nothing: Apple will pay less.",
-                    "* 该店面的税率未知，按无税计算：Apple 实际支付的会更少。")
+                    "* The storefront's tax is unknown and counted as zero, so Apple's payment will be lower.",
+                    "* 该店面的税率未知，按零税率计算，因此 Apple 实际支付的金额会更低。")
             }
         }
     }

@@ -59,7 +59,7 @@ struct FinancePage {
             element("h1") { PageFrame.Room.finance.title(say) }
             element("p", .class("hint")) {
                 say(
-                    "Computed from the ledger, by Apple's fiscal calendar. Apple's own report is what is paid by.",
+                    "Computed from the ledger by Apple's fiscal calendar. Apple pays according to its own report.",
                     "根据账本并按 Apple 财务日历计算；实际付款以 Apple 的财务报告为准。")
             }
             form
@@ -129,8 +129,8 @@ struct FinancePage {
             element("p", .class("hint")) {
                 let count = report.unpriced.values.reduce(0, +)
                 say(
-                    "\(count) transactions are in no figure: they came as receipts, in which Apple signs no price.",
-                    "另有 \(count) 笔交易未计入：它们以收据形式提交，Apple 未在其中签署价格。")
+                    "\(count) transactions are not included: they were submitted as receipts, which carry no price.",
+                    "另有 \(count) 笔交易未计入：它们以收据形式提交，收据中不含价格。")
             }
         }
     }
@@ -156,7 +156,7 @@ struct FinancePage {
                     for one in [Environment.production, .sandbox] {
                         HTML.option(
                             one.rawValue.lowercased(),
-                            one == .production ? say("Production", "正式") : say("Sandbox", "沙盒"),
+                            one == .production ? say("Production", "生产环境") : say("Sandbox", "沙盒"),
                             isChosen: one == choice.environment)
                     }
                 }

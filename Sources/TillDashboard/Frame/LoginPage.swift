@@ -35,7 +35,7 @@ package struct LoginPage {
     package var html: HTML {
         PageFrame.bare(title: say("Log in", "登录"), say, languages: languages) {
             element("form", Attribute("method", "post"), .action(.login), .class("card", "narrow")) {
-                element("h1") { say("Operators", "运营登录") }
+                element("h1") { say("Operator login", "运营人员登录") }
                 if let complaint {
                     element("p", .class("complaint"), Attribute("role", "alert")) { sentence(complaint) }
                 }
@@ -46,8 +46,8 @@ package struct LoginPage {
                     .flag("required"), .flag("autofocus"), Attribute("aria-describedby", "token-hint"))
                 element("p", .class("hint"), Attribute("id", "token-hint")) {
                     say(
-                        "The token that was shown when this shop was set up. You stay logged in for 12 hours.",
-                        "设置本店时显示过的令牌。登录状态保持 12 小时。")
+                        "The token that was shown when this server was set up. The login lasts 12 hours.",
+                        "设置本服务器时显示的令牌。登录状态保持 12 小时。")
                 }
                 HTML.hidden("form", formToken)
                 if let wanted { HTML.hidden("to", wanted.text) }
@@ -58,16 +58,16 @@ package struct LoginPage {
 
     private func sentence(_ complaint: Complaint) -> String {
         switch complaint {
-        case .wrong: say("That is no operator's token.", "这不是有效的运营令牌。")
+        case .wrong: say("This is not a valid operator token.", "这不是有效的运营令牌。")
         case .tooMany:
             say(
                 "Too many wrong tokens came from your address. Wait a minute, then try again.",
                 "您的地址提交了过多错误的令牌，请一分钟后重试。")
         case .outlived:
-            say("This form was too old. Enter the token once more.", "此表单已失效，请重新输入令牌。")
+            say("This form has expired. Enter the token again.", "此表单已失效，请重新输入令牌。")
         case .nobody:
             say(
-                "The configuration names no operators, so nobody can log in. Add one under \"operators\".",
+                "The configuration names no operators, so the dashboard accepts no login. Add one under \"operators\".",
                 "配置中没有运营人员，无法登录。请在 \"operators\" 下添加。")
         }
     }

@@ -87,16 +87,16 @@ package enum MessagePage {
             message(
                 say("Wrong host", "主机名不符"),
                 say(
-                    "There are no pages under that name. Use the server's address, or add it under \"dashboardHosts\".",
-                    "本服务器不以该名称提供页面。请使用服务器地址，或在 \"dashboardHosts\" 中加入该名称。"))
+                    "The server has no pages under this host name. Use its address, or add the name to \"dashboardHosts\".",
+                    "本服务器不以该主机名提供页面。请使用服务器地址，或在 \"dashboardHosts\" 中加入该主机名。"))
         }
     }
 
     package static func refused(_ refused: Refused, status: Int, _ say: Reader) -> HTML {
-        PageFrame.bare(title: say("No", "无法完成"), say, languages: nil) {
+        PageFrame.bare(title: say("Request refused", "请求被拒绝"), say, languages: nil) {
             message("\(status)", say(refused.refusal.sentence))
             if let detail = refused.detail { element("p", .class("hint")) { HTML.outside(detail) } }
-            element("p") { element("a", .href(.home)) { say("To the orders", "回到订单") } }
+            element("p") { element("a", .href(.home)) { say("Back to the orders", "返回订单") } }
         }
     }
 

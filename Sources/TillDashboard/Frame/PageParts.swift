@@ -17,7 +17,7 @@ extension HTML {
 
     static func environment(_ environment: Environment?, _ say: Reader) -> HTML {
         switch environment {
-        case .production: element("span", .class("badge", "production")) { say("Production", "正式") }
+        case .production: element("span", .class("badge", "production")) { say("Production", "生产环境") }
         case .sandbox: element("span", .class("badge", "sandbox")) { say("Sandbox", "沙盒") }
         case nil: element("span", .class("badge", "none")) { say("Unpaid", "未付款") }
         }

@@ -162,8 +162,8 @@ struct OrderListPage {
 
     private var nothing: String {
         filter.isEmpty && cursor == nil
-            ? say("No orders yet. The first one will appear here by itself.", "还没有订单。第一笔订单会自动出现在这里。")
-            : say("No order fits.", "没有符合条件的订单。")
+            ? say("No orders yet. The first one appears here automatically.", "还没有订单。第一笔订单会自动出现在这里。")
+            : say("No order matches.", "没有符合条件的订单。")
     }
 
     private var table: HTML {
@@ -197,7 +197,7 @@ struct OrderListPage {
 
     private var strays: HTML {
         element("p") {
-            say("A transaction of that id belongs to no order: ", "该交易号的交易不属于任何订单：")
+            say("The transaction with this id belongs to no order: ", "该交易号的交易不属于任何订单：")
             for transaction in found.strays {
                 element("a", .href(.transaction(transaction.sequence))) { HTML.code(transaction.id.text) }
                 " "

@@ -45,7 +45,7 @@ struct OrderPage {
             }
             element("section", .class("card")) { facts }
             element("section", .class("card")) {
-                element("h2") { say("History", "经过") }
+                element("h2") { say("History", "历史记录") }
                 OrderTimeline(detail).html(say)
             }
             for transaction in detail.transactions {

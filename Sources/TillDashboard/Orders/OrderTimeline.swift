@@ -118,17 +118,17 @@ enum Evidence {
         case "granted": HTML(say("Granted", "已发放"))
         case "quarantined": HTML(say("Quarantined", "待认领"))
         case "revoked": HTML(say("Taken back", "已收回"))
-        case "reinstated": HTML(say("Given again", "重新发放"))
-        case "consumption_answered": HTML(say("Apple was told how much was used", "已告知 Apple 使用情况"))
-        case "consumption_unanswered": HTML(say("Apple's question was left unanswered", "未答复 Apple 的询问"))
-        case "finished": HTML(say("Finished at Apple", "已在 Apple 结束交易"))
-        case "token_set": HTML(say("Apple was told the order", "已将订单号告知 Apple"))
-        case "token_left": HTML(say("Apple was not told the order", "未将订单号告知 Apple"))
+        case "reinstated": HTML(say("Granted again", "重新发放"))
+        case "consumption_answered": HTML(say("Consumption data sent to Apple", "已向 Apple 提交使用情况"))
+        case "consumption_unanswered": HTML(say("Apple's consumption request not answered", "未答复 Apple 的使用情况询问"))
+        case "finished": HTML(say("Finished at Apple", "已在 Apple 完成交易（finish）"))
+        case "token_set": HTML(say("Order id sent to Apple", "已将订单号提交给 Apple"))
+        case "token_left": HTML(say("Order id not sent to Apple", "未将订单号提交给 Apple"))
         case "confirmed": HTML(say("Owner confirmed", "归属已确认"))
         case "contested": HTML(say("Owner contested", "归属有争议"))
-        case "moved": HTML(say("Moved to the signed buyer", "已归还给签名中的买家"))
-        case "kept": HTML(say("Left where it is", "维持不变"))
-        case "succeeded": HTML(say("To its present holder", "归现持有人"))
+        case "moved": HTML(say("Moved to the signed buyer", "已转给签名中的买家"))
+        case "kept": HTML(say("Left unchanged", "维持不变"))
+        case "succeeded": HTML(say("Assigned to the current owner", "归当前归属客户"))
         case "revocation_unknown": HTML(say("Certificates not checked", "证书未核实"))
         default: HTML.outside(decision)
         }
@@ -162,7 +162,7 @@ enum Evidence {
                 en: "Apple's signed copy carries a revocation date.", zh: "Apple 签名的新副本带有撤销日期。")
         case "revocation_percentage":
             return Text(
-                en: "Apple gave back another share of the money than it had said before.",
+                en: "Apple refunded another share of the price than it had reported before.",
                 zh: "Apple 退还的比例与之前告知的不同。")
         case "replaced_by_purchase":
             return Text(
@@ -172,17 +172,18 @@ enum Evidence {
             return Text(en: "Apple reversed the refund.", zh: "Apple 撤回了退款。")
         case "before_any_grant":
             return Text(
-                en: "Apple had taken the money back before anything was granted.", zh: "发放之前 Apple 已经退款。")
+                en: "Apple had refunded the purchase before it was granted.", zh: "发放之前 Apple 已经退款。")
         case "finish_transaction":
             return Text(
-                en: "The phone had time to finish it; the server made sure.", zh: "设备本应自行结束交易，服务器已确认完成。")
+                en: "The device had time to finish the transaction; the server finished it at Apple to be sure.",
+                zh: "设备已有足够时间完成交易（finish）；服务器又在 Apple 完成了一次，以确保无误。")
         case "set_app_account_token":
             return Text(
-                en: "Apple had signed no order id; renewals and notifications carry it from now on.",
+                en: "Apple's transaction carried no order id; renewals and notifications carry it from now on.",
                 zh: "Apple 原先未签入订单号；此后的续订与通知都会携带。")
         case "bought_since":
             return Text(
-                en: "Something was bought in the subscription since, and Apple would have set the order id on that.",
+                en: "The subscription has a later purchase, and Apple would have set the order id on that purchase.",
                 zh: "该订阅此后又有新的购买，Apple 会把订单号设置到新购买上。")
         case "accepted_on_signature":
             return Text(
@@ -198,10 +199,10 @@ enum Evidence {
         case (.cancelled, _), (.failed, _): nil
         case (.prepared, "opened"): Text(en: "The order was opened.", zh: "订单已创建。")
         case (.prepared, "opened_for_payment"):
-            Text(en: "Opened on the spot for a payment that had no order.", zh: "为一笔没有订单的付款即时创建。")
+            Text(en: "The order was opened for a payment that had no order.", zh: "为一笔没有订单的付款创建。")
         case (.refunded, "moved_to_signed_buyer"): Transfer.Kind.signedBuyer.sentence
         case (.refunded, "contradicts_order"): QuarantineReason.contradictsOrder.sentence
-        case (.refunded, "revoked_by_apple"): Text(en: "Apple took the money back.", zh: "Apple 已退款。")
+        case (.refunded, "revoked_by_apple"): Text(en: "Apple refunded the purchase.", zh: "Apple 已退款。")
         case (_, "refund_reversed"): sentence(ground: move.reason)
         default: OwnerMatch(rawValue: move.reason)?.sentence
         }
@@ -219,8 +220,8 @@ enum Evidence {
             case "restore": HTML(say("Restored on a device", "在设备上恢复购买"))
             case "notification": HTML(say("Apple's notification", "Apple 通知"))
             case "reconciliation": HTML(say("Reconciliation with Apple", "与 Apple 对账"))
-            case "claim": HTML(say("Claimed out of quarantine", "认领"))
-            case "errand": HTML(say("Told Apple", "告知 Apple"))
+            case "claim": HTML(say("Claimed from quarantine", "认领"))
+            case "errand": HTML(say("Task for Apple", "Apple 待办任务"))
             default: HTML.code(door)
             }
         return name + HTML(say(", by ", "，来自 ")) + HTML.code(caller, limit: 160)

@@ -62,7 +62,7 @@ struct TransactionCard {
             "evidence", label: say("Decisions", "决定"),
             columns: [
                 say("Time (UTC)", "时间（UTC）"), say("Decision", "决定"), say("Ground", "依据"),
-                say("Door and caller", "来源"),
+                say("Source and caller", "来源与调用者"),
             ]
         ) {
             for entry in detail.evidence {
@@ -92,7 +92,7 @@ struct TransactionCard {
             HTML.fact(say("Grant id", "发放编号")) { HTML.code(grant.id.description) }
             HTML.fact(say("To", "发放给")) { HTML.outside(grant.userID.text) }
             if let holder = detail.holder, holder != grant.userID {
-                HTML.fact(say("Held by", "现归")) { HTML.outside(holder.text) }
+                HTML.fact(say("Current owner", "当前归属客户")) { HTML.outside(holder.text) }
             }
             ownership
             HTML.fact(say("At (UTC)", "时间（UTC）")) { HTML.time(grant.at) }
@@ -101,7 +101,7 @@ struct TransactionCard {
             }
         }
         if detail.postings.isEmpty {
-            HTML.nothing(say("It moved no points.", "没有点数变动。"))
+            HTML.nothing(say("No points were posted.", "没有点数变动。"))
         } else {
             postings
         }
@@ -110,7 +110,7 @@ struct TransactionCard {
     /// The basis of the ownership, and what contests it.
     @HTMLBuilder private var ownership: HTML {
         if let basis = detail.basis {
-            HTML.fact(say("Rests on", "归属依据")) {
+            HTML.fact(say("Ground of the match", "归属依据")) {
                 HTML(say(basis.sentence))
                 " "
                 HTML.code(basis.rawValue)
@@ -123,7 +123,7 @@ struct TransactionCard {
         }
         if detail.ownership?.isWithdrawn == true {
             HTML.fact(say("Taken back", "已收回")) {
-                say("It is nobody's until its customer claims it.", "在其顾客认领之前不属于任何人。")
+                say("It has no owner until its customer claims it.", "在其客户认领之前没有归属客户。")
             }
         }
     }
@@ -157,13 +157,13 @@ struct TransactionCard {
     private func why(_ kind: PostingKind) -> String {
         switch kind {
         case .purchase: say("Purchase", "购买")
-        case .debit: say("Spent", "消费")
+        case .debit: say("Spent", "扣减")
         case .refund: say("Refund", "退款")
-        case .refundReversal: say("Refund reversed", "退款撤回")
+        case .refundReversal: say("Refund reversed", "退款撤销")
         case .bonus: say("Bonus", "赠送")
         case .correction: say("Correction", "更正")
         case .writeOff: say("Written off", "核销")
-        case .writeOffReversal: say("Write-off reversed", "核销撤回")
+        case .writeOffReversal: say("Write-off reversed", "核销撤销")
         case .moved: say("Moved", "转移")
         }
     }
@@ -193,9 +193,9 @@ struct ProofCard {
 
     private var claims: HTML {
         element("details") {
-            element("summary") { say("What Apple signed", "Apple 签名的内容") }
+            element("summary") { say("Content signed by Apple", "Apple 签名的内容") }
             HTML.table(
-                "claims", label: say("What Apple signed", "Apple 签名的内容"),
+                "claims", label: say("Content signed by Apple", "Apple 签名的内容"),
                 columns: [say("Name", "名称"), say("Value", "值")]
             ) {
                 for claim in proof.claims {

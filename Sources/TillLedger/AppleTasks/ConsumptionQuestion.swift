@@ -57,12 +57,12 @@ package enum ConsumptionSilence: String, Sendable, CaseIterable {
 
     var sentence: String {
         switch self {
-        case .unknownOwner: "nobody knows whose purchase it is, so nobody has agreed to an answer"
-        case .noConsent: "the customer has not agreed to an answer"
-        case .noKey: "there is no In-App Purchase key to answer with"
-        case .alreadyRefunded: "Apple has taken the purchase back already"
-        case .tooLate: "it was taken up after its window of twelve hours"
-        case .outage: "Apple did not take it"
+        case .unknownOwner: "the purchase has no known owner, so no customer has consented to an answer"
+        case .noConsent: "the customer has not consented to an answer"
+        case .noKey: "the server has no In-App Purchase key for the answer"
+        case .alreadyRefunded: "Apple has already refunded the purchase"
+        case .tooLate: "Apple's window of twelve hours had ended when the server processed the request"
+        case .outage: "Apple did not accept the answer"
         }
     }
 

@@ -34,7 +34,7 @@ extension AppleTaskRuns {
                 newest.isRenewal && newest.productID == errand.productID && newest.appAccountTokenText == nil
             return newest.id == errand.transactionID || isOwnRenewal ? .ownPurchase : .boughtSince(newest.id)
         } catch {
-            return .unknown("the answer isn't Apple's: \(error.refusal.rawValue) \(error.detail)")
+            return .unknown("the answer failed verification:  \(error.refusal.rawValue) \(error.detail)")
         }
     }
 }

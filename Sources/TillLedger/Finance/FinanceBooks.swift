@@ -71,7 +71,9 @@ package final class FinanceDesk: Sendable {
             defer { isBusy = true }
             return !isBusy
         }
-        guard isMine else { throw Refused(.tooManyRequests, "a report is being made; ask again in some seconds") }
+        guard isMine else {
+            throw Refused(.tooManyRequests, "another report is being computed; try again in a few seconds")
+        }
         defer { isBusy.withLock { $0 = false } }
         return try await make()
     }

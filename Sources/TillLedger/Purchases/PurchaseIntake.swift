@@ -96,7 +96,7 @@ package struct PurchaseIntake: Sendable {
         let now = processor.clock()
         let due = now.adding(seconds: Self.firstPause)
         guard let lookup, origin.isTrustedWithNumber || pace.take(origin.asker.name, now: now) else {
-            try await wait(for: purchase, from: origin, due: due, "this user asks too often")
+            try await wait(for: purchase, from: origin, due: due, "too many requests of this user to Apple")
             return .waiting
         }
         switch await lookup.ask(

@@ -44,7 +44,7 @@ public struct SavedProofs: Sendable {
 
     private func process(_ saved: SavedProofTable.Stored) async throws -> Bool {
         guard let origin = PurchaseOrigin(saved.bearer) else {
-            return try await postpone(saved, "nobody of the name \(saved.bearer.name)")
+            return try await postpone(saved, "unknown caller \(saved.bearer.name)")
         }
         let purchase: VerifiedPurchase
         do throws(ProofRefusal) {

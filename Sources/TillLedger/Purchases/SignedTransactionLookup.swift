@@ -75,7 +75,7 @@ extension SignedTransactionLookup {
                 kind: .signedTransaction, bytes: Array(signed.jws.utf8), isUnderDoubt: verified.isUnderDoubt)
             return .found(VerifiedPurchase(verified.value, proof))
         } catch {
-            return .later("the answer isn't Apple's: \(error.refusal.rawValue) \(error.detail)", not: nil)
+            return .later("the answer failed verification:  \(error.refusal.rawValue) \(error.detail)", not: nil)
         }
     }
 

@@ -137,12 +137,12 @@ public struct WaitingReceipts: Sendable {
     }
 
     /// Why a row waits; for operators.
-    private static let unknownToApple = "Apple does not know it yet"
+    private static let unknownToApple = "Apple does not know the transaction yet"
 
     /// Settles it; nil if that can't be done now.
     private func isDecided(_ row: WaitingProofTable.Stored, by answer: Answer) async throws -> Bool? {
         guard let origin = PurchaseOrigin(row.bearer) else {
-            try await postpone(row, "nobody of the name \(row.bearer.name)")
+            try await postpone(row, "unknown caller \(row.bearer.name)")
             return nil
         }
         let processor = ledger.intake.processor

@@ -105,7 +105,7 @@ extension RenewalTerms {
         switch autoRenews {
         case true?: "renews: \(productID?.text ?? "")"
         case false?: "does not renew"
-        case nil: "unsaid"
+        case nil: "renewal unknown"
         }
     }
 }

@@ -69,7 +69,7 @@ public struct DryRuns: Sendable {
                 if Task.isCancelled { throw CancellationError() }
                 failure = "\(fault.kind): \(fault.sentence.en)"
             } catch {
-                failure = "the ledger can't be read: \(error)"
+                failure = "the ledger cannot be read: \(error)"
             }
             let (ending, now) = (failure, ledger.clock())
             desk.update(run.id) { run in

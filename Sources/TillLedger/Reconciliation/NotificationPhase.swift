@@ -187,7 +187,8 @@ private struct Missed: Sendable {
 
 extension ServerAPIFault {
     /// A page that leads to itself.
-    static let endless = ServerAPIFault.unreadable(UnreadableAnswer(.endless, status: 200, "a page leads to itself"))
+    static let endless = ServerAPIFault.unreadable(
+        UnreadableAnswer(.endless, status: 200, "a page refers to itself as the next page"))
 
     var isUnreadable: Bool { if case .unreadable = self { true } else { false } }
 }

@@ -35,7 +35,9 @@ public struct Reconciliations: Sendable {
         guard let api, let run = try await beginIfDue() else { return nil }
         if let wait = run.wait, ledger.clock() < wait.until { return run }
         guard run.environments.isSubset(of: ledger.settings.apple.environments) else {
-            let (now, ending) = (ledger.clock(), "the configuration accepts other environments than when it began")
+            let (now, ending) = (
+                ledger.clock(), "the accepted environments in the configuration changed after the start of the run"
+            )
             try await ledger.database.write(locking: [.ledger("reconciliation")]) { connection in
                 try ReconciliationTable(connection).end(run.sequence, .failed, ending: ending, at: now)
             }

@@ -166,7 +166,7 @@ public struct CustomerTable {
             AND merged_into IS NULL AND \(customer: 1) IS NOT NULL
             """, [.text(account.text), .text(guest.text)])
         guard changed == 1 else {
-            throw DatabaseError(.other, "a guest becomes part of one account, and both have to be known")
+            throw DatabaseError(.other, "a guest merges into one account, and both must be on record")
         }
     }
 

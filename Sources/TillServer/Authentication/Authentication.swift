@@ -89,21 +89,21 @@ struct Authentication: Sendable {
         guard claims.exp > now else { throw Refused(.unauthorized, "exp: the token has expired") }
         if let start = claims.nbf, start > now { throw Refused(.unauthorized, "nbf: the token isn't valid yet") }
         if let issued = claims.iat, issued > now + Self.clockLead {
-            throw Refused(.unauthorized, "iat: the token is of the future")
+            throw Refused(.unauthorized, "iat: must not be in the future")
         }
         if let longest = key.maximumLifetime {
             guard let issued = claims.iat else {
-                throw Refused(.unauthorized, "iat: missing; tokens of this key say when they were issued")
+                throw Refused(.unauthorized, "iat: missing; tokens of this key must carry it")
             }
             guard claims.exp - issued <= Double(longest) else {
-                throw Refused(.unauthorized, "exp: tokens of this key live \(longest) seconds at most")
+                throw Refused(.unauthorized, "exp: tokens of this key are valid for at most \(longest) seconds")
             }
         }
         if let issuer = key.issuer, claims.iss?.hasSameBytes(as: issuer) != true {
-            throw Refused(.unauthorized, "iss: not as configured")
+            throw Refused(.unauthorized, "iss: differs from the configuration")
         }
         if let audience = key.audience, claims.aud?.all.contains(where: { $0.hasSameBytes(as: audience) }) != true {
-            throw Refused(.unauthorized, "aud: not as configured")
+            throw Refused(.unauthorized, "aud: differs from the configuration")
         }
         return (try Self.subject(claims.sub), claims.guest)
     }
@@ -163,7 +163,7 @@ enum Credential: Sendable, Hashable {
     func buyer(naming named: String?) throws -> UserID {
         switch self {
         case .user(let user):
-            if let named, UserID(named) != user { throw Refused(.forbidden, "userId: not the token's own user") }
+            if let named, UserID(named) != user { throw Refused(.forbidden, "userId: must be the token's own user") }
             return user
         case .backend:
             guard let named else { throw Refused(.invalidField, "userId: missing") }

@@ -74,7 +74,7 @@ struct OrderNumberClaim: Sendable {
             switch try await process(signed, for: claim) {
             case .told(let claimed): found.append(claimed)
             case .ofAnother: continue
-            case .later: return .later("Apple's certificates could not be checked", not: nil)
+            case .later: return .later("the revocation of Apple's certificates could not be checked", not: nil)
             }
         }
         return found.isEmpty ? .unknown : .found(found)

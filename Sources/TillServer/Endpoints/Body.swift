@@ -37,8 +37,8 @@ struct Body: Sendable {
         var page = Body(name, Page<Element>.self, "One page, newest first.")
         page.element = element
         page.members = [
-            ("data", "The page."), ("hasMore", "Whether there are older ones."),
-            ("nextCursor", .orNull("For `cursor`, to go on with older ones.")),
+            ("data", "The entries of this page."), ("hasMore", "Whether older entries follow."),
+            ("nextCursor", .orNull("The `cursor` of the next page; null on the last page.")),
         ]
         return page
     }

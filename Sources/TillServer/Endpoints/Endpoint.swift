@@ -44,18 +44,18 @@ struct Endpoint: Sendable {
 
         var text: String {
             switch self {
-            case .orders: "What somebody set out to buy."
-            case .transactions: "What Apple says was paid: proofs from apps, notifications from Apple."
-            case .transfers: "Purchases that go to another user, and how that is taken back."
-            case .claims: "What was paid and is nobody's yet, and how it gets an owner."
-            case .wallet: "Points, and how they moved."
-            case .consents: "What a user lets Apple be told."
-            case .plans: "What a user may use, and what buying a plan comes to."
-            case .offers: "What a subscription may cost less, signed for one attempt to buy."
-            case .finance: "What Apple owes, and what Apple says of it."
-            case .webhooks: "What the app's backend is told: pushed to its endpoints, or fetched."
-            case .shop: "What there is to buy."
-            case .operations: "For those who run the server."
+            case .orders: "Orders: what a user intends to buy."
+            case .transactions: "Purchases that Apple confirmed: proofs from apps, notifications from Apple."
+            case .transfers: "Moves of purchases from one user to another, and their reversal."
+            case .claims: "Paid purchases without an owner, and the ways to claim them."
+            case .wallet: "Points and their postings."
+            case .consents: "A user's consent to consumption data being sent to Apple."
+            case .plans: "Entitlements, subscriptions and plan previews."
+            case .offers: "Signed subscription offers, one signature for each purchase attempt."
+            case .finance: "Expected proceeds and Apple's financial reports."
+            case .webhooks: "Events for the app's backend: pushed to its endpoints, or fetched."
+            case .shop: "The catalogue."
+            case .operations: "Health, metrics and reconciliation."
             case .dashboard: "Pages for operators."
             }
         }

@@ -123,14 +123,15 @@ extension Member {
         return member
     }
 
-    static let userID = name("A user of the app, as the app's backend names them.", UserID.maximumLength)
+    static let userID = name("The id that the app's backend gave the user.", UserID.maximumLength)
 
     /// Accompanies a status.
     static let sandbox: Member = .optional(
-        .truth("True for what was paid in the sandbox, where nobody pays: give no real goods for it. Absent otherwise.")
+        .truth(
+            "True for a purchase made in the sandbox, where no money is paid: deliver no real goods. Absent otherwise.")
     )
 
-    static let orderStatus = words("Where an order stands.", OrderStatus.allCases.map(\.name))
+    static let orderStatus = words("The order's status.", OrderStatus.allCases.map(\.name))
 }
 
 // MARK: Checks

@@ -20,7 +20,7 @@ enum OpenAPI {
         "openapi": "3.1.0",
         "info": [
             "title": "Till", "version": "1",
-            "summary": "A self-hosted purchase backend: a purchase that was paid is granted exactly once.",
+            "summary": "A self-hosted purchase backend that grants every paid purchase exactly once.",
             "description": .string(introduction),
             "license": ["name": "Apache 2.0", "identifier": "Apache-2.0"],
         ],
@@ -36,13 +36,14 @@ enum OpenAPI {
 
     private static let introduction = """
         Bodies are JSON in UTF-8. Times are RFC 3339 in UTC with milliseconds, money is whole minor units with a \
-        currency, ids of transactions are strings. What goes wrong is told as RFC 9457 problem+json: programs decide \
-        by `code` and `retryable`; `title` is a sentence for people in the language of `Accept-Language` (zh or en). \
-        Lists go on with `cursor`. POSTs with an `Idempotency-Key` are answered the same when they are repeated. `GET` \
-        addresses answer `HEAD`. Of a body 64 KiB are read from anybody; more only where the credential in the \
-        header is good (401 at once otherwise, and the connection is closed) or where strangers' long bodies find room \
-        (503 with `Retry-After`). A path must not percent-encode letters, digits or `-._~`, and a request may have one \
-        `Authorization` header (400). Fields that a client doesn't know must be ignored: more may come.
+        currency, and transaction ids are strings. Errors are RFC 9457 problem+json: programs decide by `code` and \
+        `retryable`; `title` is a sentence for people in the language of `Accept-Language` (zh or en). Lists continue \
+        with `cursor`. A POST that is repeated with the same `Idempotency-Key` gets the first response again. `GET` \
+        addresses answer `HEAD`. The server reads up to 64 KiB of any body. It reads a longer body only if the \
+        credential in the header is valid (otherwise it answers 401 at once and closes the connection) or if the limit \
+        for long bodies of unauthenticated clients has room (otherwise 503 with `Retry-After`). A path must not \
+        percent-encode letters, digits or `-._~`, and a request may have one `Authorization` header (otherwise 400). \
+        Clients must ignore unknown fields, because new fields may be added.
         """
 
     private static let paths: JSONValue = {
@@ -56,28 +57,29 @@ enum OpenAPI {
     private static let securitySchemes: JSONValue = [
         "secretKey": [
             "type": "http", "scheme": "bearer",
-            "description": "An app's backend, by a secret key from the configuration. The user it names is believed.",
+            "description": "The app's backend, with a secret key from the configuration. It may name any user.",
         ],
         "userToken": [
             "type": "http", "scheme": "bearer", "bearerFormat": "JWT",
             "description": """
-            An app's user, by a token that the app's backend signed: HS256 or ES256 as the key is configured, `sub` \
-            the user id, `exp` required.
+            The app's user, with a token that the app's backend signed: HS256 or ES256 as configured for the key, the \
+            user id in `sub`, `exp` required.
             """,
         ],
         "operatorToken": [
-            "type": "http", "scheme": "bearer", "description": "An operator, by a token from the configuration.",
+            "type": "http", "scheme": "bearer", "description": "An operator, with a token from the configuration.",
         ],
         "dashboardSession": [
             "type": "apiKey", "in": "cookie", "name": .string(OperatorAuthentication.sessionCookie),
-            "description": "An operator who is logged in.",
+            "description": "An operator with a dashboard session.",
         ],
     ]
 
     private static let defaultResponse: JSONValue = [
         "description": """
-        Anything else that goes wrong, also before a handler is asked: a request that breaks the rules of HTTP (400), \
-        comes too slowly (408), is too large (413, 431), of an unknown method (501), or while the server stops (503).
+        Any other error, including errors before the request reaches its handler: a request that breaks the rules of \
+        HTTP (400), arrives too slowly (408), is too large (413, 431), uses an unknown method (501), or arrives while \
+        the server stops (503).
         """,
         "content": ["application/problem+json": ["schema": ref("Problem")]],
     ]
@@ -88,20 +90,22 @@ enum OpenAPI {
 extension Endpoint.Parameter {
     static let idempotencyKey = header(
         "Idempotency-Key", schema: ["type": "string", "minLength": 1, "maxLength": 255],
-        "A repetition with this key is answered as the first request was, for 48 hours; for this caller and address."
+        "For 48 hours, a repeated request of this caller with this key to this address gets the first response."
     )
     static let orderID = path("id", .uuid("The order's id."), "The order's id.")
     static let transferID = path("id", .uuid("The transfer's id."), "The transfer's id.")
     static let endpointID = path("id", "An endpoint's id.", "The endpoint's id.")
     static let userID = path(
-        "userId", .userID, "The user's id, percent-encoded. A user token's own; any for a backend.")
+        "userId", .userID,
+        "The user's id, percent-encoded. With a user token, the token's own user; a backend may name any user.")
     static let environment = query(
         "environment", schema: ["type": "string", "enum": ["production", "sandbox"]],
-        "Which books are meant. Production if the server accepts it; sandbox for App Review's users.")
+        "The environment. Production by default if the server accepts it; sandbox for App Review's users.")
     static let limit = query(
-        "limit", schema: ["type": "integer", "minimum": 1, "maximum": 100, "default": 20], "How many at most.")
+        "limit", schema: ["type": "integer", "minimum": 1, "maximum": 100, "default": 20],
+        "The maximum number of entries.")
     static let cursor = query(
-        "cursor", schema: cursorText, "`nextCursor` of the page before.")
+        "cursor", schema: cursorText, "The `nextCursor` of the previous page.")
     /// Opaque to clients; bounded, so that nothing long is decoded.
     static let cursorText: JSONValue = ["type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"]
 }

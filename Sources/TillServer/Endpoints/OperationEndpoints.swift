@@ -8,107 +8,114 @@ extension OpenAPI {
     static let operationEndpoints: [Endpoint] = [
         Endpoint(
             method: .get, path: Paths.health, id: "readHealth", tag: .operations, action: Server.readHealth,
-            summary: "Is the process there?", answers: [.ok("It answers.", "Health")]),
+            summary: "Check that the process runs", answers: [.ok("The process runs.", "Health")]),
         Endpoint(
             method: .get, path: Paths.readiness, id: "readReadiness", tag: .operations, action: Server.readReadiness,
-            summary: "Can purchases be taken?",
+            summary: "Check that purchases can be processed",
             answers: [
                 .ok("The ledger can be read and written.", "Readiness"),
                 .answer(
-                    503, "It can't; `database` says what is wrong.", "Readiness",
+                    503, "The ledger cannot be read or written; `database` names the fault.", "Readiness",
                     ["status": "not_ready", "database": "full"]
                 ).with(headers: ["Retry-After": "Seconds to wait."]),
             ]),
         Endpoint(
             method: .get, path: Paths.openAPI, id: "readOpenAPI", tag: .operations, action: Server.readOpenAPI,
-            summary: "This document",
-            parameters: [.header("If-None-Match", "The `ETag` of an earlier answer.")],
+            summary: "Read this document",
+            parameters: [.header("If-None-Match", "The `ETag` of an earlier response.")],
             answers: [
-                .ok("OpenAPI 3.1.", "AnyObject").with(headers: ["ETag": "Changes with it."]),
+                .ok("OpenAPI 3.1.", "AnyObject").with(headers: ["ETag": "Changes with the document."]),
                 .answer(304, "Unchanged."),
             ]),
         Endpoint(
             method: .post, path: Paths.reconciliations, id: "startReconciliation", tag: .operations,
-            action: Server.startReconciliation, summary: "Compare the ledger with Apple's books now",
+            action: Server.startReconciliation, summary: "Start a reconciliation with Apple",
             description: """
-                It goes on by itself, also after a restart; what differs is settled like everything else. If one is \
-                under way, that one is told of. With `dryRun` nothing is changed, and the run is forgotten when the \
-                server stops.
+                The run continues in the background, also after a restart; differences are processed like any other \
+                purchase. If a run is under way, the response describes that run. With `dryRun` nothing changes, and \
+                the run is discarded when the server stops.
                 """,
             caller: .operatorOrBackend, body: .json("StartReconciliation", isRequired: false),
-            answers: [.accepted("Under way.", "Reconciliation")], refusals: [.noInAppPurchaseKey]),
+            answers: [.accepted("The run is under way.", "Reconciliation")], refusals: [.noInAppPurchaseKey]),
         Endpoint(
             method: .get, path: Paths.reconciliations, id: "listReconciliations", tag: .operations,
-            action: Server.listReconciliations, summary: "List the comparisons with Apple's books",
+            action: Server.listReconciliations, summary: "List the reconciliation runs",
             caller: .operatorOrBackend, parameters: [.limit, .cursor],
-            answers: [.ok("Those on record; dry runs are not.", "ReconciliationPage")]),
+            answers: [.ok("The recorded runs; dry runs are not recorded.", "ReconciliationPage")]),
         Endpoint(
             method: .get, path: Paths.reconciliation, id: "readReconciliation", tag: .operations,
-            action: Server.readReconciliation, summary: "Read how far a comparison is, and what it found",
+            action: Server.readReconciliation, summary: "Read the progress and the differences of a run",
             caller: .operatorOrBackend,
-            parameters: [.path("id", "As it was told.", "The run's id."), .limit, .cursor],
+            parameters: [.path("id", "The `id` of the run.", "The run's id."), .limit, .cursor],
             answers: [
                 .ok(
-                    "The run, and a page of its differences, in the order in which they were found.",
+                    "The run and a page of its differences, in the order in which they were found.",
                     "ReconciliationDetail")
             ],
             refusals: [.notFound]),
         Endpoint(
             method: .get, path: Paths.metrics, id: "readMetrics", tag: .operations, action: Server.readMetrics,
-            summary: "Read figures for Prometheus", caller: .operators,
-            answers: [.page(200, "The figures, in Prometheus' text format.", type: "text/plain")]),
+            summary: "Read the metrics", caller: .operators,
+            answers: [.page(200, "The metrics in the text format of Prometheus.", type: "text/plain")]),
     ]
 
     static let operationBodies: BodyTable = [
-        Body("StartReconciliation", StartReconciliationBody.self, "What to compare."): [
-            "dryRun": "Say what would change, and change nothing. False if absent.",
+        Body("StartReconciliation", StartReconciliationBody.self, "The options of a run."): [
+            "dryRun": "Whether to report the differences without changing anything. False if absent.",
             "since": """
-            From when on notifications are read, and all histories whole. Goes on after the last run if absent.
+            The time from which notifications are read; transaction histories are read completely. If absent, the run \
+            continues after the last one.
             """,
         ],
-        Body("ReconciliationCount", ReconciliationReply.Count.self, "A figure of one environment."): [
-            "environment": "Whose books.",
-            "name": "What was counted: `notifications`, `customers`, a difference's kind.", "count": "How many.",
+        Body("ReconciliationCount", ReconciliationReply.Count.self, "A count in one environment."): [
+            "environment": "The environment of the counted entries.",
+            "name": "The name of the count: `notifications`, `customers`, a difference's kind.", "count": "The count.",
         ],
-        Body("Reconciliation", ReconciliationReply.self, "One comparison of the ledger with Apple's books."): [
-            "id": "Its name.", "dryRun": "Whether it changes nothing.", "state": "Where it stands.",
-            "reason": .words("Why it was begun.", ["first", "regular", "gap", "asked"]), "caller": "Who asked for it.",
-            "since": "What was asked for.", "beganAt": "When it began.",
+        Body("Reconciliation", ReconciliationReply.self, "One comparison of the ledger with Apple's records."): [
+            "id": "The run's id.", "dryRun": "Whether the run changes nothing.", "state": "The run's state.",
+            "reason": .words("The reason for the run.", ["first", "regular", "gap", "asked"]),
+            "caller": "The caller who started the run.",
+            "since": "The `since` of the request.", "beganAt": "The start of the run.",
             "phase": .words(
-                "What is being done.", ["notifications", "suspects", "customers", "refunds", "quarantine", "orders"]),
-            "environment": "Whose books are being read.",
-            "done": "How many customers, transactions or pages of this phase are done.",
-            "progressedAt": "When it last came on.", "waitsUntil": "When it is taken up again, if it can't go on now.",
-            "waitsFor": "Why it can't: a code and a sentence.", "endedAt": "When it ended.", "ending": "How it ended.",
-            "counts": "What was counted.",
+                "The current phase.", ["notifications", "suspects", "customers", "refunds", "quarantine", "orders"]),
+            "environment": "The environment that the run is reading.",
+            "done": "The number of customers, transactions or pages that this phase has finished.",
+            "progressedAt": "The time of the last progress.",
+            "waitsUntil": "The time of the next attempt, if the run cannot continue now.",
+            "waitsFor": "The reason for the wait: a code and a sentence.", "endedAt": "The end of the run.",
+            "ending": "The result of the run.", "counts": "The run's counts.",
         ],
         .page("ReconciliationPage", of: ReconciliationReply.self): [:],
         Body(
-            "Difference", DifferenceReply.self, "Something in which Apple's books and the ledger were not the same."
+            "Difference", DifferenceReply.self, "A difference between Apple's records and the ledger."
         ): [
-            "kind": .words("For programs. More may come.", Difference.Kind.self),
+            "kind": .words("The kind of the difference. New kinds may be added.", Difference.Kind.self),
             "isDrift": """
-            Whether the books differed; else it says what could not be compared, or what became of an order.
+            Whether the records differed; otherwise the entry records a failed comparison or the outcome of an order.
             """,
-            "environment": "Whose books.", "transactionId": "What it is about.", "orderId": "The order it is about.",
-            "notificationId": "Apple's id of the notification it is about.", "was": "How the ledger had it.",
-            "now": "How it is.", "foundAt": "When it was found; absent in a dry run.",
+            "environment": "The environment of the transaction.", "transactionId": "The id of the transaction.",
+            "orderId": "The id of the order.",
+            "notificationId": "Apple's id of the notification.", "was": "The state in the ledger before.",
+            "now": "The state found.", "foundAt": "The time of the finding; absent in a dry run.",
         ],
         .page("DifferencePage", of: DifferenceReply.self): [:],
-        Body("ReconciliationDetail", ReconciliationDetail.self, "How far a run is, and what it found."): [:],
-        Body("Health", "It answers."): ["status": .words("Always the same.", ["ok"])],
+        Body("ReconciliationDetail", ReconciliationDetail.self, "The progress of a run and its differences."): [:],
+        Body("Health", "The process runs."): ["status": .words("Always `ok`.", ["ok"])],
         Body("Readiness", "Whether the ledger can be read and written."): [
-            "status": .words("Whether it can.", ["ready", "not_ready"]), "database": "`ok`, or what is wrong.",
+            "status": .words("Whether the server is ready.", ["ready", "not_ready"]),
+            "database": "`ok`, or the kind of the fault.",
         ],
         Body("AnyObject", "See the OpenAPI specification.", schema: ["type": "object"]): [:],
-        Body("Problem", Problem.self, "Why not (RFC 9457)."): [
+        Body("Problem", Problem.self, "An error (RFC 9457)."): [
             "type": "A URI that names the kind of problem: `urn:till:problem:` and the code.",
-            "title": "One sentence for people, in their language.",
-            "status": .integer("The HTTP status once more.", 400...599),
-            "code": .words("What programs decide by. More may come.", Refusal.allCases.map(\.rawValue) + listenerCodes),
-            "retryable": "Whether the very same request may go through later.",
-            "requestId": "Names this answer when asking the operators.",
-            "detail": "What exactly, for programmers, in English.",
+            "title": "One sentence for people, in the language of `Accept-Language`.",
+            "status": .integer("The HTTP status.", 400...599),
+            "code": .words(
+                "The code by which programs decide. New codes may be added.",
+                Refusal.allCases.map(\.rawValue) + listenerCodes),
+            "retryable": "Whether the same request may succeed later.",
+            "requestId": "The id of this request, for questions to the operators.",
+            "detail": "The exact cause, usually a field name and a rule. In English, except for `report_unusable`.",
         ],
     ]
 

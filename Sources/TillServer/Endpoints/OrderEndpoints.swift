@@ -9,17 +9,17 @@ extension OpenAPI {
             method: .post, path: Paths.orders, id: "openOrder", tag: .orders, action: Server.createOrder,
             summary: "Open an order",
             description: """
-                Before any money moves. The order's id goes into the purchase as `appAccountToken`, and so decides who \
-                is given what was paid. Under a user token an `id` is a commitment to that user: the UUID of version 8 \
-                from the first 16 bytes of SHA-256 over `till order 1` and a zero byte, the byte count of the user id \
-                as a big-endian 16-bit number, the user id in UTF-8, and 16 random bytes, which are sent as \
-                `idNonce`. A backend that forwards what an app sends must leave `id` out. The same id again \
-                is the same order. An order for a plan may carry the preview that its buyer saw, at most 24 hours old: \
-                then it is opened only if buying now would come to the same, and the purchase counts at the previewed \
-                moment, if it follows within those 24 hours with no other purchase of a plan in between. One user may \
-                have `orders.maximumOpen` orders open and open `orders.perHour` in an hour with a user token; beyond \
-                that it is 429 with `Retry-After`, never for an id that is there already. Orders that a proof with \
-                its nonce opens before it is processed count too.
+                Opens an order before any money moves. The app sets the order's id as `appAccountToken` of the \
+                purchase, so the id decides which user is granted the purchase. With a user token, an `id` is a \
+                commitment to that user: the UUID of version 8 from the first 16 bytes of SHA-256 over `till order 1` \
+                and a zero byte, the byte count of the user id as a big-endian 16-bit number, the user id in UTF-8, \
+                and 16 random bytes, which are sent as `idNonce`. A backend that forwards an app's request must leave \
+                `id` out. The same id again returns the same order. An order for a plan may carry the preview that its \
+                buyer saw, at most 24 hours old: the order is then opened only if buying now has the previewed result, \
+                and the purchase counts at the previewed moment if it follows within those 24 hours with no other \
+                purchase of a plan in between. With user tokens, one user may have `orders.maximumOpen` open orders \
+                and open `orders.perHour` in an hour; beyond that the response is 429 with `Retry-After`, except for \
+                an id that exists. Orders that a proof with its nonce opens before it is processed count too.
                 """,
             caller: .app, recordsCustomer: false, parameters: [.environment], body: .json("OpenOrder"),
             answers: [.created("The order is open.", "Order"), .ok("The order was open already.", "Order")],
@@ -29,30 +29,35 @@ extension OpenAPI {
             ]),
         Endpoint(
             method: .get, path: Paths.order, id: "readOrder", tag: .orders, action: Server.readOrder,
-            summary: "Read an order", description: "Another user's order isn't there for a user token.", caller: .app,
+            summary: "Read an order", description: "With a user token, another user's order counts as unknown.",
+            caller: .app,
             parameters: [.orderID], answers: [.ok("The order.", "Order")], refusals: [.unknownOrder]),
-        close(Paths.cancelOrder, Server.cancelOrder, id: "cancelOrder", "Tell that the buyer cancelled"),
-        close(Paths.failOrder, Server.failOrder, id: "failOrder", "Tell that the store said no"),
+        close(Paths.cancelOrder, Server.cancelOrder, id: "cancelOrder", "Report that the buyer cancelled"),
+        close(Paths.failOrder, Server.failOrder, id: "failOrder", "Report that the store declined the purchase"),
         Endpoint(
             method: .get, path: Paths.userOrders, id: "listUserOrders", tag: .orders, action: Server.listUserOrders,
             summary: "List a user's orders",
-            description: "An order is in the environment it was paid in; one that isn't paid yet, in both.",
+            description: "A paid order is listed in the environment of its payment, an unpaid order in both.",
             caller: .app,
-            parameters: [.query("status", .orderStatus, "Only orders that stand so."), .environment, .limit, .cursor],
+            parameters: [
+                .query("status", .orderStatus, "Only orders with this status."), .environment, .limit, .cursor,
+            ],
             answers: [.ok("The orders.", "OrderPage")]),
         Endpoint(
             method: .put, path: Paths.accountToken, id: "registerAccountToken", tag: .orders,
             action: Server.registerAccountToken,
             summary: "Register a UUID that an app sets as `appAccountToken` for a user's payments",
             description: """
-                Payments that carry it are the user's, of whatever product, and those that wait in quarantine for it \
-                are given at once. For backends whose apps set a UUID of the account instead of an order's id. Only a \
-                secret key registers it; another user's token, and one that is an order's id, is refused, unless the \
-                order is this user's, nothing paid it, and the backend chose its id or it was imported: that repairs \
-                an order whose id was seen in a payment before.
+                For backends whose apps set a UUID of the account instead of an order's id. Payments that carry the \
+                token belong to the user, for every product; quarantined payments that carry it are granted at once. \
+                Registration needs a secret key. The token of another user is refused, and so is an order's id, unless \
+                the order is this user's, is unpaid, and its id was chosen by the backend or imported: this exception \
+                repairs an order whose id appeared in a payment earlier.
                 """,
             caller: .backend, parameters: [.path("token", .uuid("The token."), "The token.")],
-            answers: [.created("Registered.", "AccountToken"), .ok("The user's already.", "AccountToken")],
+            answers: [
+                .created("Registered.", "AccountToken"), .ok("Registered for this user before.", "AccountToken"),
+            ],
             refusals: [.tokenInUse, .tooManyRequests]),
         Endpoint(
             method: .get, path: Paths.accountTokens, id: "listAccountTokens", tag: .orders,
@@ -66,64 +71,72 @@ extension OpenAPI {
     ) -> Endpoint {
         Endpoint(
             method: .post, path: path, id: id, tag: .orders, action: action, summary: summary,
-            description: "Should it turn out paid after all, it is granted all the same.", caller: .app,
+            description: "If Apple confirms a payment later, the purchase is granted nevertheless.", caller: .app,
             parameters: [.orderID], body: .json("OrderReason", isRequired: false),
-            answers: [.ok("The order as it stands now.", "Order").bare],
+            answers: [.ok("The order after the change.", "Order").bare],
             refusals: [.unknownOrder, .illegalMove, .guestMerged])
     }
 
     static let orderBodies: BodyTable = [
-        Body("OpenOrder", OpenOrderBody.self, "What somebody sets out to buy."): [
-            "id": "Chosen by the device, so that repeating makes no second order.",
-            "idNonce": .text("32 hexadecimal digits: the nonce of `id`. Needed beside `id` under a user token.", 32),
+        Body("OpenOrder", OpenOrderBody.self, "The order to open."): [
+            "id": "The order's id, chosen by the device so that a repeated request opens no second order.",
+            "idNonce": .text("32 hexadecimal digits: the nonce of `id`. Required beside `id` with a user token.", 32),
             "idUserId": .name(
-                "Whom `id` commits to, where that is a guest merged into the caller since.", 128
+                "The user that `id` commits to, if that is a guest who was merged into the caller since.", 128
             ).unchecked,
             "orderNumber": .name(
                 "An app's own number for the order, in place of `id`: the id is derived from it and the user.", 255),
-            "userId": .name("Who buys. Needed from a backend; a user token's own otherwise.", 128).unchecked,
-            "productId": "As in the catalogue.",
-            "quantity": .integer("1 if absent. More only for what is consumable.", 1...10, else: .quantityNotAllowed),
-            "deviceId": .name("Opaque. Needed for a plan whose scope is device.", 128),
+            "userId": .name("The buyer. Required from a backend; the token's user otherwise.", 128).unchecked,
+            "productId": "The product's id in the catalogue.",
+            "quantity": .integer(
+                "1 if absent. More than 1 only for consumables and non-renewing subscriptions.", 1...10,
+                else: .quantityNotAllowed),
+            "deviceId": .name("An opaque device id. Required for a plan whose scope is `device`.", 128),
         ],
         Body(
-            "OpenOrderPreview", OpenOrderBody.Preview.self, "Members of a preview (`PlanPreviewReply`), as they came."
+            "OpenOrderPreview", OpenOrderBody.Preview.self, "Members of a preview (`PlanPreviewReply`), unchanged."
         ): [
-            "at": "Its moment, at most 24 hours ago.", "expiresAt": "What it promised.",
+            "at": "The preview's moment, at most 24 hours ago.", "expiresAt": "The end of service in the preview.",
         ],
-        Body("OrderReason", OrderReasonBody.self, "Why, for the order's history."): [
-            "reason": .text("In the device's words. At most 500 bytes.", 500)
+        Body("OrderReason", OrderReasonBody.self, "The reason, for the order's history."): [
+            "reason": .text("The device's reason. At most 500 bytes.", 500)
         ],
         Body(
             "Metadata", Metadata.self,
-            "Any JSON the app wants to find again; at most \(Metadata.maximumSize) bytes.", schema: [:]
+            "Any JSON, returned with the order; at most \(Metadata.maximumSize) bytes.", schema: [:]
         ): [:],
-        Body("Order", OrderReply.self, "What somebody set out to buy, and what became of it."): [
-            "id": "Also the purchase's `appAccountToken`.", "userId": .userID, "productId": "As in the catalogue.",
+        Body("Order", OrderReply.self, "An order with its status and history."): [
+            "id": "The order's id, also the purchase's `appAccountToken`.", "userId": .userID,
+            "productId": "The product's id in the catalogue.",
             "quantity": .integer(
-                "How many. More than 10 only where an operator granted what was bought so.", 1...2_147_483_647),
+                "The quantity. More than 10 only if an operator granted a purchase of that quantity.", 1...2_147_483_647
+            ),
             "status": .orderStatus,
             "statusCode": .integer(
-                "The same as a number: "
+                "The status as a number: "
                     + OrderStatus.allCases.map { "\($0.rawValue) \($0.name)" }.joined(separator: ", "), 0...6),
-            "transactionId": .orNull("Apple's id of what was paid."),
-            "environment": .orNull(.words("Where it was paid.", Environment.self)),
-            "deviceId": .orNull("As it was opened."), "preview": .orNull(), "metadata": .always(),
-            "createdAt": "When it was opened.",
-            "updatedAt": "When it last changed.", "history": "Every move, oldest first.",
+            "transactionId": .orNull("Apple's id of the transaction that paid the order."),
+            "environment": .orNull(.words("The environment of the payment.", Environment.self)),
+            "deviceId": .orNull("The device id from the opening of the order."), "preview": .orNull(),
+            "metadata": .always(),
+            "createdAt": "The time of the opening.",
+            "updatedAt": "The time of the last change.", "history": "Every change of status, oldest first.",
         ],
-        Body("OrderPreview", OrderReply.Preview.self, "What the buyer was told before."): [
-            "at": "The preview's moment.", "expiresAt": "What it promised.",
+        Body("OrderPreview", OrderReply.Preview.self, "The preview that the buyer saw."): [
+            "at": "The preview's moment.", "expiresAt": "The end of service in the preview.",
         ],
-        Body("OrderMove", OrderReply.Move.self, "One line of an order's history."): [
-            "status": .orderStatus, "at": "When.",
-            "reason": "A stable word or a sentence; empty when there is nothing to say.",
+        Body("OrderMove", OrderReply.Move.self, "One entry of an order's history."): [
+            "status": .orderStatus, "at": "The time of the change.",
+            "reason": "A stable word or a sentence; empty without a reason.",
         ],
         .page("OrderPage", of: OrderReply.self): [:],
-        Body("AccountToken", AccountTokenReply.self, "A UUID that stands for a user in what Apple signs."): [
-            "token": "As in `appAccountToken`.", "userId": .userID, "since": "When it was registered.",
+        Body("AccountToken", AccountTokenReply.self, "A UUID that identifies a user in signed transactions."): [
+            "token": "The UUID that the app sets as `appAccountToken`.", "userId": .userID,
+            "since": "The time of the registration.",
         ],
-        Body("AccountTokenList", AccountTokenList.self, "A user's account tokens."): ["data": "Oldest first."],
+        Body("AccountTokenList", AccountTokenList.self, "A user's account tokens."): [
+            "data": "The tokens, oldest first."
+        ],
     ]
 
     static let orderExamples: [String: JSONValue] = [

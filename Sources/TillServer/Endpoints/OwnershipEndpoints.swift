@@ -7,71 +7,72 @@ extension OpenAPI {
     static let ownershipEndpoints: [Endpoint] = [
         Endpoint(
             method: .post, path: Paths.restores, id: "restorePurchases", tag: .transfers,
-            action: Server.restorePurchases, summary: "Restore what a device shows",
+            action: Server.restorePurchases, summary: "Restore the purchases on a device",
             description: """
-                Non-consumables and auto-renewable subscriptions come back to their owner; consumables don't. Every \
-                proof is verified and settled as by `POST /v1/transactions`. What another customer has is `kept` by \
-                them, or `moved` with its whole chain if the server's `restore.policy` is `move`, as often a year as \
-                `restore.movesPerYear` says; under `ask` it is kept and the backend may decide. What Apple signed for \
-                nobody (a family's copy, an offer code redeemed outside of the app) and nobody has is `claimed`, \
-                except under `ask`. A receipt stands for the newest transaction of each chain in it.
+                Non-consumables and auto-renewable subscriptions return to their owner; consumables do not. Every \
+                proof is verified and processed as by `POST /v1/transactions`. A purchase of another customer is \
+                `kept` by that customer, or `moved` with its whole transaction chain if the server's `restore.policy` \
+                is `move`, at most `restore.movesPerYear` times a year; under `ask` it is kept, and the backend may \
+                move it. A purchase without an owner that Apple signed for no user (a family member's copy, an offer \
+                code redeemed outside of the app) is `claimed`, except under `ask`. A receipt stands for the newest \
+                transaction of each chain in it.
                 """,
             caller: .app, body: .json("Restore"), bodyLimit: Server.receiptBodyLimit,
-            answers: [.ok("What became of each. Proofs that are none are `refused` one by one.", "RestoreReply")],
+            answers: [.ok("The outcome of each transaction. Invalid proofs are `refused` one by one.", "RestoreReply")],
             refusals: proofRefusals + [.forbidden, .revocationUnknown, .accountMerged, .guestMerged]),
         Endpoint(
             method: .post, path: Paths.guests, id: "mergeGuest", tag: .transfers, action: Server.mergeGuest,
-            summary: "Make a guest part of this account",
+            summary: "Merge a guest into this account",
             description: """
-                Everything that the guest has moves to the account: purchases of both environments, all of the \
-                wallet, debts too, and whatever is paid under the guest's orders from now on. Once: the same pair \
-                again is the same transfer. An app needs the guest's own user token beside its user's, and the token \
-                says `"guest": true` (or the id has the prefix of `guests.prefix`): accounts are never merged.
+                Everything that the guest owns moves to the account: purchases of both environments, the whole wallet \
+                including debts, and every later payment under the guest's orders. The same pair again returns the \
+                same transfer. An app sends the guest's own user token beside its user's. That token has the claim \
+                `"guest": true` (or the id has the prefix `guests.prefix`), because two accounts are never merged.
                 """,
             caller: .app, body: .json("MergeGuest"),
             answers: [.created("Merged.", "Transfer"), .ok("Merged before.", "Transfer")],
             refusals: [.notAGuest, .guestTaken, .accountMerged, .sameUser]),
         Endpoint(
             method: .get, path: Paths.userTransfers, id: "listTransfers", tag: .transfers, action: Server.listTransfers,
-            summary: "List what went to and from a user", caller: .backend, parameters: [.limit, .cursor],
+            summary: "List the transfers to and from a user", caller: .backend, parameters: [.limit, .cursor],
             answers: [.ok("The transfers.", "TransferPage")]),
         Endpoint(
             method: .post, path: Paths.transfers, id: "makeTransfer", tag: .transfers, action: Server.makeTransfer,
             summary: "Move a purchase to another user",
             description: """
-                For support, under every policy: what `from` has of one chain of transactions becomes `to`'s, with \
-                what is left of the points that came with it. What renews in that chain follows.
+                For support, under every restore policy: the purchases that `from` owns in one transaction chain move \
+                to `to`, with the remaining points that came with them. Later renewals in that chain follow.
                 """,
             caller: .backend, body: .json("MakeTransfer"), answers: [.created("Moved.", "Transfer").bare],
             refusals: [.notTheHolder, .accountMerged, .sameUser]),
         Endpoint(
             method: .post, path: Paths.transferReversal, id: "reverseTransfer", tag: .transfers,
-            action: Server.reverseTransfer, summary: "Take a transfer back",
+            action: Server.reverseTransfer, summary: "Reverse a transfer",
             description: """
-                Moves back what is still where the transfer brought it, as a transfer of its own. `stayed` says what \
-                isn't: purchases that went on, points that were spent. A guest is a customer of its own again. A \
-                merge can be taken back for `guests.undoDays` days, 30 if nothing else is configured.
+                Moves back, as a new transfer, everything that the receiving user still has. `stayed` lists the rest: \
+                purchases that moved on and points that were spent. A merged guest becomes a separate customer again. \
+                A merge can be reversed for `guests.undoDays` days, 30 by default.
                 """,
             caller: .backend, parameters: [.transferID], body: .json("ReverseTransfer"),
-            answers: [.created("Taken back.", "Transfer").bare, .ok("Taken back before.", "Transfer").bare],
+            answers: [.created("Reversed.", "Transfer").bare, .ok("Reversed before.", "Transfer").bare],
             refusals: [.unknownTransfer, .notReversible, .undoExpired]),
         Endpoint(
             method: .post, path: Paths.claims, id: "claimPurchases", tag: .claims, action: Server.claimPurchases,
             summary: "Claim a purchase by Apple's order number, or accept one",
             description: """
-                With `orderNumber`, for somebody who paid and got nothing: the number stands in Apple's mail. Apple is \
-                asked which transactions it is of; those that are nobody's become this user's. A number of another \
-                customer's purchase is answered like one that Apple doesn't know. If Apple can't be asked, the claim \
-                waits and is asked about again by the server. At most \(OrderNumberClaim.dailyLimit) in a day for each \
-                user; each is recorded. Production only.
+                With `orderNumber`, for a user who paid and received nothing: the number is in Apple's mail. The \
+                server asks Apple for the transactions of that order; those without an owner become this user's. A \
+                number of another customer's purchase is answered like a number that Apple does not know. If Apple \
+                cannot be reached, the claim waits and the server retries it. At most \(OrderNumberClaim.dailyLimit) \
+                claims a day for each user; each claim is recorded. Production only.
 
                 With `transactionId`, the user accepts a purchase that `listClaimable` shows. It is granted at once \
-                under an order of its own; the same again is the same claim.
+                under a new order; accepting it again returns the same claim.
                 """,
             caller: .app, body: .json("ClaimOrder"),
             answers: [
-                .ok("What became of each transaction.", "Claim"),
-                .accepted("Apple can't be asked now; the server goes on by itself.", "Claim").bare,
+                .ok("The outcome of each transaction.", "Claim"),
+                .accepted("Apple cannot be reached now; the server retries the claim.", "Claim").bare,
             ],
             refusals: [
                 .guestMerged, .unknownOrderNumber, .noOrderLookup, .tooManyRequests, .unknownTransaction, .notClaimable,
@@ -79,135 +80,154 @@ extension OpenAPI {
             ]),
         Endpoint(
             method: .get, path: Paths.claimable, id: "listClaimable", tag: .claims, action: Server.listClaimable,
-            summary: "List what waits for a user's word",
+            summary: "List purchases that wait for a user's acceptance",
             description: """
-                Purchases that Apple signed for an order of this user, and that are of another product or quantity \
-                than was ordered. Anybody can pay under an order's id, so none is granted until the user accepts it \
-                with `claimPurchases`. No other user sees or gets it.
+                Purchases that Apple signed for an order of this user, but with another product or quantity than \
+                ordered. Any Apple Account can pay under an order's id, so the server grants none of them until the \
+                user accepts it with `claimPurchases`. Other users can neither see nor claim them.
                 """,
             caller: .app, parameters: [.environment, .limit, .cursor],
-            answers: [.ok("The purchases, the newest first.", "ClaimablePage")]),
+            answers: [.ok("The purchases, newest first.", "ClaimablePage")]),
         Endpoint(
             method: .get, path: Paths.claims, id: "listClaims", tag: .claims, action: Server.listClaims,
-            summary: "List what a user claimed", caller: .app, parameters: [.limit, .cursor],
+            summary: "List a user's claims", caller: .app, parameters: [.limit, .cursor],
             answers: [.ok("The claims.", "ClaimPage")]),
         Endpoint(
             method: .get, path: Paths.quarantine, id: "listQuarantine", tag: .claims, action: Server.listQuarantined,
-            summary: "List what is paid and nobody's yet", caller: .backend, parameters: [.limit, .cursor],
+            summary: "List paid purchases without an owner", caller: .backend, parameters: [.limit, .cursor],
             answers: [.ok("The transactions.", "QuarantinePage")]),
         Endpoint(
             method: .post, path: Paths.quarantineClaims, id: "claimQuarantined", tag: .claims,
-            action: Server.claimQuarantined, summary: "Give what is in quarantine to a user",
+            action: Server.claimQuarantined, summary: "Grant a quarantined purchase to a user",
             description: """
-                For support: an operator decides whose a transaction is, and says why. It is granted like any other, \
-                under an order that is made on the spot. What Apple signed for another customer can't be given away. \
-                The same decision again is the same grant.
+                For support: an operator decides who owns a transaction and states the reason. It is granted like any \
+                other purchase, under a new order. A purchase that Apple signed for another customer is refused. The \
+                same decision again returns the same grant.
                 """,
             caller: .backend,
-            parameters: [.path("transactionId", .name("Apple's id.", 128), "Apple's id.")],
+            parameters: [.path("transactionId", .name("Apple's transaction id.", 128), "Apple's transaction id.")],
             body: .json("ClaimQuarantined"), answers: [.ok("Granted, now or before.", "SubmitProofReply")],
             refusals: [.unknownTransaction, .notInQuarantine, .notClaimable]),
     ]
 
     static let ownershipBodies: BodyTable = [
-        Body("Restore", RestoreBody.self, "Proofs: one of the two."): [
-            "userId": .name("For whom; a backend must say.", UserID.maximumLength).unchecked,
+        Body("Restore", RestoreBody.self, "Proofs: either `signedTransactions` or `receipt`."): [
+            "userId": .name("The user to restore for. Required from a backend.", UserID.maximumLength).unchecked,
             "signedTransactions": .list(
-                "Each exactly as StoreKit gave it (JWS), at most \(RestoreBody.maximumCount).",
+                "Signed transactions (JWS) from StoreKit, unchanged; at most \(RestoreBody.maximumCount).",
                 1...RestoreBody.maximumCount),
             "receipt": "An app receipt in base64; white space inside is ignored.",
         ],
-        Body("RestoreReply", RestoreReply.self, "What became of each: of signed transactions in their order."): [
-            "data": "The transactions."
+        Body("RestoreReply", RestoreReply.self, "The outcome of each transaction."): [
+            "data": "The transactions; signed transactions in the order of the request."
         ],
-        Body("RestoredTransaction", RestoredTransaction.self, "What became of one transaction."): [
-            "transactionId": "Apple's id; absent where the proof is none.", "originalTransactionId": "Its chain.",
-            "productId": "What it is of.", "outcome": "What became of it.",
-            "reason": "Why it is kept, quarantined, accepted only or refused: a stable code.",
-            "askBackend": "The app's backend may move it.",
-            "finish": "Whether the device may finish the transaction. Obey only this.",
+        Body("RestoredTransaction", RestoredTransaction.self, "The outcome of one transaction."): [
+            "transactionId": "Apple's transaction id; absent for an invalid proof.",
+            "originalTransactionId": "The original transaction id of its chain.",
+            "productId": "The product.", "outcome": "The outcome of the restore.",
+            "reason": "The reason for `kept`, `quarantined`, `accepted` or `refused`: a stable code.",
+            "askBackend": "Whether the app's backend may move the purchase.",
+            "finish": "Whether the device may finish the transaction. Decide by this member alone.",
         ],
-        Body("MergeGuest", MergeGuestBody.self, "A guest."): [
-            "guestId": .userID, "guestToken": "The guest's own user token, with the claim guest; needed from an app.",
-            "reason": .prose("For the record.", 500),
+        Body("MergeGuest", MergeGuestBody.self, "The guest to merge."): [
+            "guestId": .userID,
+            "guestToken": "The guest's own user token, with the claim `guest`. Required from an app.",
+            "reason": .prose("The reason, kept in the transfer.", 500),
         ],
-        Body("MakeTransfer", MakeTransferBody.self, "Which purchase goes to whom."): [
-            "from": .userID, "to": .userID, "originalTransactionId": .name("Its chain.", 128),
-            "environment": .environment("Production if the server accepts it, if absent."),
-            "reason": .prose("For the record.", 500), "operator": .name("Who decided.", 128),
+        Body("MakeTransfer", MakeTransferBody.self, "The purchase to move and its new owner."): [
+            "from": .userID, "to": .userID,
+            "originalTransactionId": .name("The original transaction id of the chain.", 128),
+            "environment": .environment("The environment; production by default if the server accepts it."),
+            "reason": .prose("The reason, kept in the transfer.", 500),
+            "operator": .name("The operator who decided.", 128),
         ],
-        Body("ReverseTransfer", ReverseTransferBody.self, "Why, and who says so."): [
-            "reason": .prose("For the record.", 500), "operator": .name("Who decided.", 128),
+        Body("ReverseTransfer", ReverseTransferBody.self, "The reason for the reversal and the operator."): [
+            "reason": .prose("The reason, kept in the transfer.", 500),
+            "operator": .name("The operator who decided.", 128),
         ],
         Body(
             "Transfer", TransferReply.self,
-            "Purchases that went from one user to another, with what was left of their points."
+            "A move of purchases from one user to another, with their remaining points."
         ): [
-            "id": "For its reversal.", "kind": .words("Why there is one.", Transfer.Kind.self), "from": .userID,
-            "to": .userID, "reason": "As it was given.", "actor": "Whose request it was.", "operator": "Who decided.",
-            "at": "When.", "grantCount": "How many purchases were moved.", "grants": "The newest 100 of them.",
-            "points": "What was moved of each kind.", "reverses": "The transfer that this one took back.",
-            "reversedBy": "The transfer that took this one back.",
+            "id": "The transfer's id.", "kind": .words("The kind of the transfer.", Transfer.Kind.self),
+            "from": .userID,
+            "to": .userID, "reason": "The reason from the request.", "actor": "The caller of the request.",
+            "operator": "The operator who decided.",
+            "at": "The time of the transfer.", "grantCount": "The number of purchases moved.",
+            "grants": "The newest 100 of the purchases moved.",
+            "points": "The points moved, by kind.", "reverses": "The transfer that this one reversed.",
+            "reversedBy": "The transfer that reversed this one.",
         ],
         .page("TransferPage", of: TransferReply.self): [:],
         Body("MovedGrant", TransferReply.MovedGrant.self, "A purchase that was moved."): [
-            "id": "The grant's.", "transactionId": "Apple's id.", "originalTransactionId": "Its chain.",
-            "productId": "As in the catalogue.", "environment": .words("Where it was paid.", Environment.self),
+            "id": "The grant's id.", "transactionId": "Apple's transaction id.",
+            "originalTransactionId": "The original transaction id of its chain.",
+            "productId": "The product's id in the catalogue.",
+            "environment": .words("The environment of the payment.", Environment.self),
         ],
         Body("MovedPoints", TransferReply.Points.self, "Points of one kind."): [
-            "environment": .words("Whose books.", Environment.self), "currency": "The kind of points.",
-            "amount": "How many; below zero it is a debt.",
+            "environment": .words("The environment of the points.", Environment.self),
+            "currency": "The kind of points.",
+            "amount": "The number of points; a negative amount is a debt.",
         ],
-        Body("Stayed", TransferReply.Stayed.self, "What of a reversed transfer did not come back."): [
-            "grantCount": "Purchases that had gone on to somebody else.", "points": "Points that were spent meanwhile.",
+        Body("Stayed", TransferReply.Stayed.self, "The part of a reversed transfer that did not move back."): [
+            "grantCount": "The number of purchases that had moved to a third user.",
+            "points": "The points that were spent meanwhile.",
         ],
-        Body("ClaimOrder", ClaimOrderBody.self, "What is claimed: one of `orderNumber` and `transactionId`."): [
-            "orderNumber": .name("As in Apple's mail; letters and digits.", 64).unchecked,
-            "transactionId": .name("Apple's id of a purchase that the user accepts.", 128),
-            "environment": .environment("Where that was paid; the user's usual environment if absent."),
+        Body("ClaimOrder", ClaimOrderBody.self, "The claim: either `orderNumber` or `transactionId`."): [
+            "orderNumber": .name("The order number from Apple's mail; letters and digits.", 64).unchecked,
+            "transactionId": .name("Apple's id of the transaction that the user accepts.", 128),
+            "environment": .environment("The environment of the payment; the user's usual environment if absent."),
         ],
         .page("ClaimablePage", of: ClaimableReply.self): [:],
         Body("Claimable", ClaimableReply.self, "A purchase that is granted when the user accepts it."): [
-            "transactionId": "Apple's id.", "productId": "What it is of.", "quantity": "How many.",
-            "purchasedAt": "When it was paid.", "orderId": "The order whose id it carries.",
-            "orderedProductId": "What that order is for.", "orderedQuantity": "How many of it.",
-            "reason": "Why it waits: a stable code.",
+            "transactionId": "Apple's transaction id.", "productId": "The product that was paid.",
+            "quantity": "The quantity that was paid.",
+            "purchasedAt": "The time of the payment.", "orderId": "The order whose id the payment carries.",
+            "orderedProductId": "The product of that order.", "orderedQuantity": "The quantity of that order.",
+            "reason": "The reason for waiting: a stable code.",
         ],
-        Body("Claim", ClaimReply.self, "A claim, and what became of it."): [
-            "id": "The claim's.", "orderNumber": "As it was given; absent from an acceptance.",
-            "state": "Where it stands; `unknown`: Apple has no such order of this app, or it is another customer's.",
-            "at": "When.", "endedAt": "When it was answered.", "data": "What became of each transaction.",
+        Body("Claim", ClaimReply.self, "A claim and its outcome."): [
+            "id": "The claim's id.", "orderNumber": "The order number from the request; absent for an acceptance.",
+            "state": "The claim's state; `unknown`: Apple has no such order of this app, or it is another customer's.",
+            "at": "The time of the claim.", "endedAt": "The time of the outcome.",
+            "data": "The outcome of each transaction.",
         ],
         .page("ClaimPage", of: ClaimReply.self): [:],
-        Body("ClaimedTransaction", ClaimedTransaction.self, "What became of one transaction."): [
-            "outcome": "What became of it.", "transactionId": "Apple's id.", "productId": "What it is of.",
-            "orderId": "The order it pays for, of what is this user's.",
-            "reason": "Why it was not given: a stable code.",
+        Body("ClaimedTransaction", ClaimedTransaction.self, "The outcome of one transaction."): [
+            "outcome": "The outcome of the claim.", "transactionId": "Apple's transaction id.",
+            "productId": "The product.",
+            "orderId": "The order that it pays for, if it belongs to this user.",
+            "reason": "The reason why it was not granted: a stable code.",
         ],
-        Body("ClaimQuarantined", ClaimQuarantinedBody.self, "Who gets it, and why."): [
-            "userId": .userID, "reason": .prose("For the record.", 500), "operator": .name("Who decided.", 128),
-            "environment": .environment("Production if the server accepts it, if absent."),
+        Body("ClaimQuarantined", ClaimQuarantinedBody.self, "The new owner and the reason."): [
+            "userId": .userID, "reason": .prose("The reason, kept in the evidence.", 500),
+            "operator": .name("The operator who decided.", 128),
+            "environment": .environment("The environment; production by default if the server accepts it."),
         ],
         .page("QuarantinePage", of: QuarantinedTransaction.self): [:],
-        Body("QuarantinedTransaction", QuarantinedTransaction.self, "Paid and genuine, and nobody's yet."): [
-            "transactionId": "Apple's id.", "originalTransactionId": "Its chain.", "productId": "What it is of.",
-            "quantity": "How many.", "environment": .words("Where it was paid.", Environment.self),
-            "purchasedAt": "When it was paid.", "receivedAt": "When it came here first.",
-            "reason": .words("Why nobody could be named the owner.", QuarantineReason.self),
+        Body("QuarantinedTransaction", QuarantinedTransaction.self, "A paid and genuine purchase without an owner."): [
+            "transactionId": "Apple's transaction id.",
+            "originalTransactionId": "The original transaction id of its chain.", "productId": "The product.",
+            "quantity": "The quantity.", "environment": .words("The environment of the payment.", Environment.self),
+            "purchasedAt": "The time of the payment.", "receivedAt": "The time at which the server first received it.",
+            "reason": .words("The reason why no owner was found.", QuarantineReason.self),
             "evidence": "Every decision about it, oldest first.",
-            "reasons": "How often it was brought and stayed here, for each reason.",
+            "reasons": "The submissions that left it in quarantine, by reason.",
         ],
         Body(
             "QuarantineReason", QuarantinedTransaction.Reason.self,
-            "Posts that left a purchase in quarantine for the same reason."
+            "Submissions that left a purchase in quarantine for the same reason."
         ): [
-            "reason": "Why: a stable code.", "count": "How many posts.", "firstAt": "When the first came.",
-            "lastAt": "When the last came.", "lastCaller": "Who brought the last.",
+            "reason": "The reason: a stable code.", "count": "The number of submissions.",
+            "firstAt": "The time of the first submission.",
+            "lastAt": "The time of the last submission.", "lastCaller": "The caller of the last submission.",
         ],
-        Body("Evidence", QuarantinedTransaction.Evidence.self, "A decision, and what it rests on."): [
-            "at": "When.", "decision": "What was decided.", "ground": "On what ground: a stable code.",
-            "detail": "What each rung of the matching ladder said.", "door": "Through which door it came.",
-            "caller": "Who brought it.",
+        Body("Evidence", QuarantinedTransaction.Evidence.self, "A decision and its ground."): [
+            "at": "The time of the decision.", "decision": "The decision.", "ground": "The ground: a stable code.",
+            "detail": "The result of each step of owner matching.",
+            "door": "The source: the app, a notification, reconciliation, a claim.",
+            "caller": "The caller who submitted the proof.",
         ],
     ]
 

@@ -8,22 +8,22 @@ extension OpenAPI {
     static let planEndpoints: [Endpoint] = [
         Endpoint(
             method: .get, path: Paths.entitlements, id: "listEntitlements", tag: .plans,
-            action: Server.listEntitlements, summary: "List what a user may use now",
+            action: Server.listEntitlements, summary: "List a user's active entitlements",
             description: """
-                Rights for good, service with plans that are bought for a time, and subscriptions. What Apple took \
-                back is not there, nor what has expired. A subscription counts until the date that Apple signed last, \
-                a grace period included; while Apple tries to charge without one, it does not.
+                Lasting rights, service from plans that are bought for a time, and subscriptions. Refunded and expired \
+                entitlements are not listed. A subscription counts until the date that Apple signed last, including a \
+                grace period; a billing retry without a grace period does not count.
                 """,
             caller: .app, parameters: [.environment],
-            answers: [.ok("The rights, the oldest first. A user nobody knows has none.", "Entitlements")]),
+            answers: [.ok("The rights, oldest first. An unknown user has none.", "Entitlements")]),
         Endpoint(
             method: .get, path: Paths.entitlement, id: "readEntitlement", tag: .plans, action: Server.readEntitlement,
-            summary: "Say whether a user may use one thing now, until when, and why",
+            summary: "Check whether a user has one entitlement now",
             description: """
-                One call for the gate in front of a feature. `why` says it to programs and `sentence` to people, also \
-                why not: never bought, expired, refunded, or not charged. A plan with the scope `device` opens the \
-                gate for its own `deviceId` alone; for another one, or without one, `why` is `other_device`. A name \
-                that the catalogue does not have, and the user neither, is refused.
+                One call for a feature gate. `why` gives the reason for programs and `sentence` for people, also for a \
+                denial: never bought, expired, refunded, or not charged. A plan with the scope `device` allows its own \
+                `deviceId` only; for another device, or without `deviceId`, `why` is `other_device`. A name that is \
+                neither in the catalogue nor among the user's entitlements is refused.
                 """,
             caller: .app,
             parameters: [
@@ -32,34 +32,35 @@ extension OpenAPI {
                     "The right's name, percent-encoded."),
                 .query(
                     "deviceId", .name("A device as orders name it.", 128),
-                    "The device that asks. A plan for single devices counts only for those that it was bought for."),
+                    "The requesting device. A plan with the scope `device` counts only for its own devices."
+                ),
                 .environment,
             ],
-            answers: [.ok("Whether, until when, and why.", "EntitlementAnswer")], refusals: [.unknownEntitlement]),
+            answers: [.ok("Whether access is allowed, until when, and why.", "EntitlementAnswer")],
+            refusals: [.unknownEntitlement]),
         Endpoint(
             method: .get, path: Paths.subscriptions, id: "listSubscriptions", tag: .plans,
             action: Server.listSubscriptions, summary: "List a user's subscriptions",
             description: """
-                All auto-renewable subscriptions that the user has or had, as they stand now, derived from what Apple \
-                signed: for each transaction and for the renewal the newest copy counts, in whatever order they came. \
-                At most 200.
+                All auto-renewable subscriptions that the user has or had, with their current state, derived from \
+                Apple's signed data: for each transaction and for the renewal info the newest copy counts, in any \
+                order of arrival. At most 200.
                 """,
             caller: .app, parameters: [.environment],
-            answers: [.ok("The subscriptions, the newest first. A user nobody knows has none.", "Subscriptions")]),
+            answers: [.ok("The subscriptions, newest first. An unknown user has none.", "Subscriptions")]),
         Endpoint(
             method: .post, path: Paths.planPreview, id: "previewPlan", tag: .plans, action: Server.previewPlan,
-            summary: "Say what buying a plan comes to",
+            summary: "Preview the purchase of a plan",
             description: """
-                What is left of the user's other plans is turned into time of the new one, of all devices together: \
-                balance = Σ price paid × remaining time ÷ bought time; days = balance ÷ daily price. A \
-                month of plan has 30 days and a year 365. All of it is exact, but for one rounding at the end, up to \
-                whole seconds. The same plan bought again extends; one whose scope is the device runs for each \
-                device by itself. A trial is worth nothing and runs out by itself; periods of auto-renewable \
-                subscriptions are Apple's and never counted. What was not paid in the \
-                currency of the catalogue's plans counts with the list price of its order. Nothing is stored: a \
-                purchase at the moment `at` does exactly this, and one at another moment does what a preview for that \
-                moment says. To have what was previewed although time passes, open the order with this preview's `at` \
-                and `expiresAt`.
+                The rest of the user's other plans, on all devices together, is converted into time of the new plan: \
+                balance = Σ price paid × remaining time ÷ bought time; days = balance ÷ daily price. A month of plan \
+                has 30 days and a year 365. The calculation is exact except for one rounding at the end, up to whole \
+                seconds. The same plan bought again extends; a plan with the scope `device` runs separately on each \
+                device. A trial has no value and runs until its end; periods of auto-renewable subscriptions are \
+                managed by Apple and never converted. A payment in another currency than the catalogue's plans counts \
+                with the list price of its order. Nothing is stored: a purchase at the moment `at` has exactly this \
+                result, and a purchase at another moment has the result of a preview for that moment. To keep the \
+                previewed result although time passes, open the order with this preview's `at` and `expiresAt`.
                 """,
             caller: .app, parameters: [.environment], body: .json("PlanPreview"), isRepeatable: false,
             answers: [.ok("The preview.", "PlanPreviewReply")],
@@ -68,107 +69,118 @@ extension OpenAPI {
 
     private static let subscriptionState = Member.words(
         """
-        `active`: paid for; `cancelled`: paid for, and renewal is off; `grace`: Apple could not charge and still \
-        gives service; `billing_retry`: Apple tries to charge, without service; `expired`; `revoked`: refunded, or a \
-        family's access taken back; `upgraded`: another purchase took its place.
+        `active`: paid; `cancelled`: paid, renewal is off; `grace`: the charge failed and the grace period gives \
+        service; `billing_retry`: the charge failed and Apple retries it, without service; `expired`; `revoked`: \
+        refunded, or Family Sharing ended; `upgraded`: replaced by another purchase.
         """, Subscription.State.self)
 
     private static let rightReason = Member.words(
-        "Why it may be used, or not. More may come.", RightReason.self)
+        "The reason for allowing or denying use. New reasons may be added.", RightReason.self)
 
     static let planBodies: BodyTable = [
-        Body("Entitlements", EntitlementsReply.self, "What a user may use now."): ["data": "The rights."],
-        Body("Entitlement", EntitlementReply.self, "One right."): [
-            "entitlement": "Its name in the catalogue; a plan without one gives its rank.",
-            "productId": "Of the newest purchase it comes from.",
-            "kind": "For good; for a time that the server keeps; for a period that Apple keeps.",
+        Body("Entitlements", EntitlementsReply.self, "A user's active entitlements."): ["data": "The entitlements."],
+        Body("Entitlement", EntitlementReply.self, "One entitlement."): [
+            "entitlement": "The entitlement's name in the catalogue; for a plan without one, the plan's rank.",
+            "productId": "The product of the newest purchase behind it.",
+            "kind": "The kind: lasting, a service that the server times, or a subscription that Apple times.",
             "state": subscriptionState, "why": rightReason, "plan": "The plan's id.",
-            "deviceId": "As the order named it.", "deviceIds": "What a service is for; absent for all of the account.",
+            "deviceId": "The device id from the order.",
+            "deviceIds": "The devices of a service; absent if it is for the whole account.",
             "since": """
-            When it was bought; of a service, since when there is no gap; of a subscription, when the customer \
-            subscribed.
+            The time of the purchase; for a service, the start of its time without a gap; for a subscription, the \
+            time at which the customer subscribed.
             """,
             "expiresAt": """
-            The first moment without it, a grace period included; absent for what lasts, past for what is over.
+            The first moment without it, after any grace period; absent for a lasting entitlement, in the past for an \
+            ended one.
             """,
-            "willRenew": "Of a subscription: whether it goes on then. Absent while nobody knows.",
-            "transactionId": "The newest purchase it comes from.",
-            "originalTransactionId": "Of a subscription: its identity.",
+            "willRenew": "For a subscription: whether it renews then. Absent while unknown.",
+            "transactionId": "The newest transaction behind it.",
+            "originalTransactionId": "For a subscription: its original transaction id, which identifies it.",
         ],
-        Body("EntitlementAnswer", EntitlementAnswer.self, "Whether a user may use one thing now."): [
-            "entitlement": "As it was asked for.", "allowed": "A grace period allows, a billing retry does not.",
-            "until": "The first moment without it, to come or past; absent for what lasts and what never was.",
-            "why": rightReason, "sources": "What it comes from, or came from: what allows it first. At most 50.",
+        Body("EntitlementAnswer", EntitlementAnswer.self, "Whether a user has one entitlement now."): [
+            "entitlement": "The requested entitlement.",
+            "allowed": "Whether use is allowed. A grace period allows it, a billing retry does not.",
+            "until": "The first moment without it, future or past; absent if it is lasting or was never bought.",
+            "why": rightReason,
+            "sources": "The entitlements behind the result, present and past, the allowing ones first. At most 50.",
         ],
-        Body("Subscriptions", SubscriptionsReply.self, "A user's subscriptions."): ["data": "At most 200."],
+        Body("Subscriptions", SubscriptionsReply.self, "A user's subscriptions."): [
+            "data": "The subscriptions, at most 200."
+        ],
         Body(
             "Subscription", SubscriptionReply.self, "A subscription: all its periods under one original transaction."
         ): [
-            "originalTransactionId": "Its identity.", "transactionId": "Of the period that is used, or was last.",
-            "productId": "Of that period.", "state": subscriptionState, "entitlement": "What it gives.",
+            "originalTransactionId": "The original transaction id, which identifies the subscription.",
+            "transactionId": "The transaction of the current period, or of the last one.",
+            "productId": "The product of that period.", "state": subscriptionState,
+            "entitlement": "The entitlement that it gives.",
             "plan": "The plan's id.", "group": "The subscription group's identifier.",
-            "since": "When the customer subscribed: first, or again after a lapse.",
-            "expiresAt": "The first moment without service, a grace period included; past for what is over.",
-            "graceUntil": "While it is in grace.", "willRenew": "Absent while nobody knows.",
-            "renewsAt": "If it will, and is not late.",
-            "renewalProductId": "What it renews as: another one after a change that waits.",
+            "since": "The time at which the customer subscribed, first or again after a lapse.",
+            "expiresAt": "The first moment without service, after any grace period; in the past for an ended one.",
+            "graceUntil": "The end of the grace period, during one.",
+            "willRenew": "Whether it renews. Absent while unknown.",
+            "renewsAt": "The time of the next renewal, if it renews and is not late.",
+            "renewalProductId": "The product of the next renewal; another one after a scheduled change.",
             "priceIncrease": .words(
-                "A higher price to come: consent is asked for, or given or not needed.",
+                "The state of a price increase: consent is requested, or is given or not needed.",
                 Subscription.PriceIncrease.self),
-            "isFamilyShared": "Somebody else of the family pays.",
-            "reason": .words("Why it is over.", Subscription.Expiry.self),
+            "isFamilyShared": "Whether another family member pays.",
+            "reason": .words("The reason for the end.", Subscription.Expiry.self),
         ],
-        Body("SubscriptionOffer", SubscriptionOfferReply.self, "What makes a period cheaper."): [
-            "type": "`introductory`, `promotional`, `offer_code`, `win_back`, or a number that only Apple knows yet.",
-            "id": "As in App Store Connect; introductory offers have none.",
-            "discount": "Apple's word: `FREE_TRIAL`, `PAY_AS_YOU_GO`, `PAY_UP_FRONT`.",
+        Body("SubscriptionOffer", SubscriptionOfferReply.self, "The offer of a period."): [
+            "type": "`introductory`, `promotional`, `offer_code`, `win_back`, or Apple's number for a newer type.",
+            "id": "The offer's id in App Store Connect; introductory offers have none.",
+            "discount": "Apple's value: `FREE_TRIAL`, `PAY_AS_YOU_GO`, `PAY_UP_FRONT`.",
         ],
-        Body("PlanTerms", PlanTerms.self, "The service a product sells for a time."): [
+        Body("PlanTerms", PlanTerms.self, "The service that a product sells for a time."): [
             "id": "The plan's id, the same for all products that sell it.",
             "length": "ISO 8601, one unit: `P1M` is 30 days, `P1Y` 365.",
-            "rank": "What service it is, whatever it costs and however long it lasts.",
-            "scope": "Whom one purchase is for: all of the account, which is meant if it is absent, or one device.",
+            "rank": "The service that the plan gives, independent of its price and length.",
+            "scope": "Whether one purchase is for the whole account (the default) or for one device.",
         ],
-        Body("PlanPreview", PlanPreviewBody.self, "What would be bought."): [
-            "userId": .name("Who buys; a backend must say.", UserID.maximumLength).unchecked,
-            "planId": .name("The product's id, with or without the bundle id before it; or the plan's.", 255),
+        Body("PlanPreview", PlanPreviewBody.self, "The purchase to preview."): [
+            "userId": .name("The buyer. Required from a backend.", UserID.maximumLength).unchecked,
+            "planId": .name("The product's id, with or without the bundle id before it, or the plan's id.", 255),
             "quantity": .integer("1 if absent.", 1...10, else: .quantityNotAllowed),
-            "at": "The moment of the purchase; now if absent. What was bought later is left out.",
-            "deviceId": .name("The device that the order would name. Needed for a plan whose scope is device.", 128),
+            "at": "The moment of the purchase; now if absent. Later purchases are left out.",
+            "deviceId": .name("The device id of the order. Required for a plan whose scope is `device`.", 128),
         ],
-        Body("PlanPreviewReply", PlanPreviewReply.self, "What buying a plan at one moment comes to."): [
-            "at": "The moment it was computed for.", "plan": "The plan's id.", "productId": "What to buy.",
+        Body("PlanPreviewReply", PlanPreviewReply.self, "The result of buying a plan at one moment."): [
+            "at": "The moment of the calculation.", "plan": "The plan's id.", "productId": "The product to buy.",
             "change": .words(
-                "What the purchase is to the service there is; `change` is the same service by another plan.",
+                "The effect on the present service; `change` is the same service by another plan.",
                 Proration.Change.self),
-            "current": "What there is, of all devices.",
+            "current": "The present periods of service on all devices.",
             "usedUntil": """
-            `usedPerDay` is what each day of waiting takes from the balance, until then. Both are absent if waiting \
-            takes nothing.
+            Until this time, each day of waiting reduces the balance by `usedPerDay`. Both are absent if waiting does \
+            not reduce it.
             """,
-            "days": "Whole days in `seconds`, for people.", "seconds": "Time that is kept and converted, rounded up.",
-            "boughtSeconds": "Time that is bought, on top of it.", "expiresAt": "The first moment without the plan.",
-            "deviceIds": "What it is for then; absent for all of the account.",
+            "days": "The whole days in `seconds`, for display.",
+            "seconds": "The kept and converted time in seconds, rounded up.",
+            "boughtSeconds": "The newly bought time in seconds, in addition to `seconds`.",
+            "expiresAt": "The first moment without the plan.",
+            "deviceIds": "The devices of the service after the purchase; absent if it is for the whole account.",
         ],
-        Body("PlanRemainder", PlanRemainderReply.self, "What is left of one period of service."): [
-            "plan": "The plan's id.", "productId": "What was bought.",
-            "origin": .words("Bought, or converted from other plans earlier.", ServicePeriod.Origin.self),
+        Body("PlanRemainder", PlanRemainderReply.self, "The rest of one period of service."): [
+            "plan": "The plan's id.", "productId": "The product that was bought.",
+            "origin": .words("The origin: bought, or converted from other plans earlier.", ServicePeriod.Origin.self),
             "fate": .words(
                 """
-                What the purchase does to it; `kept` is the same plan, `untouched` goes on by itself: a trial, or what \
-                another device has.
+                The effect of the purchase on this period; `kept`: the same plan; `untouched`: it continues \
+                separately, as a trial does and the service of another device.
                 """, Proration.Remainder.Fate.self),
-            "deviceId": "As the order named it.", "transactionId": "Whose purchase it is.",
-            "boughtSeconds": "What was bought for that.",
-            "remainingSeconds": "Rounded up; exactly it is `endsAt` less the later one of `startsAt` and `at`.",
-            "startsAt": "When it begins.", "endsAt": "The first moment after it.",
+            "deviceId": "The device id from the order.", "transactionId": "The transaction that paid the period.",
+            "boughtSeconds": "The time bought with that transaction, in seconds.",
+            "remainingSeconds": "`endsAt` minus the later of `startsAt` and `at`, in seconds, rounded up.",
+            "startsAt": "The start of the period.", "endsAt": "The first moment after the period.",
         ],
-        Body("ExactMoney", ExactMoney.self, "An amount that need not be whole."): [
-            "amount": "Minor units, rounded to the nearest, a half up.", "currency": "ISO 4217.",
-            "exact": "Minor units as a fraction in lowest terms, `299/2`, or a whole number.",
+        Body("ExactMoney", ExactMoney.self, "An amount that may be fractional."): [
+            "amount": "Minor units, rounded to the nearest, half up.", "currency": "ISO 4217.",
+            "exact": "Minor units as a fraction in lowest terms, such as `299/2`, or a whole number.",
         ],
-        Body("Explanation", PlanPreviewReply.Explanation.self, "The arithmetic, line by line."): [
-            "en": "In English.", "zh": "In Chinese.",
+        Body("Explanation", PlanPreviewReply.Explanation.self, "The calculation, line by line."): [
+            "en": "The lines in English.", "zh": "The lines in Chinese.",
         ],
     ]
 

@@ -8,8 +8,9 @@ extension OpenAPI {
     static let shopEndpoints: [Endpoint] = [
         Endpoint(
             method: .get, path: Paths.products, id: "listProducts", tag: .shop, action: Server.listProducts,
-            summary: "List the catalogue", description: "For the shop page. Cheap to ask again with `If-None-Match`.",
-            parameters: [.header("If-None-Match", "The `ETag` of an earlier answer.")],
+            summary: "List the catalogue",
+            description: "For the shop page. A repeated request with `If-None-Match` is cheap.",
+            parameters: [.header("If-None-Match", "The `ETag` of an earlier response.")],
             answers: [
                 .ok("The catalogue.", "Products").with(headers: ["ETag": "Changes with the catalogue."]),
                 .answer(304, "Unchanged."),
@@ -18,38 +19,39 @@ extension OpenAPI {
             method: .post, path: Paths.promotionalOffers, id: "signPromotionalOffer", tag: .offers,
             action: Server.signPromotionalOffer, summary: "Sign a promotional offer",
             description: """
-                \(oneUse) The classic form is good for 24 hours and signs what the purchase carries: its order's id, \
-                another `appAccountToken`, an `applicationUsername`, or nothing.
+                \(oneUse) The classic form is valid for 24 hours and signs the identifier that the purchase carries: \
+                its order's id, another `appAccountToken`, an `applicationUsername`, or none.
                 """,
             caller: .backend, body: .json("PromotionalOffer"),
             answers: [.ok("The signed offer, with the members of its form.", "PromotionalOfferReply")],
             refusals: [.unknownProduct, .notAutoRenewable, .unknownOrder, .noInAppPurchaseKey]),
         Endpoint(
             method: .post, path: Paths.introductoryOffers, id: "signIntroductoryOffer", tag: .offers,
-            action: Server.signIntroductoryOffer, summary: "Sign whether a customer may have the introductory offer",
-            description: "In place of what StoreKit would decide. \(oneUse)", caller: .backend,
+            action: Server.signIntroductoryOffer, summary: "Sign a customer's eligibility for the introductory offer",
+            description: "Replaces StoreKit's own decision about eligibility. \(oneUse)", caller: .backend,
             body: .json("IntroductoryOffer"), answers: [.ok("Signed.", "IntroductoryOfferReply")],
             refusals: [.unknownProduct, .notAutoRenewable, .noInAppPurchaseKey]),
     ]
 
     private static let oneUse = """
-        Who deserves an offer is the backend's decision: Till signs what it is told, and only for backends. A \
-        signature is for one attempt to buy. A repetition under the same `Idempotency-Key` is the same signature, \
-        which may be used up or expired by then: give every attempt a key of its own.
+        The backend decides who gets an offer; Till signs the offer that it names, and only for backends. A signature \
+        is for one purchase attempt. A repeated request with the same `Idempotency-Key` returns the same signature, \
+        which may be used or expired by then: use a new key for every attempt.
         """
 
     static let shopBodies: BodyTable = [
         Body(
             "PromotionalOffer", PromotionalOfferBody.self,
-            "What to sign. At most one of `orderId`, `appAccountToken` and `applicationUsername`."
+            "The offer to sign. At most one of `orderId`, `appAccountToken` and `applicationUsername`."
         ): [
-            "productId": "As in the catalogue; an auto-renewable subscription.",
-            "offerId": .name("As in App Store Connect: visible ASCII.", 100).unchecked, "form": "`classic` if absent.",
-            "orderId": "The order that will be paid; for this product.",
-            "userId": .name("Whose order it must be; only beside `orderId`.", 128).unchecked,
-            "appAccountToken": "What the purchase will carry. Form `classic` only.",
+            "productId": "The id of an auto-renewable subscription in the catalogue.",
+            "offerId": .name("The offer's id in App Store Connect: visible ASCII.", 100).unchecked,
+            "form": "The form of the signature; `classic` if absent.",
+            "orderId": "The order to be paid; it must be for this product.",
+            "userId": .name("The user whose order it must be; only beside `orderId`.", 128).unchecked,
+            "appAccountToken": "The `appAccountToken` of the purchase. Form `classic` only.",
             "applicationUsername": .name(
-                "The same for StoreKit 1; signed in lower case. Form `classic` only.", 255
+                "The `applicationUsername` of a StoreKit 1 purchase; signed in lower case. Form `classic` only.", 255
             ).unchecked,
             "transactionId": customerTransaction,
         ],
@@ -57,33 +59,36 @@ extension OpenAPI {
             "PromotionalOfferReply", PromotionalOfferReply.self,
             "A signed promotional offer: `compactJWS` in the form `jws`, all other members in the form `classic`."
         ): [
-            "form": "As it was asked for.", "productId": "As it was asked for.", "offerId": "As it was asked for.",
-            "compactJWS": "For StoreKit 2's `promotionalOffer(_:compactJWS:)`.",
-            "keyId": "The In-App Purchase key's id.", "nonce": "For one use.",
-            "timestamp": "Milliseconds since 1970, as StoreKit takes them.",
+            "form": "The form from the request.", "productId": "The product from the request.",
+            "offerId": "The offer from the request.",
+            "compactJWS": "The argument of StoreKit 2's `promotionalOffer(_:compactJWS:)`.",
+            "keyId": "The In-App Purchase key's id.", "nonce": "The nonce, for one use.",
+            "timestamp": "The time of signing in milliseconds since 1970, as StoreKit takes it.",
             "signature": "Base64; StoreKit 2 takes the bytes, StoreKit 1 the text.",
             "account": """
-            What must stand in the purchase as `appAccountToken` or `applicationUsername`; empty for neither.
+            The `appAccountToken` or `applicationUsername` that the purchase must carry; empty for neither.
             """,
-            "expiresAt": "From then on Apple refuses it.",
+            "expiresAt": "The time from which Apple refuses the signature.",
         ],
-        Body("IntroductoryOffer", IntroductoryOfferBody.self, "Whether a customer may have the introductory offer."): [
-            "productId": "As in the catalogue; an auto-renewable subscription.", "allowed": "Whether the customer may.",
+        Body("IntroductoryOffer", IntroductoryOfferBody.self, "A customer's eligibility for the introductory offer."): [
+            "productId": "The id of an auto-renewable subscription in the catalogue.",
+            "allowed": "Whether the customer is eligible.",
             "transactionId": customerTransaction,
         ],
-        Body("IntroductoryOfferReply", IntroductoryOfferReply.self, "The signed word on it."): [
-            "productId": "As it was asked for.", "allowed": "As it was asked for.",
+        Body("IntroductoryOfferReply", IntroductoryOfferReply.self, "The signed eligibility."): [
+            "productId": "The product from the request.", "allowed": "The eligibility from the request.",
             "transactionId": customerTransaction,
-            "compactJWS": "For StoreKit 2's `introductoryOfferEligibility(compactJWS:)`.",
+            "compactJWS": "The argument of StoreKit 2's `introductoryOfferEligibility(compactJWS:)`.",
         ],
-        Body("Products", ProductsReply.self, "Everything there is to buy."): ["data": "The products."],
-        Body("Product", Product.self, "Something there is to buy, and what its buyer gets."): [
-            "id": "As in App Store Connect.", "type": "As Apple calls it.",
-            "prices": "List prices in other currencies, in minor units; absent if the shop names none.",
-            "points": .always("Points for one, by kind."), "entitlement": "The lasting right a buyer gets, if any.",
+        Body("Products", ProductsReply.self, "The catalogue."): ["data": "The products."],
+        Body("Product", Product.self, "A product, and what its buyer gets."): [
+            "id": "The product's id in App Store Connect.", "type": "The product's type in Apple's spelling.",
+            "prices": "List prices in other currencies, in minor units; absent if the catalogue has none.",
+            "points": .always("The points for one unit, by kind."),
+            "entitlement": "The lasting right that a buyer gets, if any.",
         ],
         Body("Text", Text.self, "A name or a sentence, in both languages."): [
-            "en": "In English.", "zh": "In Chinese.",
+            "en": "The text in English.", "zh": "The text in Chinese.",
         ],
         Body("Money", Money.self, "An amount of money."): [
             "amount": "Minor units: ¥6.00 is 600 CNY, ¥120 is 120 JPY.", "currency": "ISO 4217.",
@@ -91,7 +96,7 @@ extension OpenAPI {
     ]
 
     private static let customerTransaction = Member.pattern(
-        "Any transaction of the customer; for one who never bought anything, the `appTransactionId`.", "^[0-9]{1,20}$")
+        "Any transaction of the customer; without a purchase, the customer's `appTransactionId`.", "^[0-9]{1,20}$")
 
     static let shopExamples: [String: JSONValue] = [
         "Products": [

@@ -10,17 +10,17 @@ extension OpenAPI {
             method: .post, path: Paths.transactions, id: "submitProof", tag: .transactions,
             action: Server.submitTransaction, summary: "Send a proof of purchase",
             description: """
-                A signed transaction, or a receipt with the transaction and product it is about. Any genuine proof is \
-                taken from any signed-in user; whose it is, is decided by what Apple signed. A caller who isn't the \
-                owner is told only `outcome`, `transactionId` and `finish`. Sending it again changes nothing.
+                A signed transaction, or a receipt with a transaction id and product id. Any signed-in user may send \
+                any genuine proof; Apple's signed data decides who owns it. A caller who is not the owner gets only \
+                `outcome`, `transactionId` and `finish`. Sending the same proof again changes nothing.
                 """,
             caller: .app, body: .json("SubmitProof"), bodyLimit: Server.receiptBodyLimit,
             answers: [
                 .ok("Granted, granted before, or revoked by Apple.", "SubmitProofReply"),
                 .accepted(
                     """
-                    Kept, but not granted yet: Apple has to be asked, nobody could be named the owner, or the server \
-                    is told to grant by itself after the device has finished (`delivery.order`).
+                    Stored, but not granted yet: the server has to ask Apple, no owner was found, or `delivery.order` \
+                    makes the server grant after the device has finished.
                     """,
                     "SubmitProofReply",
                     [
@@ -33,39 +33,40 @@ extension OpenAPI {
             ]),
         Endpoint(
             method: .post, path: Paths.appleNotifications, id: "receiveNotification", tag: .transactions,
-            action: Server.receiveNotification, summary: "Apple's notification (version 2)",
+            action: Server.receiveNotification, summary: "Receive an App Store Server Notification (version 2)",
             description: """
-                The address to enter in App Store Connect. 200 as soon as it is stored, of whatever type and for \
-                whichever app; refused only if it isn't Apple's, because Apple doesn't send again what was answered \
-                200. New ones for other apps have a pace for each address (429 beyond), and Apple sends those again.
+                The address to enter in App Store Connect. The response is 200 as soon as the notification is stored, \
+                for every type and every app; the server refuses only notifications that Apple did not sign, because \
+                Apple does not resend after a 200. New notifications for other apps have a rate limit for each network \
+                address (429 beyond it), and Apple resends those.
                 """,
             body: .json("AppleNotification"), answers: [.ok("Stored.", "Empty")],
             refusals: proofRefusals + [.tooManyRequests]),
         Endpoint(
             method: .post, path: Paths.verifyReceipt, id: "verifyReceipt", tag: .transactions,
-            action: Server.verifyReceipt, summary: "Apple's verifyReceipt, answered here",
+            action: Server.verifyReceipt, summary: "Verify a receipt as Apple's verifyReceipt does",
             description: """
-                For apps already shipped: change the address, and nothing else. The verdict is in `status`; HTTP says \
-                200. Answered from the receipt's own signature and from what Apple has told this server since about \
-                the very purchases in it; nothing is asked of Apple. It grants nothing: send proofs to \
-                `/v1/transactions` for that. Where the server has a shared secret, receipts with subscriptions need it \
-                as `password`, and account tokens are told beside it only; else `password` is not looked at. Statuses: \
-                0 genuine, for this app and an environment that counts here; 21000 not a POST; 21002 no receipt \
-                (old-style transaction receipts too: nothing in them that is signed tells the environment); 21003 not \
-                signed by Apple, altered, or another app's; 21004 the shared secret is missing or wrong; 21005 try \
-                again; 21007 a sandbox receipt where only production counts; 21008 the reverse.
+                For apps already shipped: only the address changes. The verdict is in `status`; the HTTP status is \
+                200. The server answers from the receipt's own signature and from Apple's later statements about the \
+                purchases in it, without asking Apple. It grants nothing: send proofs to `/v1/transactions` for that. \
+                If the server has a shared secret, receipts with subscriptions need it as `password`, and account \
+                tokens are returned only with it; otherwise `password` is ignored. Statuses: 0 genuine, for this app \
+                and an accepted environment; 21000 not a POST; 21002 not a receipt (including old-style transaction \
+                receipts, whose signed data does not name the environment); 21003 not signed by Apple, altered, or for \
+                another app; 21004 the shared secret is missing or wrong; 21005 try again; 21007 a sandbox receipt \
+                where only production is accepted; 21008 the reverse.
                 """,
             crowded: Server.verifyReceiptIsBusy, body: .json("VerifyReceipt"), bodyLimit: Server.receiptBodyLimit,
-            answers: [.ok("The verdict, and with status 0 what the receipt holds.", "VerifyReceiptReply")]),
+            answers: [.ok("The verdict, and with status 0 the content of the receipt.", "VerifyReceiptReply")]),
         Endpoint(
             method: .post, path: Paths.postPay, id: "postPay", tag: .transactions, action: Server.postPay,
-            summary: "A shipped client's purchase",
+            summary: "Send a shipped client's proof of purchase",
             description: """
-                The same door as `/v1/transactions`, in the words of shipped clients: JSON or a form, every value \
-                text, a user token in `token`. `product_id` is the plan's id with or without the app's bundle id and \
-                a dot before it. Transaction, product, quantity and bundle id must agree with the receipt; \
-                `is_sandbox` and `password` are not looked at. Shipped clients take `status` 200 for success and keep \
-                everything else to send it again, so 200 is only ever said to the owner of what was granted.
+                The same as `/v1/transactions`, in the format of shipped clients: JSON or a form, every value as text, \
+                a user token in `token`. `product_id` is the plan's id with or without the app's bundle id and a dot \
+                before it. Transaction, product, quantity and bundle id must agree with the receipt; `is_sandbox` and \
+                `password` are ignored. Shipped clients take `status` 200 for success and keep any other purchase to \
+                send it again, so only the owner of a granted purchase gets 200.
                 """,
             body: .json("PostPay"), bodyLimit: Server.receiptBodyLimit,
             answers: [
@@ -73,13 +74,13 @@ extension OpenAPI {
                     "Granted to this user, now or before.", "PostPayReply",
                     ["status": 200, "outcome": "granted", "transaction_id": "2000000356937285"]),
                 .accepted(
-                    "Kept, but not granted: nobody could be named the owner.", "PostPayReply",
+                    "Stored, but not granted: no owner was found.", "PostPayReply",
                     [
                         "status": 202, "outcome": "quarantined", "transaction_id": "2000000356937285",
                         "reason": "receipt_needs_order",
                     ]),
                 .answer(409, "Granted, but to another user.", "PostPayReply"),
-                .answer(410, "Apple took the money back.", "PostPayReply"),
+                .answer(410, "Apple refunded the purchase.", "PostPayReply"),
             ],
             refusals: proofRefusals + [
                 .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unauthorized,
@@ -93,71 +94,81 @@ extension OpenAPI {
     ]
 
     static let transactionBodies: BodyTable = [
-        Body("SubmitProof", SubmitProofBody.self, "A proof, and what is said beside it.", schema: oneProof): [
-            "signedTransaction": "Exactly as StoreKit gave it (JWS).",
+        Body("SubmitProof", SubmitProofBody.self, "A proof with unverified details about it.", schema: oneProof): [
+            "signedTransaction": "The signed transaction (JWS) from StoreKit, unchanged.",
             "receipt": "An app receipt in base64; white space inside is ignored.",
-            "transactionId": "The transaction meant; needed beside a receipt.",
-            "productId": "The product meant; needed beside a receipt.",
-            "orderId": "The order the app believes it pays for.",
+            "transactionId": "The transaction in the receipt. Required beside a receipt.",
+            "productId": "The product of that transaction. Required beside a receipt.",
+            "orderId": "The order that the app opened for the payment.",
             "idNonce": .text(
-                "The nonce of the order id inside the proof: an order that the server does not know is opened.", 32),
-            "idUserId": .name("Whom that id commits to, where that is a guest merged into the caller since.", 128),
-            "userId": .name("Believed from a backend only.", 128),
+                "The nonce of the order id in the proof; with it, the server opens an unknown order.", 32),
+            "idUserId": .name(
+                "The user of this order id, if that is a guest who was merged into the caller since.", 128),
+            "userId": .name("The user to grant to; accepted from a backend only.", 128),
             "deviceId": .name(
-                "The device that brings it, as orders name it: looked at where Apple signed no order id.", 128),
+                "The submitting device, named as in orders; used if Apple signed no order id.", 128),
         ],
-        Body("SubmitProofReply", SubmitProofReply.self, "What became of a proof."): [
-            "outcome": "What became of it.", "transactionId": "Apple's id.",
-            "finish": "Whether the device may finish the transaction. Obey only this.",
-            "orderId": "The order it pays for.", "userId": .userID,
+        Body("SubmitProofReply", SubmitProofReply.self, "The outcome of a proof."): [
+            "outcome": "The outcome.", "transactionId": "Apple's transaction id.",
+            "finish": "Whether the device may finish the transaction. Decide by this member alone.",
+            "orderId": "The order that it pays for.", "userId": .userID,
             "reason": .words(
-                "Why it is quarantined, or accepted only.",
+                "The reason for `quarantined` or `accepted`.",
                 QuarantineReason.allCases.map(\.rawValue) + [PurchaseIntake.waitingReason, PurchaseIntake.savedReason]),
         ],
-        Body("Grant", GrantReply.self, "What a paid transaction gave its owner."): [
-            "id": "One for each transaction, for ever.", "productId": "As in the catalogue.", "quantity": "How many.",
-            "postings": "The points.", "entitlement": "The lasting right, if the product gives one.",
+        Body("Grant", GrantReply.self, "The goods that a paid transaction gave its owner."): [
+            "id": "The grant's id; one for each transaction, never changed.",
+            "productId": "The product's id in the catalogue.", "quantity": "The quantity.",
+            "postings": "The granted points.", "entitlement": "The lasting right, if the product gives one.",
         ],
-        Body("GrantPosting", GrantReply.PostingReply.self, "Points that were given."): [
-            "account": "Whose wallet.", "currency": "The kind of points.", "amount": "How many.",
+        Body("GrantPosting", GrantReply.PostingReply.self, "Granted points."): [
+            "account": "The account of the wallet.", "currency": "The kind of points.",
+            "amount": "The number of points.",
         ],
-        Body("AppleNotification", AppleNotificationBody.self, "As Apple sends it."): ["signedPayload": "A JWS."],
-        Body("Empty", "Nothing to say."): [:],
-        Body("VerifyReceipt", "As Apple documents it."): [
+        Body("AppleNotification", AppleNotificationBody.self, "A notification in Apple's format."): [
+            "signedPayload": "The signed payload (JWS)."
+        ],
+        Body("Empty", "An empty object."): [:],
+        Body("VerifyReceipt", "The request body in Apple's format."): [
             "receipt-data": "An app receipt in base64; white space inside is ignored.",
-            "password": .optional("The app's shared secret, where the server has one."),
-            "exclude-old-transactions": .optional(.truth("Only the newest transaction of each subscription.")),
+            "password": .optional("The app's shared secret, if the server has one."),
+            "exclude-old-transactions": .optional(
+                .truth("Whether to return only the newest transaction of each subscription.")),
         ],
         Body(
             "VerifyReceiptReply",
-            "As Apple documents it: nearly every value is text, and each moment stands there in three forms."
+            "The response body in Apple's format: nearly every value is text, and each time has three forms."
         ): [
-            "status": .integer("0 for a genuine receipt, else why not."),
-            "environment": .optional(.words("Where the receipt comes from.", ["Production", "Sandbox"])),
+            "status": .integer("0 for a genuine receipt, otherwise the code of the error."),
+            "environment": .optional(.words("The environment of the receipt.", ["Production", "Sandbox"])),
             "receipt": .optional(.ref("AppleObject")),
-            "latest_receipt": .optional("The receipt that was posted. Of subscribers only."),
+            "latest_receipt": .optional("The submitted receipt. For subscribers only."),
             "latest_receipt_info": .optional(
                 .list(
-                    "Purchases as they stand now, oldest first. Of subscribers only.", of: "AppleObject")),
-            "pending_renewal_info": .optional(.list("Each subscription. Of subscribers only.", of: "AppleObject")),
+                    "The purchases in their current state, oldest first. For subscribers only.", of: "AppleObject")),
+            "pending_renewal_info": .optional(
+                .list("The renewal of each subscription. For subscribers only.", of: "AppleObject")),
         ],
         Body(
             "AppleObject", "See Apple's documentation of verifyReceipt (responseBody).", schema: ["type": "object"]
         ): [:],
-        Body("PostPay", "A purchase in the words of shipped clients."): [
+        Body("PostPay", "A purchase in the format of shipped clients."): [
             "token": "A user token.", "receipt-data": "An app receipt in base64; line feeds inside are ignored.",
-            "product_id": .name("The plan's id.", 255), "transaction_id": .name("The transaction meant.", 128),
-            "quantity": .optional("1 to 10; must be what Apple signed."),
+            "product_id": .name("The plan's id.", 255),
+            "transaction_id": .name("The transaction in the receipt.", 128),
+            "quantity": .optional("The quantity, 1 to 10; must equal the signed quantity."),
             "order_id": .optional(
-                "The order it pays for: its UUID, or the user's own order number. Needed to find the owner."),
-            "bundle_id": .optional("The app's."), "password": .optional("Not looked at."),
-            "is_sandbox": .optional("Not looked at."),
+                "The order that it pays for: its UUID or the app's own order number. Required to find the owner."),
+            "bundle_id": .optional("The app's bundle id."), "password": .optional("Ignored."),
+            "is_sandbox": .optional("Ignored."),
         ],
-        Body("PostPayReply", PostPayReply.self, "What became of a shipped client's purchase."): [
-            "status": .integer("The HTTP status once more.", 200...410), "outcome": "What became of it.",
-            "transaction_id": "Apple's id.", "expires_at": "When the paid period ends; absent for what doesn't end.",
+        Body("PostPayReply", PostPayReply.self, "The outcome of a shipped client's purchase."): [
+            "status": .integer("The HTTP status.", 200...410), "outcome": "The outcome.",
+            "transaction_id": "Apple's transaction id.",
+            "expires_at": "The end of the paid period; absent without one.",
             "reason": .words(
-                "Why it is quarantined.", QuarantineReason.allCases.map(\.rawValue) + [PurchaseIntake.waitingReason]),
+                "The reason for the quarantine.",
+                QuarantineReason.allCases.map(\.rawValue) + [PurchaseIntake.waitingReason]),
         ],
     ]
 

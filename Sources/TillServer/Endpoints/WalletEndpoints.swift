@@ -8,17 +8,19 @@ extension OpenAPI {
         Endpoint(
             method: .get, path: Paths.wallet, id: "readWallet", tag: .wallet, action: Server.readWallet,
             summary: "Read a user's balances", caller: .app, parameters: [.environment],
-            answers: [.ok("The balances. A user nobody knows has none.", "Wallet")]),
+            answers: [.ok("The balances. An unknown user has none.", "Wallet")]),
         Endpoint(
             method: .post, path: Paths.debits, id: "debitWallet", tag: .wallet, action: Server.debitWallet,
             summary: "Spend points",
-            description: "The reference makes a repetition the same debit. A balance never goes below zero here.",
+            description:
+                "A repeated request with the same reference is the same debit. A debit never makes a balance negative.",
             caller: .backend, parameters: [.environment], body: .json("Debit"),
             answers: [.created("Spent.", "DebitReply"), .ok("Spent before, under the same reference.", "DebitReply")],
             refusals: [.insufficientFunds, .inDebt, .unknownCurrency, .referenceConflict, .guestMerged]),
         Endpoint(
             method: .post, path: Paths.bonuses, id: "giveBonus", tag: .wallet, action: Server.giveBonus,
-            summary: "Give points away", description: "The reference makes a repetition the same bonus.",
+            summary: "Give points as a bonus",
+            description: "A repeated request with the same reference is the same bonus.",
             caller: .backend, parameters: [.environment], body: .json("Bonus"),
             answers: [
                 .created("Given.", "HandPosting"), .ok("Given before, under the same reference.", "HandPosting"),
@@ -26,135 +28,148 @@ extension OpenAPI {
             refusals: [.unknownCurrency, .referenceConflict, .guestMerged]),
         Endpoint(
             method: .post, path: Paths.corrections, id: "correctWallet", tag: .wallet, action: Server.correctWallet,
-            summary: "Put a balance right",
+            summary: "Correct a balance",
             description: """
-                For a reason that an operator answers for. The reference makes a repetition the same correction. The \
-                balance goes below zero only with `allowDebt`.
+                For a reason that an operator states. A repeated request with the same reference is the same \
+                correction. The balance goes below zero only with `allowDebt`.
                 """,
             caller: .backend, parameters: [.environment], body: .json("Correction"),
             answers: [
-                .created("Put right.", "HandPosting").bare,
-                .ok("Put right before, under the same reference.", "HandPosting").bare,
+                .created("Corrected.", "HandPosting").bare,
+                .ok("Corrected before, under the same reference.", "HandPosting").bare,
             ],
             refusals: [.insufficientFunds, .unknownCurrency, .referenceConflict]),
         Endpoint(
             method: .get, path: Paths.postings, id: "listPostings", tag: .wallet, action: Server.listPostings,
-            summary: "List how a user's points moved", caller: .app, parameters: [.environment, .limit, .cursor],
+            summary: "List the postings of a user's points", caller: .app, parameters: [.environment, .limit, .cursor],
             answers: [.ok("The postings.", "PostingPage")]),
         Endpoint(
             method: .get, path: Paths.lots, id: "listLots", tag: .wallet, action: Server.listLots,
-            summary: "List what came in at once, and what is left of it",
-            description: "Newest first. Points are taken from the oldest lot that has any.", caller: .app,
+            summary: "List a user's lots of points",
+            description: "Newest first. Points are spent from the oldest lot that has any left.", caller: .app,
             parameters: [
                 .environment,
-                .query("currency", .name("The kind of points.", 64), "Which kind. Required."),
+                .query("currency", .name("The kind of points.", 64), "The kind of points. Required."),
                 .limit, .cursor,
             ],
             answers: [.ok("The lots.", "LotPage")]),
         Endpoint(
             method: .get, path: Paths.consumptionConsent, id: "readConsumptionConsent", tag: .consents,
             action: Server.readConsumptionConsent,
-            summary: "Read whether Apple may be told how much of a purchase was used", caller: .app,
-            answers: [.ok("How it stands. Who never said anything has not agreed.", "ConsentReply")]),
+            summary: "Read a user's consent to consumption data for Apple", caller: .app,
+            answers: [.ok("The consent. A user without a recorded choice has not consented.", "ConsentReply")]),
         Endpoint(
             method: .put, path: Paths.consumptionConsent, id: "recordConsumptionConsent", tag: .consents,
             action: Server.recordConsumptionConsent,
-            summary: "Record whether Apple may be told how much of a purchase was used",
+            summary: "Record a user's consent to consumption data for Apple",
             description: """
-                The newest word counts, at the moment when Apple is answered. Older ones stay on record, so consent is \
-                given ten times a day at most; taking it back is never refused.
+                The newest choice counts when the server answers Apple. Older choices stay on record, so a user can \
+                give consent at most ten times a day; withdrawing it is always possible.
                 """,
             caller: .app, body: .json("Consent"),
             answers: [
-                .ok("Recorded, or so already.", "ConsentReply", ["given": true, "at": "2026-03-01T09:00:00.000Z"])
+                .ok("Recorded, or unchanged.", "ConsentReply", ["given": true, "at": "2026-03-01T09:00:00.000Z"])
             ],
             refusals: [.guestMerged, .tooManyRequests]),
         Endpoint(
             method: .get, path: Paths.consumptionRequests, id: "listConsumptionRequests", tag: .operations,
             action: Server.listConsumptionRequests,
-            summary: "List what Apple asked before refunds, and what it was told", caller: .backend,
-            parameters: [.limit, .cursor], answers: [.ok("The questions.", "ConsumptionRequestPage")]),
+            summary: "List Apple's consumption requests and their answers", caller: .backend,
+            parameters: [.limit, .cursor], answers: [.ok("The requests.", "ConsumptionRequestPage")]),
     ]
 
     static let walletBodies: BodyTable = [
         Body("Wallet", WalletReply.self, "A user's points."): [
-            "balances": "By kind of points.",
+            "balances": "The balances by kind of points.",
             "held": """
-            What of the balances can't be spent yet, by kind of points: it rests on a receipt alone. Missing if \
-            nothing is held.
+            The part of the balances that cannot be spent yet, by kind of points, because only a receipt proves the \
+            purchase. Absent if nothing is held.
             """,
         ],
-        Body("Debit", DebitBody.self, "Points to take."): [
-            "currency": .name("The kind of points.", 64), "amount": .integer("How many.", 1...1_000_000_000_000),
+        Body("Debit", DebitBody.self, "The points to spend."): [
+            "currency": .name("The kind of points.", 64),
+            "amount": .integer("The number of points.", 1...1_000_000_000_000),
             "reference": .name("The backend's own name for this debit.", 128),
         ],
-        Body("DebitReply", DebitReply.self, "A debit, and what is left."): [
-            "reference": "As it was sent.", "currency": "The kind of points.", "amount": "Points that were taken.",
-            "balance": "What is left now; on a repetition too.", "at": "When they were taken.",
+        Body("DebitReply", DebitReply.self, "A debit and the balance."): [
+            "reference": "The reference from the request.", "currency": "The kind of points.",
+            "amount": "The number of points spent.",
+            "balance": "The current balance, also for a repeated request.", "at": "The time of the debit.",
         ],
-        Body("Bonus", BonusBody.self, "Points to give."): [
-            "currency": .name("The kind of points.", 64), "amount": .integer("How many.", 1...1_000_000_000_000),
+        Body("Bonus", BonusBody.self, "The points to give."): [
+            "currency": .name("The kind of points.", 64),
+            "amount": .integer("The number of points.", 1...1_000_000_000_000),
             "reference": .name("The backend's own name for this bonus.", 128),
-            "reason": .prose("What for, in the app's own words.", 500),
+            "reason": .prose("The reason for the bonus.", 500),
         ],
-        Body("Correction", CorrectionBody.self, "What is put right."): [
+        Body("Correction", CorrectionBody.self, "The correction of a balance."): [
             "currency": .name("The kind of points.", 64),
             "amount": .integer("Points to add, or to take if negative. Not 0.", -1_000_000_000_000...1_000_000_000_000),
-            "reference": .name("The backend's own name for this correction.", 128), "reason": .prose("Why.", 500),
-            "operator": .name("Who answers for it.", 128),
-            "allowDebt": "Whether the balance may go below zero. If absent it may not.",
+            "reference": .name("The backend's own name for this correction.", 128),
+            "reason": .prose("The reason for the correction.", 500),
+            "operator": .name("The responsible operator.", 128),
+            "allowDebt": "Whether the balance may go below zero. False if absent.",
         ],
-        Body("HandPosting", HandPostingReply.self, "A bonus or a correction, and what is there after it."): [
-            "reference": "As it was sent.", "currency": "The kind of points.",
-            "amount": "Positive into the wallet, negative out of it.", "reason": "As it was sent.",
-            "operator": "Of a correction.", "balance": "What is there now; on a repetition too.",
-            "at": "When it was posted.",
+        Body("HandPosting", HandPostingReply.self, "A bonus or a correction and the balance."): [
+            "reference": "The reference from the request.", "currency": "The kind of points.",
+            "amount": "Positive into the wallet, negative out of it.", "reason": "The reason from the request.",
+            "operator": "The operator of a correction.",
+            "balance": "The current balance, also for a repeated request.", "at": "The time of the posting.",
         ],
-        Body("Posting", PostingReply.self, "One movement of points. Never edited, never deleted."): [
-            "account": "Whose wallet.", "contra": .words("The other side.", ContraAccount.self),
+        Body("Posting", PostingReply.self, "One movement of points. Postings are never edited or deleted."): [
+            "account": "The account of the wallet.",
+            "contra": .words("The account on the other side.", ContraAccount.self),
             "currency": "The kind of points.", "amount": "Positive into the wallet, negative out of it.",
-            "kind": .words("Why.", PostingKind.self), "reference": "A grant's id, or the backend's own reference.",
-            "reason": .text("Why it was posted by hand.", 500), "operator": .text("Who did.", 128), "at": "When.",
+            "kind": .words("The kind of the posting.", PostingKind.self),
+            "reference": "A grant's id, or the backend's own reference.",
+            "reason": .text("The reason of a bonus or correction.", 500),
+            "operator": .text("The operator of a correction.", 128), "at": "The time of the posting.",
         ],
         .page("PostingPage", of: PostingReply.self): [:],
         Body(
-            "Lot", LotReply.self, "Points that came in at once. `remaining` is `amount` less `takenBack` and `used`."
+            "Lot", LotReply.self,
+            "Points that entered the wallet at once. `remaining` is `amount` minus `takenBack` and `used`."
         ): [
-            "kind": .words("How.", ["purchase", "bonus", "correction"]),
-            "reference": "A grant's id, or the backend's own reference.", "transactionId": "Of a purchase.",
-            "at": "When it was bought or given.", "amount": "Points.", "takenBack": "What refunds took of it.",
-            "used": "What was spent of it.", "remaining": "What is left to spend.",
+            "kind": .words("The origin of the points.", ["purchase", "bonus", "correction"]),
+            "reference": "A grant's id, or the backend's own reference.",
+            "transactionId": "The transaction of a purchase.",
+            "at": "The time of the purchase or gift.", "amount": "The number of points that entered.",
+            "takenBack": "The points that refunds took back.",
+            "used": "The points that were spent.", "remaining": "The points left to spend.",
         ],
         Body(
             "LotPage", LotsReply.self,
-            "One page, newest first. The remaining points of all lots less the debt are the balance."
+            "One page, newest first. The remaining points of all lots minus the debt are the balance."
         ): [
-            "currency": "The kind of points.", "balance": "The balance now.",
-            "debt": "What no lot covers: the next one pays it.", "data": "The page.",
-            "hasMore": "Whether there are older ones.",
-            "nextCursor": .orNull("For `cursor`, to go on with older ones."),
+            "currency": "The kind of points.", "balance": "The current balance.",
+            "debt": "The points owed beyond all lots; the next lot pays them.", "data": "The lots of this page.",
+            "hasMore": "Whether older lots follow.",
+            "nextCursor": .orNull("The `cursor` of the next page; null on the last page."),
         ],
-        Body("Consent", ConsentBody.self, "What a user says."): ["given": "Whether Apple may be told."],
-        Body("ConsentReply", ConsentReply.self, "How a user's consent stands."): [
-            "given": "Whether Apple may be told.", "at": "Since when; absent if nobody ever said.",
-        ],
-        Body("ConsumptionAnswer", ConsumptionRequestReply.Answer.self, "What Apple was told, in Apple's words."): [
-            "customerConsented": "Always true: without it nothing is sent.", "deliveryStatus": "DELIVERED, or why not.",
-            "sampleContentProvided": "As configured.",
-            "consumptionPercentage": .integer("Thousandths of a percent.", 0...100_000),
-            "refundPreference": "DECLINE, GRANT_FULL or GRANT_PRORATED.",
+        Body("Consent", ConsentBody.self, "A user's choice."): ["given": "Whether the user consents."],
+        Body("ConsentReply", ConsentReply.self, "A user's consent."): [
+            "given": "Whether the user consents.", "at": "The time of the choice; absent without one.",
         ],
         Body(
+            "ConsumptionAnswer", ConsumptionRequestReply.Answer.self,
+            "The consumption data sent to Apple, in Apple's terms."): [
+                "customerConsented": "Always true: without consent nothing is sent.",
+                "deliveryStatus": "`DELIVERED`, or Apple's value for the problem.",
+                "sampleContentProvided": "Whether sample content was available, as configured.",
+                "consumptionPercentage": .integer("The consumed share in thousandths of a percent.", 0...100_000),
+                "refundPreference": "`DECLINE`, `GRANT_FULL` or `GRANT_PRORATED`.",
+            ],
+        Body(
             "ConsumptionRequest", ConsumptionRequestReply.self,
-            "A question of Apple's about a purchase whose money a customer wants back."
+            "A request from Apple for consumption data of a purchase whose refund a customer requested."
         ): [
-            "transactionId": "What is asked about.", "environment": "Where it was bought.",
-            "userId": "Whose it is; absent if nobody knows.", "productId": "What was bought; absent if nobody knows.",
-            "reason": "What the customer told Apple.", "requestedAt": "When Apple asked.",
-            "answerBy": "Until when an answer counts.", "state": "What became of it.",
-            "attempts": "How often nothing could be sent.",
-            "detail": "What it waits for, or why it ended so: a code and a sentence.",
-            "endedAt": "When it was answered or given up.",
+            "transactionId": "The transaction of the purchase.", "environment": "The environment of the purchase.",
+            "userId": "The purchase's owner; absent if unknown.", "productId": "The product; absent if unknown.",
+            "reason": "The customer's reason, as Apple reports it.", "requestedAt": "The time of Apple's request.",
+            "answerBy": "The time until which Apple accepts an answer.", "state": "The state of the request.",
+            "attempts": "The number of failed attempts to send the answer.",
+            "detail": "The reason for waiting or for the outcome: a code and a sentence.",
+            "endedAt": "The time at which it was answered or given up.",
         ],
         .page("ConsumptionRequestPage", of: ConsumptionRequestReply.self): [:],
     ]

@@ -10,65 +10,69 @@ extension OpenAPI {
             method: .get, path: Paths.events, id: "listEvents", tag: .webhooks, action: Server.listEvents,
             summary: "Fetch events, oldest first",
             description: """
-                The same events that are pushed, for a backend that can't be reached, or wants to be sure: ask for \
-                what comes after the last page you have dealt with. `nextCursor` says where that ended, also on the \
-                last page. All events are kept. After the ledger was put back to a backup the answer is \
-                `stale_cursor`: begin again without `after`; an event that you know has the id that you know.
+                The same events that are pushed, for a backend that cannot be reached or wants to check that it has \
+                all: request the events after the last page that you have processed. `nextCursor` is the end of the \
+                page, also on the last one. All events are kept. After the ledger was restored from a backup the \
+                response is `stale_cursor`: start again without `after`; events that you have processed keep their \
+                ids.
                 """,
             caller: .backend,
             parameters: [
                 .query(
-                    "after", schema: Endpoint.Parameter.cursorText, "`nextCursor` of the page before; 0 begins anew."),
-                .limit, .query("user", .userID, "Only this user's."),
+                    "after", schema: Endpoint.Parameter.cursorText,
+                    "The `nextCursor` of the previous page; 0 starts from the first event."),
+                .limit, .query("user", .userID, "Only events of this user."),
             ],
             answers: [.ok("The events.", "EventPage")]),
         Endpoint(
             method: .get, path: Paths.webhooks, id: "listWebhooks", tag: .webhooks, action: Server.listWebhooks,
-            summary: "List the endpoints that events are pushed to, and how they do",
-            description: "All of the configuration's, on one page.", caller: .backend,
+            summary: "List the endpoints that events are pushed to, with their state",
+            description: "All endpoints of the configuration, on one page.", caller: .backend,
             answers: [.ok("The endpoints.", "WebhookEndpointPage")]),
         Endpoint(
             method: .get, path: Paths.webhookDeliveries, id: "listWebhookDeliveries", tag: .webhooks,
-            action: Server.listWebhookDeliveries, summary: "List what was sent to an endpoint, and what became of it",
-            description: "Dead letters are `state=dead`. What went through is forgotten after 30 days.",
+            action: Server.listWebhookDeliveries, summary: "List the deliveries to an endpoint",
+            description:
+                "`state=dead` lists the dead letters. Successful deliveries are deleted after 30 days.",
             caller: .backend,
             parameters: [
                 .endpointID,
-                .query("state", .words("", WebhookDeliveryReply.State.self), "Only those."), .limit, .cursor,
+                .query("state", .words("", WebhookDeliveryReply.State.self), "Only deliveries in this state."), .limit,
+                .cursor,
             ],
             answers: [.ok("The deliveries.", "WebhookDeliveryPage")], refusals: [.unknownEndpoint]),
         Endpoint(
             method: .post, path: Paths.webhookDeliveryReplay, id: "replayWebhookDelivery", tag: .webhooks,
-            action: Server.replayWebhookDelivery, summary: "Send one event once more",
+            action: Server.replayWebhookDelivery, summary: "Send one event again",
             description: """
-                Under the same `webhook-id`. A dead letter gets all its attempts anew; what waits for its next attempt \
-                gets it now.
+                The event keeps its `webhook-id`. A delivery that was given up gets all its attempts again; a delivery \
+                that waits for its next attempt gets it now.
                 """,
             caller: .backend,
             parameters: [
                 .endpointID, .path("sequence", .integer("An event's sequence.", sequences), "The event's sequence."),
-            ], answers: [.ok("In line.", "WebhookDelivery").bare],
+            ], answers: [.ok("Queued.", "WebhookDelivery").bare],
             refusals: [.unknownEndpoint, .unknownEvent, .invalidField]),
         Endpoint(
             method: .post, path: Paths.webhookReplays, id: "replayWebhooks", tag: .webhooks,
-            action: Server.replayWebhooks, summary: "Send a span of time once more",
-            description: "The events are put in line little by little, beside what happens meanwhile.",
+            action: Server.replayWebhooks, summary: "Send the events of a span of time again",
+            description: "The server queues the events gradually, beside new events.",
             caller: .backend, body: .json("WebhookReplayWish"),
-            answers: [.created("One for each endpoint.", "WebhookReplayPage")], refusals: [.unknownEndpoint]),
+            answers: [.created("One replay for each endpoint.", "WebhookReplayPage")], refusals: [.unknownEndpoint]),
         Endpoint(
             method: .get, path: Paths.webhookReplays, id: "listWebhookReplays", tag: .webhooks,
-            action: Server.listWebhookReplays, summary: "List the spans of time that were sent once more",
+            action: Server.listWebhookReplays, summary: "List the replays",
             caller: .backend, parameters: [.limit, .cursor], answers: [.ok("The replays.", "WebhookReplayPage")]),
         Endpoint(
             method: .post, path: Paths.webhookTest, id: "testWebhook", tag: .webhooks, action: Server.testWebhook,
             summary: "Send a test event now",
             description: "Of type `webhook.test`, once, signed like any other; it has no sequence and is not kept.",
-            caller: .backend, parameters: [.endpointID], answers: [.ok("What came of it.", "WebhookTest")],
+            caller: .backend, parameters: [.endpointID], answers: [.ok("The result of the test.", "WebhookTest")],
             refusals: [.unknownEndpoint]),
         Endpoint(
             method: .post, path: Paths.webhookResumption, id: "resumeWebhook", tag: .webhooks,
-            action: Server.resumeWebhook, summary: "Send to an endpoint again that answered 410",
-            description: "Or one that asked to be left alone for a while. It goes on where it stopped.",
+            action: Server.resumeWebhook, summary: "Resume an endpoint that answered 410",
+            description: "Also resumes an endpoint that asked for a pause. Delivery continues where it stopped.",
             caller: .backend, parameters: [.endpointID], answers: [.ok("The endpoint.", "WebhookEndpoint")],
             refusals: [.unknownEndpoint]),
     ]
@@ -77,58 +81,66 @@ extension OpenAPI {
     private static let sequences: ClosedRange<Int64> = 1...9_007_199_254_740_991
 
     static let webhookBodies: BodyTable = [
-        Body("Event", "Something that happened, as it is pushed and fetched."): [
-            "id": "`webhook-id`: the same each time it is sent. Do nothing twice for it.",
+        Body("Event", "An event, as pushed and fetched."): [
+            "id": "The `webhook-id`, the same for each delivery. Process each id once.",
             "type": """
-            One of \(EventType.allCases.map(\.rawValue).joined(separator: ", ")); more may come.
+            One of \(EventType.allCases.map(\.rawValue).joined(separator: ", ")); new types may be added.
             """,
-            "timestamp": .time("When it happened."),
-            "sequence": .integer("Its place among all events.", sequences),
+            "timestamp": .time("The time of the event."),
+            "sequence": .integer("The event's position among all events.", sequences),
             "userSequence": .optional(
                 .integer(
-                    "Its place among its user's events: 1, 2, 3, without a gap. Absent where there is no user.",
+                    "The event's position among its user's events: 1, 2, 3, without gaps. Absent without a user.",
                     sequences)),
-            "userId": .optional("Whose it is; absent if it is nobody's."),
-            "environment": .optional(.words("Whose books; absent for what concerns both.", Environment.self)),
-            "data": .object("What happened, by type: see docs/webhooks.md."), "sandbox": .sandbox,
+            "userId": .optional("The event's user; absent without one."),
+            "environment": .optional(
+                .words("The environment; absent for an event of both environments.", Environment.self)),
+            "data": .object("The event's content, by type: see docs/webhooks.md."), "sandbox": .sandbox,
         ],
         Body("EventPage", "One page, oldest first."): [
-            "data": .list("The page.", of: "Event"), "hasMore": .truth("Whether there are younger ones."),
-            "nextCursor": "For `after`, to go on. Always there.",
+            "data": .list("The events of this page.", of: "Event"), "hasMore": .truth("Whether newer events follow."),
+            "nextCursor": "The `after` of the next page. Always present.",
         ],
-        Body("WebhookEndpoint", WebhookEndpointReply.self, "An endpoint, and how it does."): [
-            "id": "Its name in the configuration.", "url": "Where it is.", "state": "How it does.",
-            "types": "What it wants to hear of; absent: everything.",
-            "position": "The last event that was put in line for it, or passed over.",
-            "behind": "How many events there are after that one.", "waiting": "How many are in line.",
-            "dead": "How many were given up.", "lastSuccessAt": "When it last took one.",
-            "lastFailureAt": "When it last did not take one.", "lastError": "Why.",
-            "restsUntil": "Until when it is left alone, because it asked for that.",
-            "goneAt": "When it answered 410. Nothing is sent since.",
+        Body("WebhookEndpoint", WebhookEndpointReply.self, "An endpoint and its state."): [
+            "id": "The endpoint's name in the configuration.", "url": "The endpoint's URL.",
+            "state": "The endpoint's state.",
+            "types": "The event types that it receives; absent for all types.",
+            "position": "The position of the last event that was queued or skipped for it.",
+            "behind": "The number of events after that position.", "waiting": "The number of queued deliveries.",
+            "dead": "The number of deliveries that were given up.",
+            "lastSuccessAt": "The time of the last successful delivery.",
+            "lastFailureAt": "The time of the last failed delivery.", "lastError": "The reason for the last failure.",
+            "restsUntil": "The end of the pause that the endpoint asked for.",
+            "goneAt": "The time at which it answered 410. Nothing is sent after that.",
         ],
         .page("WebhookEndpointPage", of: WebhookEndpointReply.self): [:],
-        Body("WebhookDelivery", WebhookDeliveryReply.self, "One event on its way to one endpoint."): [
-            "eventId": "The event's `webhook-id`.", "sequence": "The event's place among all.",
-            "type": "The event's type.", "userId": "Whose event it is.", "state": "What became of it.",
-            "isReplay": "Whether somebody had it sent once more.", "attempts": "How often it was sent.",
-            "nextAttemptAt": "When it is sent next; absent behind another event of its user, and when it has ended.",
-            "lastAttemptAt": "When it was sent last.", "lastStatus": "What was answered; absent if nothing was.",
-            "lastError": "Why it was not taken.", "endedAt": "When it was taken or given up.",
+        Body("WebhookDelivery", WebhookDeliveryReply.self, "The delivery of one event to one endpoint."): [
+            "eventId": "The event's `webhook-id`.", "sequence": "The event's position among all events.",
+            "type": "The event's type.", "userId": "The event's user.", "state": "The delivery's state.",
+            "isReplay": "Whether the event is sent again on request.", "attempts": "The number of attempts so far.",
+            "nextAttemptAt": "The next attempt; absent behind an earlier event of the same user and after the end.",
+            "lastAttemptAt": "The time of the last attempt.",
+            "lastStatus": "The HTTP status of the last answer; absent without one.",
+            "lastError": "The reason for the last failure.",
+            "endedAt": "The time at which it was delivered or given up.",
         ],
         .page("WebhookDeliveryPage", of: WebhookDeliveryReply.self): [:],
-        Body("WebhookReplayWish", WebhookReplayBody.self, "A span of time."): [
-            "from": "Events from then on.", "to": "And before then.",
-            "endpoint": "To which endpoint; to all of them, if absent.",
+        Body("WebhookReplayWish", WebhookReplayBody.self, "The span of time to send again."): [
+            "from": "The start of the span, included.", "to": "The end of the span, excluded.",
+            "endpoint": "The receiving endpoint; all endpoints if absent.",
         ],
-        Body("WebhookReplay", WebhookReplayReply.self, "A span of time that an endpoint is sent once more."): [
-            "id": "Its name.", "endpointId": "To which endpoint.", "from": "Events from then on.",
-            "to": "And before then.", "count": "How many are in line by now.", "createdAt": "When it was asked for.",
-            "endedAt": "When all of them were in line; absent until then.",
+        Body("WebhookReplay", WebhookReplayReply.self, "The replay of a span of time to one endpoint."): [
+            "id": "The replay's id.", "endpointId": "The receiving endpoint.",
+            "from": "The start of the span, included.",
+            "to": "The end of the span, excluded.", "count": "The number of events queued so far.",
+            "createdAt": "The time of the request.",
+            "endedAt": "The time at which the last event was queued; absent until then.",
         ],
         .page("WebhookReplayPage", of: WebhookReplayReply.self): [:],
-        Body("WebhookTest", WebhookTestReply.self, "What came of a test."): [
-            "eventId": "Its `webhook-id`.", "delivered": "Whether the endpoint took it: any 2xx.",
-            "status": "What it answered; absent if it did not.", "error": "Why it was not taken.",
+        Body("WebhookTest", WebhookTestReply.self, "The result of a test."): [
+            "eventId": "The test event's `webhook-id`.",
+            "delivered": "Whether the endpoint answered with a 2xx status.",
+            "status": "The HTTP status of the answer; absent without one.", "error": "The reason for a failure.",
         ],
     ]
 

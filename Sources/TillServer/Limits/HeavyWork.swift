@@ -47,7 +47,7 @@ struct HeavyDesk: Sendable {
         try await run(in: strangers, on: work.strangers, from: request.clientNetwork, body)
     }
 
-    static let refusal = Refused(.unavailable, "too much is being worked on; try again shortly")
+    static let refusal = Refused(.unavailable, "too many requests are being processed; try again shortly")
 
     private func run<Value: Sendable>(
         in quota: Quota, on executor: (any TaskExecutor)?, from source: String, _ body: () async throws -> Value

@@ -40,18 +40,19 @@ enum LedgerMetrics {
         return [
             Metric(
                 name: "till_purchases_total", kind: .counter,
-                help: "Transactions that Apple signed and the ledger has.", samples: [Metric.Sample(count: known)]),
+                help: "Transactions with Apple's signature in the ledger.", samples: [Metric.Sample(count: known)]),
             Metric(
                 name: "till_purchases_granted_late_total", kind: .counter,
-                help: "Paid purchases that only a reconciliation granted, more than a day after they were paid.",
+                help: "Paid purchases that a reconciliation granted more than a day after the payment.",
                 samples: late),
             Metric(
                 name: "till_purchases_ungranted", kind: .gauge,
-                help: "Paid purchases that nobody has had anything for, more than a day after they were paid.",
+                help: "Paid purchases that are not granted more than a day after the payment.",
                 samples: waiting),
             Metric(
                 name: "till_lost_order_ratio", kind: .gauge,
-                help: "Purchases granted late or not granted, of all: the lost-order rate over the ledger's life.",
+                help:
+                    "Share of all purchases that were granted late or not granted: the lost-order rate of the ledger.",
                 samples: [Metric.Sample(known == 0 ? 0 : Double(lost) / Double(known))]),
         ]
     }
@@ -67,25 +68,25 @@ enum LedgerMetrics {
         return [
             Metric(
                 name: "till_oldest_open_order_age_seconds", kind: .gauge,
-                help: "Age of the oldest order that waits for its payment or its proof; 0 if none does.",
+                help: "Age of the oldest order that waits for its payment or proof; 0 without one.",
                 samples: try orders.map {
                     Metric.Sample(age(try figures.oldestOrder($0)), (name: "status", value: $0.name))
                 }),
             Metric(
                 name: "till_oldest_quarantined_age_seconds", kind: .gauge,
-                help: "Age of the oldest transaction that is paid and nobody's; 0 if there is none.",
+                help: "Age of the oldest transaction in quarantine; 0 without one.",
                 samples: [Metric.Sample(age(try figures.oldestQuarantined()))]),
             Metric(
                 name: "till_oldest_pending_notification_age_seconds", kind: .gauge,
-                help: "Age of the oldest notification that is stored and not settled; 0 if there is none.",
+                help: "Age of the oldest notification that is stored and not processed; 0 without one.",
                 samples: [Metric.Sample(age(try figures.oldestPendingNotification()))]),
             Metric(
                 name: "till_oldest_saved_proof_age_seconds", kind: .gauge,
-                help: "Age of the oldest proof whose device has finished and that is not settled; 0 if there is none.",
+                help: "Age of the oldest unprocessed proof whose device has finished; 0 without one.",
                 samples: [Metric.Sample(age(try SavedProofTable(session).oldest()))]),
             Metric(
                 name: "till_oldest_waiting_receipt_age_seconds", kind: .gauge,
-                help: "Age of the oldest purchase in a receipt that Apple is still asked about; 0 if there is none.",
+                help: "Age of the oldest receipt purchase that waits for Apple's answer; 0 without one.",
                 samples: [Metric.Sample(age(try WaitingProofTable(session).oldest()))]),
         ]
     }
@@ -95,19 +96,19 @@ enum LedgerMetrics {
         return [
             Metric(
                 name: "till_quarantined_transactions", kind: .gauge,
-                help: "Transactions that are paid and nobody's.",
+                help: "Paid transactions in quarantine.",
                 samples: [Metric.Sample(count: try figures.quarantined())]),
             Metric(
                 name: "till_pending_notifications", kind: .gauge,
-                help: "Notifications that are stored and not settled.",
+                help: "Notifications that are stored and not processed.",
                 samples: [Metric.Sample(count: try figures.pendingNotifications())]),
             Metric(
                 name: "till_saved_proofs", kind: .gauge,
-                help: "Proofs whose devices have finished and that are not settled.",
+                help: "Unprocessed proofs whose devices have finished.",
                 samples: [Metric.Sample(count: try SavedProofTable(session).count())]),
             Metric(
                 name: "till_waiting_receipts", kind: .gauge,
-                help: "Purchases in receipts that Apple has still to be asked about.",
+                help: "Receipt purchases that wait for Apple's answer.",
                 samples: [Metric.Sample(count: try WaitingProofTable(session).count())]),
         ]
     }
@@ -128,11 +129,11 @@ enum LedgerMetrics {
                 samples: [Metric.Sample(count: written)]),
             Metric(
                 name: "till_outbox_backlog", kind: .gauge,
-                help: "Events that an endpoint has not got yet, or that nobody has looked at for it yet.",
+                help: "Events that are queued for an endpoint or not yet examined for it.",
                 samples: waiting),
             Metric(
                 name: "till_outbox_dead_letters", kind: .gauge,
-                help: "Events that an endpoint did not take in three days.", samples: dead),
+                help: "Events that were given up after three days of failed deliveries to an endpoint.", samples: dead),
         ]
     }
 
@@ -141,7 +142,7 @@ enum LedgerMetrics {
         return [
             Metric(
                 name: "till_forgiven_debts_total", kind: .counter,
-                help: "Debts of refunded points that were written off.",
+                help: "Debts from refunded points that were written off.",
                 samples: try scope.environments.map {
                     Metric.Sample(
                         count: try figures.forgivenDebts(in: $0), (name: "environment", value: $0.rawValue))
@@ -169,18 +170,18 @@ enum LedgerMetrics {
         return [
             Metric(
                 name: "till_reconciliation_age_seconds", kind: .gauge,
-                help: "Since when the last finished reconciliation is over; absent before the first.", samples: ages),
+                help: "Seconds since the last finished reconciliation; absent before the first.", samples: ages),
             Metric(
                 name: "till_reconciliation_differences", kind: .gauge,
-                help: "What the last finished reconciliation found, by kind.", samples: drift),
+                help: "Differences found by the last finished reconciliation, by kind.", samples: drift),
             Metric(
                 name: "till_reconciliation_running", kind: .gauge,
-                help: "1 while one is under way, also while it waits.",
+                help: "1 while a reconciliation is under way, also while it waits.",
                 samples: [Metric.Sample(count: running == nil ? 0 : 1)]
             ),
             Metric(
                 name: "till_reconciliation_waiting", kind: .gauge,
-                help: "1 while the one that is under way can't go on, because Apple does not answer.",
+                help: "1 while the current reconciliation waits because Apple does not answer.",
                 samples: [Metric.Sample(count: running?.wait == nil ? 0 : 1)]),
         ]
     }

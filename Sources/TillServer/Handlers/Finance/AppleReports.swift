@@ -18,7 +18,9 @@ extension Server {
                 ImportReply(report: AppleReportReply(entry), remarks: remarks.map(ReportFindingReply.init)))
         case .unusable(let findings):
             // All lines of a file have the same format, so the first findings show how to correct the rest.
-            guard !findings.isEmpty else { throw Refused(.reportUnusable, language == .chinese ? "没有任何行" : "no lines") }
+            guard !findings.isEmpty else {
+                throw Refused(.reportUnusable, language == .chinese ? "文件中没有任何行" : "the file has no lines")
+            }
             let told = findings.filter(\.isError).prefix(5).map { $0.sentence(language) }
             throw Refused(.reportUnusable, told.joined(separator: language == .chinese ? "" : " "))
         }

@@ -14,7 +14,7 @@ extension Server {
 
     /// `GET /v1/finance/tiers?tier=|price=&currency=`: the classic price tiers, or those that match.
     func readPriceTiers(_ call: Call) async throws -> HTTPResponse {
-        guard let table = PriceTierTable.latest else { throw Refused(.notFound) }
+        guard let table = PriceTierTable.latest else { throw Refused(.internalError) }
         let language = Language(preference: call.request.headers["Accept-Language"] ?? "")
         if let id = call.request.queryValue("tier") {
             guard let tier = table[id] else {
@@ -33,10 +33,12 @@ extension Server {
     func readProceeds(_ call: Call) async throws -> HTTPResponse {
         guard let price = try call.price() else { throw Refused(.invalidField, "price: missing") }
         guard let storefront = call.request.queryValue("storefront"), let territory = Territory(code: storefront) else {
-            throw Refused(.invalidField, "storefront: a country's code like CHN")
+            throw Refused(.invalidField, "storefront: must be a country code like CHN")
         }
         let day = try call.request.queryValue("at").map { text in
-            guard let day = CivilDate(iso8601: text) else { throw Refused(.invalidField, "at: a day like 2026-03-15") }
+            guard let day = CivilDate(iso8601: text) else {
+                throw Refused(.invalidField, "at: must be a day like 2026-03-15")
+            }
             return day
         }
         let at = day ?? ReportingDay.day(of: clock(), storefront: territory.alpha3)
@@ -54,13 +56,13 @@ extension Server {
             return days
         }
         let isSmallBusiness = try call.request.queryValue("smallBusiness").map { text in
-            guard let flag = Bool(text) else { throw Refused(.invalidField, "smallBusiness: true or false") }
+            guard let flag = Bool(text) else { throw Refused(.invalidField, "smallBusiness: must be true or false") }
             return flag
         }
         let proceeds = Proceeds(
             price: price, storefront: territory.alpha3, at: at, type: type, paidDays: paidDays ?? 0,
             isSmallBusiness: isSmallBusiness ?? configuration.developerTerms.isSmallBusiness(on: at))
-        guard let proceeds else { throw Refused(.invalidField, "price: not below zero") }
+        guard let proceeds else { throw Refused(.invalidField, "price: must not be negative") }
         return JSONText.response(
             200, ProceedsReply(proceeds, storefront: territory.alpha3, at: at, type: type))
     }
@@ -71,9 +73,9 @@ extension Call {
     fileprivate func price() throws -> Money? {
         guard let text = request.queryValue("price") else { return nil }
         let currency = Currency(request.queryValue("currency") ?? "")
-        guard currency.isWellFormed else { throw Refused(.invalidField, "currency: a code like CNY") }
+        guard currency.isWellFormed else { throw Refused(.invalidField, "currency: must be a code like CNY") }
         guard let price = Money(decimal: text, currency: currency) else {
-            throw Refused(.invalidField, "price: a decimal like 6.00")
+            throw Refused(.invalidField, "price: must be a decimal like 6.00")
         }
         return price
     }

@@ -41,10 +41,10 @@ extension Call {
             return span
         }
         guard request.queryValue("fiscalYear") == nil, request.queryValue("period") == nil else {
-            throw Refused(.invalidField, "from, to: not beside fiscalYear or period")
+            throw Refused(.invalidField, "from, to: not allowed beside fiscalYear or period")
         }
         guard let span = FinanceSpan(from: try day("from"), through: try day("to")) else {
-            throw Refused(.invalidField, "to: not before from, and at most ten years after it")
+            throw Refused(.invalidField, "to: must not be before from, and at most ten years after it")
         }
         return span
     }
@@ -52,7 +52,7 @@ extension Call {
     /// `?fiscalYear=&period=`; nil without `period`.
     func fiscalPeriod() throws -> FiscalPeriod? {
         guard let asked = request.queryValue("period") else { return nil }
-        guard let year = try fiscalYear() else { throw Refused(.invalidField, "fiscalYear: missing beside period") }
+        guard let year = try fiscalYear() else { throw Refused(.invalidField, "fiscalYear: required beside period") }
         return try Bounds.fiscalPeriod(asked, of: year)
     }
 
@@ -62,7 +62,7 @@ extension Call {
 
     private func day(_ name: String) throws -> CivilDate {
         guard let day = CivilDate(iso8601: request.queryValue(name) ?? "") else {
-            throw Refused(.invalidField, "\(name): a day like 2026-03-15")
+            throw Refused(.invalidField, "\(name): must be a day like 2026-03-15")
         }
         return day
     }

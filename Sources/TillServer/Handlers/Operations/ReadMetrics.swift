@@ -21,7 +21,7 @@ extension Server {
     private func jobAges(at now: Instant) -> Metric {
         Metric(
             name: "till_job_last_success_age_seconds", kind: .gauge,
-            help: "Since when a job last came to its end without a fault; since the start if it never did.",
+            help: "Seconds since the job last finished without a fault, or since the start of the server.",
             samples: jobRecord.lastSuccesses.map { job in
                 Metric.Sample(
                     max(0, Double(now.milliseconds - job.at.milliseconds) / 1_000), (name: "job", value: job.name))

@@ -9,7 +9,7 @@ extension Server {
         let body = try call.bodyIfAny(StartReconciliationBody.self) ?? StartReconciliationBody()
         guard ledger.serverAPI != nil else { throw Refused(.noInAppPurchaseKey) }
         let now = clock()
-        if let since = body.since, since > now { throw Refused(.invalidField, "since: lies ahead") }
+        if let since = body.since, since > now { throw Refused(.invalidField, "since: must not be in the future") }
         guard body.dryRun != true else {
             let run = DryRunQueue.DryRun(
                 id: UniqueID(random: entropy(16)), caller: call.caller, since: body.since, beganAt: now)

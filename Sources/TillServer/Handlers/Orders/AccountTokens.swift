@@ -15,7 +15,7 @@ extension Server {
         let user = try call.userInPath()
         try await ledger.requireKnownForm(of: user, "userId")
         guard let token = UniqueID(call.parameters["token"]), !token.isAbsent else {
-            throw Refused(.invalidField, "token: a UUID, and neither the nil nor the max UUID")
+            throw Refused(.invalidField, "token: must be a UUID other than the nil and the max UUID")
         }
         let (inputs, terms) = (ledger.intake.processor.inputs(), configuration.guests)
         let (entry, isNew) = try await database.write(locking: [.order(token), .customer(user)]) {
@@ -32,7 +32,7 @@ extension Server {
                 guard mayRepair else { throw Refused(.tokenInUse) }
             }
             guard try tokens.list(of: user, limit: Self.accountTokenLimit).count < Self.accountTokenLimit else {
-                throw Refused(.tooManyRequests, "at most \(Self.accountTokenLimit) account tokens for a user")
+                throw Refused(.tooManyRequests, "a user can have at most \(Self.accountTokenLimit) account tokens")
             }
             let entry = AccountTokenTable.Entry(token: token, user: user, since: inputs.now)
             try CustomerTable(session).recordNamed(user, under: terms, at: inputs.now)

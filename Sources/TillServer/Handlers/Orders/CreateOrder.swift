@@ -65,10 +65,10 @@ extension Server {
             guard try orders.find(id) == nil else { return nil }
             if let oldest = try orders.opened(by: user, number: terms.perHour), oldest > anHourAgo {
                 let wait = max(1, oldest.seconds + 3_600 - now.seconds)
-                return Refused(.tooManyOrders, "at most \(terms.perHour) an hour", retryAfter: wait)
+                return Refused(.tooManyOrders, "at most \(terms.perHour) orders an hour", retryAfter: wait)
             }
             guard try orders.hasOpen(terms.maximumOpen, of: user) else { return nil }
-            return Refused(.tooManyOrders, "at most \(terms.maximumOpen) open ones", retryAfter: 3_600)
+            return Refused(.tooManyOrders, "at most \(terms.maximumOpen) open orders", retryAfter: 3_600)
         }
         if let refused { throw refused }
     }
@@ -79,7 +79,7 @@ extension Server {
         _ preview: OpenOrderBody.Preview, of order: Order, for product: Product, in environment: Environment
     ) async throws {
         guard let plan = Plan(soldBy: product) else {
-            throw Refused(.invalidField, "preview: the product sells no plan that is bought for a time")
+            throw Refused(.invalidField, "preview: the product sells no plan with a length of time")
         }
         guard preview.price == nil || preview.price == order.price else {
             throw Refused(.previewChanged, "price: \(order.price) now")
@@ -140,11 +140,11 @@ extension Server {
     /// With a user token, the id is a commitment to the caller or the server's choice. A backend may choose any id.
     func chosenID(_ body: OpenOrderBody, for buyer: UserID, _ call: Call, at now: Instant) throws -> ChosenOrderID {
         if let id = body.id, id.namesNone {
-            throw Refused(.invalidField, "id: the nil and the max UUID name no order")
+            throw Refused(.invalidField, "id: must not be the nil or the max UUID")
         }
         if let number = body.orderNumber {
             guard body.id == nil, body.idNonce == nil else {
-                throw Refused(.invalidField, "orderNumber: without id and idNonce")
+                throw Refused(.invalidField, "orderNumber: not allowed beside id or idNonce")
             }
             return ChosenOrderID(id: OrderIDCommitment(user: buyer, orderNumber: number).id, source: .proven)
         }
@@ -172,7 +172,7 @@ extension Server {
     func check(_ chosen: ChosenOrderID, of buyer: UserID, _ session: any Connection) throws {
         guard chosen.source != nil else { throw Refused(.orderIDUnproven) }
         if let guest = chosen.guest, try CustomerTable(session).account(of: guest) != buyer {
-            throw Refused(.orderIDUnproven, "idUserId: not a guest who is part of this account")
+            throw Refused(.orderIDUnproven, "idUserId: must be a guest who was merged into this account")
         }
         #if PLANTED_MISTAKES
             if PlantedMistake.opensOrdersUnderAccountTokens.isPlanted { return }

@@ -16,12 +16,14 @@ extension Server {
         switch (body.orderNumber, body.transactionId) {
         case (let text?, nil): number = try Self.orderNumber(text)
         case (nil, let id?): return try await acceptPurchase(id, in: body.environment, as: user, call)
-        default: throw Refused(.invalidField, "one of orderNumber and transactionId")
+        default: throw Refused(.invalidField, "exactly one of orderNumber and transactionId is required")
         }
         guard configuration.apple.environments.contains(.production) else {
-            throw Refused(.noOrderLookup, "this server doesn't accept production")
+            throw Refused(.noOrderLookup, "the server does not accept the production environment")
         }
-        guard let claims = OrderNumberClaim(self, askedBy: user) else { throw Refused(.noOrderLookup, "no API key") }
+        guard let claims = OrderNumberClaim(self, askedBy: user) else {
+            throw Refused(.noOrderLookup, "the server has no App Store Server API key")
+        }
         let (id, now, actor) = (UniqueID(random: entropy(16)), clock(), call.credential.name)
         let terms = configuration.guests
         let (claim, isNew) = try await database.write(locking: [.customer(user)]) { session in

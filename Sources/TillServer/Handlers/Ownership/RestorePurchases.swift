@@ -16,7 +16,7 @@ extension Server {
         case (let tokens?, nil):
             for token in tokens { restored.append(try await restore.signedTransaction(token)) }
         case (nil, let text?): restored = try await restore.receipt(text)
-        default: throw Refused(.invalidField, "one of signedTransactions and receipt")
+        default: throw Refused(.invalidField, "exactly one of signedTransactions and receipt is required")
         }
         return JSONText.response(200, RestoreReply(data: restored))
     }
@@ -80,7 +80,7 @@ private struct Restore {
         do {
             (bytes, receipt) = try await server.heavy.run(for: credential) {
                 guard let bytes = Base64.decode(ignoringBlanks: text) else {
-                    throw Refused(.malformed, "receipt: not base64")
+                    throw Refused(.malformed, "receipt: must be base64")
                 }
                 return (bytes, try await server.verifier.receipt(bytes))
             }

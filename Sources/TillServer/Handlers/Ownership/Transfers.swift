@@ -30,7 +30,7 @@ extension Server {
         // A token with the kind `account` records its user as an account permanently, even if the merge is refused.
         if let bearer, bearer.kind == .account { try await record(bearer) }
         guard let bearer, case .user(guest) = bearer.credential, let kind = bearer.kind else {
-            throw Refused(.forbidden, "guestToken: a valid user token of the guest")
+            throw Refused(.forbidden, "guestToken: must be a valid user token of the guest")
         }
         return .token(kind)
     }

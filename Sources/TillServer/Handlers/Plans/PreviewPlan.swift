@@ -29,7 +29,8 @@ extension Server {
         if let plan = configuration.catalog.plan(named: name, bundleID: bundleID) { return plan }
         let isKnown = [name, "\(bundleID).\(name)"].contains { configuration.catalog[ProductID($0)] != nil }
         guard isKnown else { throw Refused(.unknownProduct) }
-        throw Refused(.invalidField, "planId: no plan that is bought for a time; nothing is converted into it")
+        throw Refused(
+            .invalidField, "planId: the product sells no plan with a length of time, so no conversion applies")
     }
 }
 
@@ -37,6 +38,6 @@ extension Plan {
     /// - Throws: `invalid_field` if the plan is for one device and the request names none.
     func requireDevice(_ device: DeviceID?) throws {
         guard scope == .device, device == nil else { return }
-        throw Refused(.invalidField, "deviceId: missing; plan \(id) is for one device, so say for which")
+        throw Refused(.invalidField, "deviceId: missing; plan \(id) is for one device")
     }
 }

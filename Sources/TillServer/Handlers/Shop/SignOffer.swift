@@ -70,14 +70,14 @@ extension Server {
         switch form {
         case .classic:
             guard body.transactionId == nil else {
-                throw Refused(.invalidField, "transactionId: no part of the form classic")
+                throw Refused(.invalidField, "transactionId: not allowed in the form classic")
             }
         case .jws:
             guard body.appAccountToken == nil else {
-                throw Refused(.invalidField, "appAccountToken: no part of the form jws")
+                throw Refused(.invalidField, "appAccountToken: not allowed in the form jws")
             }
             guard body.applicationUsername == nil else {
-                throw Refused(.invalidField, "applicationUsername: no part of the form jws")
+                throw Refused(.invalidField, "applicationUsername: not allowed in the form jws")
             }
         }
         return form
@@ -89,17 +89,17 @@ extension Server {
         let token = body.appAccountToken?.description
         let named = [body.orderId?.description, token, body.applicationUsername].compactMap { $0 }
         guard named.count <= 1 else {
-            throw Refused(.invalidField, "orderId, appAccountToken, applicationUsername: one of them at most")
+            throw Refused(.invalidField, "orderId, appAccountToken, applicationUsername: at most one of them")
         }
         guard let id = body.orderId else {
-            guard body.userId == nil else { throw Refused(.invalidField, "userId: only beside orderId") }
+            guard body.userId == nil else { throw Refused(.invalidField, "userId: allowed only beside orderId") }
             return named.first ?? ""
         }
         let user = try body.userId.map { try Bounds.user($0) }
         let order = try await database.read { try OrderTable($0).find(id)?.order }
         guard let order, user == nil || user == order.userID else { throw Refused(.unknownOrder) }
         guard order.productID == ProductID(body.productId) else {
-            throw Refused(.invalidField, "orderId: an order for another product")
+            throw Refused(.invalidField, "orderId: the order is for another product")
         }
         return order.id.description
     }
@@ -117,9 +117,9 @@ extension Server {
         switch refusal.reason {
         case .empty: "missing"
         case .tooLong: "too long"
-        case .foreignCharacter: "a character that can't stand there"
-        case .ambiguousCase: "a letter whose lower case systems disagree about"
-        case .notJSON: "no JSON object"
+        case .foreignCharacter: "holds a character that is not allowed"
+        case .ambiguousCase: "holds a letter whose lower case differs between systems"
+        case .notJSON: "must be a JSON object"
         }
     }
 }

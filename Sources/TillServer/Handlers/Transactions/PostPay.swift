@@ -22,7 +22,7 @@ extension Server {
         _ purchase: PostedPurchase, _ request: HTTPRequest, from user: UserID
     ) async throws -> HTTPResponse {
         if let bundleID = purchase.bundleID, !bundleID.hasSameBytes(as: configuration.apple.bundleID) {
-            throw Refused(.wrongApp, "bundle_id: this server is for another app")
+            throw Refused(.wrongApp, "bundle_id: the server is configured for another app")
         }
         let body = SubmitProofBody(
             receipt: purchase.receipt, transactionId: purchase.transactionID, productId: product(of: purchase.plan),
@@ -46,7 +46,7 @@ extension Server {
         guard let token = found, !token.isEmpty else { throw Refused(.invalidField, "token: missing") }
         guard token.utf8.count <= Authentication.maximumLength,
             let bearer = Optional(try authentication.bearer(token)), case .user(let user) = bearer.credential
-        else { throw Refused(.unauthorized, "token: not a user token") }
+        else { throw Refused(.unauthorized, "token: must be a user token") }
         try await record(bearer)
         return user
     }

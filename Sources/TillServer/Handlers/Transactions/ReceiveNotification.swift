@@ -43,7 +43,7 @@ extension Server {
             let isKnown = try await database.read { try ForeignNotificationTable($0).contains(uuid) }
             if isKnown { return JSONText.response(200, [String: String]()) }
             guard foreignPace.take(call.request.clientNetwork, now: clock()) else {
-                throw Refused(.tooManyRequests, "notifications for other apps")
+                throw Refused(.tooManyRequests, "too many notifications for other apps")
             }
         }
         _ = try await ledger.take(reading, payload: payload, from: .notification)

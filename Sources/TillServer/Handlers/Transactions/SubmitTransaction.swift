@@ -44,7 +44,8 @@ extension Server {
             let purchase = try await apart(body, credential) { try await verify(body) }
             if let quantity, quantity != purchase.transaction.quantity {
                 throw ProofRefusal(
-                    .transactionMismatch, "the proof is of \(purchase.transaction.quantity), not \(quantity)",
+                    .transactionMismatch,
+                    "the proof has quantity \(purchase.transaction.quantity), the request \(quantity)",
                     proof: purchase.proof.bytes)
             }
             return SubmittedPurchase(purchase: purchase, origin: origin)
@@ -84,22 +85,24 @@ extension Server {
             purchase = try await ledger.intake.verify(token)
             if let id = body.transactionId, TransactionID(id) != purchase.transaction.id {
                 throw ProofRefusal(
-                    .transactionMismatch, "the proof is of \(purchase.transaction.id)", proof: purchase.proof.bytes)
+                    .transactionMismatch, "the proof is for transaction \(purchase.transaction.id)",
+                    proof: purchase.proof.bytes)
             }
         case (nil, let text?):
             guard let id = body.transactionId, body.productId != nil else {
-                throw ProofRefusal(.invalidField, "transactionId and productId: needed beside a receipt", proof: [])
+                throw ProofRefusal(.invalidField, "transactionId and productId: required beside a receipt", proof: [])
             }
             guard let bytes = Base64.decode(ignoringBlanks: text) else {
-                throw ProofRefusal(.malformed, "receipt: not base64", proof: Array(text.utf8))
+                throw ProofRefusal(.malformed, "receipt: must be base64", proof: Array(text.utf8))
             }
             purchase = try await ledger.intake.verify(TransactionID(id), inReceipt: bytes)
         default:
-            throw ProofRefusal(.invalidField, "one of signedTransaction and receipt", proof: [])
+            throw ProofRefusal(.invalidField, "exactly one of signedTransaction and receipt is required", proof: [])
         }
         if let product = body.productId, ProductID(product) != purchase.transaction.productID {
             throw ProofRefusal(
-                .productMismatch, "the proof is of \(purchase.transaction.productID)", proof: purchase.proof.bytes)
+                .productMismatch, "the proof is for product \(purchase.transaction.productID)",
+                proof: purchase.proof.bytes)
         }
         return purchase
     }
@@ -169,13 +172,13 @@ extension SubmitProofBody {
             signedTransaction: try text("signedTransaction"), receipt: try text("receipt"),
             transactionId: try text("transactionId"), productId: try text("productId"),
             orderId: try text("orderId").map { text in
-                guard let id = UniqueID(text) else { throw Refused(.invalidField, "orderId: not a UUID") }
+                guard let id = UniqueID(text) else { throw Refused(.invalidField, "orderId: must be a UUID") }
                 return id
             },
             userId: try text("userId"), deviceId: try text("deviceId"),
             idNonce: try text("idNonce").map { text in
                 guard let nonce = OrderIDNonce(text) else {
-                    throw Refused(.invalidField, "idNonce: not 32 hexadecimal digits")
+                    throw Refused(.invalidField, "idNonce: must be 32 hexadecimal digits")
                 }
                 return nonce
             },

@@ -31,7 +31,7 @@ extension Server {
                 let given = try consents.countGiven(by: user, since: said.at.adding(seconds: -86_400))
                 guard given < Self.consentsPerDay else {
                     throw Refused(
-                        .tooManyRequests, "consent was given \(given) times in a day; it can be given again tomorrow")
+                        .tooManyRequests, "consent was given \(given) times in one day; it can be given again tomorrow")
                 }
             }
             try consents.insert(said, of: user)

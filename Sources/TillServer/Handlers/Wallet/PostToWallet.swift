@@ -45,7 +45,7 @@ extension Server {
             try Bounds.balance(wallet, after: wanted)
             let isCovered = body.amount > 0 || wallet.hasBalance(-body.amount, of: body.currency)
             guard isCovered || body.allowDebt == true else {
-                throw Refused(.insufficientFunds, "the balance would go below zero; \"allowDebt\": true lets it")
+                throw Refused(.insufficientFunds, "the balance would go below zero; \"allowDebt\": true allows that")
             }
         }
         return JSONText.response(
@@ -106,8 +106,8 @@ extension Wallet {
     /// Nil if no points of that kind are held.
     fileprivate func heldSentence(of currency: String) -> String? {
         held[currency].map { amount in
-            "\(amount) of these points are held: a receipt alone paid for them. They can be spent when Apple's signed "
-                + "copy confirms them, or when the hold ends."
+            "\(amount) of these points are held, because only a receipt proves their purchase. They can be spent when "
+                + "Apple's signed copy confirms the purchase, or when the hold ends."
         }
     }
 }
@@ -154,7 +154,7 @@ extension Bounds {
     static func balance(_ wallet: Wallet, after posting: Posting) throws {
         let (sum, overflow) = wallet.balances[posting.currency, default: 0].addingReportingOverflow(posting.amount)
         guard !overflow, (-balance...balance).contains(sum) else {
-            throw Refused(.invalidField, "amount: the balance would be more than 10 to the 18th")
+            throw Refused(.invalidField, "amount: the balance would exceed 10 to the power of 18")
         }
     }
 }

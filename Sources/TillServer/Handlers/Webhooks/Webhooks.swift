@@ -45,7 +45,7 @@ extension Server {
             guard let event = try OutboxTable(session).find(sequence) else { throw Refused(.unknownEvent) }
             let stored = try Self.known(endpoint, session)
             guard sequence <= stored.position else {
-                throw Refused(.invalidField, "sequence: this endpoint has not come to it yet, and gets it in its turn")
+                throw Refused(.invalidField, "sequence: the endpoint has not reached this event yet")
             }
             let table = WebhookDeliveryTable(session)
             try table.replay(event, to: stored.sequence, at: now)
