@@ -174,7 +174,7 @@ struct OrderIDTests {
             guard case .refused(let id, let refusal) = error else { throw Unexpected("\(error)") }
             #expect(refusal.code == "order_id_unproven")
             #expect(await app.journal[id]?.status == .failed)
-            #expect(StoreError(error).sentence.zh.contains("登录"))
+            #expect(StoreError(error).sentence.zh == "App 与服务器的登录信息不一致，请重新登录后再购买。")
         }
         #expect(world.state.now.opened.count == 1)
     }

@@ -83,7 +83,10 @@ struct PurchaseTests {
             }
             #expect(await app.journal[id]?.status == .prepared)
             #expect(error.isRetryable)
-            #expect(error.sentence.zh.contains("没有被扣款") && error.sentence.en.contains("Nothing was charged"))
+            #expect(
+                error.sentence.en
+                    == "The server can't be reached right now. Try again in a moment. Nothing was charged.")
+            #expect(error.sentence.zh == "暂时无法连接服务器，请稍后再试。您没有被扣款。")
         }
     }
 
@@ -113,7 +116,10 @@ struct PurchaseTests {
             Issue.record("an order that is not on the disk may not go on")
         } catch {
             #expect(error == .journal(.disk(DiskFault(.full))))
-            #expect(error.isRetryable && error.sentence.en.contains("storage is full"))
+            #expect(
+                error.sentence.en
+                    == "The device's storage is full. Free some space and try again. Nothing was charged.")
+            #expect(error.sentence.zh == "设备存储空间已满。请清理空间后重试。您没有被扣款。" && error.isRetryable)
         }
         #expect(world.state.now.requests.isEmpty)
         #expect(await app.journal.entries().isEmpty)
