@@ -88,9 +88,10 @@ struct OrderJournalTests {
                 let after = try #require(await journal[id(1)])
                 let steps = after.history.dropFirst(before.history.count).map(\.status)
                 #expect(fault == expected, "\(from.name) to \(to.name)")
-                #expect(steps == (isLegal ? (isDirect ? [to] : [.ongoing, to]) : []), "\(from.name) to \(to.name)")
+                let passed: [OrderStatus] = isDirect ? [to] : isLegal ? [.ongoing, to] : []
+                #expect(steps == passed, "\(from.name) to \(to.name)")
                 #expect((file.bytes == bytes) == !isLegal, "\(from.name) to \(to.name)")
-                #expect(await (try OrderJournal(disk: PretendDisk(file.bytes).disk))[id(1)] == after)
+                #expect(try await OrderJournal(disk: PretendDisk(file.bytes).disk)[id(1)] == after)
                 (tried, taken) = (tried + 1, taken + (isLegal ? 1 : 0))
             }
         }
