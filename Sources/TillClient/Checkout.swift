@@ -53,6 +53,7 @@ actor Checkout {
         }
         // Without the observer, a payment requested now would be reported at the next launch only.
         await upkeep.start()
+        await submitUnfinished(before: product)
         let entry: JournalEntry
         do throws(PurchaseFault) {
             entry = try await purchase.prepare(
@@ -61,6 +62,14 @@ actor Checkout {
             return await notBegun(error)
         }
         return await pay(entry)
+    }
+
+    /// An unfinished paid transaction is submitted before the next payment is requested, and never cleared. Whatever
+    /// the outcome, the purchase continues. Another purchase under way submits its own transaction, under its order.
+    private func submitUnfinished(before product: ProductID) async {
+        guard let shown = try? await access.unfinished() else { return }
+        let left = shown.filter { $0.productID == product || !underWay.contains($0.productID) }
+        for outcome in await retry.sendUnfinished(left) { await upkeep.hear(outcome) }
     }
 
     /// Closes an order for which nothing was requested from the store.

@@ -8,7 +8,7 @@ package enum PurchaseFault: Error, Hashable, Sendable {
     case badQuantity
     /// The order could not be recorded on this device.
     case journal(JournalFault)
-    /// The server did not give a valid answer. The order stays *prepared*; `resume` tries again with the same one.
+    /// The server did not give a valid answer. The order stays *prepared* until the caller abandons it.
     case cannotOpen(OrderID, ServerFault)
     /// The server refused the order, which is *failed* now.
     case refused(OrderID, ServerRefusal)
@@ -101,23 +101,10 @@ package struct Purchase: Sendable {
     /// In bytes. No server accepts a longer user id.
     private static let longestUserID = 1_024
 
-    /// Continues a prepared order that the server did not receive (`cannotOpen`).
-    ///
-    /// - Parameter preview: the same as in `prepare`.
-    package func resume(
-        _ id: OrderID, as preview: OpenOrderBody.Preview? = nil
-    ) async throws(PurchaseFault) -> JournalEntry {
-        guard let entry = await journal[id] else { throw .journal(.unknownOrder(id)) }
-        guard entry.status == .prepared else { throw .journal(.illegalMove(from: entry.status, to: .prepared)) }
-        guard let session = await server.session(), session.userID == entry.userID else { throw .notSignedIn }
-        return try await open(entry, preview, as: session)
-    }
-
     /// A repeated request opens no second order, because the id is the same.
     private func open(
         _ entry: JournalEntry, _ preview: OpenOrderBody.Preview?, as opener: Session
     ) async throws(PurchaseFault) -> JournalEntry {
-        if entry.isOpened { return entry }
         var session = opener
         var attempt = 1
         while true {
@@ -127,12 +114,7 @@ package struct Purchase: Sendable {
                 if reply.id != entry.id { throw .unreadable(status: 200, retryAfter: nil) }
                 break
             } catch {
-                if case .refused(let refusal) = error, !refusal.isRetryable {
-                    if refusal.refusal == .orderIDUnproven, entry.idNonce == nil {
-                        return try await beginAnew(entry, preview, refusal, as: session)
-                    }
-                    throw await refused(entry, refusal)
-                }
+                if case .refused(let refusal) = error, !refusal.isRetryable { throw await refused(entry, refusal) }
                 // Half a second, then a second: the buyer is looking at a progress indicator.
                 guard attempt < Self.attempts, (error.retryAfter ?? 0) <= 2 else { throw .cannotOpen(entry.id, error) }
                 await effects.pause(500 << Int64(attempt - 1))
@@ -156,14 +138,6 @@ package struct Purchase: Sendable {
         return OpenOrderBody(
             id: entry.id, productId: entry.productID.text, quantity: entry.quantity, deviceId: deviceID,
             preview: preview, idNonce: proof?.nonce, idUserId: proof?.user?.text)
-    }
-
-    /// Continues the purchase with an id that can be proved; nothing was paid with the old one.
-    private func beginAnew(
-        _ entry: JournalEntry, _ preview: OpenOrderBody.Preview?, _ refusal: ServerRefusal, as session: Session
-    ) async throws(PurchaseFault) -> JournalEntry {
-        _ = try? await journal.move(entry.id, to: .failed, at: effects.clock(), reason: refusal.code)
-        return try await begin(entry.productID, entry.quantity, entry.price, preview, as: session)
     }
 
     private func refused(_ entry: JournalEntry, _ refusal: ServerRefusal) async -> PurchaseFault {

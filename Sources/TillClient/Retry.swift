@@ -18,6 +18,8 @@ package struct RetrySchedule: Hashable, Sendable {
         case networkReturned
         /// A user signed in: send everything that waits, including purchases that waited for a token.
         case signedIn
+        /// The customer starts a purchase: send everything that is pending.
+        case purchase
         /// Time has passed: send what is due.
         case timer
     }
@@ -43,7 +45,7 @@ package struct RetrySchedule: Hashable, Sendable {
         guard entry.status == .ongoing else { return false }
         switch occasion {
         case .launch: return true
-        case .networkReturned, .signedIn: return entry.trouble?.isFinal != true
+        case .networkReturned, .signedIn, .purchase: return entry.trouble?.isFinal != true
         case .timer:
             if entry.trouble?.isFinal == true { return false }
             guard let retryAt = entry.retryAt else { return true }
@@ -120,6 +122,23 @@ package struct Retry: Sendable {
         let sent = await send(waiting.values.sorted { $0.id < $1.id })
         for (transaction, outcome) in sent { report.outcomes[transaction.id] = outcome }
         return report
+    }
+
+    /// Sends what the store's queue shows as paid before another payment is requested. A transaction that is being sent
+    /// already is left out, so that a slow response to one purchase delays no other.
+    func sendUnfinished(_ shown: [QueuedTransaction]) async -> [SubmitOutcome] {
+        let now = effects.clock()
+        var waiting: [QueuedTransaction] = []
+        for transaction in shown {
+            if await submit.isSending(transaction.id) { continue }
+            if let entry = await journal.entry(of: transaction.id), entry.status == .ongoing,
+                !schedule.isDue(entry, now: now, on: .purchase)
+            {
+                continue
+            }
+            waiting.append(transaction)
+        }
+        return await send(waiting.sorted { $0.id < $1.id }).map(\.1)
     }
 
     /// Sends one order's proof again at the buyer's request. Nil if no proof is stored.

@@ -85,6 +85,8 @@ package actor Submit {
         return outcome
     }
 
+    func isSending(_ id: TransactionID) -> Bool { underWay[id] != nil }
+
     private func send(_ transaction: QueuedTransaction, _ wish: OrderID? = nil) async -> SubmitOutcome {
         if underWay[transaction.id] != nil {
             return await withCheckedContinuation { underWay[transaction.id]?.append($0) }

@@ -27,14 +27,16 @@ struct OriginalErrorTests {
         #expect(told == SKError(.unknown, userInfo: [NSLocalizedDescriptionKey: "told"]))
     }
 
-    @Test("Every code of Apple's exists, with a sentence of its own in both languages")
+    @Test("Every code of Apple's exists, with a sentence in both languages; only cloud and overlay codes share theirs")
     func codes() {
         let codes = (0...20).compactMap { SKError.Code(rawValue: $0) }
         #expect(codes.count == 21 && SKError.Code(rawValue: 21) == nil)
         for code in codes {
-            #expect(!code.text.en.isEmpty && code.text.zh.contains("。"))
+            #expect(code.text.en.hasSuffix(".") && code.text.zh.hasSuffix("。"))
             #expect([code.text.en, code.text.zh].contains(SKError(code).localizedDescription))
         }
+        let shared = Dictionary(grouping: codes, by: \.text).values.filter { $0.count > 1 }.map { $0.map(\.rawValue) }
+        #expect(Set(shared) == [[6, 7, 8], [15, 16, 17, 19, 20]])
     }
 
     /// Network failures, and the code an app sees in NSURLErrorDomain (facts/storekit-client).

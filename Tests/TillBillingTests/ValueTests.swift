@@ -106,7 +106,7 @@ import TillBilling
         #expect(Language(preference: preference).rawValue == expected)
     }
 
-    @Test("Every refusal, status and reason has a sentence in both languages, and no two have the same code")
+    @Test("Every refusal, status and reason has a sentence in both languages, and no two refusals share one")
     func sentences() {
         let texts =
             Refusal.allCases.map(\.sentence) + OrderStatus.allCases.map(\.title)

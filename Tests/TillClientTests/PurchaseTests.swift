@@ -30,7 +30,7 @@ struct PurchaseTests {
         #expect(found.userID == UserID("ann") && found.createdAt == cut.state.now.now && !found.isOpened)
     }
 
-    @Test("Without a network the buyer is told within three attempts, may not pay, and continues with the same order")
+    @Test("Without a network the buyer is told after three attempts, and the order stays prepared and unopened")
     func offline() async throws {
         let world = PretendWorld()
         world.state.withLock { $0.answers = Array(repeating: .failure(TransportFault(.offline)), count: 3) }
@@ -45,9 +45,7 @@ struct PurchaseTests {
         #expect(world.state.now.pauses == [500, 1_000])
         #expect(await app.journal[id]?.status == .prepared)
         #expect(await app.journal[id]?.isOpened == false)
-
-        #expect(try await app.purchase.resume(id).isOpened)
-        #expect(Array(world.state.now.orders.keys) == [id])
+        #expect(world.state.now.orders.isEmpty)
     }
 
     @Test("O1: after a lost answer the repeated request finds the same order and creates no second one")
@@ -85,7 +83,10 @@ struct PurchaseTests {
             }
             #expect(await app.journal[id]?.status == .prepared)
             #expect(error.isRetryable)
-            #expect(error.sentence.zh.contains("没有被扣款") && error.sentence.en.contains("Nothing was charged"))
+            #expect(
+                error.sentence.en
+                    == "The server can't be reached right now. Try again in a moment. Nothing was charged.")
+            #expect(error.sentence.zh == "暂时无法连接服务器，请稍后再试。您没有被扣款。")
         }
     }
 
@@ -115,7 +116,10 @@ struct PurchaseTests {
             Issue.record("an order that is not on the disk may not go on")
         } catch {
             #expect(error == .journal(.disk(DiskFault(.full))))
-            #expect(error.isRetryable && error.sentence.en.contains("storage is full"))
+            #expect(
+                error.sentence.en
+                    == "The device's storage is full. Free some space and try again. Nothing was charged.")
+            #expect(error.sentence.zh == "设备存储空间已满。请清理空间后重试。您没有被扣款。" && error.isRetryable)
         }
         #expect(world.state.now.requests.isEmpty)
         #expect(await app.journal.entries().isEmpty)

@@ -37,7 +37,7 @@ struct RetryTests {
         #expect(Set(times).count == 50)
     }
 
-    @Test("P6: a launch sends everything, a returning network the waiting orders, a timer the due ones")
+    @Test("P6, T2: a launch sends everything, a network, a sign-in or a purchase what waits, a timer what is due")
     func occasions() {
         let cases: [(JournalEntry, launch: Bool, network: Bool, timer: Bool)] = [
             (ongoing(retryIn: nil), true, true, true),
@@ -50,7 +50,9 @@ struct RetryTests {
         ]
         for (index, expected) in cases.enumerated() {
             #expect(schedule.isDue(expected.0, now: now, on: .launch) == expected.launch, "case \(index)")
-            #expect(schedule.isDue(expected.0, now: now, on: .networkReturned) == expected.network, "case \(index)")
+            for occasion in [RetrySchedule.Occasion.networkReturned, .signedIn, .purchase] {
+                #expect(schedule.isDue(expected.0, now: now, on: occasion) == expected.network, "\(index) \(occasion)")
+            }
             #expect(schedule.isDue(expected.0, now: now, on: .timer) == expected.timer, "case \(index)")
         }
         let prepared = JournalEntry(

@@ -27,7 +27,8 @@ struct StoreFileTests {
             Issue.record("two instances would write over each other")
         } catch {
             #expect(error.code == "disk_in_use" && error.isRetryable)
-            #expect(error.sentence.zh.contains("正在") && error.sentence.en.contains("already running"))
+            #expect(error.sentence.en == "The app is already running elsewhere on this device. Close it there first.")
+            #expect(error.sentence.zh == "此 App 正在本设备的另一处运行，请先将其关闭。")
         }
         await first?.stop()
         first = nil

@@ -88,12 +88,17 @@ struct StoreLaunchTests {
         for occasion in ["network", "check", "buyer"] {
             let world = PretendWorld()
             let store = try await world.launch()
-            for product in ["points.60", "points.300"] {
-                world.shop.withLock { shop in
-                    shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] } }
-                }
-                guard case .willArrive = await store.purchase(product) else { throw Unexpected("not on its way") }
+            world.shop.withLock { shop in
+                shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] } }
             }
+            for product in ["points.60", "points.300"] {
+                guard case .willArrive = await store.purchase(product) else { throw Unexpected("not on its way") }
+                // The next purchase sends this one again before its own, in vain.
+                world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] }
+            }
+            world.state.withLock { $0.answers = [] }
+            #expect(await store.orders().map(\.status) == [.ongoing, .ongoing])
+            #expect(world.state.now.grants.isEmpty && world.state.now.queue.count == 2)
             switch occasion {
             case "network":
                 await store.networkReturned()

@@ -171,6 +171,30 @@ struct StorePurchaseTests {
         await world.end(store)
     }
 
+    @Test("T2: a purchase submits what the store still shows as paid before its own payment, and clears nothing")
+    func unfinishedFirst() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        world.shop.withLock { $0.sheets = [.askToBuy, .cancel] }
+        let order = try #require(await store.purchase("points.60").order)
+        // Approved and charged, and no event tells the app.
+        let left = world.charge(StoreWish(order: order.id, productID: order.productID, quantity: 1))
+        // The server is away: the purchase continues, and what was paid stays in the queue.
+        world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] }
+        guard case .cancelled = await store.purchase("points.300") else { throw Unexpected("not cancelled") }
+        #expect(world.state.now.queue == [left] && world.state.now.grants.isEmpty)
+        let granted = Locked<[TransactionID]>([])
+        world.shop.withLock { shop in
+            shop.onSheet = { granted.withLock { $0 = Array(world.state.now.grants.keys) } }
+        }
+        guard case .completed = await store.purchase("points.300") else { throw Unexpected("not completed") }
+        #expect(granted.now == [left.id], "granted when the payment sheet is shown")
+        #expect(world.state.now.finished.first == left.id && world.state.now.finishedBeforeWord.isEmpty)
+        #expect(world.state.now.grants.count == 2 && world.state.now.queue.isEmpty)
+        #expect(await store.orders().map(\.status).filter { $0 == .completed }.count == 2)
+        await world.end(store)
+    }
+
     @Test("G3: a second tap during a purchase starts no second payment; another product may be bought")
     func secondTap() async throws {
         let world = PretendWorld()

@@ -20,7 +20,7 @@ struct SubmitTests {
         #expect(after.queue.isEmpty && after.finishedBeforeWord.isEmpty)
         #expect(await app.journal[entry.id]?.history.map(\.status) == [.prepared, .ongoing, .completed])
         #expect(await app.journal.proof(of: entry.id) == nil)
-        #expect(outcome.sentence.zh.contains("已到账"))
+        #expect(outcome.sentence.en == "It has arrived. Thank you!" && outcome.sentence.zh == "已到账，谢谢！")
     }
 
     /// Answers after which a paid order waits, with the recorded code.
@@ -101,7 +101,8 @@ struct SubmitTests {
         guard case .willArrive(let trouble, let retryAt?) = outcome else { throw Unexpected("\(name): \(outcome)") }
         #expect(trouble.code == code && !trouble.isFinal, "\(name)")
         #expect(!trouble.sentence.en.isEmpty && !trouble.sentence.zh.isEmpty)
-        #expect(outcome.sentence.en.contains("will arrive") && outcome.sentence.zh.contains("到账"))
+        #expect(outcome.sentence.en == "Paid; it will arrive by itself. \(trouble.sentence.en)")
+        #expect(outcome.sentence.zh == "已付款，稍后会自动到账。\(trouble.sentence.zh)")
         let noted = try #require(await OrderJournal(disk: world.file.disk)[entry.id])
         #expect(noted.status == .ongoing && noted.attempts == 1 && noted.retryAt == retryAt, "\(name)")
         #expect(noted.trouble == trouble)

@@ -165,10 +165,11 @@ struct VerifyTests {
     private static let vectors = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("shared/vectors/apple__app-store-server-library-swift")
+    private static let vectorsAreHere = FileManager.default.fileExists(atPath: vectors.path)
 
     @Test(
         "a genuine proof exits 0 with the right flags, and not with wrong ones",
-        .enabled(if: FileManager.default.fileExists(atPath: vectors.path), "../shared/vectors is not here"))
+        .enabled(if: vectorsAreHere, "../shared/vectors is not beside the repository"))
     func genuine() throws {
         let proof = Self.vectors.path + "/mock_signed_data/testNotification"
         let flags = ["--root", Self.vectors.path + "/certs/testCA.der", "--json"]
@@ -187,7 +188,7 @@ struct VerifyTests {
 
     @Test(
         "a device id is accepted as people copy it: with hyphens or colons, in either case",
-        .enabled(if: FileManager.default.fileExists(atPath: vectors.path), "../shared/vectors is not here"),
+        .enabled(if: vectorsAreHere, "../shared/vectors is not beside the repository"),
         arguments: [
             ("956328d9cc6a47f4be406953fb0ab6c7", 0), ("956328D9-CC6A-47F4-BE40-6953FB0AB6C7", 0),
             ("956328d9-cc6a-47f4-be40-6953fb0ab6c7", 0), ("00:11:22:33:44:55", 1), ("001122334455", 1),
@@ -209,7 +210,7 @@ struct VerifyTests {
 
     @Test(
         "an old-style receipt's unsigned lines are shown as such, and have no effect (T8)",
-        .enabled(if: FileManager.default.fileExists(atPath: vectors.path), "../shared/vectors is not here"))
+        .enabled(if: vectorsAreHere, "../shared/vectors is not beside the repository"))
     func unsignedLines() throws {
         let folder = Self.vectors.deletingLastPathComponent().appendingPathComponent("voltrue2__in-app-purchase")
         let file = try #require(

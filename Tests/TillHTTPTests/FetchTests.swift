@@ -217,7 +217,9 @@ import Testing
         }
     }
 
-    @Test("An independent client, curl, understands the listener", .enabled(if: CurlProgram.isThere))
+    @Test(
+        "An independent client, curl, understands the listener",
+        .enabled(if: CurlProgram.isThere, "there is no /usr/bin/curl"))
     func curl() async throws {
         try await withListener(bodyLimit: 2_000_000) { listener in
             let big = String(repeating: "0123456789", count: 150_000)

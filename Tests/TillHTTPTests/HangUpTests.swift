@@ -48,7 +48,8 @@ import TillThreads
         }
     }
 
-    @Test("curl and Till's own client see an empty reply", .enabled(if: CurlProgram.isThere))
+    @Test(
+        "curl and Till's own client see an empty reply", .enabled(if: CurlProgram.isThere, "there is no /usr/bin/curl"))
     func clients() async throws {
         try await withListener(handler: Self.respond) { listener in
             let base = "http://127.0.0.1:\(listener.port)"

@@ -164,6 +164,15 @@ actor DeviceSession {
         try? receipt.replace(with: data)
     }
 
+    /// The number of refreshes that the app requested. The session fetches the receipt by itself too.
+    private(set) var requestedRefreshes = 0
+
+    /// Fetches the receipt anew because the app requested it.
+    func refreshOnRequest() async throws {
+        requestedRefreshes += 1
+        try await renewReceipt()
+    }
+
     /// Fetches the receipt again.
     func renewReceipt() async throws {
         try await signedIn()

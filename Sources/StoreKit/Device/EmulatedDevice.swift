@@ -39,6 +39,9 @@ public final class EmulatedDevice: Sendable {
             effects: effects)
     }
 
+    /// The number of `SKReceiptRefreshRequest`s that the app started since its launch.
+    package var receiptRefreshes: Int { get async { await session.requestedRefreshes } }
+
     /// The queue of StoreKit 1; always the same one.
     var paymentQueue: SKPaymentQueue {
         originalQueue.withLock { queue in

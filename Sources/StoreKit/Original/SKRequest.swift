@@ -182,7 +182,7 @@ open class SKReceiptRefreshRequest: SKRequest, @unchecked Sendable {
     open var receiptProperties: [String: Any]? { properties }
 
     override func ask(_ session: DeviceSession) async throws -> @Sendable (any SKRequestDelegate) -> Void {
-        try await session.renewReceipt()
+        try await session.refreshOnRequest()
         return { _ in }
     }
 }

@@ -97,11 +97,11 @@ import TillThreads
     /// The steps of one undisturbed purchase, from the tap on.
     private func steps(of phones: Phones) async throws -> [AppRun.Step] {
         let phone = try await phones.phone("undisturbed")
-        try await settled(phone)
+        try await phone.comesToRest()
         let before = Set(phone.run.steps)
         #expect(isCompleted(await phone.buy()))
         #expect(try await phone.isSettled())
-        try await settled(phone)
+        try await phone.comesToRest()
         let steps = phone.run.steps.filter { !before.contains($0) }
         let names = Set(steps.map(\.name))
         for name in [
@@ -115,22 +115,13 @@ import TillThreads
         return steps
     }
 
-    /// Waits until the app has nothing left to do.
-    private func settled(_ phone: Phone) async throws {
-        var seen = -1
-        while seen != phone.run.steps.count {
-            seen = phone.run.steps.count
-            try await Task.sleep(for: .milliseconds(60))
-        }
-    }
-
     /// Runs one buyer; returns the number of paid transactions.
     private func buyer(
         _ name: String, in phones: Phones, killedAt step: AppRun.Step, _ afterwards: Afterwards
     ) async throws -> Int {
         let phone = try await phones.phone(name, isLaunched: false)
         try await phone.open(killedAt: step)
-        try await settled(phone)
+        try await phone.comesToRest()
         let isOver = Locked(false)
         async let outcome = {
             let outcome = await phone.buy()

@@ -101,7 +101,8 @@ import TillHTTP
             ann.wire.cut(.server, "POST /v1/transactions")
             await ann.buy()
             await ann.buy(Shop.points300)
-            #expect(ann.wire.struck == 2)
+            // The second purchase sends the first one's proof again before its own.
+            #expect(ann.wire.struck == 3)
             #expect(try await ann.unfinished().count == 2)
             ann.wire.mend()
             try await ann.relaunch()

@@ -65,11 +65,29 @@ import TillCrypto
             await ann.buy()
             #expect(try await ann.unfinished().count == 2, "the one before was cleared")
             #expect(try await ann.unfinished().first == left.first)
+            // Only the first was paid when the second proof was sent: before the second order and its payment.
+            func place(_ name: String, _ number: Int) throws -> Int {
+                try #require(ann.run.steps.firstIndex(of: AppRun.Step(name: name, number: number)), "\(name) \(number)")
+            }
+            let proofs = try (1...3).map { try place("server POST /v1/transactions", $0) }
+            let ordered = try place("server POST /v1/orders", 2)
+            let paid = try place("store POST /emulator/purchases", 2)
+            #expect(proofs[1] < ordered && ordered < paid && paid < proofs[2])
+            #expect(ann.wire.struck == 3)
+
+            // While the third payment is under way, the two before it are granted already.
             ann.wire.mend()
-            await ann.use { await $0.networkReturned() }
+            let gate = Gate()
+            ann.wire.cut(.store, "POST /emulator/purchases", .slow(gate))
+            async let outcome = ann.buy()
+            #expect(await eventually { ann.wire.struck == 4 })
+            let granted = try? await phones.shop.grants(of: "ann")
+            await gate.open()
+            #expect(isCompleted(await outcome))
+            #expect(granted == 2)
             #expect(try await ann.isSettled())
-            #expect(try await phones.shop.points(of: "ann") == 120)
-            #expect(try await phones.shop.grants(of: "ann") == 2)
+            #expect(try await phones.shop.points(of: "ann") == 180)
+            #expect(try await phones.shop.grants(of: "ann") == 3)
         }
     }
 

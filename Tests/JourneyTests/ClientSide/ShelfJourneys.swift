@@ -13,7 +13,7 @@ import TillClient
             let shelf = await ann.use { await $0.shelf() }
             let ids = [Shop.points60, Shop.points300, "com.example.learn.pro"]
             #expect(Set(shelf.items.map(\.id)) == Set(ids) && !shelf.isFromCache && shelf.problem == nil)
-            #expect(shelf[Shop.points60]?.displayPrice.contains("6") == true)
+            #expect(shelf[Shop.points60]?.displayPrice == "¥6.00")
             #expect(shelf.items.allSatisfy { $0.canBuy })
 
             ann.wire.cut(.server)
@@ -42,7 +42,6 @@ import TillClient
             let shelf = await ann.use { await $0.shelf() }
             #expect(shelf.items.isEmpty && shelf.problem == .productListUnavailable)
             #expect(ann.wire.struck >= 1)
-            #expect(StoreError.productListUnavailable.message(in: "en").contains("unavailable for now"))
             // A web page answers in the server's place.
             ann.wire.mend()
             ann.wire.cut(.server, "/v1/products", .answered(.page))

@@ -60,6 +60,8 @@ final class Phone: Sendable {
     var store: TillClient.Store { launch.store }
     var run: AppRun { launch.run }
     var receiptURL: URL { launch.device.receiptURL }
+    /// The number of `SKReceiptRefreshRequest`s since the launch.
+    var receiptRefreshes: Int { get async { await launch.device.receiptRefreshes } }
 
     // MARK: Launching and killing
 
@@ -191,6 +193,15 @@ final class Phone: Sendable {
 
     /// Waits until all of the account's purchases are finished.
     func isSettled() async throws -> Bool { try await eventually { try await self.unfinished().isEmpty } }
+
+    /// Waits until the app has nothing left to do: no step for a while.
+    func comesToRest() async throws {
+        var seen = -1
+        while seen != run.steps.count {
+            seen = run.steps.count
+            try await Task.sleep(for: .milliseconds(60))
+        }
+    }
 
     // MARK: The app's environment
 

@@ -13,6 +13,8 @@ final class Wire: Sendable {
     enum Trouble: Sendable {
         /// Nothing arrives.
         case off
+        /// Nothing arrives until the condition holds.
+        case offUntil(@Sendable () async -> Bool)
         /// The request is processed, and its answer is lost.
         case answerLost
         /// Another server answers, and the request is not processed.
@@ -82,6 +84,9 @@ final class Wire: Sendable {
         switch cut?.trouble {
         case nil: return try await send(request)
         case .off: throw HTTPFault(.cannotConnect, "cut")
+        case .offUntil(let holds):
+            guard await holds() else { throw HTTPFault(.cannotConnect, "cut") }
+            return try await send(request)
         case .answerLost:
             _ = try await send(request)
             throw HTTPFault(.connectionLost, "cut")

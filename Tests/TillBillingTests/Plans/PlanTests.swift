@@ -15,21 +15,31 @@ import TillBilling
 
     @Test("Eight products of four plans are found by each of their names, and Apple manages four of them (C4)")
     func names() {
-        let products = ["basic_monthly", "premium_monthly"].flatMap { id in
-            [
-                CloudPlans.product(id, 299, "P1M", "basic"),
-                CloudPlans.product("\(id)_auto", 299, "P1M", "basic", type: .autoRenewable, plan: id),
-            ]
+        let terms: [(id: String, cents: Int64, length: String, rank: String)] = [
+            ("basic_monthly", 299, "P1M", "basic"), ("basic_annual", 2_999, "P1Y", "basic"),
+            ("premium_monthly", 699, "P1M", "premium"), ("premium_annual", 6_999, "P1Y", "premium"),
+        ]
+        let kept = terms.map { CloudPlans.product($0.id, $0.cents, $0.length, $0.rank) }
+        let managed = terms.map {
+            CloudPlans.product("\($0.id)_auto", $0.cents, $0.length, $0.rank, type: .autoRenewable, plan: $0.id)
         }
-        let catalog = Catalog(products: products)
-        #expect(catalog.findings.isEmpty)
-        for name in ["basic_monthly", "com.example.cloud.basic_monthly"] {
-            #expect(catalog.plan(named: name, bundleID: "com.example.cloud")?.productID == products[0].id)
+        // Apple's products come first: the first product of a plan is not always the one that the server keeps.
+        let catalog = Catalog(products: managed + kept)
+        #expect(catalog.products.count == 8 && catalog.findings.isEmpty)
+        let app = "com.example.cloud"
+        for (plan, product) in zip(terms, kept) {
+            for (name, bundleID) in [(plan.id, app), ("\(app).\(plan.id)", app), (plan.id, "")] {
+                let found = catalog.plan(named: name, bundleID: bundleID)
+                #expect(found?.productID == product.id, "\(name)")
+                #expect(found?.id.text == plan.id && found?.price.amount == plan.cents, "\(name)")
+                #expect(found?.length.text == plan.length && found?.rank == plan.rank, "\(name)")
+            }
+            // The server computes no plan for what Apple renews.
+            for name in ["\(plan.id)_auto", "\(app).\(plan.id)_auto", plan.rank] {
+                #expect(catalog.plan(named: name, bundleID: app) == nil, "\(name)")
+            }
         }
-        #expect(catalog.plan(named: "basic_monthly", bundleID: "")?.productID == products[0].id)
-        for name in ["basic_monthly_auto", "com.example.cloud.basic_monthly_auto", "basic", ""] {
-            #expect(catalog.plan(named: name, bundleID: "com.example.cloud") == nil)
-        }
+        #expect(catalog.plan(named: "", bundleID: app) == nil)
     }
 
     @Test("Plans that would make a conversion wrong are findings with their remedy (L2, C4)")

@@ -32,7 +32,9 @@ struct FaultSocketTests {
         return try run(arguments + [url]).output
     }
 
-    @Test("curl sees what callers in process see", .enabled(if: (try? run(["curl", "--version"]).status) == 0))
+    @Test(
+        "curl sees what callers in process see",
+        .enabled(if: (try? run(["curl", "--version"]).status) == 0, "there is no curl"))
     func curl() async throws {
         try await Self.open { world, base in
             let wanted = DisturbedWorld.purchase()
