@@ -47,7 +47,6 @@ package struct PurchaseProcessor: Sendable {
     /// the caller's transaction.
     ///
     /// - Returns: nil if it is no longer in quarantine.
-    /// - Returns: nil if it isn't in quarantine any more.
     package func processClaimed(
         _ sequence: Int64, from origin: PurchaseOrigin, _ inputs: CommitInputs, _ connection: any Connection
     ) throws -> PurchaseOutcome? {
