@@ -8,7 +8,6 @@ import TillSQL
 /// verified and processed like every other proof, so it may repeat known data and overlap with the last run. Apple has
 /// no request that lists an app's customers: a customer is not found if all of their notifications are older than 180
 /// days and the ledger has none of their transactions.
-/// whom the ledger has no transaction, is not found.
 public struct Reconciliations: Sendable {
     private let ledger: Ledger
     private let api: ServerAPI?
