@@ -1,27 +1,27 @@
-/// A durable store: one of the effects that are passed in.
+/// A durable store, passed to the code that uses it.
 ///
-/// Several `write` bodies may share one commit on disk (group commit); each is still atomic by itself: if a body
-/// throws, its own changes are undone and the others stand. A driver may undo a body and run it again, so a body draws
-/// no entropy, reads no clock and leaves nothing outside the database.
+/// Several `write` bodies may share one commit on disk (group commit). Each stays atomic: if a body throws, its own
+/// changes are rolled back and the others stand. A driver may roll a body back and run it again, so a body draws no
+/// entropy, reads no clock and changes nothing outside the database.
 public protocol Database: Sendable {
-    /// Runs `body` and returns its value only after the commit that holds it is on disk.
+    /// Runs `body` and returns its value only after the commit that contains it is on disk.
     ///
-    /// - Parameter keys: what the body changes. A key that it finds while it runs goes to `Connection.lock`.
-    /// - Throws: what `body` threw, its changes undone; or a `DatabaseError`. After an error that `mayHaveCommitted`,
-    ///   the changes may be there or not: ask again.
+    /// - Parameter keys: what the body changes. A body passes keys that it finds while it runs to `Connection.lock`.
+    /// - Throws: what `body` threw, with its changes rolled back; or a `DatabaseError`. After an error with
+    ///   `mayHaveCommitted`, the changes may or may not be on disk: read them again to find out.
     func write<Value: Sendable>(
         locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value
 
-    /// Runs `body` on a consistent snapshot of what is committed. The connection refuses to change anything.
+    /// Runs `body` on a consistent snapshot of the committed data. The connection refuses to change anything.
     func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value
 
-    /// Waits for the writes under way, then lets go of the files. Later calls fault with `.closed`.
+    /// Waits for the writes under way, then closes the files. Later calls fail with `.closed`.
     func close() async
 }
 
 extension Database {
-    /// Runs a body that declares no key: for a store that only ever has one writer, and for tests.
+    /// Runs a body that declares no key: for a store with only one writer, and for tests.
     package func write<Value: Sendable>(
         _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
@@ -29,28 +29,28 @@ extension Database {
     }
 }
 
-/// One connection inside one `write` or `read`. Must not be kept after the body returns.
+/// One connection inside one `write` or `read`. It must not be kept after the body returns.
 public protocol Connection: AnyObject {
-    /// Adds keys that the body could not know before it read. A driver that locks undoes a body that adds keys and runs
-    /// it again with all of them declared.
+    /// Adds keys that the body finds only by reading. A driver that locks rolls such a body back and runs it again with
+    /// all its keys declared.
     func lock(_ keys: [LockKey])
 
-    /// The ids of as many new rows of a table whose ids are in the column `sequence`. Drawn before the rows are
-    /// written; an id that no row uses stays free or is skipped.
+    /// Returns the ids of `count` new rows of a table whose ids are in the column `sequence`. The ids are drawn before
+    /// the rows are written; an id that no row uses stays free or is skipped.
     func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64]
 
-    /// Runs statements one after another and answers for each of them, in order. If one fails, those after it are not
-    /// run. What a driver can it sends in one exchange, so statements that do not need each other's answers belong
-    /// together.
+    /// Runs statements one after another and returns one result for each, in order. After a statement fails, the rest
+    /// are not run. A driver sends as many statements as it can in one exchange, so pass statements together when they
+    /// do not need each other's results.
     @discardableResult
     func run(_ statements: [Statement]) throws(DatabaseError) -> [StatementResult]
 
-    /// Runs one statement that returns no rows. `sql` is written once in the source; drivers keep it prepared.
+    /// Runs one statement that returns no rows. `sql` is a constant of the source; drivers keep it prepared.
     /// - Returns: how many rows were inserted, changed or deleted.
     @discardableResult
     func execute(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int
 
-    /// Runs one `INSERT` and returns the integer primary key of the new row; nil if `ON CONFLICT` kept it out.
+    /// Runs one `INSERT` and returns the integer primary key of the new row; nil if `ON CONFLICT` skipped it.
     func insertIfNew(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int64?
 
     /// Runs one query and reads each row as it comes. The row is valid only inside `read`.
@@ -58,17 +58,17 @@ public protocol Connection: AnyObject {
 }
 
 extension Connection {
-    /// The id of one new row.
+    /// Returns the id of one new row.
     public func drawID(of table: StaticString) throws -> Int64 { try drawIDs(1, of: table)[0] }
 
-    /// The first row of a query, or nil.
+    /// Returns the first row of a query, or nil.
     public func first<Value>(
         _ sql: SQL, _ values: [SQLValue], _ read: (any Row) throws -> Value
     ) throws -> Value? {
         try query(sql, values, read).first
     }
 
-    /// Runs one `INSERT` that nothing may keep out; returns the new row's integer primary key.
+    /// Runs one `INSERT` and returns the new row's integer primary key. Throws if no row was inserted.
     @discardableResult
     public func insert(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int64 {
         guard let row = try insertIfNew(sql, values) else {
@@ -80,8 +80,8 @@ extension Connection {
 
 /// One step of a schema, run in one transaction.
 public struct Migration: Sendable, ExpressibleByArrayLiteral {
-    /// How a change gets into a ledger that serves meanwhile: first what is new is added, then rows are filled by a
-    /// job that can go on where it stopped, and what nothing reads any more goes last.
+    /// The steps that change the schema of a ledger while it serves requests: first add the new columns and tables,
+    /// then fill rows with a job that can be resumed, and last remove what the program no longer reads.
     public enum Phase: String, Sendable {
         case expand
         case backfill
@@ -91,7 +91,7 @@ public struct Migration: Sendable, ExpressibleByArrayLiteral {
     /// Statements separated by `;`.
     public var scripts: [StaticString]
     public var phase: Phase
-    /// Of the scripts; what a file has been through is held against it. Empty: it is not.
+    /// The digest of the scripts, compared with the digest recorded in the file. Empty: no comparison.
     public var sha256: [UInt8]
 
     public init(_ scripts: [StaticString], phase: Phase = .expand, sha256: [UInt8] = []) {
@@ -103,14 +103,13 @@ public struct Migration: Sendable, ExpressibleByArrayLiteral {
     public init(arrayLiteral scripts: StaticString...) { self.init(scripts) }
 }
 
-/// The tables of one program: a script for each version of them, and the number that marks a file as this program's.
-/// The program that opens a database passes it in.
+/// The tables of one program: one migration for each version, and the number that marks a file as this program's. The
+/// program that opens a database passes it in.
 public struct DatabaseSchema: Sendable {
-    /// The scripts of each version, the oldest version first. A file is brought up to date when it is opened for
-    /// writing.
+    /// The migrations, oldest version first. Opening a file for writing brings it up to date.
     public var migrations: [Migration]
     public var applicationID: Int32
-    /// The number of the first version. A file with a lower one is from before the first release, and is refused.
+    /// The number of the first version. A file with a lower version is from before the first release and is refused.
     public var firstVersion: Int
 
     public init(migrations: [Migration], applicationID: Int32, firstVersion: Int = 1) {
@@ -124,11 +123,11 @@ public struct DatabaseSchema: Sendable {
         self.init(migrations: migrations.map { Migration([$0]) }, applicationID: applicationID)
     }
 
-    /// The number of the newest version; that before the first one, if there is none.
+    /// The number of the newest version; `firstVersion - 1` if there are no migrations.
     public var version: Int { firstVersion + migrations.count - 1 }
 }
 
-/// Why the database could not do something.
+/// Why a database operation failed.
 public struct DatabaseError: Error, Sendable, Hashable {
     public enum Kind: String, Sendable, Hashable {
         /// No space left on the device, or over a quota.
@@ -139,26 +138,26 @@ public struct DatabaseError: Error, Sendable, Hashable {
         case inputOutput
         /// Another process holds the file.
         case inUse
-        /// A uniqueness, foreign-key, check or not-null rule of the schema said no.
+        /// A uniqueness, foreign-key, check or not-null rule of the schema was violated.
         case constraint
-        /// The file is no database, or a damaged one.
+        /// The file is not a database, or is damaged.
         case corrupt
-        /// The schema is of a newer version than this program.
+        /// The schema has a newer version than this program.
         case newerSchema
-        /// The schema is of a version before the first release.
+        /// The schema has a version from before the first release.
         case unreleasedSchema
-        /// More requests wait already than the driver lets wait.
+        /// The driver's queue is full.
         case busy
         /// `close` was called.
         case closed
-        /// Anything else: a mistake in a statement, memory.
+        /// Anything else: for example a mistake in a statement, or no memory.
         case other
     }
 
     public let kind: Kind
-    /// For operators, in English: the driver's own text and what to do.
+    /// For operators, in English: the driver's own message and what to do.
     public let detail: String
-    /// Whether the changes may be on disk although the caller was told of a fault.
+    /// Whether the changes may be on disk although the call failed.
     public let mayHaveCommitted: Bool
 
     public init(_ kind: Kind, _ detail: String, mayHaveCommitted: Bool = false) {
@@ -167,7 +166,7 @@ public struct DatabaseError: Error, Sendable, Hashable {
         self.mayHaveCommitted = mayHaveCommitted
     }
 
-    /// Whether the same call may go through later without anyone changing the request.
+    /// Whether the same call may succeed later without a change to the request.
     public var isRetryable: Bool {
         switch kind {
         case .full, .readOnly, .inputOutput, .inUse, .busy, .closed: true

@@ -1,9 +1,9 @@
-/// What a write changes, named before its body runs. Of two bodies with a key in common, one runs after the other.
+/// Something that a write changes, named before its body runs. Two bodies with a key in common run one after the other.
 ///
-/// SQLite has one writer, so its driver ignores the keys. A driver whose bodies run at once takes them in sorted order,
-/// so that no two bodies wait for each other.
+/// SQLite has one writer, so its driver ignores the keys. A driver whose bodies run concurrently takes them in sorted
+/// order, so that bodies cannot deadlock.
 public struct LockKey: Hashable, Comparable, Sendable, CustomStringConvertible {
-    /// What kind of thing it is: `order`, `chain`.
+    /// The kind of the object: `order`, `chain`.
     public let kind: String
     public let id: String
 

@@ -1,11 +1,11 @@
-/// The text of one SQL statement: literals of the source, with lists of columns between them. Nothing that is known
-/// only at run time can get into it, so a value can only be a parameter: `?1`, `?2` and so on.
+/// The text of one SQL statement: literals of the source, with lists of columns between them. Run-time values cannot
+/// become part of the text; they are always parameters: `?1`, `?2` and so on.
 ///
-///     "SELECT \(columns) FROM orders WHERE user_id = ?1"
-///     "INSERT INTO orders (\(columns)) VALUES (\(marks: 9))"
+/// "SELECT \(columns) FROM orders WHERE user_id = ?1"
+/// "INSERT INTO orders (\(columns)) VALUES (\(marks: 9))"
 ///
-/// Two texts are equal when their pieces lie in the same place of the program: a driver finds what it has prepared
-/// without putting the text together.
+/// Two texts are equal when their pieces are at the same addresses in the program, so a driver finds a prepared
+/// statement without building the text.
 public struct SQL: ExpressibleByStringInterpolation, CustomStringConvertible, Hashable, Sendable {
     private let first: Piece
     private let rest: [Piece]
@@ -30,10 +30,10 @@ public struct SQL: ExpressibleByStringInterpolation, CustomStringConvertible, Ha
 
         public mutating func appendLiteral(_ literal: StaticString) { append(.literal(Literal(literal))) }
 
-        /// A list of columns, as it stands.
+        /// A list of columns, unchanged.
         public mutating func appendInterpolation(_ columns: Columns) { append(.literal(Literal(columns.list))) }
 
-        /// A list of columns of the table that this statement calls so.
+        /// A list of columns, each prefixed with `table`, the table's name or alias in this statement.
         public mutating func appendInterpolation(_ columns: Columns, of table: StaticString) {
             append(.columns(Literal(columns.list), table: Literal(table)))
         }
@@ -44,7 +44,7 @@ public struct SQL: ExpressibleByStringInterpolation, CustomStringConvertible, Ha
         /// `?1, ?2, …` up to `?marks`.
         public mutating func appendInterpolation(marks: Int) { append(.marks(marks)) }
 
-        /// `?number`, where a module builds what it often says of its own.
+        /// `?number`, for modules that compose statements from repeated parts.
         public mutating func appendInterpolation(parameter number: Int) { append(.parameter(number)) }
 
         private mutating func append(_ piece: Piece) {
@@ -70,7 +70,7 @@ public struct SQL: ExpressibleByStringInterpolation, CustomStringConvertible, Ha
         }
     }
 
-    // @unchecked: it points at the program's own constants, which never change and never go.
+    // @unchecked: it points at constants of the program, which are immutable and live as long as the program.
     fileprivate struct Literal: Hashable, @unchecked Sendable {
         let start: UnsafePointer<UInt8>
         let count: Int
@@ -85,7 +85,7 @@ public struct SQL: ExpressibleByStringInterpolation, CustomStringConvertible, Ha
     }
 }
 
-/// Columns of one table, separated by commas: written once, and used in each statement that reads or writes them.
+/// Columns of one table, separated by commas: written once and used in each statement that reads or writes them.
 public struct Columns: ExpressibleByStringLiteral, Sendable {
     let list: StaticString
 

@@ -1,4 +1,4 @@
-/// What a statement's `?1`, `?2` and so on stand for, in order.
+/// A value for one of a statement's parameters `?1`, `?2` and so on.
 public enum SQLValue: Sendable, Hashable {
     case null
     case integer(Int64)
@@ -6,9 +6,9 @@ public enum SQLValue: Sendable, Hashable {
     case blob([UInt8])
 }
 
-/// One row of an answer, read by the names of its columns: `row.integer("signed_at")`.
+/// One row of a result, read by column names: `row.integer("signed_at")`.
 ///
-/// A name that the statement does not answer reads as null, and the query throws when the row has been read.
+/// A column that the result does not have reads as null, and the query then throws after the row has been read.
 public protocol Row {
     func isNull(_ column: StaticString) -> Bool
     func integer(_ column: StaticString) -> Int64
@@ -21,7 +21,7 @@ extension Row {
     public func optionalText(_ column: StaticString) -> String? { isNull(column) ? nil : text(column) }
 }
 
-/// One statement with its values, to be run with others in one exchange.
+/// One statement with its values, for `Connection.run`.
 public struct Statement: Sendable, Hashable {
     public let sql: SQL
     public let values: [SQLValue]
@@ -32,7 +32,7 @@ public struct Statement: Sendable, Hashable {
     }
 }
 
-/// What one statement of several answered.
+/// The result of one of several statements.
 public struct StatementResult: Sendable, Hashable {
     /// How many rows were inserted, changed or deleted; 0 for a query.
     public let changes: Int
@@ -40,7 +40,7 @@ public struct StatementResult: Sendable, Hashable {
     private let values: [[SQLValue]]
     private let sql: SQL
 
-    /// For drivers.
+    /// Used by drivers.
     public init(of sql: SQL, changes: Int, names: [String] = [], values: [[SQLValue]] = []) {
         self.sql = sql
         self.changes = changes
@@ -48,7 +48,7 @@ public struct StatementResult: Sendable, Hashable {
         self.values = values
     }
 
-    /// The rows of a query, or of a statement with `RETURNING`.
+    /// Reads the rows of a query, or of a statement with `RETURNING`.
     public func rows<Value>(_ read: (any Row) throws -> Value) throws -> [Value] {
         try values.map { values in
             let row = AnsweredRow(names: names, values: values)
@@ -58,17 +58,17 @@ public struct StatementResult: Sendable, Hashable {
         }
     }
 
-    /// The first row, or nil.
+    /// Reads the first row; nil without one.
     public func first<Value>(_ read: (any Row) throws -> Value) throws -> Value? {
         try StatementResult(of: sql, changes: changes, names: names, values: Array(values.prefix(1))).rows(read).first
     }
 }
 
-/// A row that was copied out of its statement.
+/// A row copied out of its statement.
 private final class AnsweredRow: Row {
     private let names: [String]
     private let values: [SQLValue]
-    /// The first name that was asked for in vain.
+    /// The first requested column that the result does not have.
     private(set) var missing: String?
 
     init(names: [String], values: [SQLValue]) {

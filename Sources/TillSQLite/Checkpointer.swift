@@ -2,17 +2,16 @@ import CTillSQLite
 import TillSQL
 import TillThreads
 
-/// Moves committed pages from the write-ahead log into the database file, on a connection of its own, so that no
-/// request waits for it: when the log has grown by `pagesWorthMoving`, or a second after a commit, and not at all when
-/// nothing was committed. Each time costs two syncs that compete with the writer's own, and moves pages that the next
-/// grants change again, so more often is slower for everybody (docs/decisions/0006).
+/// Moves committed pages from the write-ahead log into the database file, on its own connection, so that requests do
+/// not wait for it. It runs when the log has grown by `pagesWorthMoving`, or one second after a commit. Each run costs
+/// two syncs that compete with the writer's, so running it more often slows all writes (docs/decisions/0006).
 final class Checkpointer: @unchecked Sendable {
-    /// Guards `hasWork` and `isStopping`.
+    /// Guards the fields up to `logPages`.
     private let bell = Monitor()
     private var hasWork = false
     private var isWorthIt = false
     private var isStopping = false
-    /// How long the log was when it was last moved.
+    /// The length of the log at the last checkpoint.
     private var movedPages = 0
     private var logPages = 0
 
@@ -20,12 +19,12 @@ final class Checkpointer: @unchecked Sendable {
     private let turn = Locked<Void>()
     private let connection: SQLiteHandle
 
-    /// Above so many pages the log is restarted from its beginning while the writer waits.
+    /// Above this many pages the log is restarted from its beginning while the writer waits.
     let pageLimit: Int
     private var restartAbove: Int
 
     private static let pauseMilliseconds = 1_000
-    /// 4 MiB of pages.
+    /// 4 MiB of pages of 4 KiB.
     private static let pagesWorthMoving = 1_024
 
     init(_ connection: SQLiteHandle, logLimitBytes: Int) throws(DatabaseError) {
@@ -35,7 +34,7 @@ final class Checkpointer: @unchecked Sendable {
         restartAbove = pageLimit
     }
 
-    /// The writer has committed, and the log holds `logPages` now. Called on the writer's thread between two batches.
+    /// Called after a commit, on the writer's thread between two batches. The log now holds `logPages` pages.
     func committed(logPages: Int) {
         if logPages <= pageLimit {
             restartAbove = pageLimit
@@ -44,7 +43,7 @@ final class Checkpointer: @unchecked Sendable {
         }
         bell.withLock {
             self.logPages = logPages
-            // After a full checkpoint the log begins again at its start.
+            // After a full checkpoint the log starts again at its beginning.
             if logPages < movedPages { movedPages = 0 }
             let becomesWorthIt = !isWorthIt && logPages - movedPages >= Self.pagesWorthMoving
             if becomesWorthIt { isWorthIt = true }
@@ -55,20 +54,20 @@ final class Checkpointer: @unchecked Sendable {
         }
     }
 
-    /// Under load a passive checkpoint never quite catches up with the writer, and the log would grow for ever. A
-    /// restart holds the writer back for the few pages that are left. A query that is still reading the log
-    /// prevents it: then again when the log has grown by a quarter.
+    /// Under load a passive checkpoint never catches up with the writer, and the log would grow without limit. A
+    /// restart makes the writer wait while the remaining pages are moved. A query that still reads the log prevents the
+    /// restart; the next attempt follows when the log has grown by a quarter of the limit.
     private func restart(_ logPages: Int) {
         restartAbove = logPages + pageLimit / 4
         turn.withLock { _ = try? connection.checkpoint(SQLITE_CHECKPOINT_RESTART) }
     }
 
-    /// One passive checkpoint now, on the caller's thread. A fault means only that the log stays as it is.
+    /// Runs one passive checkpoint on the caller's thread. After an error the log stays as it is.
     func checkpointNow() {
         turn.withLock { _ = try? connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
     }
 
-    /// The checkpointer's thread.
+    /// The body of the checkpointer's thread.
     func run() {
         while true {
             let stop = bell.withLock {
@@ -91,7 +90,7 @@ final class Checkpointer: @unchecked Sendable {
         }
     }
 
-    /// The last checkpoint, when no other connection of this process is open any more.
+    /// Runs the last checkpoint. Call it when all other connections of this process are closed.
     func close() {
         turn.withLock {
             _ = try? connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)

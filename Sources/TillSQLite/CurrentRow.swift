@@ -1,11 +1,11 @@
 import CTillSQLite
 import TillSQL
 
-/// Where a running query stands. It answers nothing any more once the query is over.
+/// The current row of a running query. After the query ends, its columns read as null.
 final class CurrentRow: Row {
     private let statement: PreparedStatement
     private var pointer: OpaquePointer?
-    /// The first name that was asked for in vain.
+    /// The first requested column that the result does not have.
     private(set) var missing: StaticString?
 
     init(of statement: PreparedStatement) {
@@ -66,8 +66,8 @@ final class CurrentRow: Row {
     }
 }
 
-/// The places of columns by where their names lie in the program: a name is compared with those of the statement once,
-/// not once a row.
+/// Column positions, keyed by the address of the column name's literal: a name is compared with the statement's column
+/// names once, not for every row.
 struct ColumnPlaces {
     private struct Entry {
         var start: UnsafePointer<UInt8>?
@@ -92,7 +92,7 @@ struct ColumnPlaces {
 
     mutating func insert(_ column: StaticString, _ place: Int32) {
         guard column.hasPointerRepresentation else { return }
-        // Never more than half full, so a search always ends at an empty one.
+        // The table is at most half full, so a search always ends at an empty slot.
         if 2 * (count + 1) > entries.count {
             let old = entries
             entries = Array(repeating: Entry(), count: max(16, 2 * old.count))
@@ -108,7 +108,8 @@ struct ColumnPlaces {
         entries[slot] = entry
     }
 
-    /// The upper bits of a product by the golden ratio: neighbouring literals lie a few bytes apart.
+    /// The upper bits of a product by the golden ratio spread the slots, because neighbouring literals are only a few
+    /// bytes apart.
     private static func slot(_ start: UnsafePointer<UInt8>, _ size: Int) -> Int {
         Int(truncatingIfNeeded: (UInt64(UInt(bitPattern: start)) &* 0x9E37_79B9_7F4A_7C15) >> 40) & (size - 1)
     }

@@ -1,9 +1,9 @@
 import Glibc
 import TillSQL
 
-/// The place of a database on the real file system, and the lock that keeps a second server away from it.
+/// The path of a database on the real file system.
 struct DatabaseFile {
-    /// With symbolic links resolved: two names of one file must meet at one lock.
+    /// The path with symbolic links resolved, so that two names of one file share one lock.
     let path: String
 
     init(_ path: String) throws(DatabaseError) {
@@ -32,8 +32,8 @@ struct DatabaseFile {
 
     var exists: Bool { access(path, F_OK) == 0 }
 
-    /// Makes an empty file that only this user can read, if there is none, and makes its name durable. SQLite gives
-    /// the log and the index the same rights.
+    /// Creates an empty file that only this user can read, if there is none, and makes its name durable. SQLite gives
+    /// the log and the index the same permissions.
     func createIfMissing() throws(DatabaseError) {
         let file = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else {
@@ -49,8 +49,8 @@ struct DatabaseFile {
     }
 }
 
-/// The right to be the only server on a database file: `flock` on `<path>-lock`. The kernel drops it with the
-/// process, so a killed server leaves no stale lock; the file itself stays, because removing it would race.
+/// Makes this process the only server on a database file: `flock` on `<path>-lock`. The kernel releases the lock when
+/// the process ends, so a killed server leaves no stale lock. The file itself stays, because removing it would race.
 final class ServerLock: @unchecked Sendable {
     private var file: Int32
 
@@ -67,7 +67,7 @@ final class ServerLock: @unchecked Sendable {
             throw DatabaseError(
                 .inUse, "\(path) is being served by \(who); stop it first, or give this server another database")
         }
-        // Only for the message above: a full disk is no reason not to start.
+        // The process id is only for the message above, so the server starts even if a full disk prevents writing it.
         let text = "\(getpid())\n"
         if ftruncate(file, 0) == 0 { _ = pwrite(file, text, text.utf8.count, 0) }
     }

@@ -2,14 +2,14 @@ import CTillSQLite
 import TillSQL
 import TillThreads
 
-/// The connections and threads behind one `SQLiteDatabase`. It outlives the database object until its threads are done.
+/// The connections and threads behind one `SQLiteDatabase`. It outlives the database object until its threads end.
 final class Engine: @unchecked Sendable {
     private let lock: ServerLock?
     private let writer: Writer?
     private let readers: Readers
     private let threads: SQLiteDatabase.Threads
 
-    /// Guards what follows.
+    /// Guards the fields below.
     private let state = Locked<Void>()
     private var phase = Phase.open
     private var waitingForClose: [@Sendable () -> Void] = []
@@ -59,7 +59,7 @@ final class Engine: @unchecked Sendable {
         }
     }
 
-    /// Calls `done` once everything is answered and the files are let go of, however often it is called.
+    /// Calls `done` once every job is answered and the files are closed. It may be called more than once.
     func close(_ done: @escaping @Sendable () -> Void) {
         let (isFirst, isClosed) = state.withLock {
             let first = phase == .open
@@ -69,7 +69,7 @@ final class Engine: @unchecked Sendable {
         }
         if isClosed { return done() }
         guard isFirst else { return }
-        // Waits for the disk and for the other threads, so it gets a thread of its own.
+        // Waits for the disk and for the other threads, so it runs on its own thread.
         if threads == .own, let thread = SystemThread({ self.closeNow() }) { thread.detach() } else { closeNow() }
     }
 

@@ -1,19 +1,19 @@
 import CTillSQLite
 import TillSQL
 
-/// The one writer: runs several bodies and commits them together, because a sync costs as much as ten grants.
-///
-/// Every job is answered after its commit returned and never before, a refusal included: what a body saw of its
-/// neighbours in the batch is true only once they are on the disk.
+/// The one writer: commits several bodies together, because a sync costs as much as ten grants. Every job, also a
+/// refused one, is answered only after its commit has returned: what a body read of the other bodies in its batch is
+/// true only once they are on disk.
 final class GroupCommit {
     private let open: () throws(DatabaseError) -> SQLiteHandle
     private var connection: SQLiteHandle?
     private let writesAreAtomic: Bool
 
-    /// How many faults in a row end the second try of a batch: then it is the disk and not one of the bodies.
+    /// After this many failures in a row, the second attempt of a batch stops: the cause is then the disk and not one
+    /// of the bodies.
     private static let faultsInARow = 3
 
-    /// - Parameter open: makes the writing connection; called again after a commit whose outcome nobody knows.
+    /// - Parameter open: opens the writing connection; called again after a commit whose outcome is unknown.
     init(open: @escaping () throws(DatabaseError) -> SQLiteHandle) throws(DatabaseError) {
         self.open = open
         let connection = try open()
@@ -35,8 +35,8 @@ final class GroupCommit {
         case .committed: for job in jobs { job.answer(nil) }
         case .failed(let fault): for job in jobs { job.answer(fault) }
         case .undone(let fault):
-            // Nothing of it reached the disk, so the bodies may run again, each alone: one that is too large for
-            // the space left, or that meets a damaged page, must not take its neighbours down.
+            // Nothing of this batch reached the disk, so the bodies may run again, each alone: a body that is too large
+            // for the remaining space, or that reads a damaged page, must not make the others fail.
             if jobs.count == 1 { jobs[0].answer(fault) } else { commitSingly(jobs) }
         }
     }
@@ -63,9 +63,9 @@ final class GroupCommit {
 
     private enum Attempt {
         case committed
-        /// Rolled back for certain after bodies had run; the same bodies may run again.
+        /// Certainly rolled back after bodies had run; the same bodies may run again.
         case undone(DatabaseError)
-        /// Trying again now is pointless, or nobody knows whether it was committed.
+        /// Trying again now is pointless, or it is unknown whether the changes were committed.
         case failed(DatabaseError)
     }
 
@@ -95,13 +95,13 @@ final class GroupCommit {
             let isInDoubt = mayHaveCommitted(error, connection)
             rollBack(connection)
             guard isInDoubt else { return .undone(error) }
-            // The next commit overwrites what this one may have left in the log; until then a power cut decides.
+            // Until the next commit overwrites what this one may have left in the log, a power cut may make it durable.
             reopenNextTime()
             return .failed(error.inDoubt())
         }
     }
 
-    /// - Throws: a fault that ends the whole batch.
+    /// - Throws: an error that ends the whole batch.
     private func run(_ job: Job, _ connection: SQLiteHandle, _ hasChanged: inout Bool) throws(DatabaseError) {
         let session = SQLiteConnection(connection, .writing(savepoint: hasChanged))
         var succeeded = job.run(session)
@@ -112,7 +112,7 @@ final class GroupCommit {
         }
         guard session.hasChanged else { return }
         if succeeded, connection.hasOpenForeignKeys {
-            // Would fail the commit of the whole batch.
+            // It would make the commit of the whole batch fail.
             job.refuse(DatabaseError(.constraint, "FOREIGN KEY constraint failed when the body had returned"))
             succeeded = false
         }
@@ -125,7 +125,8 @@ final class GroupCommit {
             try connection.run("ROLLBACK TO body")
             try connection.run("RELEASE body")
         case (false, false):
-            // Nothing else is in this transaction yet: undoing it whole is cheaper than a savepoint for every body.
+            // This transaction has no other changes yet: rolling it back whole is cheaper than a savepoint for every
+            // body.
             try connection.run("ROLLBACK")
             try connection.run("BEGIN IMMEDIATE")
         }
@@ -145,28 +146,28 @@ final class GroupCommit {
         connection = nil
     }
 
-    /// A connection that was opened while the file could not be written stays a reading one for ever, although SQLite
-    /// was asked for more and said nothing (https://sqlite.org/c3ref/open.html, SQLITE_OPEN_READWRITE).
+    /// SQLite silently opens a read-only connection when the file cannot be written, and that connection stays
+    /// read-only (https://sqlite.org/c3ref/open.html, SQLITE_OPEN_READWRITE). It must be opened again.
     private func reopenIfReadOnly(_ fault: DatabaseError) {
         if fault.kind == .readOnly { reopenNextTime() }
     }
 
     private func rollBack(_ connection: SQLiteHandle) {
-        // After some faults SQLite has rolled back by itself.
+        // After some errors SQLite has already rolled back.
         guard connection.isInTransaction else { return }
         do throws(DatabaseError) { try connection.run("ROLLBACK") } catch {}
         if connection.isInTransaction { reopenNextTime() }
     }
 
-    /// A failed COMMIT is certainly undone only if the last page of it, which carries the commit mark, was not
-    /// written whole: that is when a write found no space. A failed sync says nothing, and neither does a failed
-    /// growth of the shared index, which comes after the sync (https://sqlite.org/walformat.html).
+    /// A failed COMMIT is certainly rolled back only if its last page, which carries the commit mark, was not written
+    /// whole: that is when a write found no space. A failed sync is inconclusive, and so is a failed growth of the
+    /// shared index, which comes after the sync (https://sqlite.org/walformat.html).
     private func mayHaveCommitted(_ fault: DatabaseError, _ connection: SQLiteHandle) -> Bool {
         guard fault.kind == .full, writesAreAtomic else { return fault.kind != .constraint && fault.kind != .inUse }
         return connection.lastCode != SQLITE_FULL && connection.lastCode != till_sqlite_ioerr_write
     }
 
-    /// Without this promise of the file system SQLite writes the commit's page twice, and the first may stand.
+    /// Without powersafe overwrite SQLite writes the commit's page twice, and the first copy may be complete.
     private static func hasPowersafeOverwrite(_ connection: SQLiteHandle) -> Bool {
         var answer: Int32 = -1
         let code = sqlite3_file_control(connection.handle, "main", SQLITE_FCNTL_POWERSAFE_OVERWRITE, &answer)

@@ -1,7 +1,7 @@
 import CTillSQLite
 import TillSQL
 
-/// Whose file this is, and of which version.
+/// The program and the version that a database file belongs to.
 struct DatabaseIdentity {
     let applicationID: Int32
     let version: Int
@@ -13,7 +13,7 @@ struct DatabaseIdentity {
         isEmpty = try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
     }
 
-    /// - Throws: a fault if the file belongs to another program, or to a newer version of this one.
+    /// - Throws: an error if the file belongs to another program, or to an unreleased or newer version of this one.
     func check(_ path: String, _ options: SQLiteDatabase.Options) throws(DatabaseError) {
         let isUntouched = applicationID == 0 && version == 0 && isEmpty
         guard applicationID == options.schema.applicationID || isUntouched else {
@@ -39,7 +39,7 @@ struct DatabaseIdentity {
 }
 
 extension SQLiteHandle {
-    /// Brings the schema up to date, one transaction for each version, so that a crash leaves a whole version.
+    /// Brings the schema up to date with one transaction for each version, so that a crash leaves a complete version.
     func migrate(_ options: SQLiteDatabase.Options) throws(DatabaseError) {
         let identity = try DatabaseIdentity(of: self)
         if identity.applicationID != options.schema.applicationID {
@@ -65,7 +65,7 @@ extension SQLiteHandle {
 // MARK: The history of a file
 
 extension SQLiteHandle {
-    /// `user_version` says how far a file is; this says what it has been through, and when.
+    /// `user_version` is the version of a file; this table lists the migrations that were applied to it, and when.
     private static let history = """
         CREATE TABLE IF NOT EXISTS schema_migrations (
             number INTEGER PRIMARY KEY,
@@ -75,7 +75,7 @@ extension SQLiteHandle {
         ) STRICT;
         """
 
-    /// The time is SQLite's own, which it takes from the disk's driver like everything else.
+    /// SQLite provides the time: it reads the clock of its VFS, so the simulation controls it.
     private func note(_ migration: Migration, number: Int) throws(DatabaseError) {
         let digest = migration.sha256.map(Self.hexadecimal).joined()
         try run(
@@ -89,7 +89,7 @@ extension SQLiteHandle {
         (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }
 
-    /// What a file has been through is what this program has under the same numbers.
+    /// Checks that the migrations applied to the file are those of this program with the same numbers.
     func checkHistory(_ options: SQLiteDatabase.Options) throws(DatabaseError) {
         let first = options.schema.firstVersion
         let done = max(0, try DatabaseIdentity(of: self).version - first + 1)

@@ -1,19 +1,20 @@
 import CTillSQLite
 import TillSQL
 
-/// How connections to one database are made.
+/// Opens the connections to one database.
 final class Opening: @unchecked Sendable {
     let lock: ServerLock?
     let options: SQLiteDatabase.Options
     private let path: String
 
-    /// How long a connection waits for another program, such as a backup or `sqlite3`, that holds the file.
+    /// How long a connection waits for another program that locks the file, such as a backup or `sqlite3`.
     private static let busyMilliseconds: Int32 = 5_000
-    /// How long a restart of the log holds the writer back for queries that still read it: long enough for the usual
-    /// ones, and short beside the time the log takes to grow by the quarter after which it is tried again.
+    /// How long a restart of the log makes the writer wait for queries that still read the log: long enough for most
+    /// queries, and short compared with the time the log takes to grow by the quarter after which the restart is tried
+    /// again.
     private static let restartMilliseconds: Int32 = 10
 
-    /// Locks, creates, checks and migrates the file of a server; checks that of an operator.
+    /// For a server: locks, creates, checks and migrates the file. For an operator: only checks it.
     init(path: String, role: SQLiteDatabase.Role, options: SQLiteDatabase.Options) throws(DatabaseError) {
         self.options = options
         if options.vfs == nil {
@@ -81,9 +82,9 @@ final class Opening: @unchecked Sendable {
         return connection
     }
 
-    /// SQLite answers `wal` also where a failing disk kept it from writing that into the file; another connection then
-    /// finds the file without. It would answer commits before the deletion of their journal is on the disk, and a power
-    /// cut would undo them.
+    /// SQLite answers `wal` even if a failing disk kept it from writing that mode into the file; another connection
+    /// then finds the file in another mode. In that mode a commit may be answered before the deletion of its journal is
+    /// on disk, and a power cut would roll it back.
     private func checkMode(_ connection: SQLiteHandle) throws(DatabaseError) {
         guard try connection.text("PRAGMA journal_mode") == "wal" else {
             throw DatabaseError(
@@ -107,14 +108,14 @@ final class Opening: @unchecked Sendable {
     }
 
     private func connect(_ flags: Int32) throws(DatabaseError) -> SQLiteHandle {
-        // Inline, nobody else could let go of the file while we wait.
+        // Inline, no other thread runs that could release the file during a wait.
         let busy = options.threads == .own ? Self.busyMilliseconds : 0
         return try SQLiteHandle(path: path, flags: flags, vfs: options.vfs, busyMilliseconds: busy)
     }
 
     private func configure(_ connection: SQLiteHandle) throws(DatabaseError) {
-        // temp_store: a savepoint's copies of pages would else go to a temporary file from 64 KiB on.
-        // journal_size_limit: a log that a long query made grow is cut back when it starts again.
+        // temp_store: otherwise a savepoint's page copies go to a temporary file from 64 KiB on.
+        // journal_size_limit: truncates a log that grew during a long query when the log restarts.
         try connection.run(
             script: """
                 PRAGMA synchronous = \(options.synchronous);

@@ -5,14 +5,14 @@ import TillSQL
 final class PreparedStatement {
     let pointer: OpaquePointer
     let isReadOnly: Bool
-    /// BEGIN, COMMIT, SAVEPOINT and settings: they change no row and answer none.
+    /// BEGIN, COMMIT, SAVEPOINT and settings: they change no row and return none.
     let isControl: Bool
     let parameterCount: Int
     private(set) var columnCount: Int
     private var columnPlaces = ColumnPlaces()
-    /// How often SQLite has prepared it anew, because the schema had changed.
+    /// How often SQLite has prepared the statement again after a schema change.
     private var preparations: Int32 = 0
-    /// A query may run the same statement again while it reads its rows; it then needs a second copy.
+    /// A query may run the same statement again while it reads its rows; the inner run then needs a second copy.
     var isRunning = false
 
     init(_ pointer: OpaquePointer) {
@@ -27,7 +27,7 @@ final class PreparedStatement {
         (0..<Int32(columnCount)).map { place in sqlite3_column_name(pointer, place).map { String(cString: $0) } ?? "" }
     }
 
-    /// To be called at the first row: a `*` may stand for other columns since the last time.
+    /// Call at the first row: `*` may stand for other columns after a schema change.
     func refreshColumns() {
         let count = sqlite3_stmt_status(pointer, SQLITE_STMTSTATUS_REPREPARE, 0)
         guard count != preparations else { return }
@@ -36,7 +36,7 @@ final class PreparedStatement {
         columnPlaces = ColumnPlaces()
     }
 
-    /// The place of the column of a name; nil if the statement answers none. Of two of one name it is the first.
+    /// The position of the column with this name; nil if the result has none. If two columns share the name, the first.
     func place(of column: StaticString) -> Int32? {
         if let known = columnPlaces.find(column) { return known >= 0 ? known : nil }
         let place = columnNames.firstIndex(of: column.description).map { Int32($0) }
@@ -44,15 +44,15 @@ final class PreparedStatement {
         return place
     }
 
-    /// Binds `values`, calls `run` and takes the bindings away again; a code other than `SQLITE_OK` from binding is
-    /// answered without running.
+    /// Binds `values`, calls `run` and clears the bindings. If binding fails, returns its code without calling `run`.
     func bound(to values: [SQLValue], _ run: () -> Int32) -> Int32 {
         let code = bind(values, from: 0, run)
         sqlite3_clear_bindings(pointer)
         return code
     }
 
-    /// Bytes worth not copying stay borrowed until `run` has returned: proofs have 4 to 8 KiB, receipts up to 4 MiB.
+    /// From this size on, bytes are borrowed until `run` returns instead of copied: proofs have 4 to 8 KiB, receipts up
+    /// to 4 MiB.
     private static let borrowedFrom = 512
 
     private func bind(_ values: [SQLValue], from start: Int, _ run: () -> Int32) -> Int32 {

@@ -1,13 +1,13 @@
 import CTillSQLite
 import TillSQL
 
-/// One body's use of a connection. It ends with the body; whoever kept it gets faults.
+/// One body's use of a connection. It ends with the body; later calls fail.
 final class SQLiteConnection: Connection {
     private var connection: SQLiteHandle?
     private let access: Access
 
-    /// Set when a statement failed in a way that leaves the whole transaction in doubt. A body that ignores this
-    /// fault is not committed all the same.
+    /// Set when a statement failed in a way that leaves the whole transaction in doubt. The body is then not committed,
+    /// even if it ignores the error.
     private(set) var brokenBy: DatabaseError?
 
     /// Whether a statement of this body may have changed something.
@@ -15,7 +15,7 @@ final class SQLiteConnection: Connection {
 
     enum Access {
         case reading
-        /// The body's first change sets a savepoint, so that the body can be undone alone.
+        /// The body's first change sets a savepoint, so that the body can be rolled back alone.
         case writing(savepoint: Bool)
     }
 
@@ -26,10 +26,10 @@ final class SQLiteConnection: Connection {
 
     func end() { connection = nil }
 
-    /// The greatest id that this body has drawn of each table. A body that comes after it asks the table anew.
+    /// The highest id that this body has drawn for each table. The next body reads the table again.
     private var drawn: [String: Int64] = [:]
 
-    /// One writer: a body has the file to itself.
+    /// SQLite has one writer, so a body has the file to itself.
     func lock(_ keys: [LockKey]) {}
 
     func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64] {
@@ -87,7 +87,7 @@ final class SQLiteConnection: Connection {
         return Self.changes(since: before, connection)
     }
 
-    /// `changes` keeps the count of an earlier statement when the last one was no insert, update or delete.
+    /// `sqlite3_changes64` keeps the count of an earlier statement when the last one was no insert, update or delete.
     private static func changes(since before: Int64, _ connection: SQLiteHandle) -> Int {
         sqlite3_total_changes64(connection.handle) == before ? 0 : Int(sqlite3_changes64(connection.handle))
     }
@@ -141,12 +141,12 @@ final class SQLiteConnection: Connection {
         do {
             statement = try connection.statement(sql)
         } catch {
-            // Preparing reads the schema from the disk.
+            // Preparing a statement reads the schema from the disk.
             if error.kind != .other { brokenBy = error }
             throw error
         }
         do throws(DatabaseError) {
-            // The transaction is shared with other bodies.
+            // Bodies share the transaction, so a body must not control it.
             guard !statement.isControl else {
                 throw DatabaseError(.other, "a body must not run this statement: \(sql)")
             }
@@ -181,7 +181,8 @@ final class SQLiteConnection: Connection {
         let fault = connection.fault(code, "running \(sql)")
         switch code & 0xFF {
         case SQLITE_CONSTRAINT, SQLITE_ERROR, SQLITE_MISMATCH, SQLITE_RANGE, SQLITE_TOOBIG, SQLITE_MISUSE:
-            // SQLite undid this one statement; the transaction goes on (https://sqlite.org/lang_transaction.html).
+            // SQLite rolled back only this statement; the transaction continues
+            // (https://sqlite.org/lang_transaction.html).
             if case .writing = access, !connection.isInTransaction { brokenBy = fault }
         default:
             brokenBy = fault

@@ -4,38 +4,39 @@ import TillSQL
 /// A database on SQLite 3.40 or newer, in WAL mode with synchronous=FULL: one thread writes and commits in groups, one
 /// moves the log into the file, a few read.
 ///
-/// A body may be run a second time after everything its first run did was rolled back: it must depend on nothing but
-/// its session and what it captured.
+/// A body may run a second time after all changes of its first run were rolled back: it must depend only on its
+/// connection and on what it captured.
 public final class SQLiteDatabase: Database {
     public enum Role: Sendable {
         /// Reads and writes; one server per file. Creates and migrates the file.
         case server
-        /// Reads only, beside a running server or without one. Every `write` faults with `.readOnly`.
+        /// Reads only, with or without a running server. Every `write` fails with `.readOnly`.
         case `operator`
     }
 
     public enum Threads: Sendable {
-        /// Threads of the database's own; callers never wait for the disk on theirs.
+        /// The database has its own threads; callers never wait for the disk on theirs.
         case own
-        /// No threads: `write` and `read` run where they are called, one body a commit. For deterministic simulation.
+        /// No threads: `write` and `read` run on the caller's thread, one body for each commit. For deterministic
+        /// simulation.
         case inline
     }
 
     public struct Options: Sendable {
         public var schema: DatabaseSchema
         public var threads = Threads.own
-        /// An SQLite VFS registered in this process; nil is the real file system. With a name, `path` is passed to
-        /// that VFS as it is, and no lock file is made.
+        /// An SQLite VFS registered in this process; nil means the real file system. With a name, `path` is passed to
+        /// that VFS unchanged, and no lock file is made.
         public var vfs: String?
-        /// More waiting writes, or waiting reads, than this fault with `.busy`.
+        /// The limit of waiting writes, and separately of waiting reads; further calls fail with `.busy`.
         public var queueLimit = 10_000
-        /// At most so many bodies share one commit.
+        /// The maximum number of bodies that share one commit.
         public var batchLimit = 64
         public var readers = 2
-        /// From so many bytes on the write-ahead log is restarted even if the writer has to wait a moment.
+        /// From this many bytes on, the write-ahead log is restarted even if the writer has to wait a moment.
         public var logLimitBytes = 64 << 20
 
-        /// OFF loses acknowledged commits in a power cut. Only for the test that proves that such a loss is found.
+        /// OFF loses acknowledged commits in a power cut. Only for the test that proves that such a loss is detected.
         package var synchronous = "FULL"
 
         public init(_ schema: DatabaseSchema) { self.schema = schema }
@@ -47,10 +48,11 @@ public final class SQLiteDatabase: Database {
 
     deinit { engine.close {} }
 
-    /// Opens the database at `path`; its directory must exist. Waits for the disk: not for a request's path.
+    /// Opens the database at `path`; its directory must exist. This waits for the disk, so do not call it while
+    /// handling a request.
     ///
-    /// - Throws: `.inUse` if another server has it, `.newerSchema`, `.corrupt` for what is not this program's, and the
-    ///   kinds of a disk that fails.
+    /// - Throws: `.inUse` if another server uses the file, `.newerSchema`, `.unreleasedSchema`, `.corrupt` if the file
+    ///   does not belong to this program, or the error of a failing disk.
     public static func open(
         path: String, role: Role, options: Options
     ) throws(DatabaseError) -> SQLiteDatabase {
@@ -73,13 +75,12 @@ public final class SQLiteDatabase: Database {
         }
     }
 
-    /// Runs what was handed in before, moves the log into the file and lets go of both. Later calls fault with
-    /// `.closed`.
+    /// Runs the jobs already queued, moves the log into the file and closes both. Later calls fail with `.closed`.
     public func close() async {
         await withCheckedContinuation { continuation in engine.close { continuation.resume() } }
     }
 
-    /// As many bodies in one commit, on the caller's thread: what the writer's thread does with what has queued up.
-    /// Inline databases only; the simulation cuts the power in the middle of it.
+    /// Commits several bodies together on the caller's thread, as the writer's thread does with its queue. For inline
+    /// databases only; the simulation cuts the power in the middle of it.
     func writeTogether(_ jobs: [Job]) { engine.writeInline(jobs) }
 }

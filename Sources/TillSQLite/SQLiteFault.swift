@@ -3,11 +3,11 @@ import Glibc
 import TillSQL
 
 extension DatabaseError {
-    /// What an SQLite result code (extended, https://sqlite.org/rescode.html) means to us.
+    /// Translates an SQLite result code (extended, https://sqlite.org/rescode.html).
     ///
     /// - Parameters:
-    ///   - connection: where the code came from; its message and the system's errno refine the answer.
-    ///   - doing: for the operator, what was being done.
+    /// - connection: where the code came from; its message and the system's errno refine the error.
+    /// - doing: the operation that failed, for the operator.
     init(code: Int32, connection: OpaquePointer?, doing: String) {
         let message = connection.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
         let errno = connection.map { Self.systemError(of: $0, code) } ?? 0
@@ -19,7 +19,7 @@ extension DatabaseError {
         self.init(kind, detail)
     }
 
-    /// The errno behind an input/output error. SQLite doesn't keep it when a COMMIT fails; its VFS still has it.
+    /// The errno behind an input/output error. When a COMMIT fails SQLite does not keep it, but its VFS does.
     private static func systemError(of connection: OpaquePointer, _ code: Int32) -> Int32 {
         guard code & 0xFF == SQLITE_IOERR || code & 0xFF == SQLITE_CANTOPEN else { return 0 }
         let kept = sqlite3_system_errno(connection)
@@ -30,14 +30,14 @@ extension DatabaseError {
         return vfs.pointee.xGetLastError?(vfs, 0, nil) ?? 0
     }
 
-    /// From a system call outside SQLite.
+    /// Translates the errno of a system call outside SQLite.
     init(errno: Int32, doing: String) {
         let kind = Kind(code: SQLITE_CANTOPEN, errno: errno)
         let advice = kind.advice.map { "; \($0)" } ?? ""
         self.init(kind, "\(doing): \(String(cString: strerror(errno)))\(advice)")
     }
 
-    /// The same fault, when it struck while a commit was on its way to the disk.
+    /// The same error, marked as one that may have occurred after the commit reached the disk.
     func inDoubt() -> DatabaseError { DatabaseError(kind, detail, mayHaveCommitted: true) }
 }
 
@@ -55,7 +55,7 @@ extension DatabaseError.Kind {
         }
     }
 
-    /// SQLite calls only ENOSPC full; a quota and a file size limit are the same thing to us.
+    /// SQLite reports only ENOSPC as full; a quota and a file size limit are treated the same.
     private static func ofSystem(_ errno: Int32) -> DatabaseError.Kind? {
         switch errno {
         case ENOSPC, EDQUOT, EFBIG: .full

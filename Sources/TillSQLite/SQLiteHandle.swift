@@ -1,7 +1,7 @@
 import CTillSQLite
 import TillSQL
 
-/// One SQLite connection with its prepared statements. Used by one thread at a time.
+/// One SQLite connection with its prepared statements. One thread uses it at a time.
 final class SQLiteHandle {
     let handle: OpaquePointer
     private var statements: [SQL: PreparedStatement] = [:]
@@ -11,7 +11,7 @@ final class SQLiteHandle {
 
     init(path: String, flags: Int32, vfs: String?, busyMilliseconds: Int32) throws(DatabaseError) {
         var handle: OpaquePointer?
-        // NOMUTEX: this program gives a connection to one thread at a time. EXRESCODE: the kinds need the long codes.
+        // NOMUTEX: one thread at a time uses a connection. EXRESCODE: `DatabaseError.Kind` needs the extended codes.
         let code = sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs)
         guard code == SQLITE_OK, let handle else {
             let fault = DatabaseError(code: code, connection: handle, doing: "opening \(path)")
@@ -20,11 +20,11 @@ final class SQLiteHandle {
         }
         self.handle = handle
         sqlite3_busy_timeout(handle, busyMilliseconds)
-        // "x" is a column and 'x' a text; SQLite would take a misspelt "x" for a text.
+        // "x" is a column and 'x' a text; by default SQLite would read a misspelt "x" as a text.
         _ = till_sqlite_configure(handle, SQLITE_DBCONFIG_DQS_DML, 0)
         _ = till_sqlite_configure(handle, SQLITE_DBCONFIG_DQS_DDL, 0)
         _ = till_sqlite_configure(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
-        // The hook also replaces SQLite's own checkpoints after 1000 pages: see Checkpointer.
+        // The hook also replaces SQLite's automatic checkpoints after 1000 pages: see Checkpointer.
         sqlite3_wal_hook(
             handle,
             { context, _, _, pages in
@@ -32,7 +32,7 @@ final class SQLiteHandle {
                 Unmanaged<SQLiteHandle>.fromOpaque(context).takeUnretainedValue().logPages = Int(pages)
                 return SQLITE_OK
             },
-            // The connection closes its handle, and the hook with it, before it goes.
+            // The connection closes its handle, and removes the hook, before it is deallocated.
             Unmanaged.passUnretained(self).toOpaque())
     }
 
@@ -59,7 +59,7 @@ final class SQLiteHandle {
         return current != 0
     }
 
-    /// The extended code of the last fault.
+    /// The extended code of the last error.
     private(set) var lastCode = SQLITE_OK
 
     func fault(_ code: Int32, _ doing: String) -> DatabaseError {
@@ -69,7 +69,7 @@ final class SQLiteHandle {
 
     // MARK: Statements
 
-    /// The prepared form of `sql`, not running. Give it back with `finish`.
+    /// Returns the prepared form of `sql`, ready to run. Give it back with `finish`.
     func statement(_ sql: SQL) throws(DatabaseError) -> PreparedStatement {
         if let known = statements[sql], !known.isRunning {
             known.isRunning = true
@@ -108,7 +108,7 @@ final class SQLiteHandle {
 
     // MARK: The driver's own statements
 
-    /// Runs a statement of the driver's own, without values; rows are ignored.
+    /// Runs one of the driver's own statements, without values; rows are ignored.
     func run(_ sql: SQL) throws(DatabaseError) {
         let statement = try statement(sql)
         defer { finish(statement, sql) }
@@ -123,7 +123,7 @@ final class SQLiteHandle {
         guard code == SQLITE_OK else { throw fault(code, "running \(script.prefix(60))") }
     }
 
-    /// The first column of the first row, as text; nil without a row.
+    /// Returns the first column of the first row as text; nil without a row.
     func text(_ sql: SQL) throws(DatabaseError) -> String? {
         let statement = try statement(sql)
         defer { finish(statement, sql) }

@@ -1,20 +1,20 @@
 import TillSQL
 import TillThreads
 
-/// A body that waits for its turn, and where its answer goes. Handed from thread to thread, used by one at a time.
+/// A body in the queue, and where its result goes. Passed from thread to thread; one thread uses it at a time.
 class Job: @unchecked Sendable {
     /// Runs the body.
-    /// - Returns: whether it returned a value; what it threw is kept until `answer`.
+    /// - Returns: whether it returned a value; an error that it threw is kept until `answer`.
     func run(_ session: SQLiteConnection) -> Bool { false }
 
-    /// Replaces the body's value by a fault found after it returned.
+    /// Replaces the body's value by an error found after it returned.
     func refuse(_ fault: DatabaseError) {}
 
-    /// Tells whoever waits: the body's own outcome, or `fault` if there is one. Called once.
+    /// Sends the caller the body's own outcome, or `fault` if there is one. Called once.
     func answer(_ fault: DatabaseError?) {}
 }
 
-/// Unchecked because the outcome is written and read by one thread only: the writer's (or the inline caller's).
+/// Unchecked because only one thread writes and reads the outcome: the writer's, a reader's, or the inline caller's.
 final class Body<Value: Sendable>: Job, @unchecked Sendable {
     private let body: @Sendable (any Connection) throws -> Value
     private let reply: @Sendable (Result<Value, any Error>) -> Void
@@ -52,7 +52,7 @@ final class Body<Value: Sendable>: Job, @unchecked Sendable {
     }
 }
 
-/// First come, first served, and no more than `limit` waiting: memory stays bounded when the disk can't keep up.
+/// A first-in, first-out queue of at most `limit` jobs, so memory stays bounded when the disk cannot keep up.
 final class WorkQueue: @unchecked Sendable {
     private let monitor = Monitor()
     private let limit: Int
@@ -63,7 +63,7 @@ final class WorkQueue: @unchecked Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// - Returns: why the job was not taken, or nil if it will be answered.
+    /// - Returns: why the job was rejected, or nil if it will be answered.
     func add(_ job: Job) -> DatabaseError? {
         monitor.withLock {
             if isClosed { return .afterClose }
@@ -91,7 +91,7 @@ final class WorkQueue: @unchecked Sendable {
                 jobs.removeAll(keepingCapacity: jobs.capacity <= 1024)
                 head = 0
             } else if end >= 1024 {
-                // Moves what is left once in 1024 jobs, not once in a batch.
+                // Moves the remaining jobs once for every 1024 jobs, not once for every batch.
                 jobs.removeFirst(end)
                 head = 0
             } else {
@@ -101,7 +101,7 @@ final class WorkQueue: @unchecked Sendable {
         }
     }
 
-    /// What was added before is still handed out; nothing is added any more.
+    /// Jobs added before are still handed out; new jobs are rejected.
     func close() {
         monitor.withLock {
             isClosed = true

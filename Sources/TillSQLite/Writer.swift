@@ -1,7 +1,7 @@
 import TillSQL
 import TillThreads
 
-/// The queue of writes, the thread that commits them and the one that checkpoints.
+/// The queue of writes, the thread that commits them and the thread that runs checkpoints.
 final class Writer: @unchecked Sendable {
     let queue: WorkQueue
     private let commits: GroupCommit
@@ -9,7 +9,7 @@ final class Writer: @unchecked Sendable {
     private let batchLimit: Int
     private var threads: [SystemThread] = []
 
-    /// Inline, a checkpoint comes after so many pages instead of after so much time.
+    /// Inline, a checkpoint follows this many pages instead of a pause.
     private static let inlineCheckpointPages = 64
 
     init(_ opening: Opening) throws(DatabaseError) {
@@ -19,7 +19,7 @@ final class Writer: @unchecked Sendable {
         checkpointer = try Checkpointer(try opening.checkpointer(), logLimitBytes: opening.options.logLimitBytes)
     }
 
-    /// - Returns: false when the system has no thread to give.
+    /// - Returns: false when the system cannot create another thread.
     func start() -> Bool {
         guard let committing = SystemThread({ self.commitAll() }) else { return false }
         threads.append(committing)
@@ -42,7 +42,7 @@ final class Writer: @unchecked Sendable {
         if commits.logPages >= Self.inlineCheckpointPages { checkpointer.checkpointNow() }
     }
 
-    /// Commits what waits, then checkpoints and closes.
+    /// Commits the queued jobs, then checkpoints and closes.
     func close() {
         queue.close()
         checkpointer.stop()

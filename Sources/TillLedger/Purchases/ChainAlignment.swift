@@ -1,13 +1,13 @@
 import TillBilling
 import TillSQL
 
-/// Keeps renewals where the purchase is that they renew, whichever of them came first. The rule is `RenewedPurchase`'s;
-/// here it is carried out, in the commit that brought the news.
+/// Keeps a renewal with the owner of the purchase that it renews, in any order of arrival. `RenewedPurchase` defines
+/// the rule; this code applies it in the commit that recorded the new transaction.
 extension PurchaseProcessor {
-    /// Renewals that another customer has than their purchase, and renewals of a purchase that waits, are decided once
-    /// more, without the words that came beside them.
+    /// Decides misplaced renewals again, without the order id or device that came beside them: renewals with another
+    /// owner than their purchase, and renewals of a purchase that is in quarantine.
     ///
-    /// - Returns: what was decided again.
+    /// - Returns: the transactions that were decided again.
     func align(
         chainOf transaction: PaidTransaction, _ source: PurchaseSource, _ inputs: CommitInputs,
         _ connection: any Connection
@@ -29,7 +29,7 @@ extension PurchaseProcessor {
         return decided
     }
 
-    /// The points of time that a purchase of the chain replaced go with that time, whichever of the two came first.
+    /// Takes back the points for time that a purchase of the chain replaced, in any order of arrival.
     func recordReplacedTime(
         inChainOf transaction: PaidTransaction, _ source: PurchaseSource, _ inputs: CommitInputs,
         _ connection: any Connection
@@ -40,7 +40,7 @@ extension PurchaseProcessor {
             case let links = try table.links(of: found.sequence), links.count > 1
         else { return }
         let chain = SubscriptionChain(links.map(\.period))
-        // Of a receipt's period it may turn out later that the next one is a renewal.
+        // A receipt does not state the reason, so a later copy may show that the next period is a renewal.
         let replaced = chain.replaced
         for link in links where link.hasGrant {
             guard replaced.contains(link.period.transactionID) || !link.period.statesReason,
@@ -51,8 +51,8 @@ extension PurchaseProcessor {
         }
     }
 
-    /// Who restores a renewal restores the purchase that it renews, if that waits: a device shows the newest period
-    /// alone.
+    /// The purchase to restore together with a renewal, if that purchase is in quarantine: a device shows only the
+    /// newest period.
     func purchaseToRestore(
         with transaction: PaidTransaction, _ origin: PurchaseOrigin, _ connection: any Connection
     ) throws -> PaidTransaction? {
@@ -69,15 +69,15 @@ extension PurchaseProcessor {
 }
 
 extension PurchaseRecorder {
-    /// A stable word: why a customer loses a renewal whose purchase is another customer's, or waits.
+    /// A stable code: why a customer loses a renewal whose purchase belongs to another customer or is in quarantine.
     static let followedReason = "renews_other_purchase"
 
-    /// Puts a renewal where its purchase is.
+    /// Gives a renewal to the owner of its purchase.
     func followPurchase(hasGrant: Bool) throws {
         guard let stored, let product = facts.product else { return }
-        // A person's claim came with its own transaction, and is not repeated here.
+        // A person's claim is processed with its own transaction and is not repeated here.
         guard hasGrant, let grant = known.grant else {
-            // Taken back before it was granted: only the history that it stands in is another one.
+            // Revoked before it was granted: only the order that it is linked to changes.
             guard stored.state == .revoked else { return }
             if case .grant(_, let order?, _, _) = decision.match {
                 return try transactions.link(stored.sequence, toOrder: known.orders[order.id]?.sequence)
@@ -108,7 +108,7 @@ extension PurchaseRecorder {
             detail: "from \(grant.userID) to \(newOwner); \(explanation)")
     }
 
-    /// Out of its owner's hands, until its purchase has an owner.
+    /// Takes the grant from its owner until its purchase has an owner.
     private func withdraw(_ grant: Grant, _ stored: TransactionTable.Stored, _ reason: QuarantineReason) throws {
         let postings = try ownership.left(of: stored.sequence).map { currency, amount in
             posting(-amount, of: currency, to: grant.userID, grant.id.description)

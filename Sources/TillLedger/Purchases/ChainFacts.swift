@@ -1,26 +1,26 @@
 import TillBilling
 
-/// What the rest of its chain says about one period of a subscription, by Apple's dates.
+/// The facts about one period of a subscription that follow from the other periods of its chain, by Apple's dates.
 struct ChainFacts {
     fileprivate(set) var renewed: RenewedPurchase?
-    /// Of the purchase that is renewed, if it has an owner.
+    /// The order of the purchase that is renewed, if that purchase has an owner.
     fileprivate(set) var order: OrderTable.Stored?
-    /// What that purchase rests on.
+    /// The ownership basis of that purchase.
     fileprivate(set) var basis: OwnershipBasis?
     fileprivate(set) var replacedOwner: UserID?
-    /// Who has the newest earlier period that has an owner.
+    /// The owner of the newest earlier period that has one.
     fileprivate(set) var previousOwner: UserID?
-    /// Who has anything else of the chain; nil where the ledger has no list of it.
+    /// The owners of the chain's other periods; nil if the ledger has no list of the chain.
     fileprivate(set) var owners: Set<UserID>?
-    /// The same transaction, with the reason that the periods around it give where Apple gave none.
+    /// The same transaction; if Apple gave no reason, with the reason that follows from the neighbouring periods.
     fileprivate(set) var transaction: PaidTransaction
 
-    /// Who has the purchase that is renewed, where the renewal's token does not name another customer.
+    /// The owner of the purchase that is renewed, unless the renewal has its own token.
     var owner: UserID? { renewed.flatMap { $0.token == .ownWord ? nil : $0.renewed.owner } }
 }
 
 extension PurchaseReader {
-    /// Nil for what is no later period of a subscription.
+    /// Nil for a transaction that is not a later period of a subscription.
     func chain(of transaction: PaidTransaction, from origin: PurchaseOrigin) throws -> ChainFacts? {
         guard transaction.isSubscription, transaction.id != transaction.originalID else { return nil }
         let table = SubscriptionTable(connection)
@@ -48,7 +48,7 @@ extension PurchaseReader {
         return facts
     }
 
-    /// Who has the other periods of the chain that the first purchase began.
+    /// The owners of the other periods of the chain that this first purchase began.
     func listedOwners(of transaction: PaidTransaction) throws -> Set<UserID>? {
         let table = SubscriptionTable(connection)
         guard transaction.isSubscription,
@@ -58,7 +58,7 @@ extension PurchaseReader {
         return Set(others.compactMap(\.owner))
     }
 
-    /// A ledger from before there were lists of chains has the first purchase all the same.
+    /// A ledger from before chains were listed still has the first purchase.
     private func unlisted(_ transaction: PaidTransaction) throws -> ChainFacts {
         var facts = ChainFacts(transaction: transaction)
         facts.previousOwner = try holders.holder(of: transaction.originalID, in: transaction.environment)
@@ -71,7 +71,7 @@ extension PurchaseReader {
         return facts
     }
 
-    /// The caller, if a purchase without a token ended what they had, in a chain that shows no token.
+    /// The caller, if this purchase without a token replaced a period of theirs, in a chain without tokens.
     private func replacedOwner(
         _ transaction: PaidTransaction, from origin: PurchaseOrigin, _ links: [SubscriptionTable.Link],
         _ chain: SubscriptionChain
@@ -85,7 +85,7 @@ extension PurchaseReader {
 }
 
 extension PaidTransaction {
-    /// As its chain has it before it is anybody's.
+    /// The transaction as a period of its chain, before it has an owner.
     var chainPeriod: ChainPeriod {
         var token: OrderID?
         if case .order(let id)? = signedToken { token = id }

@@ -2,8 +2,8 @@ import TillBilling
 import TillCrypto
 import TillThreads
 
-/// The time and the fresh ids of one commit. Both are drawn before its body runs, because a database may run the body
-/// again: it then writes the same.
+/// The time and the fresh ids of one commit. Both are drawn before the commit's body runs, so that a body that the
+/// database runs again writes the same values.
 package struct CommitInputs: Sendable {
     package let now: Instant
     private let ids: FreshIDs
@@ -17,7 +17,7 @@ package struct CommitInputs: Sendable {
 
     package func freshID() -> UniqueID { ids.next() }
 
-    /// To be called at the beginning of the body.
+    /// Call at the beginning of the body.
     package func begin() -> CommitInputs {
         ids.restart()
         return self

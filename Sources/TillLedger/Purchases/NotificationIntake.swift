@@ -2,11 +2,11 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// Apple's notifications: stored raw before anything is made of them, then processed like every purchase.
+/// Apple's notifications: stored raw first, then processed like every purchase.
 extension Ledger {
-    /// Stores what Apple signed, whether it was sent or asked for, and processes it.
+    /// Stores a notification that Apple signed, whether Apple sent it or the server requested it, and processes it.
     ///
-    /// - Returns: whether it is ours and was not here yet.
+    /// - Returns: whether it is for this app and was new.
     package func take(
         _ reading: NotificationReading, payload: String, from source: PurchaseSource
     ) async throws -> Bool {
@@ -22,18 +22,18 @@ extension Ledger {
             }
             return false
         case .undecided(let notification):
-            // Stored all the same: Apple's sandbox does not send again (facts/notifications §2).
+            // Stored even so, because Apple's sandbox does not send again (facts/notifications §2).
             return try await store(notification, payload: payload) != nil
         case .ours(let notification, let isUnderDoubt):
             guard let sequence = try await store(notification, payload: payload) else { return false }
-            // Stored is enough for Apple; what can't be processed now is taken up again by `PendingNotifications`.
+            // Storing is enough for Apple; `PendingNotifications` processes later what fails now.
             try? await process(notification, sequence, isUnderDoubt: isUnderDoubt, from: source)
             return true
         }
     }
 
-    /// Processes a stored notification. Its type decides nothing: what Apple signed about the transaction says what
-    /// became of it, also in types that are yet to come.
+    /// Processes a stored notification. The signed transaction decides the result and not the notification's type, so
+    /// future types work too.
     func process(
         _ notification: VerifiedNotification, _ sequence: Int64, isUnderDoubt: Bool,
         from source: PurchaseSource = .notification
@@ -63,7 +63,7 @@ extension Ledger {
         }
     }
 
-    /// - Returns: the row's number; nil if it was there already.
+    /// - Returns: the row id; nil if the notification was already stored.
     private func store(_ notification: VerifiedNotification, payload: String) async throws -> Int64? {
         let (environment, type, subtype) = (
             notification.environment, notification.type?.rawValue ?? "", notification.subtype?.rawValue
@@ -92,7 +92,7 @@ extension PurchaseOutcome {
 }
 
 extension VerifiedNotification {
-    /// What it says about the next renewal, with its bytes.
+    /// The signed renewal information with its bytes.
     var renewal: SignedRenewal? {
         guard let renewalInfo, let token = payload.data?.signedRenewalInfo else { return nil }
         return SignedRenewal(info: renewalInfo, proof: Array(token.utf8))

@@ -1,7 +1,7 @@
 import TillBilling
 
-/// What a grant rests on, and what a signed copy that comes later changes about whose it is. The rules are in
-/// `OwnershipDecision`.
+/// Records the basis of a grant, and the changes of owner that a later signed copy causes. `OwnershipDecision` has the
+/// rules.
 extension PurchaseRecorder {
     func held(_ sequence: Int64) -> HeldGrant {
         HeldGrant(sequence: sequence, environment: transaction.environment, originalID: transaction.originalID)
@@ -15,7 +15,7 @@ extension PurchaseRecorder {
 
     // MARK: New grants
 
-    /// What a new grant rests on, and until when its points are held.
+    /// Records the basis of a new grant, and until when its points are held.
     func setBasis(
         of sequence: Int64, owner: UserID, foundBy match: OwnerMatch
     ) throws {
@@ -27,13 +27,14 @@ extension PurchaseRecorder {
             basis, of: held(sequence), owner: owner,
             holdUntil: isReceipt ? terms.settings.receipts.holdEnd(from: now) : nil,
             lookUpAt: isReceipt ? now : nil)
-        // A renewal that Apple signed with an unknown token is its owner's by what it renews alone.
+        // A renewal that Apple signed with an unknown token belongs to its owner only because of the purchase it
+        // renews.
         if isReceipt, case .order(let token)? = transaction.signedToken {
             try ownership.contest(sequence, by: token)
         }
     }
 
-    /// Gives what was granted before and taken back into quarantine: the same grant, to whom it belongs.
+    /// Grants again what was granted before and moved back into quarantine: the same grant, with its new owner.
     func grantAgain(
         to target: OrderTable.Stored, newOwner: UserID, _ match: OwnerMatch
     ) throws -> Grant? {
@@ -60,7 +61,7 @@ extension PurchaseRecorder {
 
     // MARK: Changes
 
-    /// - Returns: what there is to tell; nil if the grant is where it was.
+    /// - Returns: the outcome to report; nil if the grant stays as it is.
     func changeOwner(of grant: Grant) throws -> PurchaseOutcome? {
         let change = decision.ownership
         guard let stored else { preconditionFailure("only a recorded grant changes its owner") }
@@ -85,7 +86,7 @@ extension PurchaseRecorder {
         }
     }
 
-    /// All of it goes to the customer whom Apple's signature names, with the renewals that rest on it.
+    /// Moves the whole grant to the customer whom Apple's signature names, with the renewals that depend on it.
     private func move(_ grant: Grant, to target: OrderTable.Stored, of buyer: OwnershipChange.Buyer) throws -> Grant {
         guard let stored else { preconditionFailure("only a recorded grant is moved") }
         let newOwner = buyer.newOwner
@@ -108,8 +109,8 @@ extension PurchaseRecorder {
         return grant.held(by: newOwner, under: target.order.id)
     }
 
-    /// The renewals of the purchase that an owner has by the purchase alone. What the owner bought later in the same
-    /// chain is no part of it.
+    /// The renewals that this owner has only because of this purchase. Later purchases of the owner in the same chain
+    /// are not included.
     private func renewals(heldBy owner: UserID) throws -> [HeldGrant] {
         let found = try ownership.renewals(
             after: transaction.purchasedAt, of: transaction.originalID, in: transaction.environment, owner: owner)
@@ -124,8 +125,9 @@ extension PurchaseRecorder {
         return found.filter { sequences.contains($0.sequence) }
     }
 
-    /// Whether a customer brought what they lose now, or it was granted under their order. By its chain alone a receipt
-    /// gives a purchase to an earlier subscriber, whichever user brings it.
+    /// Whether the purchase was granted on the loser's own claim: the loser submitted it, or it was granted under their
+    /// order. Matching by the chain does not count: it gives a receipt's purchase to an earlier subscriber, whichever
+    /// user submits it.
     private func isGrantedByWords(of loser: UserID, _ sequence: Int64) throws -> Bool {
         try evidence.list(transaction: sequence).contains { entry in
             guard ["granted", "quarantined"].contains(entry.decision) else { return false }
@@ -137,7 +139,7 @@ extension PurchaseRecorder {
         }
     }
 
-    /// A stable word: why an order is refunded although Apple gave no money back.
+    /// A stable code: why an order is refunded although Apple gave no money back.
     static let movedReason = "moved_to_signed_buyer"
 
     private func contest(_ grant: Grant, _ sequence: Int64) throws -> PurchaseOutcome {
@@ -161,7 +163,7 @@ extension PurchaseRecorder {
             body: EventBody.contested(reason, token: known.brought.signedToken, under: grant.orderID), at: now)
     }
 
-    /// Out of the owner's hands and into quarantine: the customer whom the copy names did not order this.
+    /// Moves the grant back into quarantine, because the customer whom the copy names did not order this.
     private func takeBack(_ grant: Grant, _ stored: TransactionTable.Stored) throws -> QuarantineReason {
         let reason = QuarantineReason.contradictsOrder
         try moveOwnOrder(stored.orderSequence, to: .refunded, reason: reason.rawValue)

@@ -1,7 +1,7 @@
 import TillBilling
 import TillThreads
 
-/// So many at once, and then one in each interval (milliseconds).
+/// A rate: `burst` at once, and then one in each `interval` (milliseconds).
 package struct Pace: Sendable {
     let burst: Int64
     let interval: Int64
@@ -11,10 +11,10 @@ package struct Pace: Sendable {
         self.interval = interval
     }
 
-    /// So many times as fast.
+    /// The same rate, `factor` times as fast.
     package func times(_ factor: Int64) -> Pace { Pace(burst: burst * factor, interval: interval / factor) }
 
-    /// How much of a pace is used up. It fills up again with time.
+    /// How much of the rate is used. It recovers with time.
     package struct Use: Sendable {
         private var fullAt = Instant(milliseconds: 0)
 
@@ -31,9 +31,9 @@ package struct Pace: Sendable {
     }
 }
 
-/// The same pace for each source, known by its name.
+/// One rate for each source, identified by its name.
 package final class SourcePace: Sendable {
-    /// Sources that are remembered; if so many are busy at once, a further one has to wait.
+    /// The number of sources remembered. While this many are busy, a further source is refused.
     package static let capacity = 4_096
 
     private let pace: Pace
@@ -41,7 +41,7 @@ package final class SourcePace: Sendable {
 
     package init(_ pace: Pace) { self.pace = pace }
 
-    /// Whether this source may do one more now, which then counts.
+    /// Whether this source may act once more now; if so, it is counted.
     package func take(_ name: String, now: Instant) -> Bool {
         sources.withLock { sources in
             if sources[name] == nil, sources.count >= Self.capacity {

@@ -1,16 +1,17 @@
 import TillAppStore
 import TillBilling
 
-/// Takes up what was stored but not settled: after a crash between the two, a full disk, or while Apple could not be
-/// asked about its certificates; and what was another app's until the configuration changed.
+/// Processes notifications that were stored but not processed: after a crash between the two steps, a full disk, or
+/// while Apple did not answer about its certificates; and those that belonged to another app until the configuration
+/// changed.
 public struct PendingNotifications: Sendable {
     private let ledger: Ledger
     private static let batch = 50
 
     public init(_ ledger: Ledger) { self.ledger = ledger }
 
-    /// One walk over all pending notifications, oldest first. Returns how many were settled. One that can't be settled
-    /// never stands in the way of the next.
+    /// Processes all pending notifications once, oldest first. Returns how many were processed. A notification that
+    /// fails does not block the next.
     @discardableResult
     public func processAll() async throws -> Int {
         _ = try? await adoptForeign()
@@ -44,7 +45,8 @@ public struct PendingNotifications: Sendable {
         return false
     }
 
-    /// It was ours and Apple's when it came: the configuration has changed since, or a certificate was revoked.
+    /// The notification was valid and for this app when it arrived: since then the configuration has changed, or a
+    /// certificate was revoked.
     private func stick(_ stored: NotificationTable.Stored, _ reason: ProofRefusal) async {
         let detail = "\(reason.refusal.rawValue): \(reason.detail)"
         _ = try? await ledger.database.write(locking: [.notification(stored.uuid)]) { connection in
@@ -54,8 +56,8 @@ public struct PendingNotifications: Sendable {
 
     // MARK: Foreign ones
 
-    /// Notifications of an app that was not ours and is now: whoever mistyped the bundle id loses nothing by it. Only
-    /// those that state the configured app are looked at, and none twice.
+    /// Adopts notifications of an app that was not configured and is now, so that a mistyped bundle id loses nothing.
+    /// Only those that state the configured app are verified, and each only once.
     private func adoptForeign() async throws {
         let apple = ledger.settings.apple
         var position: Int64 = 0

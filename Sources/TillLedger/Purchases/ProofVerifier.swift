@@ -2,15 +2,16 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 
-/// What this server believes, as a verifier; its refusals in our own words.
+/// Verifies Apple's signed data for this server's apps and environments, and translates failures into the API's
+/// refusals.
 package struct ProofVerifier: Sendable {
     private let verifier: SignedDataVerifier
-    /// The same, for proofs of either environment.
+    /// The same verifier, for proofs of either environment.
     private let anyEnvironment: SignedDataVerifier
-    /// The same, for proofs of either environment and any app.
+    /// The same verifier, for proofs of either environment and any app.
     private let anyApp: SignedDataVerifier
     private let environments: Set<Environment>
-    /// Nil where nobody is asked about certificates.
+    /// Nil when revocation checking is off.
     private let revocation: RevocationChecker?
 
     /// - Throws: `bad_root` if a configured root is no certificate.
@@ -35,10 +36,10 @@ package struct ProofVerifier: Sendable {
         }
     }
 
-    /// Whether purchases made there count here (DESIGN §4, invariant 7).
+    /// Whether purchases made in this environment count on this server (DESIGN §4, invariant 7).
     func accepts(_ environment: Environment) -> Bool { environments.contains(environment) }
 
-    /// Whether checking a token costs little (``SignedDataVerifier/knowsSigner(of:)``).
+    /// Whether verifying this token costs little (``SignedDataVerifier/knowsSigner(of:)``).
     package func knowsSigner(of token: String) -> Bool { verifier.knowsSigner(of: Array(token.utf8)) }
 
     /// - Throws: `revocation_unknown`, which is retryable, if Apple must be asked and does not answer.
@@ -49,7 +50,7 @@ package struct ProofVerifier: Sendable {
         }
     }
 
-    /// It names no app: whoever believes it has its transaction beside it (facts/jws §5).
+    /// Renewal information names no app, so the caller must have its verified transaction beside it (facts/jws §5).
     ///
     /// - Throws: as for transactions.
     func renewalInfo(_ token: String) async throws(ProofRefusal) -> Verified<VerifiedRenewalInfo> {
@@ -78,10 +79,11 @@ package struct ProofVerifier: Sendable {
         }
     }
 
-    /// Apple's, of whichever environment and app: Apple is told that it arrived even where it does not count, or it
-    /// would send it for days. Whoever settles ours asks `accepts` first.
+    /// Verifies a notification that Apple signed for any environment and app. Apple must get a success response even if
+    /// the notification does not count here, or it sends it again for days. Callers check `accepts` before they process
+    /// it.
     ///
-    /// - Throws: what is wrong with what isn't Apple's.
+    /// - Throws: the refusal, if Apple did not sign it.
     package func notification(_ token: String) async throws(ProofRefusal) -> NotificationReading {
         let proof = Array(token.utf8)
         let (notification, sightings): (VerifiedNotification, [SignerSighting])
@@ -109,7 +111,7 @@ package struct ProofVerifier: Sendable {
 
     // MARK: Signers
 
-    /// A verification, and then what Apple says about the certificates it relied on.
+    /// Verifies, then checks with Apple the revocation status of the certificates used.
     private func believing<Value: Sendable>(
         _ proof: [UInt8], as kind: ProofInspection.Kind, _ verifier: SignedDataVerifier,
         _ verify: (SignedDataVerifier) throws(VerificationFailure) -> Value
@@ -120,7 +122,7 @@ package struct ProofVerifier: Sendable {
         return Verified(value, isUnderDoubt: try await isUnderDoubt(sightings, proof))
     }
 
-    /// Nobody watches where nobody will be asked.
+    /// Skips recording the signers when revocation checking is off.
     private func witnessed<Value>(
         _ verifier: SignedDataVerifier, _ verify: (SignedDataVerifier) throws(VerificationFailure) -> Value
     ) throws(VerificationFailure) -> (Value, [SignerSighting]) {
@@ -128,7 +130,7 @@ package struct ProofVerifier: Sendable {
         return try verifier.witnessed(verify)
     }
 
-    /// Whether the proof counts on its signature alone for now.
+    /// Whether the proof is accepted on its signature alone for now.
     private func isUnderDoubt(_ sightings: [SignerSighting], _ proof: [UInt8]) async throws(ProofRefusal) -> Bool {
         guard let revocation else { return false }
         var standing = revocation.known(sightings)
@@ -136,7 +138,7 @@ package struct ProofVerifier: Sendable {
         switch standing {
         case .good: return false
         case .revoked(let detail): throw ProofRefusal(.certificateRevoked, detail, proof: proof)
-        // Here Apple did answer: it says to wait.
+        // Apple answered that the certificate is on hold, so the caller has to wait.
         case .onHold(let detail): throw ProofRefusal(.revocationUnknown, detail, proof: proof)
         case .unknown(let detail):
             if revocation.policy == .hard { throw ProofRefusal(.revocationUnknown, detail, proof: proof) }
@@ -152,7 +154,7 @@ package struct ProofVerifier: Sendable {
         do {
             return try verify()
         } catch {
-            // The verdicts of the verifier and the codes of our refusals are one list (CONTRACT §1).
+            // The verifier's verdicts and the API's refusal codes are one list (CONTRACT §1).
             var refusal = ProofRefusal(
                 Refusal(rawValue: error.verdict.rawValue) ?? .malformed, error.detail, proof: proof)
             refusal.verifier = (verifier, kind)
@@ -161,10 +163,10 @@ package struct ProofVerifier: Sendable {
     }
 }
 
-/// Something verified that this server relies on.
+/// A verified value.
 package struct Verified<Value: Sendable>: Sendable {
     package let value: Value
-    /// Accepted on its signature while Apple did not say whether a certificate was revoked (U7).
+    /// Accepted on its signature, while Apple did not say whether a certificate was revoked.
     package let isUnderDoubt: Bool
 
     init(_ value: Value, isUnderDoubt: Bool) {
@@ -173,15 +175,15 @@ package struct Verified<Value: Sendable>: Sendable {
     }
 }
 
-/// What a notification that Apple signed is to this ledger.
+/// A verified notification, by its relation to this ledger.
 package enum NotificationReading: Sendable {
     case ours(VerifiedNotification, isUnderDoubt: Bool)
-    /// Ours, but nothing may be made of it before Apple says that its certificates were not revoked.
+    /// For this app, but must not be processed before Apple says that its certificates are not revoked.
     case undecided(VerifiedNotification)
-    /// For another app, or from no environment of the App Store; the refusal says why it isn't ours.
+    /// For another app, or from no environment of the App Store; the refusal says which.
     case foreign(NotificationEnvelope, ProofRefusal)
 
-    /// Apple's number of the notification.
+    /// Apple's id of the notification (`notificationUUID`).
     package var id: String {
         switch self {
         case .ours(let notification, _), .undecided(let notification): notification.id

@@ -1,31 +1,31 @@
 import TillBilling
 import TillSQL
 
-/// What the ledger knows about one transaction: every read that its decision rests on, and the rows that the recorder
-/// writes to.
+/// What the ledger knows about one transaction: every read that its decision depends on, and the rows that the recorder
+/// changes.
 struct KnownPurchase {
     private(set) var facts: PurchaseFacts
-    /// The newest copy: the one that came, or the one that the ledger has.
+    /// The newest copy: the submitted one or the recorded one.
     private(set) var transaction: PaidTransaction
-    /// The copy that came.
+    /// The submitted copy.
     let brought: PaidTransaction
     private(set) var stored: TransactionTable.Stored?
     private(set) var grant: Grant?
-    /// What that grant rests on, if not on a token.
+    /// The ownership basis of that grant, if it is not a token.
     private(set) var basis: OwnershipTable.Stored?
     /// The orders that the decision may name, with their rows.
     private(set) var orders: [OrderID: OrderTable.Stored]
-    /// The signed token, where it names no order and no account.
+    /// The signed token, if it names no order and no account.
     private(set) var unmatchedToken: OrderID?
-    /// Whether the proof names a device, and its plan is for one that no order has named.
+    /// Whether the proof names a device that the grant's order lacks, although its plan is limited to one device.
     private(set) var isDeviceMissing = false
 
-    /// Whether the copy that came says more than the ledger has. An older one changes nothing.
+    /// Whether the submitted copy is newer than the recorded one. An older copy changes nothing.
     var isNews: Bool {
         facts.known.map { SignedCopy(transaction).isNewer(than: SignedCopy($0)) } ?? true
     }
 
-    /// The same after its first copy was recorded in this commit.
+    /// The same facts after the first copy was recorded in this commit.
     func recorded(as row: TransactionTable.Stored?) -> KnownPurchase {
         var known = self
         known.stored = row
@@ -62,7 +62,7 @@ struct KnownPurchase {
     }
 }
 
-/// Reads a purchase's facts. It remembers the orders that it finds, because a decision may name only those.
+/// Reads a purchase's facts. It keeps the orders that it finds, because a decision may name only those.
 struct PurchaseReader {
     let connection: any Connection
     let settings: LedgerSettings
@@ -118,9 +118,10 @@ struct PurchaseReader {
 
     func account(of user: UserID) throws -> UserID { try customers.account(of: user) ?? user }
 
-    // MARK: Who brought it
+    // MARK: The caller
 
-    /// A guest who signed in brings the account's orders too: opened for payments that were under way.
+    /// A guest who signed in may also submit purchases for the account's orders that were opened for payments under
+    /// way.
     private func caller(of origin: PurchaseOrigin, claiming order: Order?) throws -> Caller {
         guard let order, case .user(let guest) = origin.caller, guest != order.userID,
             try customers.account(of: guest) == order.userID
@@ -128,8 +129,8 @@ struct PurchaseReader {
         return .user(order.userID)
     }
 
-    /// The unpaid orders of the device that brought it, of users whose own order Apple's token completed there before,
-    /// with the same Apple Account: a device's id is no secret. Only where Apple signed no token.
+    /// Unpaid orders of the submitting device, from users for whom Apple's token completed an order on that device
+    /// before, with the same Apple Account: a device's id is not secret. Only if Apple signed no token.
     private mutating func deviceOrders(
         for transaction: PaidTransaction, from origin: PurchaseOrigin
     ) throws -> [Order]? {
@@ -157,13 +158,13 @@ struct PurchaseReader {
 
     // MARK: Restores and claims
 
-    /// Who may have it if it has no owner: who restores or claims it, unless another customer has anything of its
-    /// chain.
+    /// The user who may get a purchase without an owner: the one who restores or claims it, unless another customer
+    /// owns something of its chain.
     private func unlessHeld(_ transaction: PaidTransaction, by user: UserID, _ chain: ChainFacts?) throws -> UserID? {
         try chainOwners(of: transaction, chain).isSubset(of: [try account(of: user)]) ? user : nil
     }
 
-    /// The accounts that have anything else of its chain.
+    /// The accounts that own other periods of its chain.
     private func chainOwners(of transaction: PaidTransaction, _ chain: ChainFacts?) throws -> Set<UserID> {
         var owners = try chain?.owners ?? listedOwners(of: transaction)
         if owners == nil {
@@ -181,10 +182,9 @@ struct PurchaseReader {
         return try unlessHeld(transaction, by: claimant, chain)
     }
 
-    /// A claim, unless the chain is another customer's. What was bought in it anew, an upgrade or a return, may be that
-    /// of another customer of the same Apple Account all the same: then an operator decides, or the token names its
-    /// customer. A customer who has merged claims for the guest that they were. Of a renewal whose purchase waits, an
-    /// order number says less than that purchase.
+    /// The claim, unless the chain belongs to another customer. A new purchase in the chain (an upgrade or a return)
+    /// may still belong to another customer of the same Apple Account: then an operator decides, or the token names the
+    /// customer. A customer who has merged claims as the guest that they were.
     private func claim(
         to transaction: PaidTransaction, from origin: PurchaseOrigin, _ chain: ChainFacts?, _ token: TokenFacts
     ) throws -> OwnershipClaim? {
@@ -193,9 +193,11 @@ struct PurchaseReader {
             claim = OwnershipClaim(user: guest, ground: claim.ground)
         }
         let isWaiting = chain?.renewed?.isWaiting == true
+        // For a renewal whose purchase is in quarantine, that purchase outweighs an order number.
         let isNamed = token.order?.userID == claim.user && (!isWaiting || chain?.renewed?.isOfTakenBack == true)
         let isDecided = claim.ground == .operatorDecision || isNamed
-        // A renewal with a token of its own is not what the chain's customer renews. A receipt hides whether it is one.
+        // A renewal with its own token is not part of the chain owner's subscription. A receipt hides whether it has
+        // one.
         let isItsOwn = chain?.renewed?.token == .ownWord || chain?.renewed?.token == .hidden
         if isDecided, !transaction.isRenewal || isWaiting || isItsOwn { return claim }
         if isWaiting { return try chainOwners(of: transaction, chain).isEmpty ? claim : nil }
@@ -204,8 +206,8 @@ struct PurchaseReader {
 
     // MARK: Owners
 
-    /// Whether a receipt grants nothing by itself: by the shop's terms, or because one of the customers who may have
-    /// sent it lost a purchase to the token of another customer.
+    /// Whether a receipt grants nothing by itself: because of the shop's settings, or because a customer who may have
+    /// sent it lost a purchase to another customer's token.
     private func needsSignedCopy(_ facts: PurchaseFacts) throws -> Bool {
         let transaction = facts.transaction
         guard transaction.isFromReceipt else { return false }
@@ -220,7 +222,7 @@ struct PurchaseReader {
         return try candidates.contains { try ownership.isDistrusted($0, since: since) }
     }
 
-    /// What decides whether a purchase becomes another customer's than the buyer's.
+    /// Reads the facts that decide whether a purchase goes to another customer than the buyer.
     fileprivate func readNewOwners(_ facts: inout PurchaseFacts, _ chain: ChainFacts?, _ token: TokenFacts) throws {
         facts.chainOwner = chain?.owner
         let (transaction, caller) = (facts.transaction, facts.caller)

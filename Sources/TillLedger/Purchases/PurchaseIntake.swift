@@ -2,17 +2,17 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 
-/// The one entrance for purchases, whatever brought them: an app, Apple's notification, reconciliation, a restore, a
-/// claim, a receipt or a proof that waited. It verifies, asks Apple about what a receipt hides, logs what is refused,
-/// and has the rest processed in one commit.
+/// The single entry point for purchases from every source: an app, Apple's notification, reconciliation, a restore, a
+/// claim, a receipt or a waiting proof. It verifies, asks Apple for what a receipt hides, logs refusals, and has the
+/// rest processed in one commit.
 package struct PurchaseIntake: Sendable {
     package let processor: PurchaseProcessor
     package let verifier: ProofVerifier
-    /// Nil without an In-App Purchase key: then only the order id beside a receipt can say whose it is.
+    /// Nil without an In-App Purchase Key: then only the order id beside a receipt can name the owner.
     package let lookup: SignedTransactionLookup?
     package let refusals: RefusalLog
-    /// How often Apple is asked at once for one user; what is more waits in the ledger. Backends that name no user are
-    /// trusted with their number.
+    /// How many requests to Apple one user may cause at once; further purchases wait in the ledger. Backend calls that
+    /// name no user have no limit.
     private let pace = SourcePace(Pace(burst: 40, interval: 2_000))
 
     init(processor: PurchaseProcessor, verifier: ProofVerifier, lookup: SignedTransactionLookup?) {
@@ -24,7 +24,7 @@ package struct PurchaseIntake: Sendable {
 
     package enum Outcome: Sendable {
         case processed(PurchaseOutcome)
-        /// Kept, and asked about again until Apple answers.
+        /// Stored; Apple is asked again until it answers.
         case waiting
         /// Its proof is durable, and its grant follows.
         case saved
@@ -44,7 +44,7 @@ package struct PurchaseIntake: Sendable {
                 kind: .signedTransaction, bytes: Array(token.utf8), isUnderDoubt: verified.isUnderDoubt))
     }
 
-    /// One purchase of an app receipt.
+    /// Verifies one purchase of an app receipt.
     package func verify(
         _ id: TransactionID, inReceipt bytes: [UInt8]
     ) async throws(ProofRefusal) -> VerifiedPurchase {
@@ -55,8 +55,8 @@ package struct PurchaseIntake: Sendable {
 
     // MARK: Acceptance
 
-    /// - Parameter savesFirst: whether its sender knows the second order of delivery: what the ledger does not know
-    ///   yet may be saved now and granted a moment later.
+    /// - Parameter savesFirst: whether the sender supports *save then finish*: a purchase that is new to the ledger may
+    ///   be saved now and granted a moment later.
     package func accept(
         _ purchase: VerifiedPurchase, from origin: PurchaseOrigin, savesFirst: Bool = false
     ) async throws -> Outcome {
@@ -67,10 +67,11 @@ package struct PurchaseIntake: Sendable {
         }
     }
 
-    /// Under *save then finish*, what the ledger does not know yet is stored and granted by `SavedProofs`. What it
-    /// knows, and what Apple took back, is processed at once: there is nothing to wait for.
+    /// Under *save then finish*, stores a purchase that is new to the ledger; `SavedProofs` grants it. A known or
+    /// revoked purchase is processed at once.
     ///
-    /// - Returns: whether it was stored; false also for one variant of a proof too many, which is processed at once.
+    /// - Returns: whether it was stored; also false when the table already has too many variants of the proof, which is
+    ///   then processed at once.
     private func save(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws -> Bool {
         let (verified, proof) = (purchase.transaction, purchase.proof)
         guard processor.settings.delivery.order == .saveThenFinish, verified.revocationDate == nil else {
@@ -88,8 +89,8 @@ package struct PurchaseIntake: Sendable {
 
     // MARK: Receipts
 
-    /// A receipt proves that it was paid and not for whom, so Apple is asked first; what Apple can't say now waits in
-    /// the ledger and is asked about again.
+    /// A receipt proves that a purchase was paid but not by which customer, so Apple is asked first. If Apple cannot
+    /// answer now, the purchase waits in the ledger.
     private func acceptReceipt(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws -> Outcome {
         if let outcome = try await processUnasked(purchase, from: origin) { return .processed(outcome) }
         let verified = purchase.transaction
@@ -110,12 +111,12 @@ package struct PurchaseIntake: Sendable {
         }
     }
 
-    /// The same for a receipt that was answered before it was processed: Apple is asked by `WaitingReceipts`.
+    /// The same for a saved receipt: `WaitingReceipts` asks Apple.
     func acceptSaved(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws {
         if purchase.proof.kind == .signedTransaction {
             _ = try await processor.process(purchase, from: origin)
         } else if try await processUnasked(purchase, from: origin) == nil {
-            // Its device has finished, so it is kept however many there are.
+            // Its device has already finished the transaction, so it is kept beyond the usual limit.
             try await wait(for: purchase, from: origin, due: processor.clock(), "saved", isBounded: false)
         }
     }
@@ -145,7 +146,7 @@ package struct PurchaseIntake: Sendable {
         }
     }
 
-    /// Seconds; doubled each time in vain, to an hour (facts/limits §7).
+    /// Seconds. The pause doubles after each failed attempt, up to an hour (facts/limits §7).
     private static let firstPause: Int64 = 5
     private static let longestPause: Int64 = 3_600
 
@@ -153,20 +154,20 @@ package struct PurchaseIntake: Sendable {
         attempts >= 10 ? longestPause : min(longestPause, firstPause << max(0, attempts))
     }
 
-    /// What can be done about a receipt's purchase without asking Apple.
+    /// What can be done with a receipt's purchase without asking Apple.
     enum Knowledge: Sendable {
         case unknown
-        /// The ledger knows what became of it.
+        /// The ledger has already decided it.
         case decided
-        /// It has no owner yet, and Apple signed this copy a moment ago: whose it is depends on the words beside it.
+        /// It has no owner yet, and Apple signed this copy a moment ago: the owner depends on the claims beside it.
         case signed(VerifiedPurchase)
     }
 
-    /// Milliseconds for which Apple need not be asked again about what is in quarantine.
+    /// Milliseconds for which Apple need not be asked again about a purchase in quarantine.
     static let freshness = SharedQuestions.foundMemory
 
-    /// A purchase that stays in quarantine makes Apple be asked once in ten minutes, however often its receipt is
-    /// posted.
+    /// For a purchase that stays in quarantine, Apple is asked at most once in ten minutes, however often its receipt
+    /// is posted.
     func knowledge(of verified: VerifiedTransaction) async throws -> Knowledge {
         let (id, environment, now) = (verified.id, verified.environment, processor.clock())
         let (stored, bytes) = try await processor.database.read { connection in
@@ -180,7 +181,7 @@ package struct PurchaseIntake: Sendable {
         }
         guard let stored else { return .unknown }
         guard stored.state == .quarantined else { return .decided }
-        // It was good when it came: if the configuration has changed since, Apple is asked.
+        // The proof was valid when it arrived. If the configuration has changed since, Apple is asked again.
         guard let bytes, let signed = try? await verify(String(decoding: bytes, as: UTF8.self)) else {
             return .unknown
         }

@@ -1,36 +1,37 @@
 import TillBilling
 
-/// Where a transaction came from.
+/// The source of a transaction.
 package enum PurchaseSource: String, Sendable {
     case app
     case notification
     case restore
-    /// Apple's answer to our own question.
+    /// Apple's response to a request of the server.
     case reconciliation
-    /// Out of quarantine, for the customer who showed that it is theirs.
+    /// A claim out of quarantine, by the customer who proved ownership.
     case claim
-    /// What we told Apple ourselves.
+    /// A task for Apple: information that the server sent to Apple.
     case appleTask = "errand"
 }
 
-/// Where a transaction came from, who brought it, and what was said beside it.
+/// The source of a transaction, who submitted it, and the unverified claims beside it.
 package struct PurchaseOrigin: Sendable {
     package let source: PurchaseSource
     package let caller: Caller
     package let claimedOrder: OrderID?
-    /// What proves that the token is an order id of the caller's, for a token that names no order.
+    /// Proves that the token is an order id of the caller, if the token names no order.
     package var tokenProof: TokenProof?
-    /// The device it came from, as orders name it.
+    /// The device that submitted it, as orders name it.
     package var device: DeviceID?
-    /// The address a user sent it from (`HTTPRequest.clientNetwork`), by which callers take turns; nil for others.
+    /// The network that a user sent it from (`HTTPRequest.clientNetwork`), used to share requests to Apple fairly; nil
+    /// for others.
     package var network: String?
-    /// Who restores it, and may have it if it has no owner.
+    /// The user who restores it and gets it if it has no owner.
     package var claimant: UserID?
-    /// Who claims it out of quarantine.
+    /// The claim that releases it from quarantine.
     package var claim: OwnershipClaim?
-    /// What an operator said why.
+    /// The operator's reason.
     package var claimReason: String?
-    /// Who it was, if that is no caller of the API.
+    /// The actor, if it is not a caller of the API.
     package var actor: String?
 
     package init(
@@ -44,7 +45,7 @@ package struct PurchaseOrigin: Sendable {
         self.claimant = claimant
     }
 
-    /// What Apple signed, without a word beside it.
+    /// Signed by Apple, without claims beside it.
     static func apple(_ source: PurchaseSource) -> PurchaseOrigin { PurchaseOrigin(source: source, caller: .apple) }
 
     /// The customer whom a backend or an operator names.
@@ -53,7 +54,7 @@ package struct PurchaseOrigin: Sendable {
         return named ?? claimant ?? claim?.user
     }
 
-    /// As it stands in evidence.
+    /// The name recorded in evidence.
     package var callerName: String {
         if let actor { return actor }
         return switch caller {
@@ -78,7 +79,8 @@ package struct TokenProof: Sendable {
 }
 
 extension PurchaseOrigin {
-    /// As whom it takes turns at Apple: one name for each user, also of those whom a backend names.
+    /// The name under which requests to Apple are shared fairly: one for each user, including those whom a backend
+    /// names.
     package var asker: SignedTransactionLookup.Asker {
         if case .backend = caller, let user = namedUser { return .init(name: "\(callerName) user:\(user)") }
         return .init(name: callerName, network: network)
@@ -89,7 +91,7 @@ extension PurchaseOrigin {
         return false
     }
 
-    /// How the origin of a proof that waits is kept.
+    /// The form in which the origin of a waiting proof is stored.
     package var bearer: WaitingProofTable.Bearer {
         var named: String?
         if case .backend(_, let user) = caller { named = user?.text }
@@ -106,9 +108,9 @@ extension PurchaseOrigin {
 }
 
 extension Caller {
-    /// From how it stands in evidence; nil for a name that this program did not write.
+    /// Reads a caller from its name in evidence; nil for a name that this program did not write.
     package init?(name: String, naming named: String?) {
-        // By bytes: a mark that follows the colon is not a part of it.
+        // By bytes: a combining mark after the colon would otherwise merge with it into one character.
         let parts = name.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
         switch String(decoding: parts[0], as: UTF8.self) {

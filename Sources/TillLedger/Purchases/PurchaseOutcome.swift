@@ -1,19 +1,19 @@
 import TillBilling
 
-/// What became of a purchase.
+/// The result of processing a purchase.
 package enum PurchaseOutcome: Sendable {
     case granted(Grant)
     case alreadyGranted(Grant)
-    /// Granted by a receipt before; now its signed copy has moved it to the customer whom that names.
+    /// Granted by a receipt before; its signed copy has now moved it to the customer whom that copy names.
     case moved(Grant)
     /// Granted by a receipt; its signed copy names no known customer, so the owner keeps it for now.
     case contested(Grant, QuarantineReason)
     case revoked(Grant)
-    /// Apple took it back before anything was granted. With the order that it paid for, if that was known.
+    /// Revoked before anything was granted. With the order that it paid for, if that is known.
     case revokedUnseen(Order?)
     case quarantined(QuarantineReason)
 
-    /// A stable word.
+    /// A stable code.
     package var name: String {
         switch self {
         case .granted: "granted"

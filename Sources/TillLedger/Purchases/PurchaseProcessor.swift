@@ -2,8 +2,8 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// Processes one purchase in one commit: reads its facts, decides, records. What the purchase releases, such as waiting
-/// renewals, follows in the same commit.
+/// Processes one purchase in one commit: reads its facts, decides, records. Everything that the purchase releases, such
+/// as renewals in quarantine, follows in the same commit.
 package struct PurchaseProcessor: Sendable {
     let database: any Database
     let clock: Ledger.Clock
@@ -14,7 +14,7 @@ package struct PurchaseProcessor: Sendable {
     var catalogs: CatalogHistory { terms.catalogs }
     var catalog: Catalog { catalogs.current }
 
-    /// What is known of a purchase before its facts are read. `decide` adds the orders and the customer that it finds.
+    /// The keys known before the facts are read. `decide` adds the orders and the customer that it finds.
     private static func keys(of transaction: PaidTransaction, from origin: PurchaseOrigin) -> [LockKey] {
         var keys: [LockKey] = [.chain(transaction.originalID, transaction.environment)]
         if case .order(let token)? = transaction.token { keys.append(.order(token)) }
@@ -23,13 +23,13 @@ package struct PurchaseProcessor: Sendable {
         return keys
     }
 
-    /// To be drawn before the body of a write.
+    /// Draw these before the body of a write.
     package func inputs() -> CommitInputs { CommitInputs(now: clock(), seed: entropy(16)) }
 
     package func process(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws -> PurchaseOutcome {
         let transaction = PaidTransaction(purchase.transaction)
         let inputs = inputs()
-        // What is paid under a catalogue is priced by it for ever, so the ledger has it by then.
+        // A purchase is priced by its catalogue permanently, so the ledger must record the catalogue first.
         _ = try await catalogs.record(in: database)
         let outcome = try await database.write(locking: Self.keys(of: transaction, from: origin)) { connection in
             try process(
@@ -43,10 +43,10 @@ package struct PurchaseProcessor: Sendable {
         return outcome
     }
 
-    /// Processes once more what is in quarantine, as the ledger has it, for the customer who claims it. Runs inside the
-    /// caller's transaction.
+    /// Processes again a purchase in quarantine, as recorded in the ledger, for the customer who claims it. Runs inside
+    /// the caller's transaction.
     ///
-    /// - Returns: nil if it isn't in quarantine any more.
+    /// - Returns: nil if it is no longer in quarantine.
     package func processClaimed(
         _ sequence: Int64, from origin: PurchaseOrigin, _ inputs: CommitInputs, _ connection: any Connection
     ) throws -> PurchaseOutcome? {
@@ -58,7 +58,8 @@ package struct PurchaseProcessor: Sendable {
 
     /// Runs inside the caller's transaction.
     ///
-    /// - Parameter renewal: what came beside it about the next renewal; kept in the same commit, if it is news.
+    /// - Parameter renewal: renewal information that came beside it; recorded in the same commit if it is newer than
+    ///   the recorded one.
     func process(
         _ transaction: PaidTransaction, _ proof: PurchaseProof, from origin: PurchaseOrigin, renewal: SignedRenewal?,
         _ inputs: CommitInputs, _ connection: any Connection
@@ -74,7 +75,7 @@ package struct PurchaseProcessor: Sendable {
         }
         let purchase = try purchaseToRestore(with: transaction, origin, connection)
         var recorder = try decide(transaction, proof, from: origin, inputs, connection)
-        // A copy that says nothing new costs what it costs to recognize it, however long the customer's history is.
+        // Processing an unchanged copy costs only its recognition, however long the customer's history is.
         if purchase == nil, recorder.saysNothingNew {
             let outcome = try recorder.record()
             let changed = try renewal.map { try SubscriptionChanges.record($0, now: now, connection) } ?? []
@@ -115,7 +116,7 @@ package struct PurchaseProcessor: Sendable {
             connection, known, decision, proof: proof, from: origin, inputs, terms)
     }
 
-    /// Keeps what Apple signed about a subscription's next renewal, if it is newer than what is known.
+    /// Records renewal information about a subscription, if it is newer than the recorded one.
     func recordRenewal(_ renewal: SignedRenewal) async throws {
         let now = clock()
         let chain = renewal.info.originalTransactionID.map { LockKey.chain($0, renewal.info.environment) }
@@ -127,8 +128,8 @@ package struct PurchaseProcessor: Sendable {
 
     // MARK: What a purchase releases
 
-    /// Gives what was paid under a token before an order or an account had it. Called in the commit that opens the
-    /// order or registers the account token.
+    /// Grants purchases that were paid under a token before an order or an account had it. Called in the commit that
+    /// opens the order or registers the account token.
     package func release(paidUnder token: OrderID, _ inputs: CommitInputs, _ connection: any Connection) throws {
         var given: [PaidTransaction] = []
         var chains = SubscriptionChanges(now: inputs.now, connection)
@@ -148,11 +149,11 @@ package struct PurchaseProcessor: Sendable {
         try remind(about: given, and: try chains.tell(), inputs.now, connection)
     }
 
-    /// What was paid and could not be given before this came: renewals of its chain that had no owner, and what was
-    /// paid under its order beside it.
+    /// Grants purchases that waited for this one: renewals of its chain without an owner, and purchases paid under the
+    /// same order.
     ///
-    /// - Parameter includingThem: whether the transactions themselves still wait.
-    /// - Returns: what was given now.
+    /// - Parameter includingThem: whether the transactions themselves are still in quarantine.
+    /// - Returns: the purchases granted now.
     private func processWaiting(
         for processed: [PaidTransaction], includingThem: Bool = false, _ source: PurchaseSource,
         _ chains: inout SubscriptionChanges, _ inputs: CommitInputs, _ connection: any Connection
@@ -191,7 +192,8 @@ package struct PurchaseProcessor: Sendable {
         return given
     }
 
-    /// Grants by receipts whose signed copies carry a token that was unknown: decided again, in case it is known now.
+    /// Decides again grants by receipts whose signed copies carry this token, because the token may now name a
+    /// customer.
     func decideContested(
         by token: UniqueID, in environment: Environment, except processed: Set<TransactionID> = [],
         _ source: PurchaseSource, _ inputs: CommitInputs, _ connection: any Connection

@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// Writes what was decided about one purchase, in the commit that read its facts: order, transaction, proof, evidence,
+/// Records what was decided about one purchase, in the commit that read its facts: order, transaction, proof, evidence,
 /// grant, postings, tasks for Apple and events.
 struct PurchaseRecorder {
     let connection: any Connection
@@ -53,7 +53,7 @@ struct PurchaseRecorder {
 
     // MARK: Decisions
 
-    /// Whether the ledger knows this copy or a newer one, and the decision leaves the purchase where it is.
+    /// Whether the ledger has this copy or a newer one, and the decision changes nothing.
     var saysNothingNew: Bool {
         guard let stored, !isNews else { return false }
         return switch decision.ruling {
@@ -100,7 +100,7 @@ struct PurchaseRecorder {
         }
     }
 
-    /// The same with the row that this commit has written for the first time.
+    /// A recorder with the row that this commit has written for the first time.
     private func afterRecording() throws -> PurchaseRecorder {
         let row = try transactions.find(transaction.id, in: transaction.environment)
         return PurchaseRecorder(
@@ -137,14 +137,14 @@ struct PurchaseRecorder {
         }
         try setBasis(of: sequence, owner: owner.user, foundBy: match)
         try tasks.repairToken(transaction, sequence, order: target.order.id, foundBy: match)
-        // A token says it all; what else decided is told with what was ruled out.
+        // A match by token needs no detail; other matches record what was ruled out.
         try note(sequence, "granted", ground: match.rawValue, detail: match.needsNoDetail ? nil : explanation)
         if let ground = owner.ground { try note(sequence, "succeeded", ground: ground.rawValue) }
         try tell("grant.created", grant, sequence, happensOnce: true)
         return grant
     }
 
-    /// Names the device of a granted plan that has none yet, once, as soon as its customer brings it from there.
+    /// Names the device of a granted plan that has none, once, as soon as its customer submits it from a device.
     private func nameDevice(of grant: Grant) throws {
         guard known.isDeviceMissing, try isSaid(by: grant.userID), let device = origin.device, let stored,
             let sequence = stored.orderSequence
@@ -192,7 +192,7 @@ struct PurchaseRecorder {
             stored.sequence, state: state, quarantine: quarantine, orderSequence: orderSequence,
             signedAt: transaction.signedAt, revokedAt: transaction.revokedAt)
         guard isNews else { return stored.sequence }
-        // A receipt says less of a purchase than a signed transaction, however new it is.
+        // A receipt says less about a purchase than a signed transaction, even if the receipt is newer.
         if !transaction.isFromReceipt || facts.known?.isFromReceipt == true {
             try transactions.update(stored.sequence, to: transaction)
         }
@@ -202,7 +202,7 @@ struct PurchaseRecorder {
 
     // MARK: Orders
 
-    /// The order that pays it: the one that was found, or one that is made on the spot.
+    /// The order that this purchase pays: the matched one, or a new one.
     func target(
         _ order: Order?, _ newOrderID: OrderID?, for user: UserID, product: Product, reason: String
     ) throws -> OrderTable.Stored {
@@ -228,8 +228,8 @@ struct PurchaseRecorder {
             environment: transaction.environment)
     }
 
-    /// For which device a plan is that was paid without an order of its own: its customer's word, or the order's whose
-    /// id the token is. What others say beside a proof decides nothing.
+    /// The device of a plan that was paid without an order of its own: the one that its customer states, or that of the
+    /// order whose id is the token. Statements of others beside a proof decide nothing.
     private func device(of user: UserID) throws -> DeviceID? {
         if try isSaid(by: user) { return origin.device }
         return facts.tokenOrder.flatMap {
@@ -254,7 +254,7 @@ struct PurchaseRecorder {
         }
         guard !transaction.isRenewal else { return stored }
         let (id, environment) = (transaction.id, transaction.environment)
-        // A purchase that was paid takes the place of one in the sandbox, whatever the order says already.
+        // A production purchase replaces a sandbox purchase in an order, whatever the order's status.
         let takesPlace = order.isFree(for: id, in: environment) && !order.isPaid(by: id, in: environment)
         guard let way = stored.order.status.way(to: status) ?? (takesPlace ? [] : nil) else { return stored }
         return try orders.move(
@@ -264,7 +264,7 @@ struct PurchaseRecorder {
 
     // MARK: Evidence and events
 
-    /// What owner matching looked at and what each step found, with what is evidence and decides nothing.
+    /// What owner matching examined and what each step found, with further evidence that does not decide.
     var explanation: String {
         var parts = [decision.explanation]
         if let device = origin.device { parts.append("device_id \(EvidenceText.value(device.text))") }
@@ -286,8 +286,8 @@ struct PurchaseRecorder {
     }
 
     /// - Parameters:
-    ///   - postings: the points that moved, where they are not the grant's own.
-    ///   - happensOnce: whether a transaction has no second event of this type, beside those that may come again.
+    /// - postings: the points that moved, if they differ from the grant's own.
+    /// - happensOnce: whether a transaction has at most one event of this type.
     func tell(
         _ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil, happensOnce: Bool = false
     ) throws {
@@ -304,7 +304,7 @@ struct PurchaseRecorder {
 }
 
 extension PurchaseDecision.Ruling {
-    /// The grant that was there before.
+    /// The grant that existed before.
     fileprivate var recordedGrant: Grant? {
         switch self {
         case .alreadyGranted(let grant), .revoke(let grant), .reinstate(let grant): grant
@@ -313,9 +313,10 @@ extension PurchaseDecision.Ruling {
     }
 }
 
-/// How values that others chose stand in the text of evidence. Semicolons, commas and blanks part its fields.
+/// Formats values chosen by others in the text of evidence, whose fields are separated by semicolons, commas and
+/// blanks.
 enum EvidenceText {
-    /// As it is where it can't look like another field; in quotation marks otherwise.
+    /// The value unchanged if it cannot look like another field; otherwise in quotation marks.
     static func value(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
             (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || "-_.:".utf8.contains(byte)

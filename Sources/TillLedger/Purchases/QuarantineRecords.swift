@@ -1,12 +1,14 @@
 import TillBilling
 
-/// What is paid and has no owner yet (invariant 6). A caller chooses the words beside it and can bring it any
-/// number of times, so another reason in other words costs no event, a row of evidence once, and else a count.
+/// Records purchases that are paid and have no owner yet (invariant 6). A caller chooses the claims beside a purchase
+/// and can submit it any number of times, so a further reason because of other claims costs no event, one row of
+/// evidence, and then only a count.
 extension PurchaseRecorder {
-    /// Of how many callers the evidence says that a purchase stayed in quarantine for one reason. The count goes on.
+    /// The number of callers for which evidence records that a purchase stayed in quarantine for one reason. The count
+    /// continues.
     private static let callerLimit: Int64 = 5
 
-    /// - Returns: why these words don't say whose it is, which may not be the reason that is recorded.
+    /// - Returns: why these claims do not prove the owner; the recorded reason may differ.
     func quarantine(_ reason: QuarantineReason) throws -> QuarantineReason {
         let recorded = stored?.quarantine
         let answer = try keep(reason, recorded: recorded)
@@ -18,7 +20,7 @@ extension PurchaseRecorder {
         return answer
     }
 
-    /// What waits under a token that named no order, and contradicts the order that was opened since.
+    /// Reports a purchase under a token that named no order, if it contradicts the order opened since under that token.
     func tellContradiction() throws {
         guard let recorded = stored?.quarantine, recorded != .contradictsOrder else { return }
         _ = try keep(.contradictsOrder, recorded: recorded)
@@ -42,7 +44,7 @@ extension PurchaseRecorder {
         if !isNoted, noted < Self.callerLimit {
             try note(stored.sequence, "quarantined", ground: reason.rawValue, detail: explanation)
         }
-        // What Apple signed anew, or the catalogue, says more of it than before; that is told once.
+        // A reason from newly signed data or from the catalogue is new information; its event is sent once.
         if !isOtherWords, noted == 0 { try tellQuarantined(reason, stored.sequence) }
         return reason
     }
@@ -55,8 +57,8 @@ extension PurchaseRecorder {
 }
 
 extension QuarantineReason {
-    /// Whether the words beside a proof decide that this is the reason. The others follow from what Apple signed and
-    /// from the catalogue.
+    /// Whether this reason depends on the claims beside a proof. The others follow from what Apple signed and from the
+    /// catalogue.
     var restsOnWords: Bool {
         switch self {
         case .noOwner, .receiptNeedsOrder, .receiptNeedsSignedCopy, .claimedOrderUnknown, .claimedOrderOfAnother,

@@ -1,33 +1,33 @@
 import TillAppStore
 import TillBilling
 
-/// Asks Apple for the signed copies of what receipts alone granted: before there was a key to ask with, or because
-/// Apple did not know the purchase yet. The copy is settled like every other one: it confirms the owner, or moves the
-/// grant to whom it names.
+/// Asks Apple for the signed copies of purchases that a receipt alone granted: before there was a key to ask with, or
+/// because Apple did not know the purchase yet. The copy is processed like every other: it confirms the owner, or moves
+/// the grant to the customer whom it names.
 public struct ReceiptConfirmations: Sendable {
     private let ledger: Ledger
     private static let batch = 20
-    /// Seconds until Apple is asked again about what it does not know: it may know a new purchase a little later. After
-    /// these a day, then twice as long each time.
+    /// Seconds until Apple is asked again about a transaction that it does not know; it may know a new purchase a
+    /// little later. After these a day, then twice as long each time.
     private static let pauses: [Int64] = [60, 600, 3_600, 21_600]
-    /// How often Apple may say that it has no such transaction before it is asked no more.
+    /// How often Apple may answer that it has no such transaction before the ledger stops asking.
     private static let mostAttempts: Int64 = 12
-    /// Seconds while nobody answers.
+    /// Seconds during an outage.
     private static let outagePause: Int64 = 300
     /// Seconds before the end of a hold at which Apple is asked once more in any case.
     private static let beforeHoldEnds: Int64 = 300
 
     public init(_ ledger: Ledger) { self.ledger = ledger }
 
-    /// Both environments, one after the other.
+    /// Asks for both environments, one after the other.
     @discardableResult
     public func askAll() async throws -> Int {
         let production = try await askAll(in: .production)
         return production + (try await askAll(in: .sandbox))
     }
 
-    /// Takes up those of an environment that are due, the longest overdue first, until none is left or Apple can't say.
-    /// Returns how many were answered.
+    /// Asks about the due transactions of an environment, the longest overdue first, until none is left or Apple cannot
+    /// answer. Returns how many were answered.
     public func askAll(in environment: Environment) async throws -> Int {
         guard let api = ledger.serverAPI else { return 0 }
         let lookup = SignedTransactionLookup(
@@ -46,13 +46,13 @@ public struct ReceiptConfirmations: Sendable {
         }
     }
 
-    /// - Returns: false if Apple can't be asked now.
+    /// - Returns: false if Apple cannot answer now.
     private func process(_ one: OwnershipTable.Lookup, _ lookup: SignedTransactionLookup) async throws -> Bool {
         let now = ledger.clock()
         switch await lookup.ask(one.id, one.environment, for: .init(name: "till")) {
         case .found(let signed):
             _ = try await ledger.intake.accept(signed, from: .apple(.reconciliation))
-            // A contest is not asked about again: the same token would come.
+            // A contested grant is not asked about again: the copy would carry the same token.
             try await postpone(one, until: nil)
             return true
         case .none:
@@ -65,7 +65,7 @@ public struct ReceiptConfirmations: Sendable {
         }
     }
 
-    /// When Apple is asked again about what it does not know; nil: never.
+    /// When Apple is asked again about a transaction that it does not know; nil: never.
     private static func next(after one: OwnershipTable.Lookup, at now: Instant) -> Instant? {
         guard one.attempts + 1 < mostAttempts else { return nil }
         let attempts = max(0, Int(one.attempts))

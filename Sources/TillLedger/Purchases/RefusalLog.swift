@@ -10,7 +10,7 @@ package struct ProofRefusal: Error {
     /// For operators and programmers, in English.
     package let detail: String
     package let proof: [UInt8]
-    /// Who refused it as what; nil if the proof is good and something said beside it is not.
+    /// The verifier that refused it and the kind of proof; nil if the proof is valid and a claim beside it is not.
     var verifier: (SignedDataVerifier, kind: ProofInspection.Kind)?
 
     package init(_ refusal: Refusal, _ detail: String, proof: [UInt8]) {
@@ -19,13 +19,13 @@ package struct ProofRefusal: Error {
         self.proof = proof
     }
 
-    /// Each check that was made, as JSON; nil if no check failed. Made anew, so only when it is to be kept.
+    /// Every check that was made, as JSON; nil if no check failed. Computed on each call, so read it only to store it.
     package var record: String? {
         verifier.map { verifier, kind in verifier.explain(proof, as: kind).json.encoded() }
     }
 }
 
-/// Writes down why proofs were refused, so that it can be read later.
+/// Records why proofs were refused.
 package struct RefusalLog: Sendable {
     let database: any Database
     let clock: Ledger.Clock
@@ -36,8 +36,8 @@ package struct RefusalLog: Sendable {
         self.clock = clock
     }
 
-    /// A request that carried no proof is not logged, and one that has to wait was not refused; of many in a row from
-    /// one caller the first are.
+    /// Logs a refusal. A request without a proof is not logged, and neither is one that only has to wait; of many
+    /// refusals in a row from one caller only the first are.
     package func write(_ refused: ProofRefusal, from origin: PurchaseOrigin) async throws {
         guard !refused.proof.isEmpty, !refused.refusal.isRetryable else { return }
         let keeping = pace.keeping(of: origin.callerName, now: clock())
@@ -45,13 +45,13 @@ package struct RefusalLog: Sendable {
             refused, from: origin.source, by: origin.callerName, claiming: origin.claimedOrder, keeping: keeping)
     }
 
-    /// What came in Apple's name from a stranger's address (`HTTPRequest.clientNetwork`).
+    /// Logs a refused notification from an unauthenticated address (`HTTPRequest.clientNetwork`).
     package func write(_ refused: ProofRefusal, fromStranger network: String) async throws {
         try await write(
             refused, from: .notification, by: "apple", keeping: pace.keeping(ofStranger: network, now: clock()))
     }
 
-    /// What Apple answered and is not accepted.
+    /// Logs a response of Apple that was refused.
     func writeAnswer(_ refused: ProofRefusal, to source: PurchaseSource) async throws {
         try await write(refused, from: source, by: "apple", keeping: .rowAndRecord)
     }
@@ -69,27 +69,28 @@ package struct RefusalLog: Sendable {
     }
 }
 
-/// How much of each refusal is written down: everything while refusals are few, less and less while they pour in. So a
+/// Decides how much of each refusal is recorded: everything while refusals are few, less when they are many. So a
 /// forged proof never costs the ledger as much as a purchase, however many are posted.
 ///
-/// The record of every check verifies the proof once more, and is some kilobytes; a row is some dozen bytes in a commit
-/// of its own.
+/// The record of every check verifies the proof again and takes some kilobytes; a row takes some dozen bytes and its
+/// own commit.
 final class RefusalPace: Sendable {
     /// How much is kept of one refusal.
     enum Keeping: Sendable {
         case nothing
-        /// Who, when, why, and the digest of the proof.
+        /// The caller, the time, the reason, and the digest of the proof.
         case row
-        /// That, and every check that was made.
+        /// The row and every check that was made.
         case rowAndRecord
     }
 
-    /// As many at once as the ledger keeps of one user (`RefusedProofTable.Quota.user`).
+    /// The burst equals the number of rows kept for one user (`RefusedProofTable.Quota.user`).
     static let rows = Pace(burst: 50, interval: 1_000)
     static let records = Pace(burst: 5, interval: 10_000)
-    /// All strangers together have that many times the pace of one.
+    /// All unauthenticated sources together have this many times the rate of one.
     static let strangersFactor: Int64 = 4
-    /// Sources that are remembered. If so many are busy at once, a further one has its refusals kept without records.
+    /// The number of sources remembered. While this many are busy, the refusals of a further source are kept without
+    /// records.
     static let capacity = 4_096
 
     private struct Source {
@@ -104,12 +105,12 @@ final class RefusalPace: Sendable {
 
     private let state = Locked(State())
 
-    /// What to keep of a refusal of somebody who showed a good credential.
+    /// What to keep of an authenticated caller's refusal.
     func keeping(of caller: String, now: Instant) -> Keeping {
         state.withLock { Self.take(caller, &$0, now) }
     }
 
-    /// What to keep of a stranger's.
+    /// What to keep of an unauthenticated source's refusal.
     /// - Parameter network: `HTTPRequest.clientNetwork`.
     func keeping(ofStranger network: String, now: Instant) -> Keeping {
         state.withLock { state in

@@ -1,6 +1,6 @@
 import TillBilling
 
-/// What Apple takes back, and what it gives back of that.
+/// Records what Apple revokes, and what it reinstates.
 extension PurchaseRecorder {
     func revoke(_ grant: Grant) throws -> Grant {
         guard let stored else { preconditionFailure("only a recorded grant is revoked") }
@@ -22,7 +22,7 @@ extension PurchaseRecorder {
         return grant
     }
 
-    /// Takes the points of the time that another purchase in the chain replaced, or gives back what is too much.
+    /// Takes back the points for time that another purchase in the chain replaced, or returns the excess.
     func recordReplacedTime(in chain: SubscriptionChain) throws {
         guard let storedGrant = known.grant, let stored else { return }
         let share = RevokedShare(transaction, in: chain)
@@ -32,7 +32,7 @@ extension PurchaseRecorder {
         try tell("grant.revoked", storedGrant, stored.sequence, moved: postings)
     }
 
-    /// What Apple has taken back of the transaction.
+    /// The share of the transaction that Apple has revoked.
     private func revokedShare() throws -> RevokedShare {
         guard transaction.isSubscription,
             let found = try SubscriptionTable(connection).find(transaction.originalID, in: transaction.environment)
@@ -42,9 +42,9 @@ extension PurchaseRecorder {
         return RevokedShare(transaction, in: SubscriptionChain(others + [transaction.period]))
     }
 
-    /// Takes back, or gives back, what is missing to the share that Apple has taken back by this copy.
+    /// Posts the difference between the points already taken back and the share that Apple has revoked by this copy.
     ///
-    /// - Returns: what moved by it.
+    /// - Returns: the postings made.
     private func recordPoints(
         of grant: Grant, _ sequence: Int64, to share: RevokedShare? = nil
     ) throws -> [Posting] {
@@ -65,7 +65,7 @@ extension PurchaseRecorder {
         return postings
     }
 
-    /// The shop's, where the customer was not forgiven often enough already in the last 365 days.
+    /// The shop's policy, unless the customer's debts were forgiven too often in the last 365 days.
     private func debtPolicy(for grant: Grant, _ sequence: Int64) throws -> DebtPolicy {
         guard terms.settings.debt == .forgive else { return terms.settings.debt }
         let forgiven = try ledger.forgivenGrants(
@@ -74,7 +74,7 @@ extension PurchaseRecorder {
         return forgiven < terms.settings.forgivenPerYear ? .forgive : .owe
     }
 
-    /// Apple gave back another share of the money than it had said before. A receipt states no share.
+    /// Apple revised the refunded share. A receipt states no share.
     private func revise(_ grant: Grant, _ sequence: Int64) throws {
         guard !transaction.isFromReceipt, case let postings = try recordPoints(of: grant, sequence), !postings.isEmpty
         else { return }
@@ -82,7 +82,7 @@ extension PurchaseRecorder {
         try tell("grant.revoked", grant, sequence, moved: postings)
     }
 
-    /// Apple took the money back before anything was granted, or tells of it again.
+    /// Apple revoked the purchase before anything was granted, or sent the revocation again.
     func recordRevocation() throws -> PurchaseOutcome {
         if let stored, stored.state == .revoked {
             if isNews {
@@ -105,14 +105,14 @@ extension PurchaseRecorder {
         return .revokedUnseen(try order(paidBy: orderSequence))
     }
 
-    /// The order that the transaction is of, unless it only is another one of the same customer.
+    /// The order that the transaction pays; nil if it is only linked to another order of the same customer.
     private func order(paidBy sequence: Int64?) throws -> Order? {
         let order = try sequence.flatMap { try orders.find(sequence: $0)?.order }
         return order?.isPaid(by: transaction.id, in: transaction.environment) == true ? order : nil
     }
 
-    /// What was taken back before anybody knew whose it was belongs to its customer's history all the same, as if it
-    /// had come later.
+    /// Links a purchase that was revoked before its owner was known to its customer's history, as if it had arrived
+    /// later.
     func adopt() throws {
         guard let stored, stored.orderSequence == nil else { return }
         let found: Int64?
@@ -142,7 +142,7 @@ extension PurchaseRecorder {
         return opened.sequence
     }
 
-    /// Moves the order that this transaction pays for, if it is the one the order holds.
+    /// Moves the order that this transaction pays for, if the order holds this transaction.
     func moveOwnOrder(_ sequence: Int64?, to status: OrderStatus, reason: String) throws {
         guard let sequence, let stored = try orders.find(sequence: sequence),
             stored.order.isPaid(by: transaction.id, in: transaction.environment),

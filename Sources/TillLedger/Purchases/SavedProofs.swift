@@ -2,14 +2,15 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// Grants what was answered before it was settled (G4, order 2; G5): nobody needs to come back for it. A row goes after
-/// its settlement is durable; if the process dies in between, it is settled once more, which changes nothing.
+/// Grants proofs that were answered before they were processed (*save then finish*), so no client has to send them
+/// again. A row is removed after its result is durable; if the server stops in between, it is processed again without
+/// effect.
 public struct SavedProofs: Sendable {
     private let ledger: Ledger
-    /// So few that who comes now is not behind many: the next batch is chosen anew.
+    /// Small, so that new urgent proofs wait only for one batch; the next batch is chosen again.
     private static let batch = 10
-    /// What comes first: a class is taken up when nothing of those before it is due. Looking at a receipt takes longer
-    /// than at a signed transaction, and nobody pays for what comes from the sandbox.
+    /// The order of the classes: a class is processed when no earlier class has due rows. A receipt takes longer to
+    /// verify than a signed transaction, and sandbox purchases are not paid.
     private static let classes: [(environment: Environment, kind: ProofTable.Kind)] = [
         (.production, .signedTransaction), (.production, .receipt), (.sandbox, .signedTransaction),
         (.sandbox, .receipt),
@@ -17,9 +18,9 @@ public struct SavedProofs: Sendable {
 
     public init(_ ledger: Ledger) { self.ledger = ledger }
 
-    /// Takes up those that are due until none is left: production before sandbox, in each signed transactions before
-    /// receipts, and the callers in turns. One that can't be settled never stands in the way of the next, and Apple is
-    /// not asked here. Returns how many were settled, or wait for Apple's word from now on.
+    /// Processes the due proofs until none is left: production before sandbox, signed transactions before receipts,
+    /// alternating between callers. A proof that fails does not block the next. Apple is not asked here. Returns how
+    /// many were processed or now wait for Apple's answer.
     @discardableResult
     public func processAll() async throws -> Int {
         #if PLANTED_MISTAKES
@@ -54,7 +55,7 @@ public struct SavedProofs: Sendable {
                 case .receipt: try await ledger.intake.verify(saved.transactionID, inReceipt: saved.body)
                 }
         } catch {
-            // It was good when it came: the configuration has changed since, and may change back.
+            // The proof was valid when it arrived; the configuration has changed since and may change back.
             return try await postpone(saved, "\(error.refusal.rawValue): \(error.detail)")
         }
         do {

@@ -2,11 +2,11 @@ import TillAppStore
 import TillBilling
 import TillThreads
 
-/// Asks Apple about each transaction once at a time, whoever wants to know, and remembers the answer for a while. So a
-/// purchase that is posted by many, or many times, costs one question of the quota that all share.
+/// Asks Apple about each transaction only once at a time, for all callers, and caches the answer. So a purchase that is
+/// posted many times costs one request of the shared quota.
 ///
-/// Everybody waits for a turn under their own name; the first whose turn comes asks, and the answer is everybody's.
-/// From then on nobody else takes a turn of the quota for it.
+/// Each caller waits for its own turn. The first caller whose turn comes sends the request, and all waiting callers
+/// receive its answer; the others then give up their turns.
 final class SharedQuestions: Sendable {
     typealias Answer = SignedTransactionLookup.Answer
 
@@ -15,30 +15,31 @@ final class SharedQuestions: Sendable {
         let id: TransactionID
     }
 
-    /// Milliseconds for which an answer is good. That nobody answered may change at any moment.
+    /// Milliseconds for which an answer is cached. A missing answer is cached briefly, because Apple may answer again
+    /// at any moment.
     static let (foundMemory, noneMemory, silenceMemory): (Int64, Int64, Int64) = (600_000, 60_000, 5_000)
-    /// Milliseconds after a purchase in which Apple may know it at any moment, though it does not yet.
+    /// Milliseconds after a purchase in which Apple may learn of it at any moment.
     static let newness: Int64 = 120_000
-    /// Answers that are remembered.
+    /// The number of cached answers.
     static let capacity = 1_024
 
     private struct Question {
-        /// Whether somebody's turn has come, who asks now.
+        /// Whether a caller's turn has come and its request is under way.
         var isAsked = false
         var listeners: [UInt64: Listener] = [:]
     }
 
     private struct Listener {
         let continuation: CheckedContinuation<Heard, Never>
-        /// Whether it waits for a turn of its own besides.
+        /// Whether the listener also waits for its own turn.
         let waitsForTurn: Bool
     }
 
     private enum Heard: Sendable {
         case answer(Answer)
-        /// Somebody asks now.
+        /// A caller's request has begun.
         case begun
-        /// Nobody asks, or the task is cancelled.
+        /// No request is under way, or the task is cancelled.
         case nothing
     }
 
@@ -58,17 +59,17 @@ final class SharedQuestions: Sendable {
         case heard(Heard)
     }
 
-    /// What waiting for a turn came to.
+    /// The result of waiting for a turn.
     enum Turn: Sendable {
-        /// Asks, once.
+        /// Sends the request, once.
         case mine(@Sendable () async -> Answer)
-        /// There is none for this caller now.
+        /// This caller gets no turn now.
         case refused(Answer)
     }
 
     /// - Parameters:
-    ///   - paidAt: when, if that is known.
-    ///   - turn: waits for the caller's turn; its task is cancelled when somebody else asks.
+    /// - paidAt: the purchase date, if known.
+    /// - turn: waits for the caller's turn; its task is cancelled when another caller sends the request.
     func answer(
         about subject: Subject, paidAt: Instant? = nil, turn: @escaping @Sendable () async -> Turn
     ) async -> Answer {
@@ -80,7 +81,7 @@ final class SharedQuestions: Sendable {
         return .later("cancelled", not: nil)
     }
 
-    /// Nil if somebody else asks from now on.
+    /// Nil if another caller sends the request.
     private func askOrHear(
         _ subject: Subject, _ paidAt: Instant?, _ turn: @escaping @Sendable () async -> Turn
     ) async -> Answer? {
@@ -103,7 +104,7 @@ final class SharedQuestions: Sendable {
         }
     }
 
-    /// Unless somebody else asks, or the answer came meanwhile.
+    /// Sends the request, unless another caller does or the answer has arrived meanwhile.
     private func ask(_ subject: Subject, _ paidAt: Instant?, _ ask: @Sendable () async -> Answer) async -> Answer {
         while true {
             let (answer, isMine, waiting) = state.withLock { state -> (Answer?, Bool, [Listener]) in
@@ -123,7 +124,7 @@ final class SharedQuestions: Sendable {
         }
     }
 
-    /// - Returns: those who wait for a turn that they no longer need.
+    /// - Returns: the listeners that no longer need their turn.
     private func begin(_ subject: Subject, _ state: inout State) -> [Listener] {
         var question = state.questions[subject] ?? Question()
         let waiting = question.listeners.filter(\.value.waitsForTurn)
@@ -141,7 +142,7 @@ final class SharedQuestions: Sendable {
     }
 
     /// Waits for the answer.
-    /// - Parameter isAskedOnly: does not wait for a question that nobody is asking. Else it waits until one begins.
+    /// - Parameter isAskedOnly: true returns at once if no request is under way; false waits until one begins.
     private func hear(_ subject: Subject, isAskedOnly: Bool) async -> Heard {
         let number = state.withLock { state in
             state.lastNumber += 1
@@ -150,7 +151,7 @@ final class SharedQuestions: Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Heard, Never>) in
                 let heard: Heard? = state.withLock { state in
-                    // Under the lock: a cancellation comes before this line, or finds the listener.
+                    // Checked under the lock: a cancellation either comes before this line or finds the listener.
                     if Task.isCancelled { return .nothing }
                     if let known = known(subject, &state) { return .answer(known) }
                     let isAsked = state.questions[subject]?.isAsked == true

@@ -1,19 +1,19 @@
 import TillAppStore
 import TillBilling
 
-/// Asks Apple for the signed copy of a transaction that a receipt only names (Get Transaction Info): it carries the
-/// token that says for whom the purchase was paid (DESIGN §1).
+/// Asks Apple for the signed copy of a transaction that a receipt only names (Get Transaction Info): the copy carries
+/// the token that names the customer who paid (DESIGN §1).
 package struct SignedTransactionLookup: Sendable {
     package enum Answer: Sendable {
         /// Verified, with its bytes.
         case found(VerifiedPurchase)
-        /// Apple says for good that it has none, or it is not of this app.
+        /// Apple's final answer is that it has no such transaction, or that it is not of this app.
         case none(String)
-        /// Nobody could say now. When to ask again, if that was said too.
+        /// No answer now. With the time of the next attempt, if one was given.
         case later(String, not: Instant?)
     }
 
-    /// Who wants to know: callers take turns in the app's budget by their name, and by the address they ask from.
+    /// The party for which Apple is asked: parties share the app's request budget by name and by client network.
     package struct Asker: Sendable, Hashable {
         package let name: String
         var network: String?
@@ -21,7 +21,7 @@ package struct SignedTransactionLookup: Sendable {
 
     private let request: @Sendable (TransactionID, Environment, Instant?, Asker) async -> Answer
 
-    /// - Parameter paidAt: when, if that is known: Apple may know a new purchase some seconds later.
+    /// - Parameter paidAt: the purchase date, if known: Apple may know a new purchase only seconds later.
     func ask(
         _ id: TransactionID, _ environment: Environment, paidAt: Instant? = nil, for asker: Asker
     ) async -> Answer {
@@ -30,8 +30,8 @@ package struct SignedTransactionLookup: Sendable {
 }
 
 extension SignedTransactionLookup {
-    /// Over the App Store Server API. Whatever Apple answers is verified like what a client posts: an answer that is
-    /// not Apple's, or of another transaction, is no answer.
+    /// Uses the App Store Server API. Every answer is verified like a client's proof: one that Apple did not sign, or
+    /// that is of another transaction, does not count.
     ///
     /// - Parameter caller: the job that asks.
     init(_ api: ServerAPI, verifier: ProofVerifier, asking caller: RequestCaller) {
@@ -40,7 +40,7 @@ extension SignedTransactionLookup {
         }
     }
 
-    /// For buyers who wait, each under their own name. What many want to know is asked once.
+    /// For buyers who wait, each under their own name. One request serves all who need the same transaction.
     init(_ api: ServerAPI, verifier: ProofVerifier, sharing questions: SharedQuestions) {
         request = { id, environment, paidAt, asker in
             let caller = RequestCaller(
@@ -88,7 +88,7 @@ extension SignedTransactionLookup.Answer {
         switch fault {
         case .refused(let refusal) where !fault.isRetryable:
             self = .none(refusal.code.name ?? String(refusal.code.rawValue))
-        // An id that can't be asked about names no transaction that Apple could tell of.
+        // An id that Apple's API does not accept names no transaction.
         case .invalid: self = .none(fault.sentence.en)
         case .refused, .unauthorized, .rateLimited, .overBudget, .outage, .unreadable, .signing:
             self = .later(fault.sentence.en, not: fault.retryAfter)

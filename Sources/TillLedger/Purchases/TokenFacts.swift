@@ -1,19 +1,19 @@
 import TillBilling
 import TillSQL
 
-/// What the token that Apple signed names, as the ledger has it.
+/// What the token that Apple signed names in the ledger.
 package struct TokenFacts {
-    /// The order whose id it is, if payments that carry it belong to the order.
+    /// The order with this id, if payments that carry the token belong to the order.
     var order: Order?
     /// The user for whom a backend registered it.
     var account: UserID?
-    /// The caller, who proved that it is an order id of theirs.
+    /// The caller, who proved that the token is one of their order ids.
     var provenUser: UserID?
-    /// An order has it as its id, but stored payments carried it before.
+    /// An order has the token as its id, but recorded payments carried it before the order was opened.
     var isOlderThanOrder = false
-    /// The token itself, where it names no order and no account.
+    /// The token itself, if it names no order and no account.
     var unmatched: OrderID?
-    /// Whether an order id beside the proof is looked at.
+    /// Whether an order id beside the proof is ignored.
     var decidesAlone = false
 }
 
@@ -46,8 +46,8 @@ extension PurchaseReader {
         return named
     }
 
-    /// The caller, if what came beside the proof shows that the token is an order id of theirs, or of a guest who has
-    /// become part of their account.
+    /// The caller, if the proof's companion data shows that the token is an order id of theirs, or of a guest merged
+    /// into their account.
     private func user(proving token: OrderID, from origin: PurchaseOrigin) throws -> UserID? {
         guard let proof = origin.tokenProof, proof.proves(token) else { return nil }
         switch origin.caller {
@@ -58,9 +58,9 @@ extension PurchaseReader {
         }
     }
 
-    /// Whether a purchase of something else than its token's order is a later one in that order's own chain: it renews
-    /// a purchase under the same token that has an owner, the order pays for a part of the chain, or what was granted
-    /// last before it is the same customer's.
+    /// Whether a purchase of another product than its token's order is a later purchase in that order's own chain: it
+    /// renews a purchase under the same token that has an owner, the order pays for a part of the chain, or the last
+    /// grant before it belongs to the same customer.
     func isInChain(ofTokenOrderIn facts: PurchaseFacts, _ chain: ChainFacts?) throws -> Bool {
         let transaction = facts.transaction
         guard facts.contradictsTokenOrder, transaction.id != transaction.originalID, let order = facts.tokenOrder
@@ -76,7 +76,7 @@ extension PurchaseReader {
         return try holder == order.userID || account(of: holder) == account(of: order.userID)
     }
 
-    /// Which customer a token names, by their account of today; nil if it names no known customer.
+    /// The customer whom a token names, by their current account; nil if it names no known customer.
     func user(namedBy token: AppAccountToken?, in environment: Environment) throws -> UserID? {
         guard case .order(let id)? = token else { return nil }
         return try TokenFacts.user(namedBy: id, in: environment, connection)
@@ -84,8 +84,8 @@ extension PurchaseReader {
 }
 
 extension TokenFacts {
-    /// The customer whom the token of a recorded transaction names, who may be an account that a guest has become part
-    /// of; nil if Apple signed none, or one that names no known customer.
+    /// The customer whom the token of a recorded transaction names, by their current account; nil if Apple signed no
+    /// token, or one that names no known customer.
     package static func user(
         namedByTokenOf sequence: Int64, _ connection: any Connection
     ) throws -> UserID? {
@@ -109,8 +109,8 @@ extension TokenFacts {
     }
 }
 
-/// Whether stored payments of an environment carried a token before the order was opened whose id it is, as far as that
-/// matters.
+/// Whether recorded payments of an environment carried the token before the order with this id was opened. Always false
+/// for ids that cannot be forged.
 private func isSeen(
     _ token: OrderID, before order: Order, in environment: Environment, _ connection: any Connection
 ) throws -> Bool {

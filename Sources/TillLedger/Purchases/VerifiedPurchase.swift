@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
 
-/// A purchase whose proof is genuine: what Apple signed, and the bytes as they came.
+/// A purchase with a verified proof: the signed data, and its original bytes.
 package struct VerifiedPurchase: Sendable {
     package let transaction: VerifiedTransaction
     package let proof: PurchaseProof
@@ -11,15 +11,15 @@ package struct VerifiedPurchase: Sendable {
         self.proof = proof
     }
 
-    /// What Apple signed about the next renewal may come beside it.
+    /// Renewal information that may come beside it.
     package var renewal: SignedRenewal?
 }
 
-/// The signed bytes, as they came.
+/// The signed bytes, unchanged.
 package struct PurchaseProof: Sendable {
     package let kind: ProofTable.Kind
     package let bytes: [UInt8]
-    /// It was accepted on its signature, while Apple did not say whether its signer's certificate was revoked.
+    /// Accepted on its signature, while Apple did not say whether its signer's certificate was revoked.
     package var isUnderDoubt = false
 
     package init(kind: ProofTable.Kind, bytes: [UInt8], isUnderDoubt: Bool = false) {
@@ -28,11 +28,11 @@ package struct PurchaseProof: Sendable {
         self.isUnderDoubt = isUnderDoubt
     }
 
-    /// What the ledger has of it already.
+    /// Stands for a proof that the ledger already has.
     static let kept = PurchaseProof(kind: .signedTransaction, bytes: [])
 }
 
-/// What Apple signed about the next renewal, with the bytes as they came.
+/// Signed renewal information, with its original bytes.
 package struct SignedRenewal: Sendable {
     package let info: VerifiedRenewalInfo
     package let proof: [UInt8]
@@ -44,8 +44,8 @@ package struct SignedRenewal: Sendable {
 }
 
 extension VerifiedTransaction {
-    /// Made by Apple's ledger. Before API 1.8 Apple gave no reason; a receipt gives none either: then a subscription's
-    /// transaction that isn't its first (facts/jws §4).
+    /// Whether Apple's system renewed it. Before API 1.8 Apple gave no reason, and neither does a receipt: then every
+    /// transaction of a subscription except the first counts as a renewal (facts/jws §4).
     var isRenewal: Bool {
         if let transactionReason { return transactionReason == .renewal }
         return type == .autoRenewable && id != originalID
@@ -53,7 +53,7 @@ extension VerifiedTransaction {
 }
 
 extension VerifiedTransaction {
-    /// Nil for the purchaser's own and the family's copies. A receipt does not say.
+    /// Nil for the purchaser's own and the family's copies. A receipt does not state the ownership.
     fileprivate var otherOwnership: String? {
         guard source == .signedTransaction, let ownership, ownership != .purchased, ownership != .familyShared else {
             return nil
@@ -64,12 +64,12 @@ extension VerifiedTransaction {
         return ownership.rawValue
     }
 
-    /// An assigned copy repeats the purchaser's number of seats and is one of them (facts/seats-and-groups §4).
+    /// An assigned copy repeats the purchaser's number of seats but is only one of them (facts/seats-and-groups §4).
     fileprivate var seatsOfOwner: Int { otherOwnership == Ownership.assigned.rawValue ? 1 : quantity }
 }
 
 extension PaidTransaction {
-    /// What settling needs of what Apple signed.
+    /// The part of the signed data that processing needs.
     init(_ verified: VerifiedTransaction) {
         let token: AppAccountToken? =
             if let order = verified.appAccountToken {

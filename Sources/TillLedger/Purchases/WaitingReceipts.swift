@@ -2,22 +2,22 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// Asks Apple again about the receipts that wait for its word: once for each purchase. Its answer is
-/// settled with what each of them said beside it.
+/// Asks Apple again about receipts that wait for its answer, once for each purchase. The answer is processed with the
+/// claims that came beside each receipt.
 public struct WaitingReceipts: Sendable {
     private let ledger: Ledger
-    /// So few that who comes now is not behind many: the next batch is chosen anew.
+    /// Small, so that new receipts wait only for one batch; the next batch is chosen again.
     private static let batch = 8
-    /// Questions in vain in a row, after which Apple is left alone until the next walk.
+    /// Consecutive failed requests after which the run stops.
     private static let mostVain = 3
 
     public init(_ ledger: Ledger) { self.ledger = ledger }
 
-    /// Milliseconds since a purchase in which Apple may not know it yet. Its device has finished perhaps, so nothing
-    /// else would ask.
+    /// Milliseconds since a purchase in which Apple may not know it yet. Its device may already have finished, so no
+    /// other process would ask.
     private static let mayBeUnknown: Int64 = 86_400_000
 
-    /// Both environments, beside each other.
+    /// Asks for both environments concurrently.
     @discardableResult
     public func askAll() async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { group in
@@ -28,8 +28,8 @@ public struct WaitingReceipts: Sendable {
         }
     }
 
-    /// Takes up those of an environment that are due, the callers in turns, until none is left or Apple can't say.
-    /// Returns how many no longer wait.
+    /// Asks about the due receipts of an environment, alternating between callers, until none is left or Apple cannot
+    /// answer. Returns how many no longer wait.
     public func askAll(in environment: Environment) async throws -> Int {
         guard let lookup = ledger.intake.lookup else { return 0 }
         var done = 0
@@ -41,7 +41,7 @@ public struct WaitingReceipts: Sendable {
             }
             guard !due.isEmpty else { return done }
             var asked: Set<TransactionID> = []
-            // The answer about one row is for all rows of its purchase.
+            // The answer about one row applies to all rows of its purchase.
             for waiting in due where asked.insert(waiting.transactionID).inserted && vain < Self.mostVain {
                 let count = try await processOrPostpone(waiting, lookup)
                 done += count ?? 0
@@ -51,14 +51,15 @@ public struct WaitingReceipts: Sendable {
         return done
     }
 
-    /// What Apple says of a purchase.
+    /// Apple's answer about a purchase.
     private enum Answer: Sendable {
         case signed(VerifiedPurchase)
-        /// It has none: the receipt alone counts. When Apple is asked again, because it may know it later; nil: never.
+        /// Apple does not know it: the receipt alone counts. With the time to ask again, because Apple may know it
+        /// later; nil: never.
         case none(askedAgain: Instant?)
     }
 
-    /// A row that the ledger refuses for good stands in nobody's way.
+    /// A row that the ledger refuses permanently does not block the others.
     private func processOrPostpone(
         _ waiting: WaitingProofTable.Stored, _ lookup: SignedTransactionLookup
     ) async throws -> Int? {
@@ -70,7 +71,7 @@ public struct WaitingReceipts: Sendable {
         }
     }
 
-    /// Returns how many no longer wait; nil if Apple can't say.
+    /// Returns how many no longer wait; nil if Apple cannot answer.
     private func process(_ waiting: WaitingProofTable.Stored, _ lookup: SignedTransactionLookup) async throws -> Int? {
         guard let receipt = try await receipt(of: waiting) else { return 0 }
         let verified = receipt.transaction
@@ -91,7 +92,7 @@ public struct WaitingReceipts: Sendable {
         return try await process(waiting, by: answer)
     }
 
-    /// Ever less often: a pause of half the purchase's age, so that all its rows are due together.
+    /// The pauses grow: half the purchase's age, so that all its rows are due together.
     private func nextQuestion(about verified: VerifiedTransaction) -> Instant? {
         let now = ledger.clock()
         let age = now.milliseconds - verified.purchaseDate.milliseconds
@@ -99,8 +100,9 @@ public struct WaitingReceipts: Sendable {
         return now.adding(milliseconds: min(3_600_000, max(10_000, age / 2)))
     }
 
-    /// With the words of each bearer, the oldest first, until the ledger has decided. A bearer whose words leave the
-    /// purchase in quarantine takes no other bearer's away, and is kept where Apple may know the purchase later.
+    /// Processes the claims of each bearer, oldest first, until the ledger has decided. A bearer whose claims leave the
+    /// purchase in quarantine does not block other bearers, and stays listed while Apple may learn of the purchase
+    /// later.
     private func process(_ waiting: WaitingProofTable.Stored, by answer: Answer) async throws -> Int {
         var done = 0
         let rows = try await ledger.database.read { connection in
@@ -110,7 +112,7 @@ public struct WaitingReceipts: Sendable {
         var isUnknown = false
         if case .none(let askedAgain) = answer { (isUnknown, next) = (true, askedAgain) }
         for row in rows {
-            // The ledger has heard these words, and only Apple's would say more.
+            // The ledger has already processed these claims; only an answer from Apple would add something.
             if !(isUnknown && row.isTold) {
                 guard let isDecided = try await isDecided(row, by: answer) else { continue }
                 if isDecided { return done + (try await removeAll(row)) }
@@ -139,7 +141,7 @@ public struct WaitingReceipts: Sendable {
     /// Why a row waits; for operators.
     private static let unknownToApple = "Apple does not know the transaction yet"
 
-    /// Settles it; nil if that can't be done now.
+    /// Processes the row. Nil if that fails now.
     private func isDecided(_ row: WaitingProofTable.Stored, by answer: Answer) async throws -> Bool? {
         guard let origin = PurchaseOrigin(row.bearer) else {
             try await postpone(row, "unknown caller \(row.bearer.name)")
@@ -162,14 +164,14 @@ public struct WaitingReceipts: Sendable {
         return true
     }
 
-    /// Nil if there is none any more, or if it can't be judged now.
+    /// Nil if it no longer exists, or cannot be verified now.
     private func receipt(of row: WaitingProofTable.Stored) async throws -> VerifiedPurchase? {
         guard let bytes = try await ledger.database.read({ try WaitingProofTable($0).receipt(of: row.sequence) })
         else { return nil }
         do throws(ProofRefusal) {
             return try await ledger.intake.verify(row.transactionID, inReceipt: bytes)
         } catch {
-            // It was good when it came: the configuration has changed since, and may change back.
+            // The proof was valid when it arrived; the configuration has changed since and may change back.
             try await postpone(row, "\(error.refusal.rawValue): \(error.detail)")
             return nil
         }
@@ -181,7 +183,7 @@ public struct WaitingReceipts: Sendable {
         }
     }
 
-    /// Apple can't say: about this purchase it is not asked for the next bearer either.
+    /// Apple cannot answer: the purchase's other due rows are postponed too.
     private func postponeAll(_ waiting: WaitingProofTable.Stored, _ why: String, not instant: Instant?) async throws {
         let now = ledger.clock()
         let rows = try await ledger.database.read { connection in

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
 
-/// One of Apple's answers that is believed: a transaction, with its bytes and what came beside it.
+/// A verified answer from Apple: a transaction with its bytes and the renewal information beside it.
 package struct VerifiedCopy: Sendable {
     let transaction: PaidTransaction
     let proof: PurchaseProof
@@ -13,7 +13,7 @@ package struct VerifiedCopy: Sendable {
         self.renewal = renewal
     }
 
-    /// - Throws: why it is not believed, or, retryably, not yet.
+    /// - Throws: why the proof is refused; retryable if it cannot be decided yet.
     init(
         _ signed: SignedTransaction, beside next: SignedRenewalInfo?, by verifier: ProofVerifier
     ) async throws(ProofRefusal) {
@@ -30,17 +30,17 @@ package struct VerifiedCopy: Sendable {
     }
 }
 
-/// What came of verifying some of Apple's answers.
+/// The result of verifying some of Apple's answers.
 struct AppleAnswers: Sendable {
     private(set) var copies: [VerifiedCopy] = []
-    /// Not Apple's, or not for this app. They are in the list of refused proofs.
+    /// Not signed by Apple, or not for this app. They are recorded as refused proofs.
     private(set) var refused: [Difference] = []
-    /// How many count once Apple tells of its certificates.
+    /// How many answers cannot be accepted before Apple gives the status of its certificates.
     private(set) var undecided = 0
 
-    /// What Apple did not sign is logged and passed over: the other answers are worth no less for it.
+    /// Logs and skips an answer that Apple did not sign; the other answers are still used.
     ///
-    /// - Parameter environment: who was asked.
+    /// - Parameter environment: the environment whose API answered.
     mutating func read(
         _ signed: SignedTransaction, beside next: SignedRenewalInfo? = nil, from environment: Environment,
         by ledger: Ledger
@@ -61,7 +61,7 @@ struct AppleAnswers: Sendable {
         refused.append(Difference(.answerRefused, in: environment, was: refusal.refusal.rawValue))
     }
 
-    /// The last transaction of each subscription, and what Apple signs about its renewal.
+    /// Reads the last transaction of each subscription, and its renewal information.
     mutating func read(_ statuses: Answered<SubscriptionStatuses>, by ledger: Ledger) async throws {
         for subscription in statuses.value.groups.flatMap(\.subscriptions) {
             guard let transaction = subscription.transaction else { continue }

@@ -1,22 +1,22 @@
 import TillBilling
 
-/// What came of holding the ledger against Apple's books.
+/// The result of comparing the ledger with Apple's records.
 public struct BookComparison: Sendable, Hashable {
-    /// The first ten thousand, in the order in which they were found.
+    /// The first ten thousand differences, in the order in which they were found.
     public private(set) var differences: [Difference] = []
-    /// All of them.
+    /// The number of all differences.
     public private(set) var differenceCount = 0
-    /// Of those whose books differ (`Difference.Kind.isDrift`); the others say what could not be compared.
+    /// The number of differences in content (`Difference.Kind.isDrift`); the others state what could not be compared.
     public private(set) var driftCount = 0
-    /// What was counted, under the names that a reconciliation has: `notifications`, `new_notifications`, `customers`,
+    /// Counts under the names of a reconciliation's counts: `notifications`, `new_notifications`, `customers`,
     /// `transactions`, `undecided`, `untold`, and the kinds of differences.
     public private(set) var counts: [Environment: [String: Int64]] = [:]
 
     public init() {}
 
-    /// Whether Apple's books say what the ledger says, wherever Apple told.
+    /// Whether the ledger agrees with everything that Apple returned.
     public var isEqual: Bool { driftCount == 0 }
-    /// Whether everything was told, believed and read.
+    /// Whether Apple answered every request, and every answer was verified and processed.
     public var isComplete: Bool {
         differenceCount == driftCount && counts.values.allSatisfy { $0["undecided", default: 0] == 0 }
     }

@@ -3,25 +3,25 @@ import TillBilling
 import TillSQL
 
 extension Ledger {
-    /// Holds the whole ledger against Apple's books, and changes nothing (U3).
+    /// Compares the whole ledger with Apple's records, without changing the ledger.
     ///
-    /// Asked are the history of notifications, and of every customer who has a transaction in the ledger, or whom a
-    /// missed notification tells of: all transactions, all refunds, and where the subscriptions stand. Each customer's
-    /// answers are settled as a reconciliation would settle them, before an open ledger whose changes are then undone,
-    /// so a difference is exactly what a reconciliation would change. What Apple's books don't have of a customer whom
-    /// they do tell of is a difference too (`unknown_to_apple`).
+    /// Reads Apple's notification history. For every customer with a transaction in the ledger or in a missed
+    /// notification, reads all transactions, all refunds and the subscription statuses. Each customer's answers are
+    /// processed as a reconciliation would process them, in a write that is then rolled back, so a difference is
+    /// exactly what a reconciliation would change. A transaction of the ledger that Apple does not list for a customer
+    /// is a difference too (`unknown_to_apple`).
     ///
-    /// It takes three questions or four for each customer, in the bulk lane of the app's budget, and memory for the ids
-    /// of all transactions. What is bought while it goes on is no difference: either its notification and its proof are
-    /// settled when its customer is asked about, or the customer was asked before it was bought.
+    /// The comparison takes three or four requests for each customer, at the bulk priority of the app's request budget,
+    /// and memory for the ids of all transactions. Purchases made meanwhile are no differences: either the notification
+    /// and the proof are processed before the customer is read, or the customer was read before the purchase.
     ///
     /// - Parameters:
-    ///   - start: from when on notifications are compared; nil: as far back as Apple tells, 180 days.
-    ///   - environments: all that are configured if nil.
-    ///   - api: who is asked; whom the server asks otherwise, if nil.
-    ///   - onProgress: told after each question.
-    /// - Throws: `ServerAPIFault` if Apple did not answer, also not after some hours, or `DatabaseError`; `Refusal`
-    ///   `no_in_app_purchase_key` without anybody to ask.
+    /// - start: the start of the compared notifications; nil: as far back as Apple answers, 180 days.
+    /// - environments: all configured environments if nil.
+    /// - api: the API to read from; the server's own if nil.
+    /// - onProgress: called after each request.
+    /// - Throws: `ServerAPIFault` if Apple did not answer, even after some hours, or `DatabaseError`; `Refusal`
+    ///   `no_in_app_purchase_key` if no API is configured.
     public func compareWithApple(
         since start: Instant? = nil, in environments: Set<Environment>? = nil, asking api: ServerAPI? = nil,
         onProgress: @escaping @Sendable (BookComparison) -> Void = { _ in }
@@ -41,7 +41,7 @@ extension Ledger {
     }
 }
 
-/// One environment's books on their way.
+/// The comparison of one environment.
 private struct ComparisonWalk {
     let ledger: Ledger
     let api: ServerAPI
@@ -49,13 +49,13 @@ private struct ComparisonWalk {
     var comparison: BookComparison
     let onProgress: @Sendable (BookComparison) -> Void
 
-    /// Chains that came up in a history, which has all that its customer bought.
+    /// Chains that appeared in a history; a history contains everything that its customer bought.
     private var read: Set<TransactionID> = []
-    /// Chains of which Apple did not tell.
+    /// Chains that Apple gave no answer about.
     private var untold: Set<TransactionID> = []
     /// Every transaction that Apple listed.
     private var listed: Set<TransactionID> = []
-    /// What notifications told of that never arrived.
+    /// Chains named by notifications that never arrived.
     private var heardOf: [TransactionID] = []
 
     private static let batch = 200
@@ -167,12 +167,12 @@ private struct ComparisonWalk {
         onProgress(comparison)
     }
 
-    /// Carries out of a write what it found, and undoes it.
+    /// Carries the differences out of a write and rolls it back.
     private struct Undone: Error {
         let differences: [Difference]
     }
 
-    /// All that Apple tells of a customer.
+    /// All answers of Apple about a customer.
     private mutating func ask(_ chain: TransactionID) async throws -> [VerifiedCopy] {
         var copies: [VerifiedCopy] = []
         var history = api.historyPages(of: chain, in: environment).makeAsyncIterator()
@@ -218,7 +218,7 @@ private struct ComparisonWalk {
         comparison.count(1, "untold", in: environment)
     }
 
-    /// Bought after its customer was asked about, perhaps.
+    /// The transaction may have been bought after its customer was read.
     private mutating func askAgain(about id: TransactionID) async throws {
         let environment = environment
         do throws(ServerAPIFault) {

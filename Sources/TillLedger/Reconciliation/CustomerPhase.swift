@@ -1,11 +1,11 @@
 import TillAppStore
 import TillBilling
 
-/// Histories of transactions and of refunds, customer by customer (facts/server-api §4.1): who was never asked about or
-/// is under suspicion first, then those of whom was not asked for longest. Apple tells what is new since its last
-/// answer, so a customer without news takes one question.
+/// Reads the histories of transactions and of refunds, customer by customer (facts/server-api §4.1): first customers
+/// never read and suspects, then those read longest ago. Apple returns what is new since a revision, so a customer
+/// without changes takes one request.
 extension ReconciliationWalk {
-    /// How often a customer is begun anew because Apple does not take a revision.
+    /// How often a customer is started again because Apple rejects a revision.
     private static let restarts: Int64 = 2
 
     mutating func readCustomers(_ question: AppleChainTable.Question, atMost limit: Int64) async throws {
@@ -21,7 +21,7 @@ extension ReconciliationWalk {
         }
     }
 
-    /// The customer whose pages are being read, or whose turn it is now.
+    /// The customer whose pages are being read, or the next customer.
     private mutating func nextCustomer(
         _ question: AppleChainTable.Question, atMost limit: Int64
     ) async throws -> AppleChainTable.Stored? {
@@ -33,7 +33,7 @@ extension ReconciliationWalk {
         }
         if let found, subject == nil {
             place.subject = found.originalID
-            // Asked for from a moment on, everything is looked at again.
+            // A run with a start date reads every history from the beginning.
             place.token = self.run.since == nil ? found.revision : nil
             place.position = 0
             place.isTainted = false
@@ -49,7 +49,7 @@ extension ReconciliationWalk {
         switch question {
         case .history:
             var filter = HistoryFilter()
-            // Only the revision of an ascending walk is good for later.
+            // Only the revision of a history in ascending order can be used later.
             filter.order = .ascending
             let asked = filter
             let answer = try await api.retrying(.brief) { (api) async throws(ServerAPIFault) in
@@ -68,7 +68,7 @@ extension ReconciliationWalk {
         return page
     }
 
-    /// What Apple refuses for good is about this customer alone, and no reason to leave out the others.
+    /// A permanent refusal concerns only this customer, so the others are still read.
     private mutating func passOver(
         _ customer: AppleChainTable.Stored, _ question: AppleChainTable.Question, _ fault: ServerAPIFault
     ) async throws {
@@ -90,13 +90,13 @@ extension ReconciliationWalk {
             try AppleChainTable(connection).markRead(
                 customer.sequence, question, run: run, revision: nil,
                 refusal: question == .history ? reason : customer.refusal)
-            // What was so the last time is no news.
+            // A repeated refusal is not a new difference.
             guard customer.refusal != reason else { return [] }
             return [Difference(kind, in: environment, transaction: customer.originalID, was: reason)]
         }
     }
 
-    /// This customer is done.
+    /// The place after this customer.
     private func over() -> Place {
         var next = Place(place.phase, in: environment)
         next.done = place.done + 1
@@ -120,7 +120,7 @@ extension ReconciliationWalk {
         }
         let isLast = !page.hasMore
         let chains = answers.copies.map { ($0.transaction.id, $0.transaction.originalID, $0.transaction.environment) }
-        // What could not be decided is asked for again.
+        // If an answer could not be decided, the next run asks for it again.
         let revision = place.isTainted ? customer.revision : page.revision
         let (run, counts) = (run.sequence, isLast ? [(question == .history ? "customers" : "refund_customers", 1)] : [])
         try await process(
@@ -136,7 +136,7 @@ extension ReconciliationWalk {
             })
     }
 
-    /// What Apple says about renewals has no history.
+    /// Renewal information is not part of a history.
     private func readStatuses(of customer: AppleChainTable.Stored, _ answers: inout AppleAnswers) async throws {
         let isSubscriber = try await ledger.database.read { try AppleChainTable($0).hasSubscription(customer.sequence) }
         guard isSubscriber || answers.copies.contains(where: \.transaction.isSubscription) else { return }
@@ -147,7 +147,7 @@ extension ReconciliationWalk {
                 try await api.subscriptionStatuses(of: customer.originalID, in: environment)
             }
         } catch {
-            // The history was told: a refusal for good is about the subscriptions alone.
+            // The history was read: a permanent refusal concerns only the subscriptions.
             if error.isRetryable, !(error.isUnreadable && failures >= Self.readings) { throw error }
             if case .unauthorized = error { throw error }
             return

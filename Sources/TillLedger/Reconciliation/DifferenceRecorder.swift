@@ -2,8 +2,8 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// Settles Apple's answers before an open ledger, through the same door as everything else, and tells what of it was
-/// news. Lives inside one commit, so that nothing is settled without its explanation.
+/// Processes Apple's answers in an open write, like purchases from every source, and returns what changed. It lives
+/// inside one commit, so that every change is recorded with its explanation.
 struct DifferenceRecorder {
     private let connection: any Connection
     private let processor: PurchaseProcessor
@@ -15,9 +15,9 @@ struct DifferenceRecorder {
         self.inputs = inputs
     }
 
-    /// - Returns: what the ledger had otherwise, each once.
+    /// - Returns: what differed in the ledger, each difference once.
     func record(_ copies: [VerifiedCopy]) throws -> [Difference] {
-        // What one copy settles may settle another one on the same page, so all are looked at before.
+        // Processing one copy may also process another one of the same page, so all are read before.
         let transactions = Self.unique(copies.map { Key($0.transaction.id, $0.transaction.environment) })
         let chains = Self.unique(copies.compactMap(\.renewal?.key))
         let before = try transactions.map { try standing($0) }
@@ -62,7 +62,7 @@ struct DifferenceRecorder {
         let order = try row.orderSequence.flatMap { try OrderTable(connection).find(sequence: $0)?.order.id }
         let copy = try RecordedCopies(connection).find(row.sequence)
         var terms = copy?.terms ?? TransactionTerms()
-        // That an upgrade took its place is no news where the upgrade is known.
+        // A copy replaced by an upgrade is no difference if the upgrade is known.
         if let copy, try isReplaced(copy) { terms.isUpgraded = true }
         return LedgerStanding(
             state: row.state, quarantine: row.quarantine, revokedAt: row.revokedAt, terms: terms, orderID: order)
@@ -83,7 +83,7 @@ struct DifferenceRecorder {
 
     private func difference(of key: Key, from before: RenewalTerms?) throws -> Difference? {
         guard let after = try renewal(key) else { return nil }
-        // Apple signs anew whenever it is asked.
+        // Apple signs the renewal information again for each request.
         if var same = before {
             same.signedAt = after.signedAt
             if same == after { return nil }

@@ -2,7 +2,7 @@ import TillAppStore
 import TillBilling
 import TillThreads
 
-/// Comparisons that change nothing, and so have no row in the ledger: they live in memory, and a restart forgets them.
+/// Comparisons that change nothing and so have no row in the ledger: they are kept in memory and lost in a restart.
 package final class DryRunQueue: Sendable {
     static let capacity = 8
 
@@ -26,7 +26,7 @@ package final class DryRunQueue: Sendable {
 
     private let runs = Locked<[DryRun]>([])
 
-    /// - Throws: `too_many_requests` while as many wait already.
+    /// - Throws: `too_many_requests` while `capacity` runs are waiting.
     package func open(_ run: DryRun) throws {
         try runs.withLock { runs in
             if runs.count >= Self.capacity {
@@ -49,13 +49,13 @@ package final class DryRunQueue: Sendable {
     }
 }
 
-/// Carries out the dry runs that were asked for.
+/// Runs the requested dry runs.
 public struct DryRuns: Sendable {
     private let ledger: Ledger
 
     public init(_ ledger: Ledger) { self.ledger = ledger }
 
-    /// One after the other, until none is left.
+    /// Runs them one after another, until none is left.
     public func runAll() async throws {
         while let run = ledger.dryRuns.next() {
             let desk = ledger.dryRuns

@@ -2,16 +2,16 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// Apple's history of notifications (facts/server-api §4.3): what was sent since the last run, a month after the
-/// other, so that a page token that has gone bad costs a month of pages and not half a year of them.
+/// Reads Apple's notification history (facts/server-api §4.3): what was sent since the last run, one month at a time,
+/// so that an expired page token costs at most a month of pages and not half a year.
 extension ReconciliationWalk {
-    /// Milliseconds that one question spans.
+    /// Milliseconds that one query spans.
     private static let slice: Int64 = 30 * 86_400_000
-    /// Milliseconds by which the first moment asked for is later than the earliest that Apple answers for.
+    /// Milliseconds between the earliest moment that Apple answers for and the first moment requested.
     private static let margin: Int64 = 3_600_000
-    /// How often a month is begun anew because its page token is not taken.
+    /// How often a month is started again because Apple rejects its page token.
     private static let restarts = 3
-    /// How often an answer that can't be read is asked for.
+    /// How many times an answer that cannot be read is requested.
     static let readings: Int64 = 5
 
     mutating func readNotifications() async throws {
@@ -24,7 +24,7 @@ extension ReconciliationWalk {
         while place.position < end.milliseconds {
             let earliest = ledger.clock().adding(milliseconds: Self.margin - NotificationQuery.reach)
             if place.position < earliest.milliseconds {
-                // It has waited so long that Apple has forgotten the rest.
+                // The run waited so long that Apple has dropped the earlier notifications.
                 place.position = earliest.milliseconds
                 place.token = nil
                 guard place.position < end.milliseconds else { return }
@@ -113,11 +113,11 @@ extension ReconciliationWalk {
     }
 
     private func keep(_ envelope: NotificationEnvelope, _ reason: ProofRefusal, _ payload: String) async {
-        // Kept for the case that the configuration is wrong, as if it had been posted; nothing hangs on it.
+        // Kept like a posted one, in case the configuration is wrong; a failure here has no consequence.
         _ = try? await ledger.take(.foreign(envelope, reason), payload: payload, from: .reconciliation)
     }
 
-    /// Those that the ledger does not have.
+    /// The notifications that the ledger does not have.
     private func unknown(_ all: [Missed]) async throws -> [Missed] {
         let ids = all.map(\.notification.id)
         let known = try await ledger.database.read { connection in
@@ -126,7 +126,8 @@ extension ReconciliationWalk {
         return zip(all, known).filter { !$0.1 }.map(\.0)
     }
 
-    /// What it brought is settled; the rest of what there is to make of it is made. If that fails it stays pending.
+    /// The transaction has been processed; this processes the rest of the notification. If that fails, it stays
+    /// pending.
     private func mark(_ one: Missed) async {
         let uuid = one.notification.id
         guard let stored = try? await ledger.database.read({ try NotificationTable($0).find(uuid: uuid) }),
@@ -137,14 +138,14 @@ extension ReconciliationWalk {
     }
 }
 
-/// A notification that is ours and was never here.
+/// A notification for this app that never arrived.
 private struct Missed: Sendable {
     let notification: VerifiedNotification
     let payload: String
-    /// Nil while nothing may be made of it.
+    /// Nil while the notification must not be processed.
     let copy: VerifiedCopy?
     let isUnderDoubt: Bool
-    /// Apple has told of its certificates.
+    /// Apple has answered about its certificates.
     let isDecided: Bool
 
     init(
@@ -168,9 +169,9 @@ private struct Missed: Sendable {
         }
     }
 
-    /// Kept raw before anything is made of it: if the process dies then, `PendingNotifications` goes on.
+    /// Stored raw before it is processed: if the server stops in between, `PendingNotifications` continues.
     ///
-    /// - Returns: that it had been missing.
+    /// - Returns: the difference that it was missing.
     func store(at now: Instant, _ connection: any Connection) throws -> Difference? {
         guard (1...64).contains(notification.id.utf8.count) else { return nil }
         let sequence = try NotificationTable(connection).insert(

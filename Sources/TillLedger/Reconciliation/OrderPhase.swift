@@ -1,14 +1,14 @@
 import TillBilling
 import TillSQL
 
-/// What becomes of orders that stay open, after everything was asked that can be. A payment that comes later all the
-/// same finds its order: money outranks a failure (DESIGN §4, invariant 5).
+/// Closes orders that stay open, after all requests to Apple. A payment that arrives later still finds its order: a
+/// payment outweighs a failure (DESIGN §4, invariant 5).
 extension ReconciliationWalk {
     private static let batch = 100
-    /// Milliseconds after which an order that says it is being paid ought to be.
+    /// Milliseconds after which an order with an ongoing payment should be paid.
     private static let payment: Int64 = 86_400_000
 
-    /// An order is in no environment before it is paid, so it is looked at when all of them are done.
+    /// An unpaid order belongs to no environment, so orders are checked after all environments are done.
     mutating func readOrders() async throws {
         guard environment == .sandbox || !run.environments.contains(.sandbox) else { return }
         for status: OrderStatus in [.prepared, .deferred, .ongoing] {
@@ -17,7 +17,7 @@ extension ReconciliationWalk {
         }
     }
 
-    /// A batch of them. Returns the position after it.
+    /// Checks one batch. Returns the position after it.
     private mutating func readOrders(_ status: OrderStatus, before position: Int64) async throws -> Int64? {
         let sequences = try await ledger.database.read { connection in
             try SuspectList(connection).orders(status, before: position, limit: Self.batch)
@@ -54,7 +54,7 @@ extension ReconciliationWalk {
         return Difference(.orderClosed, in: environment, order: order.id, was: order.status.name, now: "cancelled")
     }
 
-    /// Whether this run has read all that Apple tells of a buyer.
+    /// Whether this run has read all of Apple's answers about a buyer.
     private static func wereAsked(
         _ user: UserID, _ run: ReconciliationTable.Run, _ connection: any Connection
     ) throws -> Bool {

@@ -1,8 +1,8 @@
 import TillAppStore
 import TillBilling
 
-/// What was paid and is nobody's, asked about one by one: a token may have been set since (Set App Account Token), or
-/// its money given back (U1).
+/// Asks about purchases without an owner one by one: a token may have been set since (Set App Account Token), or the
+/// purchase refunded.
 extension ReconciliationWalk {
     mutating func readQuarantine() async throws {
         while place.done < settings.quarantinedPerRun {

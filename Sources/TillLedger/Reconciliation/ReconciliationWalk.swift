@@ -2,9 +2,8 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// One run on its way through its phases. A step is a question at Apple, or a batch of rows, and one commit that holds
-/// what came of it together with the place from which to go on: whoever is killed between two steps asks again what he
-/// had asked last, and no more.
+/// One run through its phases. A step is a request to Apple, or a batch of rows, and one commit with its result and the
+/// next place. So a run that is interrupted between two steps repeats only its last request.
 struct ReconciliationWalk {
     typealias Place = ReconciliationTable.Place
 
@@ -12,13 +11,13 @@ struct ReconciliationWalk {
     let api: ServerAPI
     let run: ReconciliationTable.Run
     var place: Place
-    /// How often in a row this very step has failed.
+    /// How many times in a row this step has failed.
     var failures: Int64
 
     var settings: ReconciliationSettings { ledger.settings.reconciliation }
     var environment: Environment { place.environment }
 
-    /// - Parameter api: asked in the bulk lane, so that buyers go first.
+    /// - Parameter api: used at bulk priority, so that buyers' requests go first.
     init(_ run: ReconciliationTable.Run, ledger: Ledger, api: ServerAPI) {
         self.run = run
         self.ledger = ledger
@@ -27,7 +26,7 @@ struct ReconciliationWalk {
         failures = run.attempts
     }
 
-    /// Goes to the end of the run.
+    /// Runs all remaining phases.
     mutating func finish() async throws {
         repeat {
             switch place.phase {
@@ -41,13 +40,13 @@ struct ReconciliationWalk {
         } while try await enterNext()
     }
 
-    /// The phase is over. Returns whether there is another one.
+    /// Ends the phase. Returns whether another one follows.
     private mutating func enterNext() async throws -> Bool {
         if let phase = ReconciliationTable.Phase(rawValue: place.phase.rawValue + 1) {
             try await commit(Place(phase, in: environment))
             return true
         }
-        // Production was first.
+        // Production comes first.
         if environment == .production, run.environments.contains(.sandbox) {
             try await commit(Place(.notifications, in: .sandbox))
             return true
@@ -64,9 +63,9 @@ struct ReconciliationWalk {
     /// Counts of one step, by name.
     typealias Counts = [(name: String, count: Int)]
 
-    /// Books what a step brought, and where it leads.
+    /// Records the result of a step and the next place.
     ///
-    /// - Parameter body: returns what it found to be different.
+    /// - Parameter body: returns the differences that it found.
     mutating func commit(
         _ next: Place, counting counts: Counts = [],
         _ body: @escaping @Sendable (any Connection) throws -> [Difference] = { _ in [] }
@@ -84,8 +83,8 @@ struct ReconciliationWalk {
     }
 
     /// - Parameters:
-    ///   - before: written in the same commit before the copies are settled; returns what it found to be different.
-    ///   - after: what is written beside them at last.
+    /// - before: runs in the same commit before the copies are processed; returns the differences that it found.
+    /// - after: runs in the same commit after the copies are processed.
     mutating func process(
         _ answers: AppleAnswers, next: Place, counting counts: Counts,
         before: @escaping @Sendable (any Connection) throws -> [Difference] = { _ in [] },
@@ -112,7 +111,7 @@ struct ReconciliationWalk {
         }
     }
 
-    /// One of them can't be booked, whatever it is. The others can.
+    /// The ledger cannot record one of the copies, so each gets its own commit.
     private mutating func processOneByOne(_ copies: [VerifiedCopy]) async throws {
         let (processor, place) = (ledger.intake.processor, place)
         for copy in copies {
@@ -148,10 +147,10 @@ struct ReconciliationWalk {
 }
 
 extension Difference {
-    /// Under this name purchases are counted that only a reconciliation granted, and late.
+    /// The name of the count of purchases that only a reconciliation granted, and late.
     package static let lateGrants = "late_grants"
 
-    /// Whether somebody had paid long before and had nothing for it until now.
+    /// Whether a purchase that was paid long ago is granted only now.
     func isLateGrant(at now: Instant) -> Bool {
         guard kind == .purchaseMissed || kind == .quarantineResolved, let purchasedAt else { return false }
         return purchasedAt.adding(milliseconds: ReconciliationSettings.lostAfter) <= now
@@ -159,6 +158,6 @@ extension Difference {
 }
 
 extension DatabaseError {
-    /// Whether another body would do better: the disk is not what is wrong.
+    /// Whether another body could succeed: the cause is not the disk.
     var isOfItsBody: Bool { kind == .constraint || kind == .other }
 }

@@ -2,34 +2,34 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// Compares the ledger with Apple's books, and settles what differs (U3): once a day, and when the server was away.
+/// Compares the ledger with Apple's records and processes the differences: once a day, and after the server was down.
 ///
-/// A run is a row of the ledger. It goes on after a crash or an outage where it was, also in another process. What it
-/// brings is verified and settled like everything else, so it may bring what is known, and overlap with the last one.
-/// Nobody can ask Apple for a list of its customers: one all of whose notifications are older than 180 days, and of
-/// whom the ledger has no transaction, is not found.
+/// A run is a row of the ledger. It continues after a crash or an outage, also in another process. Its answers are
+/// verified and processed like every other proof, so it may repeat known data and overlap with the last run. Apple has
+/// no request that lists an app's customers: a customer is not found if all of their notifications are older than 180
+/// days and the ledger has none of their transactions.
 public struct Reconciliations: Sendable {
     private let ledger: Ledger
     private let api: ServerAPI?
 
-    /// Milliseconds until a run that could not go on is taken up again: the first time, and at most.
+    /// Milliseconds until an interrupted run is resumed: the first pause, and the longest.
     private static let pauses: (first: Int64, longest: Int64) = (30_000, 3_600_000)
-    /// Milliseconds after a run that failed until another one is begun.
+    /// Milliseconds after a failed run until another one begins.
     private static let pauseAfterFailure: Int64 = 3_600_000
-    /// Milliseconds after which it is noted again that somebody is at work.
+    /// Milliseconds after which the server's presence is recorded again.
     private static let presence: Int64 = 60_000
 
-    /// - Parameter api: who is asked, if not whom the server asks otherwise.
+    /// - Parameter api: the API to read from; the server's own if nil.
     public init(_ ledger: Ledger, asking api: ServerAPI? = nil) {
         self.ledger = ledger
         self.api = api ?? ledger.serverAPI
     }
 
-    /// Begins a run if one is due, and takes the one that is under way as far as Apple lets it. Without a key to ask
-    /// Apple by it does nothing.
+    /// Begins a run if one is due, and continues the current one as far as Apple answers. Without an In-App Purchase
+    /// Key it does nothing.
     ///
-    /// - Returns: the run as it stands then; nil if there is none under way.
-    /// - Throws: `DatabaseError`, or `CancellationError` if the task was cancelled; the next call goes on.
+    /// - Returns: the run as it then is; nil if none is under way.
+    /// - Throws: `DatabaseError`, or `CancellationError` if the task was cancelled; the next call continues.
     @discardableResult
     public func advance() async throws -> ReconciliationTable.Run? {
         guard let api, let run = try await beginIfDue() else { return nil }
@@ -53,11 +53,12 @@ public struct Reconciliations: Sendable {
         return try await ledger.database.read { try ReconciliationTable($0).find(run.sequence) }
     }
 
-    /// Asks for a run now. If one is under way it is that one.
+    /// Requests a run now. If one is under way, returns that one.
     ///
     /// - Parameters:
-    ///   - caller: as it stands on record: `key:backend`, `operator:anna`, `till`.
-    ///   - start: from when on notifications are read, and all histories whole; nil goes on after the last run.
+    /// - caller: as recorded: `key:backend`, `operator:anna`, `till`.
+    /// - start: reads notifications from this moment on, and all histories from their beginning; nil continues after
+    ///   the last run.
     public func request(by caller: String, since start: Instant? = nil) async throws -> ReconciliationTable.Run {
         let now = ledger.clock()
         return try await ledger.database.write(locking: [.ledger("reconciliation")]) { [ledger] connection in
@@ -101,7 +102,7 @@ public struct Reconciliations: Sendable {
         return distance(last.beganAt, now) >= interval ? "regular" : nil
     }
 
-    /// A clock that was set back must not put off the next run for years.
+    /// The absolute distance, so that a clock that was set back does not delay the next run for years.
     private static func distance(_ one: Instant, _ other: Instant) -> Int64 {
         let (difference, overflows) = other.milliseconds.subtractingReportingOverflow(one.milliseconds)
         return overflows ? .max : abs(difference)

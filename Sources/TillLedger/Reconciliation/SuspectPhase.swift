@@ -1,16 +1,17 @@
 import TillBilling
 
-/// Who is to be asked about first: subscriptions of whose next period nobody told, what is nobody's, customers with
-/// orders that stay open, and those who wanted their money back. Asks Apple nothing, so a crash begins it anew.
+/// Marks the customers to read first: subscriptions whose next period is unknown, purchases without an owner, customers
+/// with orders that stay open, and customers who requested a refund. It makes no requests to Apple, so after a crash it
+/// starts again.
 extension ReconciliationWalk {
     private static let batch = 200
     private static let range: Int64 = 2_000
-    /// Milliseconds after its end for which a subscription may come back by itself: Apple tries for sixty days
+    /// Milliseconds after its end for which a subscription may still recover: Apple retries for sixty days
     /// (facts/limits §4).
     private static let lapse: Int64 = 61 * 86_400_000
-    /// Milliseconds for which a customer who asked Apple for money is worth an early look.
+    /// Milliseconds for which a customer who requested a refund is read early.
     private static let refundWatch: Int64 = 90 * 86_400_000
-    /// Chains of one customer that are looked at.
+    /// The maximum number of chains read for one customer.
     static let chainLimit = 100
 
     mutating func markSuspects() async throws {
@@ -66,8 +67,7 @@ extension ReconciliationWalk {
         }
     }
 
-    /// Apple can't be asked whether an order was paid, but what else its buyer has leads to all of the buyer's
-    /// purchases.
+    /// Apple has no request for an order id, but any transaction of the buyer leads to all of the buyer's purchases.
     private func markBuyers(with status: OrderStatus, at now: Instant) async throws {
         let environment = environment
         let (newest, oldest) = (

@@ -2,8 +2,8 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// The tokens that backends registered for their users; and the tokens of stored payments that named no order and
-    /// no account when they came, for each environment: what is paid in the sandbox says nothing of payments.
+    /// The tokens that backends registered for their users; and, for each environment, the tokens of recorded payments
+    /// that named no order and no account on arrival. Sandbox payments do not affect production.
     static let accountTokens: StaticString = """
         CREATE TABLE account_tokens (
             token BLOB PRIMARY KEY CHECK (length(token) = 16),
@@ -21,7 +21,7 @@ extension Schema {
         """
 }
 
-/// `account_tokens`: which user's payments carry a token that is no order's id, because the user's backend said so.
+/// `account_tokens`: tokens that are no order ids, each registered by a backend for the user whose payments carry it.
 public struct AccountTokenTable {
     private static let columns: Columns = "token, customer_id, since"
 
@@ -71,13 +71,13 @@ public struct AccountTokenTable {
     }
 }
 
-/// Tokens that payments of several Apple Accounts carry: a UUID that an app sets for all of its customers.
+/// A token that payments of several Apple Accounts carry: a UUID that an app sets for all of its customers.
 public struct SharedToken: Sendable, Hashable {
     public let token: UniqueID
     public let appleAccounts: Int64
     public let payments: Int64
 
-    /// Those of more Apple Accounts than one customer has; the most shared first. Reads every transaction.
+    /// The tokens used by more Apple Accounts than `accounts`, the most shared first. Reads every transaction.
     public static func list(moreThan accounts: Int64, limit: Int64, _ session: any Connection) throws -> [SharedToken] {
         try session.query(
             """
@@ -93,8 +93,8 @@ public struct SharedToken: Sendable, Hashable {
     }
 }
 
-/// `unmatched_tokens`: tokens that stored payments of an environment carried before an order or an account had them. An
-/// order that is opened under one of them later may be a stranger's, unless its id is proven.
+/// `unmatched_tokens`: tokens that recorded payments of an environment carried before an order or an account had them.
+/// An order that is opened later under such a token may belong to another customer, unless its id is proven.
 public struct UnmatchedTokenTable {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }

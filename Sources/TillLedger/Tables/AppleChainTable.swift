@@ -1,11 +1,11 @@
 import TillBilling
 import TillSQL
 
-/// `apple_chains`: the chains of transactions that lead to customers at Apple, and when each was last asked about.
+/// `apple_chains`: the chains of transactions that identify customers to Apple, and when each was last read.
 ///
-/// Apple has no name for a customer that it would be asked by: any of the customer's transactions will do, and the
-/// answer holds all of them. So of the chains that were found in one history, one is asked about for all, and keeps the
-/// revision from which on Apple's next answer goes on (facts/server-api §4.1).
+/// Apple's API has no customer id: a request names any transaction of a customer, and the answer holds all of the
+/// customer's transactions. So of the chains found in one history, only one is used in requests. Its row keeps the
+/// revision from which Apple's next answer continues (facts/server-api §4.1).
 public struct AppleChainTable {
     private static let chain: Columns = "sequence, environment, original_id"
     private static let history: Columns = "sequence, original_id, history_revision AS revision, refusal"
@@ -21,15 +21,15 @@ public struct AppleChainTable {
     public struct Stored: Sendable, Hashable {
         public let sequence: Int64
         public let originalID: TransactionID
-        /// What is new since the last answer is asked for with; nil for everything.
+        /// The revision to continue from; nil reads everything.
         public let revision: String?
-        /// Why Apple did not tell of it when it was last asked.
+        /// Why Apple refused the last request about this chain.
         public let refusal: String?
     }
 
-    /// Lists the chains of transactions that came since the last time, some of them.
+    /// Adds the chains of up to `limit` transactions that were recorded since the last call.
     ///
-    /// - Returns: whether there are more.
+    /// - Returns: whether it found any; then there may be more.
     public func discover(limit: Int, at now: Instant) throws -> Bool {
         let known = try session.first("SELECT chains_seen FROM presence", []) { $0.integer("chains_seen") } ?? 0
         let last =
@@ -53,7 +53,7 @@ public struct AppleChainTable {
         return true
     }
 
-    /// A chain came up in the history that another one was asked for: it is the same customer's.
+    /// Records that a chain appeared in the history of another one, so both belong to the same customer.
     public func link(
         _ chain: TransactionID, in environment: Environment, first transaction: Int64, to customer: Int64
     ) throws {
@@ -66,8 +66,8 @@ public struct AppleChainTable {
             """, [.integer(transaction), environment.column, .text(chain.text), .integer(customer)])
     }
 
-    /// Whom to ask next: who was never asked, or is to be asked again soon, before those who were asked long ago, and
-    /// of those the newest first.
+    /// The next chain to read: first chains never read or marked with `askSoon`, then those read longest ago; newer
+    /// chains first within each.
     public func next(_ question: Question, before run: Int64, in environment: Environment) throws -> Stored? {
         switch question {
         case .history:
@@ -93,7 +93,8 @@ public struct AppleChainTable {
             """, [environment.column, .text(chain.text)], Self.read)
     }
 
-    /// The run has read all that Apple tells of a chain's customer, or was told that it tells nothing.
+    /// Records that the run has read all of Apple's answers about a chain's customer, or that Apple refused the
+    /// request.
     public func markRead(
         _ sequence: Int64, _ question: Question, run: Int64, revision: String?, refusal: String?
     ) throws {
@@ -109,7 +110,7 @@ public struct AppleChainTable {
         }
     }
 
-    /// Its customer is to be asked about before others.
+    /// Moves the chain's customer to the front of the next run.
     public func askSoon(_ chain: TransactionID, _ question: Question, in environment: Environment) throws {
         guard let customer = try customer(of: chain, in: environment) else { return }
         switch question {
@@ -122,7 +123,7 @@ public struct AppleChainTable {
         }
     }
 
-    /// Whether any of its customer's chains is a subscription.
+    /// Whether any of the customer's chains is a subscription.
     public func hasSubscription(_ sequence: Int64) throws -> Bool {
         try session.first(
             """
@@ -133,7 +134,7 @@ public struct AppleChainTable {
         ) { _ in true } ?? false
     }
 
-    /// The newest run that read the history of a chain's customer; nil if none did.
+    /// The newest run that read the history of the chain's customer; nil if none did.
     public func lastRead(_ chain: TransactionID, in environment: Environment) throws -> Int64? {
         guard let customer = try customer(of: chain, in: environment) else { return nil }
         return try session.first(
@@ -141,8 +142,8 @@ public struct AppleChainTable {
         ) { $0.integer("history_run") }
     }
 
-    /// The chain that is asked about for this one. Each points to one that was asked about later, so the way is short
-    /// and ends.
+    /// The row of the chain that is used in requests for this one. Each chain points to one that was read later, so the
+    /// path is short and ends.
     private func customer(of chain: TransactionID, in environment: Environment) throws -> Int64? {
         try session.first(
             """

@@ -2,8 +2,8 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// Every catalogue that a server was started with, in order: what a product cost on a day. An order names the one
-    /// that its buyer was shown.
+    /// Every catalogue that a server was started with, in order, so that past prices stay known. An order names the
+    /// version that its buyer saw.
     static let catalogVersions: StaticString = """
         CREATE TABLE catalog_versions (
             version INTEGER PRIMARY KEY,
@@ -29,7 +29,7 @@ public struct CatalogVersionTable {
     public struct Stored: Sendable, Hashable {
         public let version: Int64
         public let sha256: [UInt8]
-        /// JSON, with its members sorted.
+        /// JSON with sorted members.
         public let body: [UInt8]
         public let since: Instant
     }
@@ -50,9 +50,9 @@ public struct CatalogVersionTable {
         }
     }
 
-    /// When a catalogue comes into force that a server is started with: by its clock, but after everything that was
-    /// paid under the catalogue before it. A clock that is behind at a start reprices nothing, and one that was ahead
-    /// at an earlier start holds up no price.
+    /// When the catalogue of a server start takes effect: at the clock's time, but after everything that was paid under
+    /// the previous catalogue. So a clock that is behind changes no past price, and one that was ahead at an earlier
+    /// start delays no new price.
     public func start(byClock clock: Instant) throws -> Instant {
         let last = try session.first("SELECT received_at FROM transactions ORDER BY sequence DESC LIMIT 1", []) {
             $0.instant("received_at")
@@ -61,9 +61,9 @@ public struct CatalogVersionTable {
         return last.adding(milliseconds: 1)
     }
 
-    /// Keeps a catalogue, unless it is the newest version already.
+    /// Stores a catalogue, unless it already is the newest version.
     ///
-    /// - Returns: its number.
+    /// - Returns: its version.
     public func keep(sha256: [UInt8], body: [UInt8], since: Instant) throws -> Int64 {
         if let newest = try newest(), newest.sha256 == sha256 { return newest.version }
         return try session.insert(

@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// Which transactions the ledger knows, and the chains that they are in. No table of its own.
+/// Lists the recorded transactions and their chains. It has no table of its own.
 public struct ChainList {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
@@ -9,13 +9,13 @@ public struct ChainList {
     public struct Entry: Sendable, Hashable {
         public let sequence: Int64
         public let id: TransactionID
-        /// Names the chain.
+        /// Identifies the chain.
         public let originalID: TransactionID
     }
 
     /// A page of all transactions of an environment, oldest first, after a position.
     ///
-    /// The plus sign keeps SQLite on the way from the position on.
+    /// The plus sign makes SQLite walk the rows from the position on instead of using an index on the environment.
     public func transactions(in environment: Environment, after position: Int64, limit: Int) throws -> [Entry] {
         try session.query(
             """

@@ -2,8 +2,8 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// Who claimed what, whatever became of it. State 0 waits for Apple, 1 was answered, 2 is of no order of this app.
-    /// An acceptance is the claim of the user whose order the token of a purchase names.
+    /// Every claim, with its result. State 0 waits for Apple, 1 was answered, 2 names no order of this app. An
+    /// acceptance is the claim of the user whose order the token of a purchase names.
     static let claims: StaticString = """
         CREATE TABLE claims (
             sequence INTEGER PRIMARY KEY,
@@ -34,8 +34,8 @@ extension Schema {
         """
 }
 
-/// `claims`: every attempt to get something out of quarantine, by Apple's order number, by the word of the user whose
-/// order it is paid under, or by an operator's (U1).
+/// `claims`: every attempt to release a purchase from quarantine: by Apple's order number, by the acceptance of the
+/// user whose order it is paid under, or by an operator's decision.
 public struct ClaimTable {
     private static let columns: Columns = """
         id, customer_id, order_number, state, attempts, detail, answer, at, ended_at, due_at
@@ -45,7 +45,7 @@ public struct ClaimTable {
     public init(_ session: any Connection) { self.session = session }
 
     public enum State: Int64, Sendable, Hashable {
-        /// Apple is still to be asked.
+        /// Apple has not answered yet.
         case waiting = 0
         case answered = 1
         /// Apple knows no order of that number for this app.
@@ -56,24 +56,24 @@ public struct ClaimTable {
         public let sequence: Int64
         public let id: UniqueID
         public let user: UserID
-        /// Apple's, as the customer typed it; nil for an operator's claim and for an acceptance.
+        /// Apple's order number, as the customer typed it; nil for an operator's claim and for an acceptance.
         public let orderNumber: String?
-        /// Who asked, as in evidence.
+        /// The caller, as in evidence.
         public let actor: String
         public let state: State
-        /// How often Apple was asked in vain.
+        /// How many requests to Apple failed.
         public let attempts: Int64
         /// Why it waits; for operators, in English.
         public let detail: String
-        /// What became of each transaction, as JSON.
+        /// The outcome for each transaction, as JSON.
         public let answer: String?
         public let at: Instant
         public let endedAt: Instant?
-        /// When Apple is to be asked about it.
+        /// When Apple is asked about it next.
         public let dueAt: Instant
     }
 
-    /// A customer's claim by Apple's order number, due at `due` for the job that asks again.
+    /// Records a customer's claim by Apple's order number. The job that asks again takes it up at `due`.
     public func insert(
         _ id: UniqueID, of user: UserID, orderNumber: String, by actor: String, at now: Instant, due: Instant
     ) throws -> Stored {
@@ -89,7 +89,7 @@ public struct ClaimTable {
             attempts: 0, detail: "", answer: nil, at: now, endedAt: nil, dueAt: due)
     }
 
-    /// An operator's decision about one transaction, and what became of it.
+    /// Records an operator's decision about one transaction, and its outcome.
     public func insert(
         _ id: UniqueID, of user: UserID, transaction sequence: Int64, by actor: String, operatorName: String,
         reason: String, answer: String, at now: Instant
@@ -105,7 +105,7 @@ public struct ClaimTable {
             ] + CallerColumns(actor, at: now, session).values)
     }
 
-    /// A user's acceptance of one transaction, and what became of it.
+    /// Records a user's acceptance of one transaction, and its outcome.
     public func insert(
         _ id: UniqueID, acceptanceOf transaction: Int64, by user: UserID, actor: String, answer: String,
         at now: Instant
@@ -139,7 +139,7 @@ public struct ClaimTable {
             """, [.id(id)], Self.read)
     }
 
-    /// The claim of a user for an order number that still waits, if there is one.
+    /// The waiting claim of a user for an order number, if there is one.
     public func waiting(of user: UserID, orderNumber: String) throws -> Stored? {
         try session.first(
             """
@@ -148,7 +148,7 @@ public struct ClaimTable {
             """, [.text(user.text), .text(orderNumber)], Self.read)
     }
 
-    /// How many order numbers a user has tried since then.
+    /// How many order numbers a user has tried since an instant.
     public func count(of user: UserID, since instant: Instant) throws -> Int64 {
         try session.first(
             """
@@ -159,7 +159,7 @@ public struct ClaimTable {
         ) { $0.integer("count") } ?? 0
     }
 
-    /// A user's, newest first, from before a sequence.
+    /// A user's claims, newest first, from before a row id.
     public func list(of user: UserID, before sequence: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """
@@ -169,8 +169,8 @@ public struct ClaimTable {
             """, [.text(user.text), .integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
-    /// Those about which Apple is to be asked (again). The users take turns, and of each the longest overdue comes
-    /// first; of all that are due the thousand that are longest overdue are looked at.
+    /// The claims about which Apple is due to be asked, alternating between users, the longest overdue of each first.
+    /// Only the thousand longest overdue are considered.
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """

@@ -13,8 +13,8 @@ public struct ClaimablePurchase: Sendable, Hashable {
 }
 
 extension TransactionTable {
-    /// What waits for the word of a user, or of an account that guests have become part of; the newest first, from
-    /// before a sequence.
+    /// Purchases that wait for the acceptance of a user, or of an account that guests were merged into; newest first,
+    /// from before a row id.
     public func claimable(
         by user: UserID, in environment: Environment, before sequence: Int64, limit: Int
     ) throws -> [ClaimablePurchase] {

@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// How values of the ledger stand in columns.
+/// How the ledger's values are stored in columns.
 extension Environment {
     /// 1 production, 2 sandbox.
     var column: SQLValue { .integer(self == .production ? 1 : 2) }
@@ -42,14 +42,14 @@ extension Row {
         isNull(column) ? nil : try environment(column)
     }
 
-    /// For a column whose value this program can't read: the file was written by something else.
+    /// For a column whose value this program can't read, because another program wrote it.
     func unreadable(_ what: String) -> DatabaseError {
         DatabaseError(.corrupt, "the database holds \(what) that this version of till can't read")
     }
 }
 
-/// Who did something, as rows name it: `user:anna` by the customer's number, so that a row that is never edited holds
-/// no name; `key:backend`, `operator:mei`, `apple` by what they are.
+/// The caller of an action, as rows store it: `user:anna` by the customer's number, so that rows that are never edited
+/// contain no user name; `key:backend`, `operator:mei` and `apple` as text.
 package struct CallerColumns {
     static let names: Columns = "caller_kind, caller_customer_id, caller_key"
     private static let user = "user"
@@ -60,13 +60,13 @@ package struct CallerColumns {
 
     var values: [SQLValue] { [kind, customerID, key] }
 
-    /// - Parameter name: as evidence shows it; nil where there is none.
+    /// - Parameter name: as evidence shows it; nil for none.
     init(_ name: String?, at now: Instant, _ session: any Connection) throws {
         guard let name else {
             (kind, customerID, key) = (.null, .null, .null)
             return
         }
-        // By bytes: a mark that follows the colon is not a part of it.
+        // By bytes: a combining mark after the colon would otherwise merge with it into one character.
         let parts = name.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }
         let isUser = parts.count == 2 && parts[0] == Self.user
@@ -75,7 +75,7 @@ package struct CallerColumns {
         key = isUser || parts.count < 2 ? .null : .text(parts[1])
     }
 
-    /// Of the columns that `\(caller: "table")` selects.
+    /// Reads the columns that `\(caller: "table")` selects.
     package static func name(_ row: any Row) -> String? {
         guard let kind = row.optionalText("caller_kind") else { return nil }
         let rest = kind == user ? row.optionalText("caller_user") : row.optionalText("caller_key")

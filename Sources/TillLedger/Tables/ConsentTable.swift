@@ -1,7 +1,8 @@
 import TillBilling
 import TillSQL
 
-/// `consents`: whether a customer lets Apple be told how much of a purchase was used. Never edited; the newest counts.
+/// `consents`: whether a customer allows sending Apple how much of a purchase was used. Never edited; the newest
+/// counts.
 public struct ConsentTable {
     private static let columns: Columns = "given, at"
 
@@ -10,7 +11,7 @@ public struct ConsentTable {
 
     public struct Consent: Sendable, Hashable {
         public let isGiven: Bool
-        /// Who said so: `user:anna`, `key:backend`.
+        /// The caller: `user:anna`, `key:backend`.
         public let actor: String
         public let at: Instant
 
@@ -30,7 +31,7 @@ public struct ConsentTable {
             ] + CallerColumns(consent.actor, at: consent.at, session).values)
     }
 
-    /// How often a user has given it since then.
+    /// How often a user has given consent since an instant.
     public func countGiven(by user: UserID, since instant: Instant) throws -> Int64 {
         try session.first(
             "SELECT count(*) AS count FROM consents WHERE customer_id = \(customer: 1) AND given = 1 AND at > ?2",

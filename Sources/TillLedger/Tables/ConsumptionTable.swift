@@ -2,7 +2,7 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// What Apple asks about a refund, and whether the customer agreed to an answer.
+    /// Apple's requests for consumption information about refunds, and the customers' consents to answer.
     static let consumption: StaticString = """
         CREATE TABLE consents (
             sequence INTEGER PRIMARY KEY,
@@ -40,8 +40,7 @@ extension Schema {
         """
 }
 
-/// `consumption_requests`: Apple's questions about purchases whose money a customer wants back, and their
-/// answers.
+/// `consumption_requests`: Apple's requests about purchases for which a customer wants a refund, and the answers.
 public struct ConsumptionTable {
     private static let columns: Columns = """
         environment, transaction_id, reason, requested_at, state, attempts, detail, answer, ended_at
@@ -54,16 +53,16 @@ public struct ConsumptionTable {
         /// Not answered yet; `detail` says what it waits for.
         case waiting = 0
         case answered = 1
-        /// The window is over, or there is nothing left to answer; `detail` says why it was not answered.
+        /// The window has ended, or there is nothing left to answer; `detail` says why it was not answered.
         case unanswered = 2
-        /// Apple does not take the answer, and sending it again would not help.
+        /// Apple refused the answer, and sending it again would not help.
         case refused = 3
     }
 
     public struct Question: Sendable, Hashable {
         public let environment: Environment
         public let transactionID: TransactionID
-        /// What the customer told Apple.
+        /// The reason that the customer gave to Apple.
         public let reason: String?
         public let requestedAt: Instant
 
@@ -76,7 +75,7 @@ public struct ConsumptionTable {
             self.requestedAt = requestedAt
         }
 
-        /// Apple takes answers for twelve hours (facts/server-api §5).
+        /// Apple accepts answers for twelve hours (facts/server-api §5).
         public var answerBy: Instant { requestedAt.adding(seconds: 12 * 3_600) }
     }
 
@@ -84,16 +83,16 @@ public struct ConsumptionTable {
         public let sequence: Int64
         public let question: Question
         public let state: State
-        /// How often there was no answer to send, or nobody to take it.
+        /// How many attempts found no answer to send, or failed to send it.
         public let attempts: Int64
         public let detail: String
-        /// What was sent, as JSON.
+        /// The answer that was sent, as JSON.
         public let answer: String?
-        /// When it was answered, or given up.
+        /// When it was answered or given up.
         public let endedAt: Instant?
     }
 
-    /// Stores a question, due at once. The same notification again changes nothing.
+    /// Stores a request, due at once. Storing the same notification again changes nothing.
     ///
     /// - Returns: whether it is new.
     public func insert(_ question: Question, notification sequence: Int64) throws -> Bool {
@@ -109,7 +108,7 @@ public struct ConsumptionTable {
             ]) != nil
     }
 
-    /// Those whose time has come: production first, and in each environment the longest overdue.
+    /// The due requests: production first, and in each environment the longest overdue first.
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
@@ -118,7 +117,7 @@ public struct ConsumptionTable {
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
 
-    /// Newest first, from before a sequence.
+    /// Newest first, from before a row id.
     public func list(before sequence: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """
@@ -127,7 +126,7 @@ public struct ConsumptionTable {
             """, [.integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
-    /// Nothing could be sent now.
+    /// Records that no answer could be sent now.
     public func postpone(_ sequence: Int64, until due: Instant, detail: String) throws {
         try session.execute(
             """

@@ -2,11 +2,11 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// The apps that a ledger keeps books for: one today. What belongs to an app says so from the start.
+    /// The apps of a ledger: one today. Rows that belong to an app name it from the start.
     ///
-    /// The other tables hold a customer's number alone. So what is never edited holds no name, and who is to be
-    /// forgotten is one row. `kind` is what a user was seen as, and null until then; a guest who became part of an
-    /// account has its number in `merged_into`; `last_event` numbers the events of a customer without a gap.
+    /// Other tables refer to a customer only by number, so rows that are never edited contain no user name, and erasing
+    /// a customer changes one row. `kind` is how a user was identified, null until then; `merged_into` is the account
+    /// that a guest became part of; `last_event` numbers the events of a customer without gaps.
     static let customers: StaticString = """
         CREATE TABLE apps (
             app_id INTEGER PRIMARY KEY,
@@ -46,7 +46,7 @@ extension SQL.StringInterpolation {
         appendLiteral(") AS user_id")
     }
 
-    /// The user id of the customer whose number is in a column, which is written with its table.
+    /// The user id of the customer whose number is in `column`, which is written with its table.
     package mutating func appendInterpolation(user column: StaticString) {
         appendLiteral("(SELECT c.user_id FROM customers c WHERE c.customer_id = ")
         appendLiteral(column)
@@ -54,12 +54,12 @@ extension SQL.StringInterpolation {
     }
 }
 
-/// `customers`, and what else the ledger knows of users as such.
+/// `customers`, and what else the ledger knows about users themselves.
 public struct CustomerTable {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
-    /// The number of a user, whose row is made where there is none.
+    /// The number of a user, whose row is created if missing.
     func id(of user: UserID, at now: Instant) throws -> Int64 {
         let known = try session.first(
             "SELECT customer_id FROM customers WHERE app_id = 1 AND user_id = ?1", [.text(user.text)]
@@ -71,7 +71,7 @@ public struct CustomerTable {
 
     // MARK: Kinds
 
-    /// Nil for a user who was never seen.
+    /// Nil for a user whom the ledger has not identified yet.
     public func kind(of user: UserID) throws -> CustomerKind? {
         try session.first(
             "SELECT kind FROM customers WHERE app_id = 1 AND user_id = ?1 AND kind IS NOT NULL", [.text(user.text)]
@@ -83,15 +83,15 @@ public struct CustomerTable {
         }
     }
 
-    /// What a user counts as. Tokens are recorded when they are seen, so who has something and is not recorded was
-    /// named by a backend.
+    /// The kind that a user counts as. Tokens are recorded when they are seen, so a user with rows but without a
+    /// recorded kind was named by a backend.
     public func kind(of user: UserID, under terms: GuestTerms) throws -> CustomerKind? {
         if let kind = try kind(of: user) { return kind }
         return try hasRows(user) ? terms.kind(named: user) : nil
     }
 
-    /// Writes down as what a user was seen, if that says more than what is there. A token makes nobody a guest whom a
-    /// backend named before.
+    /// Records how a user was identified, if that is more specific than the recorded kind. A guest's token does not
+    /// make a guest of a user whom a backend named before.
     public func record(_ user: UserID, as seen: CustomerKind, under terms: GuestTerms, at now: Instant) throws {
         let known = try kind(of: user)
         guard known?.changes(to: seen) ?? true else { return }
@@ -104,8 +104,8 @@ public struct CustomerTable {
             """, [.text(user.text), .integer(kind.rawValue), .instant(now)])
     }
 
-    /// Writes down that a backend named a user, in the commit of what it said about that user. Once a user is recorded
-    /// it writes nothing.
+    /// Records that a backend named a user, in the same commit as the rest of the backend's request. It writes nothing
+    /// for a user already recorded.
     public func recordNamed(_ user: UserID, under terms: GuestTerms, at now: Instant) throws {
         try record(user, as: terms.kind(named: user), under: terms, at: now)
     }
@@ -114,7 +114,7 @@ public struct CustomerTable {
         try isKnown(user) || !AccountTokenTable(session).list(of: user, limit: 1).isEmpty
     }
 
-    /// Whether any row about what a user has or did is in the ledger. That somebody only read says nothing.
+    /// Whether the ledger has any row about what a user owns or did. Reading alone leaves no row.
     public func isKnown(_ user: UserID) throws -> Bool {
         try session.first(
             """
@@ -130,16 +130,15 @@ public struct CustomerTable {
         ) { _ in true } ?? false
     }
 
-    // MARK: Guests who became part of an account
+    // MARK: Guests merged into an account
 
     public struct Merge: Sendable, Hashable {
         public let account: UserID
-        /// Of the transfer.
+        /// The row id of the transfer.
         public let transferSequence: Int64
     }
 
-    /// Whose account a merged guest belongs to. A guest is in one, and no account is a guest of its own guests, however
-    /// far.
+    /// The account that a merged guest belongs to. A guest has at most one account, and merges never form a cycle.
     public func merge(of guest: UserID) throws -> Merge? {
         try session.first(
             """
@@ -150,15 +149,15 @@ public struct CustomerTable {
         ) { Merge(account: UserID($0.text("user_id")), transferSequence: $0.integer("transfer_sequence")) }
     }
 
-    /// The account that a merged guest's purchases go to in the end: an account may have become another's guest later.
-    /// Nil for who is no merged guest.
+    /// The account that finally receives a merged guest's purchases: the first account may have been merged into
+    /// another one later. Nil for a user who is not a merged guest.
     public func account(of guest: UserID) throws -> UserID? {
         var last: UserID?
         while let merge = try merge(of: last ?? guest) { last = merge.account }
         return last
     }
 
-    /// What comes under the guest's name goes to the account from now on. Both are known by the transfer that says so.
+    /// Assigns everything under the guest's name to the account from now on. The transfer recorded before names both.
     public func merge(_ guest: UserID, into account: UserID) throws {
         let changed = try session.execute(
             """
@@ -170,7 +169,7 @@ public struct CustomerTable {
         }
     }
 
-    /// The guest is a customer of its own again.
+    /// Makes the guest a customer of its own again.
     public func separate(_ guest: UserID) throws {
         try session.execute(
             "UPDATE customers SET merged_into = NULL WHERE app_id = 1 AND user_id = ?1", [.text(guest.text)])

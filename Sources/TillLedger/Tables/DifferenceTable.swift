@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// `differences`: what each reconciliation found, in the order in which it was settled. Never edited.
+/// `differences`: what each reconciliation found, in the order of processing. Never edited.
 public struct DifferenceTable {
     private static let columns: Columns = """
         kind, environment, transaction_id, order_id, notification_uuid, was, now, purchased_at, found_at
@@ -16,7 +16,7 @@ public struct DifferenceTable {
         public let foundAt: Instant
     }
 
-    /// Records one, and counts it.
+    /// Records a difference and counts it.
     public func insert(_ difference: Difference, run: Int64, at now: Instant) throws {
         try session.insert(
             "INSERT INTO differences (run, \(Self.columns)) VALUES (\(marks: 10))",
@@ -29,7 +29,7 @@ public struct DifferenceTable {
         try ReconciliationTable(session).add(1, to: difference.kind.rawValue, of: run, in: difference.environment)
     }
 
-    /// Of one run, in their order, after a sequence.
+    /// The differences of one run, in their order, after a row id.
     public func list(run: Int64, after sequence: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """
@@ -49,7 +49,8 @@ public struct DifferenceTable {
         }
     }
 
-    /// Whether such a difference of an order is on record already: what stays as it is isn't told each day.
+    /// Whether such a difference of an order is already recorded: an unchanged difference is not reported again every
+    /// day.
     public func has(_ kind: Difference.Kind, of order: OrderID) throws -> Bool {
         try session.first(
             "SELECT 1 FROM differences WHERE order_id = ?1 AND kind = ?2", [.id(order), .text(kind.rawValue)]

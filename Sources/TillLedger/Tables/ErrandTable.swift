@@ -2,8 +2,8 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// What Apple is still to be told about transactions. Kinds are 1 finish, 2 token; state 0 waits, 1 was refused for
-    /// good. What is done goes, so the table is as small as what is left to do.
+    /// The pending tasks for Apple. Kinds are 1 finish, 2 token; state 0 waits, 1 was permanently refused. Completed
+    /// tasks are deleted, so the table holds only open ones.
     static let errands: StaticString = """
         CREATE TABLE errands (
             sequence INTEGER PRIMARY KEY,
@@ -21,7 +21,7 @@ extension Schema {
         """
 }
 
-/// `errands`: what Apple is still to be told, each written in the commit that gives the reason for it.
+/// `errands`: the pending tasks for Apple, each written in the commit that causes it.
 public struct ErrandTable {
     private static let columns: Columns = "kind, token, transaction_sequence, attempts, due_at, state, detail"
     private static let transaction: Columns = """
@@ -33,9 +33,9 @@ public struct ErrandTable {
     public init(_ session: any Connection) { self.session = session }
 
     public enum Kind: Sendable, Hashable {
-        /// Finish the transaction, should the phone not have done so (U2).
+        /// Finish the transaction, in case the device has not done so.
         case finish
-        /// Set this token on its original transaction (U1).
+        /// Set this token on its original transaction.
         case token(OrderID)
 
         fileprivate var number: Int64 {
@@ -55,16 +55,16 @@ public struct ErrandTable {
         public let productID: ProductID
         public let isSubscription: Bool
         public let environment: Environment
-        /// How often Apple was asked in vain.
+        /// How many requests to Apple failed.
         public let attempts: Int64
         public let dueAt: Instant
-        /// False: Apple refused it for good, and `detail` says why.
+        /// False: Apple permanently refused it, and `detail` says why.
         public let isWaiting: Bool
         /// For operators, in English.
         public let detail: String
     }
 
-    /// One of a kind for each transaction: a second one changes nothing.
+    /// Adds a task; a second one of the same kind for a transaction changes nothing.
     public func insert(_ kind: Kind, transaction sequence: Int64, due: Instant) throws {
         var token: OrderID?
         if case .token(let order) = kind { token = order }
@@ -75,8 +75,8 @@ public struct ErrandTable {
             """, [.integer(kind.number), .optional(token), .integer(sequence), .instant(due)])
     }
 
-    /// Those of an environment whose time has come. The customers take turns, and of each the longest overdue comes
-    /// first; of all that are due the thousand that are longest overdue are looked at.
+    /// The due tasks of an environment, alternating between customers, the longest overdue of each first. Only the
+    /// thousand longest overdue are considered.
     public func due(in environment: Environment, at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
@@ -99,38 +99,38 @@ public struct ErrandTable {
             """, [.integer(sequence)], Self.read)
     }
 
-    /// Not now.
+    /// Tries again at `due`.
     public func postpone(_ sequence: Int64, until due: Instant, detail: String) throws {
         try session.execute(
             "UPDATE errands SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE sequence = ?3 AND state = 0",
             [.instant(due), .text(detail), .integer(sequence)])
     }
 
-    /// Apple refuses it, and asking again would not help.
+    /// Records that Apple refused it and that repeating it would not help.
     public func refuse(_ sequence: Int64, detail: String) throws {
         try session.execute(
             "UPDATE errands SET attempts = attempts + 1, state = 1, detail = ?1 WHERE sequence = ?2 AND state = 0",
             [.text(detail), .integer(sequence)])
     }
 
-    /// Whether it is still to be run: what was taken back since, and what is done, is not.
+    /// Whether the task still has to run: not if it was withdrawn or completed since.
     public func isWaiting(_ sequence: Int64) throws -> Bool {
         try session.first("SELECT 1 FROM errands WHERE sequence = ?1 AND state = 0", [.integer(sequence)]) { _ in }
             != nil
     }
 
-    /// The transaction is not to be finished after all.
+    /// Withdraws the task to finish the transaction.
     public func withdrawFinish(transaction sequence: Int64) throws {
         try session.execute(
             "DELETE FROM errands WHERE transaction_sequence = ?1 AND kind = 1", [.integer(sequence)])
     }
 
-    /// Done.
+    /// Removes a completed task.
     public func remove(_ sequence: Int64) throws {
         try session.execute("DELETE FROM errands WHERE sequence = ?1", [.integer(sequence)])
     }
 
-    /// How many wait, and since when the oldest is overdue.
+    /// How many tasks wait, and since when the oldest is due.
     public func waiting() throws -> (count: Int64, oldest: Instant?) {
         try session.first("SELECT count(*) AS count, min(due_at) AS oldest FROM errands WHERE state = 0", []) { row in
             (row.integer("count"), row.optionalInstant("oldest"))

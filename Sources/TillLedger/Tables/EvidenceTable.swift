@@ -1,8 +1,8 @@
 import TillBilling
 import TillSQL
 
-/// `evidence`: every decision that changed something, with its ground, the door it came through and who brought it
-/// (U1: every rung records its evidence). Never edited, never deleted.
+/// `evidence`: every decision that changed something, with its ground, its source and its caller. Never edited, never
+/// deleted.
 public struct EvidenceTable {
     private static let columns: Columns = "at, decision, ground, door, detail"
 
@@ -14,14 +14,14 @@ public struct EvidenceTable {
         /// `granted`, `succeeded`, `quarantined`, `revoked`, `reinstated`, `confirmed`, `contested`, `moved`, `kept`,
         /// `finished`, `token_set`, `token_left`.
         public let decision: String
-        /// The matching rung, the reason of a quarantine, or why somebody else has it.
+        /// The ground of the owner match, the reason of a quarantine, or why another customer is the owner.
         public let ground: String
         /// `app`, `restore`, `notification`, `reconciliation`, `claim`, `errand`.
         public let door: String
         /// `user:u1`, `key:backend`, `apple`.
         public let caller: String
-        /// What was looked at beside the ground: the rungs of the matching ladder and what each said; an operator's
-        /// reason. Nil where the ground says it all.
+        /// What else was examined: the steps of owner matching and their results; an operator's reason. Nil if the
+        /// ground is sufficient.
         public let detail: String?
 
         public init(
@@ -45,7 +45,7 @@ public struct EvidenceTable {
             ] + CallerColumns(entry.caller, at: entry.at, session).values)
     }
 
-    /// Whether this was noted before, in the same words.
+    /// Whether an identical entry exists.
     public func has(
         transaction sequence: Int64, decision: String, ground: String, detail: String
     ) throws -> Bool {
@@ -56,12 +56,12 @@ public struct EvidenceTable {
         ) { _ in true } ?? false
     }
 
-    /// Whether a decision was noted before on this ground.
+    /// Whether a decision was recorded before on this ground.
     public func has(transaction sequence: Int64, decision: String, ground: String) throws -> Bool {
         try count(transaction: sequence, decision: decision, ground: ground, limit: 1) > 0
     }
 
-    /// Whether a decision was noted before on this ground about what one caller brought.
+    /// Whether a decision was recorded before on this ground for one caller.
     public func has(
         transaction sequence: Int64, decision: String, ground: String, caller: String
     ) throws -> Bool {
@@ -72,7 +72,7 @@ public struct EvidenceTable {
         ) { CallerColumns.name($0) }.contains { $0.map { Array($0.utf8) } == Array(caller.utf8) }
     }
 
-    /// How often a decision was noted on this ground; `limit` where it was more often.
+    /// How often a decision was recorded on this ground, at most `limit`.
     public func count(transaction sequence: Int64, decision: String, ground: String, limit: Int64) throws -> Int64 {
         try session.first(
             """

@@ -1,40 +1,40 @@
 import TillBilling
 import TillSQL
 
-/// What the ledger says was paid and given back, added up by day: what settlement reports are made of (C3). No table of
-/// its own.
+/// Sums what was paid and refunded in the ledger, by day: the data of the financial reports. It has no table of its
+/// own.
 ///
-/// The plan. No index has the time of a purchase or its subscription, and none is worth its price at every grant: a
-/// report is read some times a day, and a grant waits for each page of log. So `transactions` is walked once, from the
-/// first row to the last; the plus sign keeps SQLite from going by environment, which would jump about in the file for
-/// each row. Nothing is sorted or grouped in SQL: without an index both would put all rows aside, in memory, because a
-/// reader may write no temporary files. Sales are added up here as they pass, by day and by what they have in common,
-/// which are few; auto-renewable periods are put aside at 40 bytes each until the walk is over, since what one is worth
-/// depends on those before it (facts/business-rules §6). A ledger of more than `rowsAtOnce` rows is walked several
-/// times, each time for another share of the subscriptions, so that memory has a bound whatever the ledger has not.
+/// How it reads. No index covers the purchase time or the subscription, because each would cost more at every grant
+/// than it saves: reports are read a few times a day, and a grant waits for each page of log. So `transactions` is read
+/// once, from the first row to the last; the plus sign keeps SQLite from using an index on the environment, which would
+/// read the rows in random order. SQL neither sorts nor groups, because without an index it would keep all rows in
+/// memory: a reader may write no temporary files. Sales are summed while they are read, by day and common traits, of
+/// which there are few. Auto-renewable periods are collected at 40 bytes each until the pass ends, since the proceeds
+/// of a period depend on earlier periods (facts/business-rules §6). A ledger of more than `rowsAtOnce` rows is read in
+/// several passes, each for another share of the subscriptions, so that memory stays bounded.
 ///
-/// Only final states are read, never the order of arrival: the same purchases make the same entries (DESIGN §4,
-/// invariant 8). A transaction counts whoever it belongs to: granted, in quarantine and taken back alike; a copy that
-/// somebody else pays for (a family's, an assigned seat) is no sale, also once an operator has granted it. It is a
-/// refund when its newest copy says when the money was given back; one that Apple gave back says so no more.
+/// The result depends only on final states, never on the order of arrival: the same purchases make the same entries
+/// (DESIGN §4, invariant 8). A transaction counts regardless of its owner: granted, in quarantine or revoked. A copy
+/// that somebody else pays for (a family's, an assigned seat) is no sale, even after an operator grants it. A
+/// transaction is a refund while its newest copy has a revocation date; a reversed refund no longer has one.
 public struct FinanceEntries {
-    /// How many rows may be put aside in one walk.
+    /// How many rows may be collected in one pass.
     public static let rowsAtOnce: Int64 = 1_000_000
 
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
     public struct Found: Sendable, Hashable {
-        /// By day, product, storefront and the rest: the same for the same ledger.
+        /// Ordered by day, product, storefront and the rest: the same for the same ledger.
         public var entries: [FinanceEntry] = []
-        /// Sales and refunds that no report can hold, because Apple signed no price: those of receipts. How many, by
-        /// product.
+        /// Sales and refunds that a report cannot contain, because Apple signed no price (those of receipts): their
+        /// number by product.
         public var unpriced: [ProductID: Int] = [:]
     }
 
-    /// Sales and refunds of the days from `start` to `end`, as Apple counts days (`ReportingDay`).
+    /// Sales and refunds of the days from `start` to `end`, in Apple's day boundaries (`ReportingDay`).
     ///
-    /// What cost nothing isn't among them: free trials, and copies that somebody else pays for.
+    /// Free transactions are not included: free trials, and copies that somebody else pays for.
     public func list(from start: CivilDate, through end: CivilDate, in environment: Environment) throws -> Found {
         try list(from: start, through: end, in: environment, rowsAtOnce: Self.rowsAtOnce)
     }
@@ -68,16 +68,16 @@ public struct FinanceEntries {
         return sums.found
     }
 
-    /// All periods of a subscription are in one walk: by the last six digits of its first one's id.
+    /// The pass of a subscription: all its periods are in one pass, chosen by the last six digits of its original id.
     private static func walk(of original: String, among walks: Int64) -> Int64 {
         walks == 1 ? 0 : original.utf8.suffix(6).reduce(0) { 10 * $0 + Int64($1 & 0x0F) } % walks
     }
 }
 
-/// Sums in the making.
+/// The sums during the passes.
 private struct FinanceSums {
     /// The first moment that may belong to the first day, and the first that can't belong to the last: days begin at
-    /// other moments in other regions of the world, within a day of UTC's.
+    /// different moments in different regions, within a day of UTC's.
     let since: Instant
     let until: Instant
 
@@ -88,7 +88,7 @@ private struct FinanceSums {
     private var periods: [Period] = []
     private var chains = Interned<String>()
     private var places = Interned<String?>()
-    /// The place of the traits of the same number.
+    /// The storefront's number, by the number of the traits.
     private var placeOfTraits: [Int32] = []
     private var dayCache: [HourIn: Int32] = [:]
 
@@ -116,11 +116,11 @@ private struct FinanceSums {
         let chain: UInt64
         let start: Int64
         let end: Int64
-        /// 0 while the money is kept.
+        /// 0 if not refunded.
         let revokedAt: Int64
-        /// `free` and `unpriced` are none.
+        /// Negative for a period without a price: `free` or `unpriced`.
         let traits: Int32
-        /// In thousandths of a percent; negative if the next period cut it short.
+        /// In thousandths of a percent; `-1 - percentage` if an upgrade cut the period short.
         let percentage: Int32
 
         static let free: Int32 = -1
@@ -162,7 +162,7 @@ private struct FinanceSums {
                 percentage: row.integer("is_upgraded") != 0 ? -percentage - 1 : percentage))
     }
 
-    /// Nil for what cost nothing, or nobody knows what.
+    /// Nil for a free transaction, or one without a known price.
     private mutating func traits(of row: any Row) -> Int32? {
         guard let price = row.signedPrice()?.money.amount, price != 0 else { return nil }
         let storefront = row.optionalText("storefront")
@@ -175,7 +175,7 @@ private struct FinanceSums {
         return number
     }
 
-    /// Apple said how much from 2025-12 on; before that, all.
+    /// Apple states the percentage from 2025-12 on; before that, all of the price was refunded.
     private static func percentage(_ row: any Row) -> Int32 {
         row.isNull("revocation_percentage")
             ? 100_000 : Int32(min(max(row.integer("revocation_percentage"), 0), 100_000))
@@ -188,7 +188,7 @@ private struct FinanceSums {
         if here > 0 { unpriced[ProductID(row.text("product")), default: 0] += here }
     }
 
-    /// Apple's ids are decimal digits; whatever else comes is numbered from the other end.
+    /// Apple's ids are decimal digits; other ids are numbered downwards from the maximum.
     private mutating func chain(_ original: String) -> UInt64 {
         if original.utf8.count <= 18, original.utf8.first != UInt8(ascii: "0"), let number = UInt64(original) {
             return number
@@ -198,12 +198,12 @@ private struct FinanceSums {
 
     // MARK: Subscriptions
 
-    /// Adds up the periods that were put aside, subscriber by subscriber, and lets go of them.
+    /// Adds the collected periods, chain by chain, and clears them.
     mutating func addPeriods() {
         periods.sort { [traits] left, right in
             let (a, b) = ((left.chain, left.start, left.end), (right.chain, right.start, right.end))
             guard a == b else { return a < b }
-            // Numbers say in what order things came, which must not matter.
+            // The traits' numbers depend on the order of arrival, which must not affect the result.
             guard left.traits >= 0, right.traits >= 0 else { return left.traits < right.traits }
             return Self.isBefore(traits[left.traits], traits[right.traits])
         }
@@ -221,7 +221,7 @@ private struct FinanceSums {
         var service = PaidService()
         for index in range {
             let period = periods[index]
-            // Service ends with the money. What was settled before that stays as it was.
+            // Paid service ends at the refund; earlier periods keep their rate.
             let end = period.revokedAt == 0 ? period.end : min(period.end, period.revokedAt)
             let isAfterOneYear = service.add(
                 PaidService.Period(
@@ -257,14 +257,14 @@ private struct FinanceSums {
         }
     }
 
-    /// Every region's days begin at a full hour of UTC, so one answer does for an hour.
+    /// Every region's days begin at a full hour of UTC, so results are cached by hour.
     private mutating func day(of milliseconds: Int64, in place: Int32) -> Int32 {
-        // Rounded down also before 1970: dates come from outside.
+        // Rounded down also before 1970, because dates come from outside.
         let hour = HourIn(hour: (milliseconds >> 7) / 28_125 - (milliseconds < 0 ? 1 : 0), place: place)
         if let known = dayCache[hour] { return known }
         let day = ReportingDay.day(of: Instant(milliseconds: milliseconds), storefront: places[place])
         let number = Int32(clamping: day.daysSinceEpoch)
-        // Nor must a ledger of nothing but odd ones fill the memory.
+        // Limits the memory that a ledger with unusual dates could use.
         if dayCache.count >= 1 << 17 { dayCache = [:] }
         dayCache[hour] = number
         return number
@@ -306,7 +306,7 @@ private struct FinanceSums {
     }
 }
 
-/// Values that come again and again, by small numbers.
+/// Assigns small numbers to repeated values.
 private struct Interned<Value: Hashable> {
     private var numbers: [Value: Int32] = [:]
     private var values: [Value] = []

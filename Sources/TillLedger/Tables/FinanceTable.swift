@@ -2,8 +2,8 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// Apple's financial reports as they were imported, whole: what they say is read out of them again each time, so
-    /// there is one truth and no half of one. Days count from 1970-01-01.
+    /// Apple's financial reports as imported, complete: figures are always read from this text, so there is only one
+    /// source of truth. Days count from 1970-01-01.
     static let finance: StaticString = """
         CREATE TABLE apple_reports (
             sequence INTEGER PRIMARY KEY,
@@ -32,12 +32,12 @@ public struct AppleReportTable {
         public var sequence: Int64 = 0
         /// SHA-256 of the text.
         public let digest: [UInt8]
-        /// What whoever brought it calls it.
+        /// The file name that the importer gave.
         public let name: String
         public let importedAt: Instant
-        /// Who brought it.
+        /// The importer.
         public let actor: String
-        /// The first and the last day its lines tell of.
+        /// The first and the last day that its lines cover.
         public let start: CivilDate
         public let end: CivilDate
         public let lines: Int
@@ -56,7 +56,7 @@ public struct AppleReportTable {
         }
     }
 
-    /// - Returns: false if the very same text is here already; then nothing changes.
+    /// - Returns: false if the same text is already stored; then nothing changes.
     public func insertIfNew(_ entry: Entry, text: [UInt8]) throws -> Bool {
         try session.insertIfNew(
             "INSERT INTO apple_reports (\(Self.columns), body) VALUES (\(marks: 8)) ON CONFLICT (digest) DO NOTHING",
@@ -72,7 +72,7 @@ public struct AppleReportTable {
             "SELECT sequence, \(Self.columns) FROM apple_reports WHERE digest = ?1", [.blob(digest)], Self.read)
     }
 
-    /// The newest first, from before a sequence.
+    /// Newest first, from before a row id.
     public func list(before sequence: Int64, limit: Int) throws -> [Entry] {
         try session.query(
             """
@@ -80,7 +80,7 @@ public struct AppleReportTable {
             """, [.integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
-    /// Those that tell of days from `start` to `end`, the newest first.
+    /// The reports that cover days from `start` to `end`, newest first.
     public func list(from start: CivilDate, through end: CivilDate, limit: Int) throws -> [Entry] {
         try session.query(
             """

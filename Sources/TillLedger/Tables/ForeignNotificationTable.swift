@@ -1,13 +1,14 @@
 import TillBilling
 import TillSQL
 
-/// `foreign_notifications`: signed by Apple, and not for this app as it is configured. Kept raw for the case that the
-/// configuration is what's wrong; nothing is settled by them.
+/// `foreign_notifications`: notifications signed by Apple that are not for this app as configured. Kept raw in case the
+/// configuration is wrong; they are not processed.
 ///
-/// Anybody with an app in the App Store can have Apple send its notifications here, so only so many are kept, and the
-/// oldest of the app with the most of them goes: a stranger's app does not push out what another app's are needed for.
+/// Any app in the App Store can direct Apple's notifications to this server, so the table keeps a limited number. When
+/// it is full, the oldest notification of the app with the most rows is deleted, so one app cannot displace another
+/// app's notifications.
 public struct ForeignNotificationTable {
-    /// How many are kept. A notification has five to fifteen kilobytes, and never more than 512.
+    /// How many are kept. A notification has five to fifteen kilobytes, and at most 512.
     public static let capacity: Int64 = 1_000
 
     private static let columns: Columns = """
@@ -19,15 +20,15 @@ public struct ForeignNotificationTable {
 
     public struct Entry: Sendable, Hashable {
         public let uuid: String
-        /// For which app, as far as it says.
+        /// The app that the notification states, if any.
         public let bundleID: String?
         public let appAppleID: Int64?
-        /// As it is written, which may be neither of Apple's two.
+        /// The environment as stated; it may be neither of Apple's two.
         public let environment: String?
         public let type: String
         public let subtype: String?
         public let receivedAt: Instant
-        /// Why it isn't ours: a `Refusal`'s code.
+        /// Why it is not for this app: a `Refusal`'s code.
         public let code: String
         /// For operators, in English.
         public let detail: String
@@ -49,12 +50,12 @@ public struct ForeignNotificationTable {
         }
     }
 
-    /// Whether one of this UUID is kept.
+    /// Whether a notification with this UUID is stored.
     public func contains(_ uuid: String) throws -> Bool {
         try session.first("SELECT 1 FROM foreign_notifications WHERE uuid = ?1", [.text(uuid)]) { _ in true } ?? false
     }
 
-    /// Stores one; nothing happens if one of this UUID is there already (U4).
+    /// Stores a notification, unless one with this UUID is already stored.
     public func insert(_ entry: Entry) throws {
         let inserted = try session.insertIfNew(
             "INSERT INTO foreign_notifications (\(Self.columns)) VALUES (\(marks: 10)) ON CONFLICT (uuid) DO NOTHING",
@@ -73,9 +74,9 @@ public struct ForeignNotificationTable {
         try session.execute("DELETE FROM foreign_notifications WHERE sequence = ?1", [.integer(fullest.oldest)])
     }
 
-    /// Those that another configuration refused and that state this app, oldest first, after a sequence.
+    /// The notifications that state this app and were refused with `code`, oldest first, after a row id.
     ///
-    /// - Parameter code: of the refusal that another configuration may have been the reason of.
+    /// - Parameter code: the code of a refusal that a different configuration may have caused.
     public func stating(
         bundleID: String, appAppleID: Int64?, refusedAs code: String, after sequence: Int64, limit: Int
     ) throws -> [(sequence: Int64, entry: Entry)] {
@@ -91,7 +92,7 @@ public struct ForeignNotificationTable {
         ) { row in (row.integer("sequence"), try Self.read(row)) }
     }
 
-    /// The newest first.
+    /// Newest first.
     public func list(limit: Int) throws -> [Entry] {
         try session.query(
             """
@@ -103,7 +104,7 @@ public struct ForeignNotificationTable {
         try session.execute("DELETE FROM foreign_notifications WHERE sequence = ?1", [.integer(sequence)])
     }
 
-    /// Says anew why one isn't ours.
+    /// Replaces the reason why a notification is not for this app.
     public func mark(_ sequence: Int64, code: String, detail: String) throws {
         try session.execute(
             "UPDATE foreign_notifications SET code = ?1, detail = ?2 WHERE sequence = ?3",

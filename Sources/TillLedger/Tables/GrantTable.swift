@@ -1,13 +1,13 @@
 import TillBilling
 import TillSQL
 
-/// `grants`: one for each transaction, which the database itself holds to: a transaction has one row, whose sequence is
-/// the grant's key. Never edited.
+/// `grants`: one for each transaction, enforced by the database: a transaction has one row, whose row id is the grant's
+/// key. Never edited.
 public struct GrantTable {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
-    /// - Parameter catalogVersion: the catalogue that says what it gives.
+    /// - Parameter catalogVersion: the catalogue that defines what it grants.
     public func insert(
         _ grant: Grant, transaction sequence: Int64, orderSequence: Int64, catalogVersion: Int64? = nil
     ) throws {

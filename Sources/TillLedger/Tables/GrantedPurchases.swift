@@ -1,8 +1,8 @@
 import TillBilling
 import TillSQL
 
-/// What a user has of what was granted, whoever paid for it: orders, transactions, grants and holders, read together.
-/// No table of its own.
+/// The granted purchases that a user owns, regardless of who paid: orders, transactions, grants and ownership, read
+/// together. It has no table of its own.
 public struct GrantedPurchases {
     private static let columns: Columns = """
         t.sequence, t.id, t.original_id, t.product, t.quantity, t.purchased_at, t.price, t.currency, t.offer_type, \
@@ -15,37 +15,39 @@ public struct GrantedPurchases {
     public init(_ session: any Connection) { self.session = session }
 
     public struct Entry: Sendable, Hashable {
-        /// Of the transaction.
+        /// The row id of the transaction.
         public let sequence: Int64
         public let id: TransactionID
         public let originalID: TransactionID
         public let productID: ProductID
         public let quantity: Int
         public let purchasedAt: Instant
-        /// As Apple signed it, for the whole quantity.
+        /// The price that Apple signed, for the whole quantity.
         public let price: Money?
-        /// Whether Apple signed that an offer made the price.
+        /// Whether Apple signed that the price comes from an offer.
         public let isOffer: Bool
         public let entitlement: String?
         public let order: OrderLine
     }
 
-    /// What the order said that was paid. For a renewal, the order of the subscription. Its price is a label and counts
-    /// for nothing.
+    /// The order that the purchase paid; for a renewal, the order of the subscription. Its price is only a label and
+    /// affects nothing.
     public struct OrderLine: Sendable, Hashable {
         public let productID: ProductID
         public let quantity: Int
         public let deviceID: DeviceID?
-        /// The moment of the preview it was opened on; nil too if it was cancelled or closed before it was paid.
+        /// The time of the preview that opened the order; also nil if the order was cancelled or closed before it was
+        /// paid.
         public let previewedAt: Instant?
-        /// The catalogue that its buyer was shown.
+        /// The catalogue that its buyer saw.
         public let catalogVersion: Int64?
     }
 
-    /// The newest of them that are wanted, out of the newest `limit`; what was taken back is not among them. Oldest
-    /// purchase first, and of two at one moment the one with the smaller id.
+    /// The purchases accepted by `isWanted` among the newest `limit`, without revoked ones. Sorted by purchase time,
+    /// then by id.
     ///
-    /// The plus signs keep SQLite to the indices by user and by order: by environment it would read the whole table.
+    /// The plus signs keep SQLite on the indices by user and by order; an index on the environment would read the whole
+    /// table.
     public func list(
         user: UserID, environment: Environment, limit: Int, where isWanted: (ProductID, _ entitlement: String?) -> Bool
     ) throws -> [Entry] {

@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// `heartbeat`: one row that is written to find out whether anything can be written.
+/// `heartbeat`: one row, written to check whether the database accepts writes.
 public struct HeartbeatTable {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }

@@ -1,15 +1,15 @@
 import TillBilling
 import TillSQL
 
-/// `holders`: whose a granted purchase is now. The one place that says so: who has a row has it, else it is the grant's
-/// own user's.
+/// `holders`: the current owner of a granted purchase. This is the only place for changes of owner: a grant without a
+/// row belongs to the user in the grant itself.
 public struct HolderTable {
     private static let chain: Columns = "environment, original_id"
 
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
-    /// The grant as its present holder's, with the order that it is paid under now.
+    /// The grant with its current owner, and with the order that it is paid under now.
     public func present(_ grant: Grant, of sequence: Int64) throws -> Grant {
         let present = try session.first(
             """
@@ -23,7 +23,7 @@ public struct HolderTable {
         return present.map { grant.held(by: $0.holder, under: $0.order) } ?? grant
     }
 
-    /// Who has the purchases of a chain that are not the user's whose order they were granted under.
+    /// The owners of those purchases of a chain that belong to another user than the one of their order.
     public func users(of original: TransactionID, in environment: Environment) throws -> [Int64: UserID] {
         let found = try session.query(
             """
@@ -35,12 +35,12 @@ public struct HolderTable {
         return Dictionary(found.map { ($0.sequence, $0.user) }) { first, _ in first }
     }
 
-    /// Nobody has it, until somebody claims it.
+    /// Leaves the grant without a recorded owner until it is claimed.
     public func remove(_ sequence: Int64) throws {
         try session.execute("DELETE FROM holders WHERE grant_sequence = ?1", [.integer(sequence)])
     }
 
-    /// From now on it is that user's.
+    /// Makes a user the owner.
     public func set(_ user: UserID, _ grant: HeldGrant) throws {
         try session.execute(
             """
@@ -52,7 +52,7 @@ public struct HolderTable {
             ])
     }
 
-    /// Who has the newest transaction of a chain that was paid under an order.
+    /// The owner of the newest transaction of a chain that was paid under an order.
     public func holder(
         of original: TransactionID, in environment: Environment, orderSequence: Int64
     ) throws -> UserID? {
@@ -65,7 +65,8 @@ public struct HolderTable {
         ) { UserID($0.text("user_id")) }
     }
 
-    /// Who has the first transaction of a chain; if that is nobody's yet or was never seen, who has the newest one.
+    /// The owner of the first transaction of a chain; if it has none yet or was never seen, the owner of the newest
+    /// one.
     public func holder(of original: TransactionID, in environment: Environment) throws -> UserID? {
         let first = try session.first(
             """
@@ -77,7 +78,7 @@ public struct HolderTable {
         return try first ?? newest(of: original, in: environment)?.user ?? newestPeriod(of: original, in: environment)
     }
 
-    /// Most grants have no row here: a chain whose first transaction is missing is found by its periods.
+    /// Most grants have no row here, so a chain whose first transaction is missing is found by its periods.
     private func newestPeriod(of original: TransactionID, in environment: Environment) throws -> UserID? {
         try session.first(
             """
@@ -89,8 +90,8 @@ public struct HolderTable {
         ) { UserID($0.text("user_id")) }
     }
 
-    /// The order of the newest transaction of a chain that has a holder. With it a chain is found whose first
-    /// transaction was never seen.
+    /// The order of the newest transaction of a chain that has a row here. It finds a chain whose first transaction was
+    /// never seen.
     public func order(of original: TransactionID, in environment: Environment) throws -> Int64? {
         try newest(of: original, in: environment)?.order
     }
@@ -108,9 +109,9 @@ public struct HolderTable {
         ) { (UserID($0.text("user_id")), $0.integer("order_sequence")) }
     }
 
-    // MARK: All of somebody's
+    // MARK: All grants of a user
 
-    /// Every grant that a user has, of both environments.
+    /// Every grant that a user owns, in both environments.
     public func all(of user: UserID) throws -> [HeldGrant] {
         try session.query(
             """
@@ -121,7 +122,7 @@ public struct HolderTable {
             """, [.text(user.text)], Self.read)
     }
 
-    /// What a user has of one chain.
+    /// The grants of one chain that a user owns.
     public func chain(
         of original: TransactionID, in environment: Environment, heldBy user: UserID
     ) throws -> [HeldGrant] {
@@ -135,8 +136,8 @@ public struct HolderTable {
             """, [.text(user.text), environment.column, .text(original.text)], Self.read)
     }
 
-    /// What a transfer moved and is still where it went; of a guest's merge also what was paid under the guest's orders
-    /// since.
+    /// The grants that a transfer moved and that still belong to its receiver; for a guest's merge also what was paid
+    /// under the guest's orders since.
     public func stillMoved(by transfer: TransferTable.Stored) throws -> [HeldGrant] {
         try session.query(
             """
@@ -153,8 +154,8 @@ public struct HolderTable {
             ], Self.read)
     }
 
-    /// What a grant put into a user's wallet, less what was taken back; without what only moved there, if that is not
-    /// wanted.
+    /// The points that a grant put into a user's wallet, less what was taken back. Points that a transfer moved there
+    /// count only if `withMoved`.
     public func points(
         of grant: HeldGrant, in user: UserID, withMoved: Bool = true
     ) throws -> [MovedPoints] {

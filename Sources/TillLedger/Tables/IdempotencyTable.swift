@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// `idempotency_keys`: what a POST was answered, so that its repetition is answered the same (CONTRACT §2).
+/// `idempotency_keys`: the answers to POST requests, so that a repeated request gets the same answer (CONTRACT §2).
 public struct IdempotencyTable {
     /// How long an answer is kept.
     public static let lifetimeMilliseconds: Int64 = 48 * 3_600_000
@@ -12,14 +12,15 @@ public struct IdempotencyTable {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
-    /// Whose key, and where it was used. The same key from another credential or on another route is another key.
+    /// The credential of the key and the request it was used for. The same key with another credential or on another
+    /// route is a different key.
     public struct Scope: Sendable, Hashable {
         public let credential: Identifier<Identified.Caller>
         public let method: String
         public let path: Identifier<Identified.Route>
         /// SHA-256 of the query's items, sorted; empty without a query.
         public let queryDigest: [UInt8]
-        /// Whose orders and wallets are meant where the request does not say.
+        /// The environment of orders and wallets, if the request does not state it.
         public let environment: Environment
         public let key: Identifier<Identified.IdempotencyKey>
 
@@ -66,7 +67,7 @@ public struct IdempotencyTable {
         ) { row in Answer(digest: row.blob("digest"), status: Int(row.integer("status")), body: row.blob("body")) }
     }
 
-    /// Keeps an answer, and lets go of a few that are past their lifetime.
+    /// Stores an answer, and deletes up to eight expired ones.
     public func insert(_ scope: Scope, _ answer: Answer, at: Instant) throws {
         try session.execute(
             """

@@ -1,18 +1,18 @@
 import TillBilling
 import TillSQL
 
-/// Figures for those who watch the ledger, each from an index or a handful of rows: they are read every few seconds.
+/// Figures for monitoring. Each reads an index or a few rows, because they are read every few seconds.
 public struct LedgerFigures {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
-    /// How many transactions there are, of all environments. Their rows are numbered and never deleted.
+    /// The number of transactions in all environments. Rows are numbered and never deleted.
     public func purchases() throws -> Int64 {
         try number(
             "SELECT coalesce(max(sequence), 0) AS number FROM transactions")
     }
 
-    /// Paid and nobody's.
+    /// The number of paid purchases without an owner.
     public func quarantined() throws -> Int64 {
         try number("SELECT count(*) AS number FROM transactions WHERE state = 2 AND state <> 1")
     }
@@ -26,14 +26,14 @@ public struct LedgerFigures {
         ) { $0.integer("number") } ?? 0
     }
 
-    /// When it was paid.
+    /// When the oldest purchase in quarantine was paid.
     public func oldestQuarantined() throws -> Instant? {
         try session.first(
             "SELECT purchased_at FROM transactions WHERE state = 2 AND state <> 1 ORDER BY sequence LIMIT 1", []
         ) { $0.instant("purchased_at") }
     }
 
-    /// When the oldest order that stands so was opened.
+    /// When the oldest order with this status was opened.
     public func oldestOrder(_ status: OrderStatus) throws -> Instant? {
         try session.first(
             "SELECT created_at FROM orders WHERE status = ?1 AND status <> 1 ORDER BY sequence LIMIT 1",
@@ -51,10 +51,10 @@ public struct LedgerFigures {
         ) { $0.instant("received_at") }
     }
 
-    /// How many were ever written.
+    /// The number of events ever written.
     public func outboxEvents() throws -> Int64 { try number("SELECT coalesce(max(sequence), 0) AS number FROM outbox") }
 
-    /// How often a debt was written off, of all customers.
+    /// How often a debt was written off, for all customers.
     public func forgivenDebts(in environment: Environment) throws -> Int64 {
         try session.first(
             """

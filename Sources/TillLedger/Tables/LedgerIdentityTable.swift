@@ -2,8 +2,8 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// Which ledger this is. `epoch` is raised when the ledger is put back to a backup: what was told of positions
-    /// before is about another course of events. The secret leaves the file in no answer.
+    /// The identity of the ledger. `epoch` is raised when the ledger is restored from a backup, because earlier
+    /// positions then refer to different events. No response contains the secret.
     static let ledger: StaticString = """
         CREATE TABLE ledger (
             single_row INTEGER PRIMARY KEY CHECK (single_row = 1),
@@ -15,8 +15,8 @@ extension Schema {
         """
 }
 
-/// Which ledger this is, in which epoch, and the secret that ids are derived with which a repetition must get again and
-/// a stranger must not know before.
+/// The ledger's id and epoch, and the secret for derived ids: a repeated request must derive the same id, and outsiders
+/// must not be able to predict it.
 public struct LedgerIdentity: Sendable, Hashable {
     public let id: UniqueID
     public let epoch: Int64
@@ -38,9 +38,9 @@ public struct LedgerIdentityTable {
         }
     }
 
-    /// Keeps a fresh identity, unless there is one.
+    /// Stores a fresh identity, unless there is one.
     ///
-    /// - Returns: the one that counts.
+    /// - Returns: the stored identity.
     func keep(_ fresh: LedgerIdentity, at now: Instant) throws -> LedgerIdentity {
         try session.execute(
             """
@@ -50,9 +50,9 @@ public struct LedgerIdentityTable {
         return try find() ?? fresh
     }
 
-    /// To be called when a ledger is put back to a backup, before anybody reads it.
+    /// Call when a ledger was restored from a backup, before it is read.
     ///
-    /// - Parameter fresh: what the ledger is from now on if it was never asked who it is.
+    /// - Parameter fresh: the ledger's identity from now on, if it has none yet.
     package func raiseEpoch(_ fresh: LedgerIdentity, at now: Instant) throws {
         _ = try keep(fresh, at: now)
         try session.execute("UPDATE ledger SET epoch = epoch + 1 WHERE single_row = 1", [])
@@ -60,12 +60,12 @@ public struct LedgerIdentityTable {
 }
 
 extension Ledger {
-    /// Which course of events this ledger tells of. A ledger that was never asked who it is, is in its first.
+    /// The current epoch. A ledger without a stored identity is in its first.
     package func epoch() async throws -> Int64 {
         try await database.read { try LedgerIdentityTable($0).find()?.epoch } ?? 1
     }
 
-    /// Which ledger this is; drawn when it is needed for the first time.
+    /// The ledger's identity; created when it is first needed.
     package func identity() async throws -> LedgerIdentity {
         if let known = try await database.read({ try LedgerIdentityTable($0).find() }) { return known }
         let (now, fresh) = (clock(), freshIdentity())
@@ -74,7 +74,7 @@ extension Ledger {
         }
     }
 
-    /// To be called when the ledger was put back to a backup, before it serves: cursors from before are refused.
+    /// Call when the ledger was restored from a backup, before it serves: earlier cursors are then refused.
     package func beginEpoch() async throws {
         let (now, fresh) = (clock(), freshIdentity())
         try await database.write(locking: [.ledger("identity")]) {

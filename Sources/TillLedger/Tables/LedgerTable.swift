@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// `postings` and `balances`. A balance is the sum of its postings, kept beside them in the same commit.
+/// `postings` and `balances`. A balance is the sum of its postings, updated in the same commit.
 public struct LedgerTable {
     private static let columns: Columns = """
         environment, customer_id, contra, currency, amount, kind, reference, at, reason
@@ -15,8 +15,8 @@ public struct LedgerTable {
         public let posting: Posting
     }
 
-    /// Adds a posting and moves the balance with it. `grant` is the sequence of the transaction whose grant it belongs
-    /// to; without one the posting's own reference is stored. `transfer` is the transfer that moves the points.
+    /// Adds a posting and updates the balance. `grant` is the row id of the transaction whose grant it belongs to;
+    /// without one, the posting's own reference is stored. `transfer` is the transfer that moves the points.
     public func post(_ posting: Posting, grant: Int64?, transfer: Int64? = nil) throws {
         let customer = SQLValue.integer(try CustomerTable(session).id(of: posting.userID, at: posting.at))
         try session.execute(
@@ -46,8 +46,8 @@ public struct LedgerTable {
         return Wallet(balances: Dictionary(balances, uniquingKeysWith: { first, _ in first }))
     }
 
-    /// Of how many other grants a customer was forgiven a debt after a moment: the user, the guests that became part of
-    /// their account, and others who paid with the same Apple Account.
+    /// The number of other grants with a debt forgiven after a moment: the larger of the count for the user with the
+    /// guests merged into their account, and the count for purchases paid by the same Apple Account.
     ///
     /// - Parameter payer: `appTransactionId` of the grant, if Apple signed one.
     public func forgivenGrants(
@@ -62,7 +62,7 @@ public struct LedgerTable {
             """, [.text(user.text), environment.column, .instant(moment), .integer(grant)]
         ) { $0.integer("grants") }
         guard let payer else { return own ?? 0 }
-        // Debts that were forgiven are few, purchases are many: so the purchases are looked at last.
+        // Forgiven debts are few and purchases are many, so the query reads the purchases last.
         let paid = try session.first(
             """
             SELECT count(DISTINCT p.grant_sequence) AS grants FROM postings p CROSS JOIN transactions t \
@@ -73,7 +73,7 @@ public struct LedgerTable {
         return max(own ?? 0, paid ?? 0)
     }
 
-    /// The debit that carries a reference, if there is one.
+    /// The debit with a reference, if there is one.
     public func debit(reference: String, in environment: Environment) throws -> Stored? {
         try session.first(
             """
@@ -83,7 +83,7 @@ public struct LedgerTable {
             """, [environment.column, .text(reference)], Self.read)
     }
 
-    /// The bonus or the correction that carries a reference, if there is one. The list of kinds is the index's own.
+    /// The bonus or the correction with a reference, if there is one. The list of kinds matches the partial index.
     public func handmade(_ kind: PostingKind, reference: String, in environment: Environment) throws -> Stored? {
         try session.first(
             """
@@ -92,7 +92,7 @@ public struct LedgerTable {
             """, [environment.column, .text(kind.rawValue), .text(reference)], Self.read)
     }
 
-    /// A user's points of one kind, lot by lot. Reads all postings of that user, one at a time.
+    /// A user's points of one currency, lot by lot. Reads all postings of that user, one at a time.
     public func lots(of user: UserID, in environment: Environment, currency: String) throws -> Lots {
         var lots = Lots()
         _ = try session.query(
@@ -112,7 +112,7 @@ public struct LedgerTable {
         return lots
     }
 
-    /// A user's postings, newest first, from before a sequence.
+    /// A user's postings, newest first, from before a row id.
     public func postings(
         of user: UserID, in environment: Environment, before: Int64, limit: Int
     ) throws -> [Stored] {
@@ -125,8 +125,8 @@ public struct LedgerTable {
             [.text(user.text), environment.column, .integer(before), .integer(Int64(limit))], Self.read)
     }
 
-    /// All postings of one grant, oldest first. They are looked for among those of its user and of whoever had it
-    /// later, which an index holds together.
+    /// All postings of one grant, oldest first. The query reads the postings of the grant's user and of later owners,
+    /// which an index groups by customer.
     public func postings(grantOf sequence: Int64) throws -> [Stored] {
         try session.query(
             """
@@ -138,7 +138,8 @@ public struct LedgerTable {
             """, [.integer(sequence)], Self.read)
     }
 
-    /// Balances that are not the sum of their postings: none, or the books are broken (DESIGN §4, invariant 4).
+    /// Balances that differ from the sum of their postings. Any result means that the ledger is damaged (DESIGN §4,
+    /// invariant 4).
     public func unbalanced() throws -> [String] {
         try session.query(
             """

@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// `notifications`: Apple's, stored raw before anything is made of them.
+/// `notifications`: Apple's notifications, stored raw before they are processed.
 public struct NotificationTable {
     private static let columns: Columns = "uuid, type, subtype, received_at, state, detail, payload"
 
@@ -11,7 +11,7 @@ public struct NotificationTable {
     public enum State: Int64, Sendable, Hashable {
         case pending = 0
         case settled = 1
-        /// Could not be settled, and trying again won't help; `detail` says why.
+        /// Could not be processed, and trying again will not help; `detail` says why.
         case stuck = 2
     }
 
@@ -26,7 +26,7 @@ public struct NotificationTable {
         public let payload: String
     }
 
-    /// Stores a notification; nil if one of this UUID is there already (U4).
+    /// Stores a notification; nil if one with this UUID is already stored.
     public func insert(
         uuid: String, environment: Environment, type: String, subtype: String?, signedAt: Instant?, at: Instant,
         payload: String
@@ -53,7 +53,7 @@ public struct NotificationTable {
             "SELECT sequence, \(Self.columns) FROM notifications WHERE uuid = ?1", [.text(uuid)], Self.read)
     }
 
-    /// Stored, but not settled yet: oldest first, after a sequence.
+    /// Stored but not processed yet: oldest first, after a row id.
     public func pending(after sequence: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """

@@ -11,17 +11,17 @@ public struct OrderTable {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
-    /// An order as stored, with the sequence other tables refer to it by.
+    /// An order as stored, with the row id by which other tables refer to it.
     public struct Stored: Sendable, Hashable {
         public let sequence: Int64
         public var order: Order
-        /// How many lines its history has.
+        /// How many entries its history has.
         var moveCount: Int64
     }
 
-    /// Opens an order: its row and the first line of its history.
+    /// Opens an order: its row and the first entry of its history.
     ///
-    /// - Parameter catalogVersion: the catalogue that its price is from, if its buyer was shown it.
+    /// - Parameter catalogVersion: the catalogue of its price, if its buyer saw it.
     @discardableResult
     public func insert(_ order: Order, reason: String, catalogVersion: Int64? = nil) throws -> Stored {
         let sequence = try session.drawID(of: "orders")
@@ -55,8 +55,8 @@ public struct OrderTable {
             """, [.integer(sequence)], Self.read)
     }
 
-    /// Moves an order along a legal way, one line of history for each step, and gives it its transaction if it has
-    /// a place for it. Returns the order as it stands then.
+    /// Moves an order along legal status changes, one history entry for each, and stores its transaction if the order
+    /// is free for it. Returns the order as it then is.
     public func move(
         _ stored: Stored, along way: [OrderStatus], at: Instant, reason: String, transaction: TransactionID? = nil,
         environment: Environment? = nil
@@ -99,8 +99,8 @@ public struct OrderTable {
         }
     }
 
-    /// A user's orders, newest first (L6), from before a sequence; of one status, if asked. An order is in the
-    /// environment it was paid in; one that is not paid yet, in all.
+    /// A user's orders, newest first, from before a row id; of one status, if given. An order belongs to the
+    /// environment in which it was paid; an unpaid order is listed in all.
     public func list(
         user: UserID, environment: Environment, status: OrderStatus?, before: Int64, limit: Int
     ) throws -> [Stored] {
@@ -116,7 +116,7 @@ public struct OrderTable {
             ], Self.read)
     }
 
-    /// All orders of all environments, newest first, from before a sequence; of one user or one status, if asked.
+    /// All orders of all environments, newest first, from before a row id; of one user or one status, if given.
     public func list(user: UserID? = nil, status: OrderStatus?, before: Int64, limit: Int) throws -> [Stored] {
         switch (user, status) {
         case (let user?, let status):
@@ -130,7 +130,7 @@ public struct OrderTable {
                     .integer(Int64(limit)),
                 ], Self.read)
         case (nil, .completed):
-            // Most orders are completed, so no index holds their status. Each has its transaction, though.
+            // Most orders are completed, so no index covers that status. Each of them has a transaction, though.
             try session.query(
                 """
                 SELECT o.sequence, \(Self.columns, userOf: "o") FROM transactions t CROSS JOIN orders o \
@@ -138,7 +138,7 @@ public struct OrderTable {
                 AND o.status = 1 GROUP BY t.order_sequence ORDER BY t.order_sequence DESC LIMIT ?2
                 """, [.integer(before), .integer(Int64(limit))], Self.read)
         case (nil, let status?):
-            // The second look at the status is what lets SQLite take the partial index.
+            // The second condition on the status lets SQLite use the partial index.
             try session.query(
                 """
                 SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE status = ?1 AND status <> 1 AND \
@@ -153,18 +153,18 @@ public struct OrderTable {
         }
     }
 
-    /// Names the device of an order that names none.
+    /// Sets the device of an order that has none.
     public func name(_ device: DeviceID, of sequence: Int64) throws {
         try session.execute(
             "UPDATE orders SET device = ?1 WHERE sequence = ?2 AND device IS NULL",
             [.text(device.text), .integer(sequence)])
     }
 
-    /// Orders of one device that hold no transaction, for one product and quantity, opened no later than a second; the
-    /// newest first.
+    /// Orders of one device without a transaction, for one product and quantity, opened no later than the second of
+    /// `instant`; newest first.
     ///
-    /// - Parameter account: Apple's id of the account in this app. Only orders of users are listed who have an earlier
-    ///   order on that device which a token completed that Apple signed for this account. Nil lists all users'.
+    /// - Parameter account: Apple's id of the account in this app. Lists only orders of users with an earlier order on
+    ///   that device that was completed by a token which Apple signed for this account. Nil lists all users' orders.
     public func unpaid(
         onDevice device: DeviceID, product: ProductID, quantity: Int, openedBy instant: Instant,
         ofBuyersBy account: String?, limit: Int
@@ -193,7 +193,8 @@ public struct OrderTable {
         ) { $0.instant("created_at") }
     }
 
-    /// Whether a user has so many orders open, among the newest four times as many: a bound on what is looked at.
+    /// Whether a user has at least `count` open orders among the newest `4 * count`, which limits how many rows are
+    /// read.
     public func hasOpen(_ count: Int, of user: UserID) throws -> Bool {
         guard try opened(by: user, number: count) != nil else { return false }
         let open = try session.first(

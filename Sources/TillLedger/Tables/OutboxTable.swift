@@ -2,10 +2,11 @@ import TillBilling
 import TillSQL
 
 /// `outbox`: the events for the app's backend, each written in the same commit as the change that it reports. Rows are
-/// never edited and never deleted, so no position, and no user's number, is ever used twice.
+/// never edited and never deleted, so no position, and no user's event number, is ever used twice.
 ///
 /// Readers follow positions, not row ids: with several writers a row may become visible after rows with greater ids.
-/// `place` gives an event its position after its commit, so a position that a reader has passed stays empty for good.
+/// `place` gives an event its position after its commit, so no event is ever added at a position that a reader has
+/// passed.
 public struct OutboxTable {
     private static let columns: Columns = """
         event_id, type, customer_id, user_sequence, at, transaction_sequence, transfer_sequence, key_hash, revision, \
@@ -16,31 +17,31 @@ public struct OutboxTable {
     public init(_ session: any Connection) { self.session = session }
 
     public struct Event: Sendable, Hashable {
-        /// Where it stands in the feed.
+        /// The position in the feed.
         public let position: Int64
-        /// The same however often the event is sent, and in a ledger that was put back to a backup.
+        /// Constant over repeated deliveries, and in a ledger that was restored from a backup.
         public let id: UniqueID
         /// Dotted, as webhooks name events: `grant.created`.
         public let type: String
         public let user: UserID?
-        /// 1 for the first event of its user, then one more each, without a gap; nil where there is no user.
+        /// 1 for the first event of its user, then one more for each, without a gap; nil if there is no user.
         public let userSequence: Int64?
         public let at: Instant
-        /// The transaction it is about.
+        /// The transaction that it reports on.
         public let transactionSequence: Int64?
-        /// The transfer it is about, whose parties are told with it.
+        /// The transfer that it reports on; its parties are included in the event.
         public let transferSequence: Int64?
-        /// What it says, as JSON.
+        /// The event's data, as JSON.
         public let body: String
     }
 
-    /// The shape of `body` that this program writes.
+    /// The version of `body`'s shape that this program writes.
     static let version: Int64 = 1
 
     /// - Parameters:
-    ///   - key: what happened, and to what, as `DerivedID.event` takes it.
-    ///   - happensOnce: whether no second event has this key.
-    ///   - body: what the event says, as JSON.
+    /// - key: what happened, and to what, in the form that `DerivedID.event` takes.
+    /// - happensOnce: whether at most one event has this key.
+    /// - body: the event's data, as JSON.
     func insert(
         type: String, user: UserID?, key: String, happensOnce: Bool, transaction: Int64?, transfer: Int64?,
         body: String,
@@ -76,9 +77,10 @@ public struct OutboxTable {
         try session.first("SELECT 1 FROM unplaced_events LIMIT 1", []) { _ in true } ?? false
     }
 
-    /// Gives the next positions to committed events that have none. Runs alone, under the key of the feed.
+    /// Gives the next positions to committed events without one. Runs alone, under the lock key of the feed.
     ///
-    /// A user's events keep the order of their numbers: each comes no earlier than the greatest row id before it.
+    /// A user's events keep the order of their numbers: each is sorted by the greatest row id among it and the user's
+    /// earlier events.
     /// - Returns: whether there may be more.
     public func place(limit: Int) throws -> Bool {
         #if PLANTED_MISTAKES
@@ -110,7 +112,7 @@ public struct OutboxTable {
 
     // MARK: Reading
 
-    /// How often what has this hash happened.
+    /// The number of events with this hash.
     private func lastRevision(of hash: Int64) throws -> Int64 {
         try session.first(
             """
@@ -130,7 +132,8 @@ public struct OutboxTable {
             """, [.integer(position), .integer(Int64(limit))], Self.read)
     }
 
-    /// One user's, oldest first. A user's numbers rise with the positions, and the index by user has the numbers.
+    /// One user's events, oldest first. A user's event numbers rise with the positions, and the index by user contains
+    /// the numbers.
     public func list(of user: UserID, after position: Int64, limit: Int) throws -> [Event] {
         try session.query(
             """
@@ -148,15 +151,15 @@ public struct OutboxTable {
             """, [.integer(position)], Self.read)
     }
 
-    /// The newest event's; 0 if there is none.
+    /// The position of the newest event; 0 if there is none.
     public func lastPosition() throws -> Int64 {
         try session.first("SELECT coalesce(max(position), 0) AS last_position FROM event_positions", []) {
             $0.integer("last_position")
         } ?? 0
     }
 
-    /// The position before the first event from `start` on; the newest event's if there is none yet. Reads all events
-    /// before that one.
+    /// The position before the first event from `start` on; that of the newest event if there is none yet. Reads all
+    /// events before it.
     public func position(before start: Instant) throws -> Int64 {
         try session.first(
             """

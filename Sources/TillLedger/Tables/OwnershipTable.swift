@@ -2,10 +2,11 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// What a grant rests on, where that is not the token that Apple signed: most grants need no row. The row says too
-    /// until when points are held, which token contests the owner, and when Apple is asked about it next.
+    /// The ownership basis of grants whose basis is not Apple's signed token; most grants need no row. A row also
+    /// records until when points are held, which token contests the owner, and when Apple is asked next.
     ///
-    /// `distrusted_receipts` are the customers who lost a purchase that a receipt had granted, and when they last did.
+    /// `distrusted_receipts` lists the customers who lost a purchase that a receipt had granted, and when they last
+    /// did.
     static let ownership: StaticString = """
         CREATE TABLE ownership_basis (
             grant_sequence INTEGER PRIMARY KEY REFERENCES grants (transaction_sequence),
@@ -37,11 +38,11 @@ public struct OwnershipTable {
 
     public struct Stored: Sendable, Hashable {
         public let basis: OwnershipBasis
-        /// Until when its points are held. Never ends while a token contests the owner.
+        /// Until when its points are held. The hold does not end while a token contests the owner.
         public let holdUntil: Instant?
-        /// Of a newer copy than what the grant rests on; named nobody when it came.
+        /// The token of a newer copy than the one granted on; it named no known customer when it arrived.
         public let contestedToken: UniqueID?
-        /// Taken back into quarantine: nobody's, until somebody claims it.
+        /// Moved back into quarantine: without an owner until it is claimed.
         public let isWithdrawn: Bool
     }
 
@@ -53,13 +54,13 @@ public struct OwnershipTable {
         public let sequence: Int64
         public let id: TransactionID
         public let environment: Environment
-        /// How often Apple has said that it has none.
+        /// How often Apple has answered that it has no such transaction.
         public let attempts: Int64
         /// Until when its points are held.
         public let holdUntil: Instant?
     }
 
-    /// Nil where the token that Apple signed says it all.
+    /// Nil if the basis is the token that Apple signed.
     public func find(_ sequence: Int64) throws -> Stored? {
         try session.first(
             """
@@ -76,7 +77,7 @@ public struct OwnershipTable {
         }
     }
 
-    /// What a grant rests on from now on. No row is kept for a token.
+    /// Sets the basis of a grant. No row is kept for a token.
     public func set(
         _ basis: OwnershipBasis, of grant: HeldGrant, owner: UserID, holdUntil: Instant? = nil,
         lookUpAt: Instant? = nil
@@ -98,21 +99,22 @@ public struct OwnershipTable {
             ])
     }
 
-    /// The grant is another customer's now, and rests on what it rested on.
+    /// Makes another customer the owner; the basis stays.
     public func move(_ sequence: Int64, to owner: UserID) throws {
         try session.execute(
             "UPDATE ownership_basis SET customer_id = \(customer: 1) WHERE grant_sequence = ?2",
             [.text(owner.text), .integer(sequence)])
     }
 
-    /// A token that names nobody contests the owner: the points are held until that is decided.
+    /// Records that a token which names no known customer contests the owner: the points are held until that is
+    /// decided.
     public func contest(_ sequence: Int64, by token: UniqueID?) throws {
         try session.execute(
             "UPDATE ownership_basis SET contested_token = ?1, hold_until = ?2 WHERE grant_sequence = ?3",
             [.optional(token), .instant(Self.untilDecided), .integer(sequence)])
     }
 
-    /// The grant was taken back into quarantine.
+    /// Records that the grant was moved back into quarantine.
     public func withdraw(_ sequence: Int64, at now: Instant) throws {
         try session.execute(
             """
@@ -121,7 +123,7 @@ public struct OwnershipTable {
             """, [.instant(now), .integer(sequence)])
     }
 
-    /// What a token contests.
+    /// The grants that a token contests.
     public func contested(by token: UniqueID, in environment: Environment) throws -> [Int64] {
         try session.query(
             """
@@ -133,7 +135,7 @@ public struct OwnershipTable {
 
     // MARK: Chains
 
-    /// Renewals after a moment that are an owner's only because the purchase before them was.
+    /// Renewals after a moment that an owner has only by a receipt, because of the purchase before them.
     public func renewals(
         after moment: Instant, of original: TransactionID, in environment: Environment, owner: UserID
     ) throws -> [HeldGrant] {
@@ -154,8 +156,8 @@ public struct OwnershipTable {
 
     // MARK: Held points
 
-    /// What a customer has and may not spend yet, by kind of points: the points of grants that are held. What was
-    /// spent before a grant came counts for other points first, so a held grant is held whole.
+    /// The points that a customer has but may not spend yet, by currency: the points of held grants. Earlier spending
+    /// counts against other points first, so a held grant is held in full.
     public func held(of user: UserID, in environment: Environment, at now: Instant) throws -> [String: Int64] {
         let grants = try session.query(
             """
@@ -180,7 +182,7 @@ public struct OwnershipTable {
         ) { ($0.text("currency"), $0.integer("amount")) }
     }
 
-    /// What a grant gave, less what Apple took back, for its present holder.
+    /// What a grant gave, less what Apple revoked, for its current owner.
     public func left(of sequence: Int64) throws -> [(String, Int64)] {
         let postings = try LedgerTable(session).postings(grantOf: sequence).map(\.posting)
         let standing = postings.filter { [.purchase, .refund, .refundReversal].contains($0.kind) }
@@ -190,7 +192,7 @@ public struct OwnershipTable {
 
     // MARK: Apple's answers
 
-    /// Grants by receipts that an environment of Apple's has to be asked about, the longest overdue first.
+    /// Grants by receipts that are due to be asked about in an environment, the longest overdue first.
     public func dueLookups(in environment: Environment, at now: Instant, limit: Int) throws -> [Lookup] {
         try session.query(
             """
@@ -207,8 +209,8 @@ public struct OwnershipTable {
     }
 
     /// - Parameters:
-    ///   - instant: when Apple is asked next; nil: never.
-    ///   - isAnswered: whether Apple said something. An outage doesn't count.
+    /// - instant: when Apple is asked next; nil: never.
+    /// - isAnswered: whether Apple answered. An outage does not count as an attempt.
     public func postponeLookup(_ sequence: Int64, until instant: Instant?, isAnswered: Bool = true) throws {
         try session.execute(
             """
@@ -220,7 +222,7 @@ public struct OwnershipTable {
 
     // MARK: Distrust
 
-    /// A customer lost a purchase that a receipt had granted.
+    /// Records that a customer lost a purchase that a receipt had granted.
     public func distrust(_ user: UserID, at now: Instant) throws {
         try session.execute(
             """
@@ -230,7 +232,7 @@ public struct OwnershipTable {
             """, [.text(user.text), .instant(now)])
     }
 
-    /// Whether that happened since a moment.
+    /// Whether that happened after a moment.
     public func isDistrusted(_ user: UserID, since moment: Instant) throws -> Bool {
         try session.first(
             """

@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// `presence`: when a server was last at work on this ledger. Whoever comes long after that has missed something.
+/// `presence`: when a server last worked on this ledger. After a long gap, notifications may be missing.
 public struct PresenceTable {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }

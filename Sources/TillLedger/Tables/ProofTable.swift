@@ -1,9 +1,9 @@
 import TillSQL
 
-/// `proofs`: the signed bytes exactly as they came, one for each transaction: the copy that decided its state.
+/// `proofs`: the original signed bytes, one proof for each transaction: the copy that decided its state.
 ///
-/// The first part of a signed transaction is its certificates, four fifths of it and the same for all that one signer
-/// signed; it is stored once, in `proof_headers`.
+/// The first part of a signed transaction contains the certificates. It is four fifths of the bytes and the same for
+/// everything that one signer signed, so it is stored once, in `proof_headers`.
 public struct ProofTable {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
@@ -20,7 +20,7 @@ public struct ProofTable {
             [.integer(sequence), .integer(kind.rawValue), header, rest])
     }
 
-    /// Keeps the copy that decided the newest state. A signed transaction outranks a receipt.
+    /// Stores the copy that decided the newest state. A receipt never replaces a signed transaction.
     public func replace(transaction sequence: Int64, kind: Kind, body: [UInt8]) throws {
         let (header, rest) = try parts(of: body, kind)
         try session.execute(
@@ -41,7 +41,7 @@ public struct ProofTable {
         }
     }
 
-    /// The header's reference and the rest; the whole body where there is no header to share.
+    /// The header's reference and the remaining bytes; the whole body if there is no header to share.
     private func parts(of body: [UInt8], _ kind: Kind) throws -> (header: SQLValue, rest: SQLValue) {
         guard kind == .signedTransaction, let end = body.firstIndex(of: UInt8(ascii: ".")) else {
             return (.null, .blob(body))

@@ -1,31 +1,31 @@
 import TillBilling
 import TillSQL
 
-/// What somebody has paid for and holds, also what was taken back: orders, transactions and grants, read together. No
+/// The purchases that a user owns, revoked ones included: orders, transactions and grants, read together. It has no
 /// table of its own.
 public struct PurchaseHistory {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
     public struct Entry: Sendable, Hashable {
-        /// Of the transaction.
+        /// The row id of the transaction.
         public let sequence: Int64
         public let originalID: TransactionID
-        /// What Apple signed of it, which for anything but a subscription has no end.
+        /// The signed period; only a subscription's period has an end.
         public let period: PaidPeriod
         public let quantity: Int
         public let isRevoked: Bool
-        /// As it was granted.
+        /// The entitlement as granted.
         public let entitlement: String?
         public let deviceID: DeviceID?
     }
 
-    /// The newest `limit` of them, oldest purchase first; what is nobody's yet is not among them. What somebody else
-    /// holds now is left out, and what was handed to this user is there.
+    /// The newest `limit` purchases, sorted by purchase time; purchases in quarantine are not included. Purchases now
+    /// owned by another user are omitted, and purchases transferred to this user are included.
     ///
-    /// One look into the index of the user's orders, and for each transaction its row, its order's, its grant's and
-    /// perhaps its holder's, all by their number: a thousand renewals are about 3 ms. The plus signs keep SQLite to
-    /// those indices: by environment it would read the whole table.
+    /// The query reads the index of the user's orders and then, for each transaction, the rows of its order, its grant
+    /// and its owner by row id: a thousand renewals take about 3 ms. The plus signs keep SQLite on those indices; an
+    /// index on the environment would read the whole table.
     public func list(of user: UserID, in environment: Environment, limit: Int) throws -> [Entry] {
         try session.query(
             """
@@ -51,7 +51,7 @@ public struct PurchaseHistory {
 }
 
 extension Row {
-    /// Of the columns `TransactionTable.signed` and `TransactionTable.terms`.
+    /// Reads the columns `TransactionTable.signed` and `TransactionTable.terms`.
     func paidPeriod() -> PaidPeriod {
         let renewal = integer("is_renewal")
         return PaidPeriod(

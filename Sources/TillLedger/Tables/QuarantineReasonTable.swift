@@ -2,7 +2,7 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// How often a purchase in quarantine was brought, for each reason that it stayed there.
+    /// How often a purchase in quarantine was submitted, for each reason that it stayed there.
     static let quarantineReasons: StaticString = """
         CREATE TABLE quarantine_reasons (
             transaction_sequence INTEGER NOT NULL REFERENCES transactions (sequence),
@@ -19,8 +19,8 @@ extension Schema {
         """
 }
 
-/// `quarantine_reasons`: one row for each reason why a purchase has no owner, with the number of posts that ended so.
-/// The words beside a proof are their sender's choice, so a post more is a higher count and no new row.
+/// `quarantine_reasons`: one row for each reason why a purchase has no owner, with the number of submissions that ended
+/// with it. Senders choose the claims beside a proof, so another submission raises the count and adds no row.
 public struct QuarantineReasonTable {
     private static let columns: Columns = "reason, posts, first_at, last_at"
 
@@ -29,7 +29,7 @@ public struct QuarantineReasonTable {
 
     public struct Stored: Sendable, Hashable {
         public let reason: String
-        /// How often the purchase was brought and stayed in quarantine for this reason.
+        /// How often the purchase was submitted and stayed in quarantine for this reason.
         public let posts: Int64
         public let firstAt: Instant
         public let lastAt: Instant

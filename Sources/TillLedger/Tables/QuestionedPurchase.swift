@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// What a question of Apple's is about, as the ledger has it. No table of its own.
+/// The ledger's data about the purchase in a request from Apple. It has no table of its own.
 public struct QuestionedPurchase: Sendable, Hashable {
     public let sequence: Int64
     public let state: RecordedTransaction.State
@@ -10,11 +10,11 @@ public struct QuestionedPurchase: Sendable, Hashable {
     public let type: ProductType?
     /// Nil if nothing was granted for it.
     public let grantID: UniqueID?
-    /// Whose it is: who holds the grant, else by the order that it pays for. Whom its token names is for the rules of
-    /// settling to say.
+    /// The owner of the grant, or else the user of the order that it pays. The token is not considered here: owner
+    /// matching decides about it.
     public var userID: UserID?
 
-    /// Nil if the ledger doesn't know the transaction.
+    /// Nil if the ledger does not know the transaction.
     public static func find(
         _ id: TransactionID, in environment: Environment, _ session: any Connection
     ) throws -> QuestionedPurchase? {

@@ -2,8 +2,8 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// What was compared with Apple's books, how far it came, and what differed. A run's row says where it stands, so
-    /// that another process goes on there.
+    /// The reconciliation runs, their progress, and the differences found. A run's row contains its place, so that
+    /// another process can continue it.
     static let reconciliations: StaticString = """
         CREATE TABLE reconciliations (
             sequence INTEGER PRIMARY KEY,
@@ -81,7 +81,7 @@ extension Schema {
         """
 }
 
-/// `reconciliations` and `reconciliation_counts`: the comparisons with Apple's books. At most one is under way.
+/// `reconciliations` and `reconciliation_counts`: the reconciliation runs. At most one is under way.
 public struct ReconciliationTable {
     private static let columns: Columns = """
         environments, reason, caller, since, state, environment, phase, position, done, subject, token, is_tainted, \
@@ -94,39 +94,39 @@ public struct ReconciliationTable {
     public enum State: Int64, Sendable, Hashable, CaseIterable {
         case running = 1
         case finished = 2
-        /// Given up; `ending` says why. What it had settled stays settled.
+        /// Given up; `ending` says why. What it had processed stays processed.
         case failed = 3
     }
 
-    /// What is being done, in this order, in each environment.
+    /// The phases of a run, in this order, in each environment.
     public enum Phase: Int64, Sendable, Hashable, CaseIterable {
-        /// Apple's history of notifications.
+        /// Apple's notification history.
         case notifications = 0
-        /// Who is to be asked about first; asks nobody.
+        /// Marks the customers to read first; makes no requests to Apple.
         case suspects = 1
-        /// Histories of transactions, customer by customer.
+        /// Transaction histories, customer by customer.
         case customers = 2
-        /// Histories of refunds, customer by customer.
+        /// Refund histories, customer by customer.
         case refunds = 3
-        /// What is nobody's yet, one by one.
+        /// Purchases in quarantine, one by one.
         case quarantine = 4
-        /// Orders that stay open; asks nobody.
+        /// Orders that stay open; makes no requests to Apple.
         case orders = 5
     }
 
-    /// Where a run stands inside a phase.
+    /// A run's place inside a phase.
     public struct Place: Sendable, Hashable {
         public var environment: Environment
         public var phase: Phase
-        /// Of notifications the moment from which the pages under way were asked for; else a sequence.
+        /// For notifications the first moment of the query whose pages are being read; otherwise a row id.
         public var position: Int64 = 0
-        /// Customers or transactions of this phase that are done; of notifications, pages.
+        /// The number of customers or transactions done in this phase; for notifications, of pages.
         public var done: Int64 = 0
         /// The chain whose pages are being read.
         public var subject: TransactionID?
-        /// What asks for the next page.
+        /// Apple's token for the next page.
         public var token: String?
-        /// Something on the pages under way could not be decided yet, so they are to be read again another time.
+        /// Something on the pages being read could not be decided yet, so a later run reads them again.
         public var isTainted = false
 
         public init(_ phase: Phase, in environment: Environment) {
@@ -135,10 +135,10 @@ public struct ReconciliationTable {
         }
     }
 
-    /// Why it does not go on just now.
+    /// Why the run pauses.
     public struct Wait: Sendable, Hashable {
         public let until: Instant
-        /// A fault's `kind` and its sentence in English.
+        /// An error's `kind` and its sentence in English.
         public let reason: String
 
         public init(until: Instant, reason: String) {
@@ -152,15 +152,15 @@ public struct ReconciliationTable {
         public let environments: Set<Environment>
         /// `first`, `regular`, `gap` or `asked`.
         public let reason: String
-        /// Who asked: `till`, `key:backend`, `operator:anna`.
+        /// The requester: `till`, `key:backend`, `operator:anna`.
         public let caller: String
-        /// Asked for explicitly: from when on notifications are read; histories are then read whole.
+        /// For a requested run: notifications are read from this moment on, and histories from their beginning.
         public let since: Instant?
         public internal(set) var state: State
         public var place: Place
         public let beganAt: Instant
         public internal(set) var progressedAt: Instant
-        /// How often in a row it could not go on.
+        /// How many times in a row it could not continue.
         public internal(set) var attempts: Int64
         public internal(set) var wait: Wait?
         public internal(set) var endedAt: Instant?
@@ -186,7 +186,7 @@ public struct ReconciliationTable {
             state: .running, place: Place(.notifications, in: first), beganAt: now, progressedAt: now, attempts: 0)
     }
 
-    /// The run goes on from there; it waits for nothing any more.
+    /// Records the run's next place and ends its wait.
     public func move(_ sequence: Int64, to place: Place, at now: Instant) throws {
         try session.execute(
             """
@@ -201,7 +201,7 @@ public struct ReconciliationTable {
             ])
     }
 
-    /// It can't go on before then.
+    /// Pauses the run.
     public func postpone(_ sequence: Int64, _ wait: Wait) throws {
         try session.execute(
             "UPDATE reconciliations SET attempts = attempts + 1, waits_until = ?1, waits_for = ?2 WHERE sequence = ?3",
@@ -230,7 +230,7 @@ public struct ReconciliationTable {
             "SELECT sequence, \(Self.columns) FROM reconciliations WHERE state = 1", [], Self.read)
     }
 
-    /// The newest that was finished and covered an environment.
+    /// The newest finished run that covered an environment.
     public func lastFinished(in environment: Environment) throws -> Run? {
         try session.first(
             """
@@ -239,7 +239,7 @@ public struct ReconciliationTable {
             """, [.integer(Set([environment]).mask)], Self.read)
     }
 
-    /// Newest first, from before a sequence.
+    /// Newest first, from before a row id.
     public func list(before sequence: Int64, limit: Int) throws -> [Run] {
         try session.query(
             """
@@ -251,7 +251,7 @@ public struct ReconciliationTable {
 
     public struct Count: Sendable, Hashable {
         public let environment: Environment
-        /// What was counted: `notifications`, `customers`, a difference's kind.
+        /// The name of the count: `notifications`, `customers`, a difference's kind.
         public let name: String
         public let count: Int64
     }
@@ -272,7 +272,7 @@ public struct ReconciliationTable {
         ) { Count(environment: try $0.environment("environment"), name: $0.text("name"), count: $0.integer("count")) }
     }
 
-    /// Of all runs together. There are a few rows for each run, and a run a day.
+    /// The total over all runs. There are a few rows for each run, and one run a day.
     public func total(of name: String, in environment: Environment) throws -> Int64 {
         try session.first(
             "SELECT coalesce(sum(count), 0) AS total FROM reconciliation_counts WHERE name = ?1 AND environment = ?2",

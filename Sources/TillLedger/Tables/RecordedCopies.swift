@@ -1,19 +1,18 @@
 import TillBilling
 import TillSQL
 
-/// The newest signed copy of a transaction, out of the ledger: what an older one, and what comes later, is held
-/// against.
+/// The newest signed copy of a transaction, as recorded in the ledger. New copies are compared with it.
 public struct RecordedCopies {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
     public struct Copy: Sendable, Hashable {
         public let sequence: Int64
-        /// Without the token, if Apple signed one that names no order.
+        /// If Apple signed an absent token (a UUID that means none), the transaction has no token.
         public let transaction: PaidTransaction
     }
 
-    /// How much is taken out of quarantine at once.
+    /// How many rows are taken out of quarantine at once.
     private static let limit: Int64 = 1_000
 
     public func find(_ sequence: Int64) throws -> PaidTransaction? {
@@ -26,7 +25,7 @@ public struct RecordedCopies {
         )?.transaction
     }
 
-    /// What of a chain is nobody's yet, oldest purchase first.
+    /// The transactions of a chain without an order, oldest purchase first.
     public func waiting(inChain original: TransactionID, of environment: Environment) throws -> [Copy] {
         try session.query(
             """
@@ -37,7 +36,7 @@ public struct RecordedCopies {
             """, [.text(original.text), environment.column, .integer(Self.limit)], Self.read)
     }
 
-    /// What was paid under an order and is nobody's yet, oldest purchase first.
+    /// The transactions with this token and without an order, oldest purchase first.
     public func waiting(forOrder token: OrderID, of environment: Environment) throws -> [Copy] {
         try session.query(
             """

@@ -1,31 +1,31 @@
 import TillBilling
 import TillSQL
 
-/// `refused_proofs`: why a proof was refused (P9, U9). A flood of forgeries must not fill the disk, and must not push
-/// out what somebody else needs: what anybody can post without a credential, each user and each backend key have a
-/// budget of their own, within which the oldest goes. The same proof refused again is counted, not repeated.
+/// `refused_proofs`: why a proof was refused. Many forged proofs must neither fill the disk nor displace other callers'
+/// rows: each user, each backend key, and all unauthenticated callers together have separate budgets, in which the
+/// oldest row is deleted. The same proof refused again raises a count.
 public struct RefusedProofTable {
-    /// How many rows a caller may have, and of how many of them the record of the checks is kept: it is some
+    /// How many rows a caller may have, and for how many of them the record of the checks is kept. A record takes some
     /// kilobytes, the rest of a row some dozen bytes.
     public struct Quota: Sendable, Hashable {
         public let rows: Int64
         public let records: Int64
 
-        /// What anybody may post: notifications in Apple's name.
+        /// Unauthenticated callers: notifications in Apple's name.
         public static let anonymous = Quota(rows: 1_000, records: 200)
         /// Each user.
         public static let user = Quota(rows: 50, records: 20)
-        /// All users together, so that many accounts of one person don't fill the disk either.
+        /// All users together, so that one person's many accounts cannot fill the disk.
         public static let users = Quota(rows: 20_000, records: 1_000)
-        /// Each backend key, each operator, and what Apple answered ourselves.
+        /// Each backend key, each operator, and Apple's responses to the server.
         public static let trusted = Quota(rows: 2_000, records: 500)
     }
 
     /// The longest record that is kept, in bytes.
     public static let recordLimit = 64 << 10
-    /// The budget of whoever shows no credential.
+    /// The budget of unauthenticated callers.
     private static let anonymousBudget = "anonymous"
-    /// All users are counted once in so many rows.
+    /// The users' total is trimmed once in this many rows.
     private static let sweepInterval: Int64 = 256
 
     private static let columns: Columns = """
@@ -44,13 +44,13 @@ public struct RefusedProofTable {
         public let code: String
         /// For operators, in English.
         public let detail: String
-        /// SHA-256 of the proof as it came.
+        /// SHA-256 of the proof as submitted.
         public let digest: [UInt8]
-        /// Each check that was made, as JSON; nil if the proof itself was good, or its record is no longer kept.
+        /// Every check that was made, as JSON; nil if the proof itself was valid, or if its record is no longer kept.
         public let record: String?
-        /// How often it came.
+        /// How often it was submitted.
         public internal(set) var count: Int64 = 1
-        /// When it came last; nil if it came once.
+        /// When it was last submitted; nil if only once.
         public internal(set) var lastAt: Instant?
 
         public init(
@@ -90,8 +90,7 @@ public struct RefusedProofTable {
         return entry.door == "reconciliation" ? (entry.door, .trusted) : (anonymousBudget, .anonymous)
     }
 
-    /// Counts a proof that the same caller brought before, for the same order, and that was refused for the same
-    /// reason.
+    /// Counts a proof that the same caller submitted before for the same order, refused with the same code.
     private func isRepeated(_ entry: Entry, _ budget: String) throws -> Bool {
         let known = try session.query(
             """
@@ -111,7 +110,7 @@ public struct RefusedProofTable {
         return true
     }
 
-    /// Rows without a record go first: many proofs that say nothing must not push out the few that are kept whole.
+    /// Deletes rows without a record first, so that they do not displace the few rows with one.
     private func trim(_ budget: String, to quota: Quota, hasRecord: Bool) throws {
         try session.execute(
             """
@@ -142,7 +141,7 @@ public struct RefusedProofTable {
             """, [.integer(Quota.users.records)])
     }
 
-    /// The newest first; those that came beside one order, if asked.
+    /// Newest first; only those submitted beside one order, if given.
     public func list(claiming order: OrderID?, limit: Int) throws -> [Entry] {
         if let order {
             return try session.query(
@@ -157,7 +156,7 @@ public struct RefusedProofTable {
             """, [.integer(Int64(limit))], Self.read)
     }
 
-    /// The newest first, from before a sequence: what callers with a credential brought.
+    /// Newest first, from before a row id: those of authenticated callers.
     public func list(before sequence: Int64, limit: Int) throws -> [(sequence: Int64, entry: Entry)] {
         try session.query(
             """
@@ -167,7 +166,7 @@ public struct RefusedProofTable {
         ) { row in (row.integer("sequence"), try Self.read(row)) }
     }
 
-    /// The newest first: what anybody may post.
+    /// Newest first: those of unauthenticated callers.
     public func anonymous(limit: Int) throws -> [Entry] {
         try session.query(
             """

@@ -2,8 +2,8 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// What a customer is to be reminded of and when. Rows move when service is extended and go when it is taken back;
-    /// what was told is an event in the outbox, whose body says what it is about.
+    /// Reminders for customers and when they are due. Rows move when the service is extended and are deleted when it is
+    /// revoked. A sent reminder is an event in the outbox; the event's body names the service.
     static let reminders: StaticString = """
         CREATE TABLE reminders (
             sequence INTEGER PRIMARY KEY,
@@ -23,7 +23,7 @@ extension Schema {
         """
 }
 
-/// `reminders`: what customers are to be told about the end of their service, and what they were told.
+/// `reminders`: pending and sent reminders about the end of customers' services.
 public struct ReminderTable {
     private static let columns: Columns = """
         environment, customer_id, subject, kind, entitlement, product, expires_at, renews, due_at, sent_at
@@ -37,11 +37,11 @@ public struct ReminderTable {
         public let environment: Environment
         public let userID: UserID
         public let reminder: Reminder
-        /// Nil as long as nobody was told.
+        /// Nil while it is not sent.
         public let sentAt: Instant?
     }
 
-    /// All of a user's, told or not, by when they are due.
+    /// All reminders of a user, sent or not, by due time.
     public func list(user: UserID, in environment: Environment) throws -> [Stored] {
         try session.query(
             """
@@ -50,7 +50,7 @@ public struct ReminderTable {
             """, [environment.column, .text(user.text)], Self.read)
     }
 
-    /// Those whose moment has come and nobody was told of, the longest overdue first.
+    /// The due reminders that are not sent, the longest overdue first.
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
@@ -59,7 +59,7 @@ public struct ReminderTable {
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
 
-    /// Sets a reminder for its moment, instead of the one of the same end and kind that there may be.
+    /// Sets a reminder, and replaces the one of the same subject and kind, if any.
     public func set(_ reminder: Reminder, for user: UserID, in environment: Environment) throws {
         let end = reminder.end
         try session.execute(

@@ -2,9 +2,9 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// Proofs that were answered before they were settled (G4, order 2): signed transactions come before receipts, and
-    /// production and sandbox are separate queues. A receipt and its signed copy are two proofs. `network` is as in
-    /// `waiting_proofs`.
+    /// Proofs that were answered before they were processed (*save then finish*): signed transactions come before
+    /// receipts, and production and sandbox are separate queues. A receipt and its signed copy are two proofs.
+    /// `network` is as in `waiting_proofs`.
     static let savedProofs: StaticString = """
         CREATE TABLE saved_proofs (
             sequence INTEGER PRIMARY KEY,
@@ -27,8 +27,8 @@ extension Schema {
         """
 }
 
-/// `saved_proofs`: genuine proofs whose devices were told to finish before anything was granted (G4, order 2). A row
-/// goes when its transaction is settled, and the proof is in `proofs` by then.
+/// `saved_proofs`: verified proofs whose devices were told to finish before anything was granted. A row is deleted
+/// after its transaction is processed; the proof is then in `proofs`.
 public struct SavedProofTable {
     private static let columns: Columns = """
         environment, transaction_id, kind, body, caller, named_user, claimed_order, device, received_at, attempts, \
@@ -46,17 +46,18 @@ public struct SavedProofTable {
         public let body: [UInt8]
         public let bearer: WaitingProofTable.Bearer
         public let receivedAt: Instant
-        /// How often it could not be settled.
+        /// How many attempts to process it failed.
         public let attempts: Int64
-        /// Why not; for operators, in English.
+        /// Why; for operators, in English.
         public let detail: String
     }
 
-    /// Due at once. The same proof from the same bearer again changes nothing; a signed copy is another one than the
-    /// receipt. Of one proof a caller may have `WaitingProofTable.mostVariants`, with those that wait for Apple: other
-    /// order ids, other devices. All callers together may have `WaitingProofTable.mostOfOne`, counted alike.
+    /// Stores a proof, due at once. The same proof from the same bearer again changes nothing; a receipt and its signed
+    /// copy are different proofs. For one transaction a caller may have `WaitingProofTable.mostVariants` proofs with
+    /// different order ids or devices, and all callers together `WaitingProofTable.mostOfOne`. Both limits include
+    /// proofs that wait for Apple.
     ///
-    /// - Returns: whether it is stored; false where it would be one variant too many.
+    /// - Returns: whether it is stored; false if it would exceed a limit.
     public func insert(
         _ id: TransactionID, in environment: Environment, kind: ProofTable.Kind, body: [UInt8],
         by bearer: WaitingProofTable.Bearer, at now: Instant
@@ -87,9 +88,9 @@ public struct SavedProofTable {
         return true
     }
 
-    /// Those of a kind and an environment whose time has come. The addresses take turns, at each address its callers
-    /// and its transactions: what comes twice of either is behind what comes once. Of all that are due the thousand
-    /// that are longest overdue are looked at.
+    /// The due proofs of a kind and an environment, alternating between networks and, within each network, between
+    /// callers and transactions: the first proof of each comes before the second of any. Only the thousand longest
+    /// overdue are considered.
     public func due(
         _ kind: ProofTable.Kind, in environment: Environment, at now: Instant, limit: Int
     ) throws -> [Stored] {
@@ -139,7 +140,7 @@ public struct SavedProofTable {
         try session.first("SELECT count(*) AS count FROM saved_proofs", []) { $0.integer("count") } ?? 0
     }
 
-    /// When the oldest of them came.
+    /// When the oldest of them arrived.
     public func oldest() throws -> Instant? {
         try session.first("SELECT received_at FROM saved_proofs ORDER BY sequence LIMIT 1", []) {
             $0.instant("received_at")

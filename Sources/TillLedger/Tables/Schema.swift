@@ -2,19 +2,19 @@ import TillCrypto
 import TillSQL
 
 extension DatabaseSchema {
-    /// The ledger's. Its files are marked with "Till" in ASCII.
+    /// The ledger's schema. Its files are marked with "Till" in ASCII.
     public static let ledger = DatabaseSchema(
         migrations: [Schema.migration(Schema.first)], applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion)
 }
 
-/// The tables, as a list of migrations: the database's version is the number of the last one it has been through. A
-/// migration that has been released is never edited; a change is a new one at the end.
+/// The tables, as a list of migrations: the database's version is the number of the last migration applied. A released
+/// migration is never edited; a change is a new migration at the end.
 ///
-/// Times are milliseconds since 1970 UTC. Environments are 1 production, 2 sandbox, and no rule forbids a third. Yes
-/// and no are 1 and 0, and compared with them. Rows refer to each other by `sequence`, which is small, and says in
-/// what order things came. Rules that the database can hold, it holds: one row for a transaction of an environment
-/// and one grant for that row, postings and grants never edited or deleted (DESIGN §4). Every grant costs a page of
-/// log for each index with keys in no order, so there are few.
+/// Times are milliseconds since 1970 UTC. Environments are 1 production, 2 sandbox, and no constraint forbids a third.
+/// Booleans are 1 and 0, and are compared with these values. Rows refer to each other by `sequence`, a small row id
+/// that follows the order of insertion. The database enforces the rules that it can: one row for each transaction of an
+/// environment and one grant for that row, postings and grants never edited or deleted (DESIGN §4). Every grant costs a
+/// page of log for each index with unordered keys, so there are few such indices.
 ///
 /// No table and no column has a name that PostgreSQL reserves (docs/decisions/0057).
 public enum Schema {
@@ -26,15 +26,15 @@ public enum Schema {
     /// Lower numbers are files from before the first release.
     static let firstVersion = 101
 
-    /// Scripts of statements separated by `;`, run in one transaction together with the version's number: some stand
-    /// here, the others beside the table that they make. A table stands behind those that it refers to.
+    /// Scripts of statements separated by `;`, run in one transaction together with the version's number. Some are
+    /// defined here, the others beside their tables. A table comes after the tables that it refers to.
     static let first: [StaticString] = [
         customers, catalogVersions, orders, books, proofsAndNotifications, foreignNotifications, waitingForApple,
         subscriptions, consumption, transfers, postings, webhooks, reminders, finance, errands, savedProofs, claims,
         reconciliations, accountTokens, ledger, ownership, quarantineReasons,
     ]
 
-    /// `orders_by_device` holds all orders of a device, so that a grant does not write to it.
+    /// `orders_by_device` covers all orders of a device, so a grant does not write to it.
     private static let orders: StaticString = """
         CREATE TABLE orders (
             sequence INTEGER PRIMARY KEY,
@@ -75,9 +75,9 @@ public enum Schema {
         """
 
     /// Types of transactions are 1 consumable, 2 non-consumable, 3 auto-renewable, 4 non-renewing, 5 free; null is a
-    /// type that the server did not know when it came. `ownership_type` is Apple's raw word about the owner, and null
-    /// for PURCHASED and where Apple said none. `price` is in Apple's milliunits, as signed. `app_transaction` is
-    /// Apple's id of the account in this app. A grant names the catalogue that says what it gives.
+    /// type that the server did not know. `ownership_type` is Apple's raw value, and null for PURCHASED and if Apple
+    /// stated none. `price` is in Apple's milliunits, as signed. `app_transaction` is Apple's id of the account in this
+    /// app. `grants.catalog_version` is the catalogue that defines what the grant gives.
     private static let books: StaticString = """
         CREATE TABLE transactions (
             sequence INTEGER PRIMARY KEY,
@@ -163,8 +163,8 @@ public enum Schema {
 
         """
 
-    /// Every move of points. Its cause is the grant it belongs to, or the transfer that moved it, or the request whose
-    /// reference it carries.
+    /// Every change of a balance. Its cause is the grant it belongs to, the transfer that moved it, or the request
+    /// whose reference it carries.
     private static let postings: StaticString = """
         CREATE TABLE postings (
             sequence INTEGER PRIMARY KEY,
@@ -207,7 +207,7 @@ public enum Schema {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// `app_id` is in a unique key last, so that it costs no search a comparison.
+    /// `app_id` comes last in a unique key, so that searches do not compare it first.
     private static let proofsAndNotifications: StaticString = """
         CREATE TABLE notifications (
             sequence INTEGER PRIMARY KEY,
@@ -287,9 +287,10 @@ public enum Schema {
         CREATE INDEX foreign_notifications_by_bundle ON foreign_notifications (bundle, sequence);
         """
 
-    /// Receipts that Apple has to be asked about. From where a proof was brought (an address, of IPv6 a /64; empty if
-    /// that says nothing) is kept as long as its row is there: addresses take turns. `is_told` says whether the
-    /// receipt's own words are in the ledger already, so that only Apple's copy is waited for.
+    /// Receipts about which Apple has to be asked. `network` is the client network that submitted the proof (an
+    /// address, for IPv6 a /64; empty if unknown); it is used to alternate between clients, and is deleted with its
+    /// row. `is_told` says whether the ledger has processed the claims beside the receipt, so that only Apple's copy is
+    /// awaited.
     private static let waitingForApple: StaticString = """
         CREATE TABLE waiting_receipts (
             sequence INTEGER PRIMARY KEY,

@@ -2,14 +2,14 @@ import TillBilling
 import TillSQL
 
 extension SubscriptionTable {
-    /// One period of a chain, whose it is, and what the ledger has of it beside that.
+    /// One period of a chain, its owner, and the ledger's other data about it.
     public struct Link: Sendable, Hashable {
-        /// Of the transaction.
+        /// The row id of the transaction.
         public let sequence: Int64
         public let chain: ChainPeriod
         public let state: RecordedTransaction.State
         public let orderSequence: Int64?
-        /// Whether it was granted once, also if it was taken back since.
+        /// Whether it was ever granted, even if revoked since.
         public let hasGrant: Bool
         public let basis: OwnershipBasis
 
@@ -17,8 +17,8 @@ extension SubscriptionTable {
         public var owner: UserID? { chain.owner }
     }
 
-    /// All periods of a chain with their owners, the oldest purchase first: by the list of the chain, and each period's
-    /// rows by their number.
+    /// All periods of a chain with their owners, the oldest purchase first: from the chain's list, and each period's
+    /// rows by row id.
     public func links(of subscription: Int64) throws -> [Link] {
         try session.query(
             """
@@ -46,7 +46,7 @@ extension SubscriptionTable {
         guard let basis = OwnershipBasis(rawValue: row.text("basis")) else {
             throw row.unreadable("a basis of ownership")
         }
-        // What was granted and taken back into quarantine has a grant and no order.
+        // A grant that was moved back into quarantine has no order.
         let isOwned = state != .quarantined && !row.isNull("order_sequence")
         let period = row.paidPeriod()
         // A copy that somebody else pays for has the purchaser's token.

@@ -2,11 +2,11 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// One row for each subscription of a customer, which is one original transaction: what Apple signed last about its
-    /// renewal. The periods are rows of `transactions`; a list of them for each chain spares those an index.
+    /// One row for each subscription of a customer, which is one original transaction: the newest renewal information.
+    /// The periods are rows of `transactions`; a list of them for each chain replaces an index on that table.
     ///
-    /// What has no owner yet is found by its chain and by its order without asking all transactions: those are few, and
-    /// so are the indices' rows.
+    /// Purchases without an owner are found by their chain and by their order through partial indices, which are small
+    /// because there are few such purchases.
     static let subscriptions: StaticString = """
         CREATE TABLE subscriptions (
             sequence INTEGER PRIMARY KEY,
@@ -49,18 +49,18 @@ public struct SubscriptionTable {
 
     public struct Stored: Sendable, Hashable {
         public let sequence: Int64
-        /// Nil until Apple said anything about it.
+        /// Nil before Apple has signed renewal information.
         public let renewal: RenewalTerms?
     }
 
-    /// A period, and the order of the one that pays it, if it is somebody's.
+    /// A period, its state, and the order that it is linked to, if any.
     public struct Period: Sendable, Hashable {
         public let period: PaidPeriod
         public let state: RecordedTransaction.State
         public let orderSequence: Int64?
     }
 
-    /// How many periods of one subscription are looked at: weekly, for forty years.
+    /// The maximum number of periods read for one subscription: weekly periods for almost forty years.
     static let periodLimit: Int64 = 2_000
 
     public func find(_ original: TransactionID, in environment: Environment) throws -> Stored? {
@@ -73,7 +73,7 @@ public struct SubscriptionTable {
         ) { row in Stored(sequence: row.integer("sequence"), renewal: Self.renewal(row)) }
     }
 
-    /// Makes the row of a subscription that was not heard of before.
+    /// Creates the row of a subscription that the ledger does not know.
     public func insert(_ original: TransactionID, in environment: Environment, at: Instant) throws -> Stored {
         let sequence = try session.insert(
             "INSERT INTO subscriptions (environment, original_id, updated_at) VALUES (?1, ?2, ?3)",
@@ -81,7 +81,7 @@ public struct SubscriptionTable {
         return Stored(sequence: sequence, renewal: nil)
     }
 
-    /// Lists a transaction as one of the subscription's; again changes nothing.
+    /// Lists a transaction as one of the subscription's; a repetition changes nothing.
     public func add(transaction: Int64, to subscription: Int64) throws {
         try session.execute(
             """
@@ -90,9 +90,9 @@ public struct SubscriptionTable {
             """, [.integer(subscription), .integer(transaction)])
     }
 
-    /// Keeps what Apple signed about the renewal. Whether it is the newest word, the caller knows.
+    /// Stores renewal information. The caller ensures that it is the newest.
     ///
-    /// - Parameter proof: the signed renewal info, as it came.
+    /// - Parameter proof: the original signed bytes.
     public func update(_ subscription: Int64, to renewal: RenewalTerms, proof: [UInt8], at: Instant) throws {
         try session.execute(
             """
@@ -112,7 +112,7 @@ public struct SubscriptionTable {
             ])
     }
 
-    /// The signed renewal info that counts, as it came.
+    /// The original bytes of the stored renewal information.
     public func renewalProof(of subscription: Int64) throws -> [UInt8]? {
         try session.first(
             "SELECT renewal_proof FROM subscriptions WHERE sequence = ?1 AND renewal_proof IS NOT NULL",
@@ -120,7 +120,7 @@ public struct SubscriptionTable {
         ) { $0.blob("renewal_proof") }
     }
 
-    /// All of a subscription's periods, also those that are nobody's yet; newest purchase first.
+    /// All periods of a subscription, those in quarantine included; newest purchase first.
     public func periods(of subscription: Int64) throws -> [Period] {
         try session.query(
             """

@@ -1,7 +1,8 @@
 import TillBilling
 import TillSQL
 
-/// Whose books are likely to differ from Apple's: whom a reconciliation asks about first. No table of its own.
+/// Lists the customers whose records probably differ from Apple's, which a reconciliation reads first. It has no table
+/// of its own.
 public struct SuspectList {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
@@ -11,14 +12,14 @@ public struct SuspectList {
         public let originalID: TransactionID
     }
 
-    /// The sequence of the newest subscription; 0 if there is none.
+    /// The row id of the newest subscription; 0 if there is none.
     public func newestSubscription() throws -> Int64 {
         try session.first("SELECT coalesce(max(sequence), 0) AS newest FROM subscriptions", []) { $0.integer("newest") }
             ?? 0
     }
 
-    /// Subscriptions that were to renew, as far as we know, and of whose next period nobody has told: those with a
-    /// sequence in the range, whose last period ended in the span.
+    /// Subscriptions that were expected to renew and whose next period is unknown: those with a row id in the range
+    /// whose last period ended in the span.
     public func lapsedSubscriptions(
         in environment: Environment, sequences: ClosedRange<Int64>, endedFrom start: Instant, to end: Instant
     ) throws -> [Entry] {
@@ -36,7 +37,7 @@ public struct SuspectList {
         ) { Entry(sequence: $0.integer("sequence"), originalID: TransactionID($0.text("original_id"))) }
     }
 
-    /// Paid and nobody's yet, newest first, from before a sequence.
+    /// Purchases in quarantine, newest first, from before a row id.
     public func quarantined(in environment: Environment, before sequence: Int64, limit: Int) throws -> [QuarantinedID] {
         try session.query(
             """
@@ -56,7 +57,7 @@ public struct SuspectList {
         public let originalID: TransactionID
     }
 
-    /// Orders that stand so, newest first, from before a sequence: their rows' sequences.
+    /// The row ids of orders with a status, newest first, from before a row id.
     public func orders(_ status: OrderStatus, before sequence: Int64, limit: Int) throws -> [Int64] {
         try session.query(
             """
@@ -67,7 +68,7 @@ public struct SuspectList {
         ) { $0.integer("sequence") }
     }
 
-    /// The chains of what was paid under a user's orders, the newest orders first.
+    /// The chains of transactions paid under a user's orders, newest orders first.
     public func chains(of user: UserID, in environment: Environment, limit: Int) throws -> [TransactionID] {
         try session.query(
             """
