@@ -80,7 +80,7 @@ extension OpenAPI {
 
     private static let misdirected = Endpoint.Answer.page(
         421, "The `Host` header names a host that the dashboard does not serve.")
-    private static let foreign = Endpoint.Answer.page(403, "The form was not issued in this session.")
+    private static let foreign = Endpoint.Answer.page(403, "The form was issued to another session.")
     private static let missing = Endpoint.Answer.page(404, "The id in the address is unknown.")
     private static let unwritable = Endpoint.Answer.page(503, "The ledger cannot be written at the moment.")
     private static let common: [Endpoint.Answer] = [
