@@ -122,8 +122,8 @@ extension ServerAPIFault {
         case .unreadable:
             Text(
                 en:
-                    "The answer does not come from Apple's service, or it is damaged. The request is sent again. If this "
-                    + "continues, check the proxy in between.",
+                    "The answer does not come from Apple's service, or it is damaged. The request is sent again. If "
+                    + "this continues, check the proxy in between.",
                 zh: "应答并非来自 Apple 的服务或已损坏，将重新请求。若持续如此，请检查中间的代理。")
         case .invalid(let request): request.sentence
         case .signing:

@@ -87,7 +87,8 @@ package enum MessagePage {
             message(
                 say("Wrong host", "主机名不符"),
                 say(
-                    "The server has no pages under this host name. Use its address, or add the name to \"dashboardHosts\".",
+                    "The server has no pages under this host name. Use its address, or add the name to "
+                        + "\"dashboardHosts\".",
                     "本服务器不以该主机名提供页面。请使用服务器地址，或在 \"dashboardHosts\" 中加入该主机名。"))
         }
     }

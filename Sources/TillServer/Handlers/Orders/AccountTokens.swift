@@ -25,8 +25,8 @@ extension Server {
                 guard known.user == user else { throw Refused(.tokenInUse) }
                 return (known, false)
             }
-            // An order of the same user does not block the token if its id is forgeable and nothing paid it: that repairs
-            // an order whose id was seen in a payment before.
+            // An order of the same user does not block the token if its id is forgeable and nothing paid it: that
+            // repairs an order whose id was seen in a payment before.
             if let order = try OrderTable(session).find(token)?.order {
                 let mayRepair = order.userID == user && !order.idSource.isUnforgeable && order.transactionID == nil
                 guard mayRepair else { throw Refused(.tokenInUse) }
