@@ -85,9 +85,7 @@ extension Refusal {
             Text(en: "The catalogue has no such product.", zh: "商品目录中没有该商品。")
         case .quantityNotAllowed:
             Text(
-                en:
-                    "The quantity must be 1 to 10, and more than 1 only for consumables and non-renewing "
-                    + "subscriptions.",
+                en: "The quantity must be 1 to 10; only consumables and non-renewing subscriptions allow more than 1.",
                 zh: "数量须为 1 到 10；只有消耗型商品和非续期订阅可以大于 1。")
         case .unknownOrder: Text(en: "There is no such order.", zh: "没有这个订单。")
         case .orderConflict:
