@@ -21,7 +21,8 @@ package enum Bounds {
         return text
     }
 
-    /// An identifier of 1 to `maximum` UTF-8 bytes without invisible or ambiguous characters.
+    /// An identifier of 1 to `maximum` UTF-8 bytes without control characters, line separators and marks that change
+    /// the text direction.
     package static func string(_ text: String, _ field: String, _ maximum: Int) throws -> String {
         guard !text.isEmpty, text.utf8.count <= maximum else {
             throw Refused(.invalidField, "\(field): 1 to \(maximum) bytes")

@@ -23,8 +23,8 @@ public struct Ledger: Sendable {
     package let dryRuns = DryRunQueue()
 
     /// - Parameters:
-    /// - appleEffects: used to check whether Apple's certificates were revoked; nil skips the check.
-    /// - serverAPI: used to read purchases from Apple; nil without an In-App Purchase Key.
+    ///   - appleEffects: used to check whether Apple's certificates were revoked; nil skips the check.
+    ///   - serverAPI: used to read purchases from Apple; nil without an In-App Purchase Key.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     package init(
         settings: LedgerSettings, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,

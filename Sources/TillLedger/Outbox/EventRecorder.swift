@@ -18,11 +18,11 @@ struct EventRecorder {
     }
 
     /// - Parameters:
-    /// - type: dotted; one of `EventType`.
-    /// - transaction: the row id of the transaction that the event reports on.
-    /// - subject: what the event reports on besides the transaction, or instead of it.
-    /// - happensOnce: whether a subject has at most one such event.
-    /// - body: the data besides the transaction and the grant.
+    ///   - type: dotted; one of `EventType`.
+    ///   - transaction: the row id of the transaction that the event reports on.
+    ///   - subject: what the event reports on besides the transaction, or instead of it.
+    ///   - happensOnce: whether a subject has at most one such event.
+    ///   - body: the data besides the transaction and the grant.
     func record(
         type: String, user: UserID?, transaction: Int64? = nil, transfer: Int64? = nil, about subject: String? = nil,
         happensOnce: Bool = false, body: [String: JSONValue] = [:], at now: Instant

@@ -60,9 +60,9 @@ public struct WaitingProofTable {
     /// nothing.
     ///
     /// - Parameters:
-    /// - digest: SHA-256 of the receipt.
-    /// - isBounded: whether the limits `mostVariants` for this caller and `mostOfOne` for all callers apply; a row
-    ///   beyond them is not stored.
+    ///   - digest: SHA-256 of the receipt.
+    ///   - isBounded: whether the limits `mostVariants` for this caller and `mostOfOne` for all callers apply; a row
+    ///     beyond them is not stored.
     public func insert(
         _ id: TransactionID, in environment: Environment, by bearer: Bearer, receipt: [UInt8], digest: [UInt8],
         at now: Instant, due: Instant, detail: String, isBounded: Bool = true

@@ -18,8 +18,8 @@ package struct TransferRecorder {
     private let reminders: Reminders
 
     /// - Parameters:
-    /// - actor: the requester, as in evidence.
-    /// - freshID: the id of the transfer, if one is made.
+    ///   - actor: the requester, as in evidence.
+    ///   - freshID: the id of the transfer, if one is made.
     package init(_ connection: any Connection, actor: String, now: Instant, freshID: UniqueID, reminders: Reminders) {
         self.now = now
         self.freshID = freshID
