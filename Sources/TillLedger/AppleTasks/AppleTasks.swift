@@ -26,8 +26,8 @@ package struct AppleTasks {
         try errands.insert(.finish, transaction: sequence, due: now.adding(seconds: policy.finishAfter))
     }
 
-    /// Called when a granted or revoked purchase moves to quarantine, for example because Apple reversed a refund before
-    /// any grant: the transaction stays in the store's queue until it has an owner.
+    /// Called when a granted or revoked purchase moves to quarantine, for example because Apple reversed a refund
+    /// before any grant: the transaction stays in the store's queue until it has an owner.
     func withdrawFinish(_ sequence: Int64) throws { try errands.withdrawFinish(transaction: sequence) }
 
     /// Sets the order id at Apple for a purchase that was matched without one, so that later renewals and notifications
