@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// What the strings of outsiders may be.
+/// Limits for strings from outside.
 package enum Bounds {
     package static func user(_ text: String) throws -> UserID {
         UserID(try string(text, "userId", UserID.maximumLength))
@@ -9,8 +9,8 @@ package enum Bounds {
 
     package static func device(_ text: String) throws -> DeviceID { DeviceID(try string(text, "deviceId", 128)) }
 
-    /// What a person writes to a person: 1 to `maximum` UTF-8 bytes without control characters. Marks for the direction
-    /// of text belong in it.
+    /// Text that a person writes for people: 1 to `maximum` UTF-8 bytes without control characters. Marks for the text
+    /// direction are allowed.
     package static func prose(_ text: String, _ field: String, _ maximum: Int) throws -> String {
         guard !text.isEmpty, text.utf8.count <= maximum else {
             throw Refused(.invalidField, "\(field): 1 to \(maximum) bytes")
@@ -21,7 +21,8 @@ package enum Bounds {
         return text
     }
 
-    /// An identifier of 1 to `maximum` UTF-8 bytes that a person can read as it is (R10).
+    /// An identifier of 1 to `maximum` UTF-8 bytes without control characters, line separators and marks that change
+    /// the text direction.
     package static func string(_ text: String, _ field: String, _ maximum: Int) throws -> String {
         guard !text.isEmpty, text.utf8.count <= maximum else {
             throw Refused(.invalidField, "\(field): 1 to \(maximum) bytes")
@@ -62,8 +63,8 @@ package enum Bounds {
 }
 
 extension Ledger {
-    /// A user id that is not in normalization form C has a twin that looks the same, so the ledger takes in no new one.
-    /// A customer who has such an id already keeps it (R10). Asked wherever a user's first row would be written.
+    /// Refuses a new user id that is not in normalization form C, because another id would look the same. A customer
+    /// who already has such an id keeps it. Called wherever a user's first row would be written.
     package func requireKnownForm(of user: UserID, _ field: String) async throws {
         guard !user.text.isNormalized else { return }
         guard try await database.read({ try CustomerTable($0).isKnown(user) }) else {

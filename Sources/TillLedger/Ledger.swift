@@ -2,12 +2,12 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// The books: the database with everything that reads and writes purchases in it. It knows no HTTP; a server, a job
-/// and a test hold one value of it.
+/// The database with the code that reads and writes purchases in it. It does not depend on HTTP; a server, a job or a
+/// test holds one value of it.
 public struct Ledger: Sendable {
-    /// The time now, as this ledger sees it.
+    /// The current time of this ledger.
     public typealias Clock = @Sendable () -> Instant
-    /// As many unpredictable bytes as asked for.
+    /// Returns the requested number of unpredictable bytes.
     public typealias Entropy = @Sendable (Int) -> [UInt8]
 
     package let settings: LedgerSettings
@@ -16,15 +16,15 @@ public struct Ledger: Sendable {
     package let entropy: Entropy
     package let catalogs: CatalogHistory
     package let verifier: ProofVerifier
-    /// The one entrance for purchases.
+    /// The single entry point for purchases.
     package let intake: PurchaseIntake
-    /// What Apple is asked and told through; nil without an In-App Purchase key.
+    /// Apple's API for reading and for tasks; nil without an In-App Purchase Key.
     package let serverAPI: ServerAPI?
     package let dryRuns = DryRunQueue()
 
     /// - Parameters:
-    ///   - appleEffects: what Apple is asked about its certificates through; nil asks nothing.
-    ///   - serverAPI: what Apple is asked about purchases through; nil without an In-App Purchase key.
+    ///   - appleEffects: used to check whether Apple's certificates were revoked; nil skips the check.
+    ///   - serverAPI: used to read purchases from Apple; nil without an In-App Purchase Key.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     package init(
         settings: LedgerSettings, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
@@ -48,7 +48,7 @@ public struct Ledger: Sendable {
             })
     }
 
-    /// A customer's reminders before an open ledger.
+    /// The customers' reminders, for use inside a write.
     package func reminders(_ connection: any Connection) -> Reminders {
         Reminders(connection: connection, catalogs: catalogs, policy: settings.reminders)
     }
@@ -58,31 +58,31 @@ public struct Ledger: Sendable {
 struct PurchaseTerms: Sendable {
     let settings: LedgerSettings
     let catalogs: CatalogHistory
-    /// What Apple is told by ourselves; nil where there is no key to tell it with.
+    /// The policy for tasks for Apple; nil without an In-App Purchase Key.
     let tasks: AppleTasks.Policy?
 }
 
-/// What the books have to be told before they open. Where it comes from is the caller's business.
+/// The settings that a ledger needs. The caller reads them from its own source.
 public struct LedgerSettings: Sendable {
     public var catalog: Catalog
     public var apple: AppleTrust
-    /// What becomes of points that were spent before Apple took their purchase back.
+    /// What happens to points that were spent before Apple revoked their purchase.
     public var debt = DebtPolicy.owe
-    /// How many refunds of one customer `forgive` writes off in 365 days; those that follow are owed.
+    /// How many refunds of one customer `forgive` writes off in 365 days; further ones are owed.
     public var forgivenPerYear = 1
-    /// What Apple is told before it decides about a refund.
+    /// The configured part of the answers to Apple's refund requests.
     public var consumption = ConsumptionSettings()
-    /// What becomes of another customer's purchase when somebody restores it.
+    /// What happens when a customer restores another customer's purchase.
     public var restore = RestoreTerms()
-    /// Who is a guest, and how long becoming part of an account can be undone.
+    /// Which users are guests, and for how long a merge into an account can be undone.
     public var guests = GuestTerms()
-    /// What becomes of receipts whose signed copies Apple can't be asked for.
+    /// What happens to receipts whose signed copies cannot be requested from Apple.
     public var receipts = ReceiptTerms()
-    /// When customers are reminded of what ends.
+    /// When customers are reminded of an end of service.
     public var reminders = ReminderPolicy.standard
-    /// In which order purchases are delivered.
+    /// The order of granting and finishing.
     public var delivery = DeliveryTerms()
-    /// When and how much is compared with Apple's books.
+    /// When reconciliations run and how much they read.
     public var reconciliation = ReconciliationSettings()
 
     public init(catalog: Catalog, apple: AppleTrust) {
@@ -90,27 +90,25 @@ public struct LedgerSettings: Sendable {
         self.apple = apple
     }
 
-    /// The environment whose wallets and orders are meant when a caller names none: production, unless only sandbox
-    /// counts.
+    /// The environment of wallets and orders when a caller names none: production, unless only sandbox is accepted.
     public var usualEnvironment: Environment {
         apple.environments.contains(.production) ? .production : .sandbox
     }
 }
 
-/// Whose signatures count, for which app, in which environments.
+/// The accepted signers, app and environments.
 public struct AppleTrust: Sendable {
     /// Root certificates, DER. Apple's own if empty.
     public var roots: [[UInt8]]
     public var bundleID: String
-    /// The app's number in the App Store; needed for production.
+    /// The app's number in the App Store; required for production.
     public var appAppleID: Int64?
     public var environments: Set<Environment>
-    /// Whether Apple is asked if its certificates were revoked; takes effect where there is somebody to ask through.
+    /// Whether the revocation of Apple's certificates is checked; effective only if `appleEffects` are given.
     public var revocation: RevocationPolicy
-    /// The app's shared secret, which a question to `/verifyReceipt` about subscriptions has to carry. Nil: it is not
-    /// asked for.
+    /// The app's shared secret, which requests to `/verifyReceipt` about subscriptions must carry. Nil: not required.
     public var sharedSecret: String?
-    /// Milliseconds for which a signer's chain need not be judged again; nil: as long as `TrustPolicy` says.
+    /// Milliseconds for which a verified signer chain is cached; nil: the default of `TrustPolicy`.
     public var chainLifetime: Int64?
 
     public init(

@@ -12,10 +12,10 @@ extension LockKey {
         LockKey("chain", "\(environment.rawValue) \(original.text)")
     }
 
-    /// What is counted or summed over a customer: wallet, plans, claims, reminders.
+    /// Everything counted or summed for a customer: wallet, plans, claims, reminders.
     package static func customer(_ user: UserID) -> LockKey { LockKey("customer", user.text) }
 
-    /// A debit, or a posting by hand, of an environment: it happens once.
+    /// A debit or a manual posting in an environment, which happens once.
     package static func reference(_ reference: String, _ environment: Environment) -> LockKey {
         LockKey("reference", "\(environment.rawValue) \(reference)")
     }
@@ -25,19 +25,19 @@ extension LockKey {
     /// A webhook endpoint with its deliveries.
     package static func endpoint(_ id: String) -> LockKey { LockKey("endpoint", id) }
 
-    /// The receipts that wait for what Apple says about one transaction.
+    /// The receipts that wait for Apple's answer about one transaction.
     package static func waiting(_ id: TransactionID, _ environment: Environment) -> LockKey {
         LockKey("waiting", "\(environment.rawValue) \(id.text)")
     }
 
     package static func notification(_ id: String) -> LockKey { LockKey("notification", id) }
 
-    /// A row of a work list, which one job works off.
+    /// A row of a work list, processed by one job.
     package static func work(_ list: String, _ row: Int64) -> LockKey { LockKey(list, "\(row)") }
 
-    /// An answer that a repeated request gets again.
+    /// The stored answer to a repeatable request.
     package static func idempotency(_ key: String) -> LockKey { LockKey("idempotency", key) }
 
-    /// What there is once in a ledger.
+    /// A part that exists once in a ledger.
     package static func ledger(_ part: String) -> LockKey { LockKey("ledger", part) }
 }

@@ -4,7 +4,7 @@ import TillBilling
 package struct Refused: Error {
     package let refusal: Refusal
     package let detail: String?
-    /// Seconds after which it may be different; nil for what is usual.
+    /// Seconds after which the request may succeed; nil for the default.
     package let retryAfter: Int64?
 
     package init(_ refusal: Refusal, _ detail: String? = nil, retryAfter: Int64? = nil) {

@@ -4,12 +4,12 @@
     import Foundation
 #endif
 
-/// JSON that the ledger keeps: the same value is always the same bytes.
+/// JSON for storage in the ledger: equal values encode to equal bytes.
 enum SortedJSON {
     static func encode(_ value: some Encodable) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
-        // What the ledger keeps holds nothing that JSON lacks (no infinities, no keys but text).
+        // Stored values contain only what JSON can represent (no infinities, only text as keys).
         guard let data = try? encoder.encode(value) else { preconditionFailure("what the ledger keeps is JSON") }
         return [UInt8](data)
     }

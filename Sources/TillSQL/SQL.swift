@@ -1,8 +1,8 @@
 /// The text of one SQL statement: literals of the source, with lists of columns between them. Run-time values cannot
 /// become part of the text; they are always parameters: `?1`, `?2` and so on.
 ///
-/// "SELECT \(columns) FROM orders WHERE user_id = ?1"
-/// "INSERT INTO orders (\(columns)) VALUES (\(marks: 9))"
+///     "SELECT \(columns) FROM orders WHERE user_id = ?1"
+///     "INSERT INTO orders (\(columns)) VALUES (\(marks: 9))"
 ///
 /// Two texts are equal when their pieces are at the same addresses in the program, so a driver finds a prepared
 /// statement without building the text.

@@ -6,8 +6,8 @@ extension DatabaseError {
     /// Translates an SQLite result code (extended, https://sqlite.org/rescode.html).
     ///
     /// - Parameters:
-    /// - connection: where the code came from; its message and the system's errno refine the error.
-    /// - doing: the operation that failed, for the operator.
+    ///   - connection: where the code came from; its message and the system's errno refine the error.
+    ///   - doing: the operation that failed, for the operator.
     init(code: Int32, connection: OpaquePointer?, doing: String) {
         let message = connection.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
         let errno = connection.map { Self.systemError(of: $0, code) } ?? 0

@@ -2,18 +2,18 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// Tells Apple what is due: finishes what was granted and the phone did not finish (Finish Transaction, U2), and sets
-/// the order id on purchases that carried none (Set App Account Token, U1). Both do no harm when they are done twice,
-/// so an errand goes only after Apple agreed: whatever crashes, it is run again.
+/// Runs the due tasks for Apple: finishes transactions that were granted but not finished by the device (Finish
+/// Transaction), and sets the order id on purchases without one (Set App Account Token). Both may be repeated safely,
+/// so a task is removed only after Apple accepted it; after a crash it is run again.
 public struct AppleTaskRuns: Sendable {
     let ledger: Ledger
     private static let batch = 32
-    /// How many are asked at once; the app's budget holds them to Apple's quota all the same.
+    /// The number of concurrent requests; the app's request budget also keeps them within Apple's quota.
     private static let width = 8
 
     public init(_ ledger: Ledger) { self.ledger = ledger }
 
-    /// Both environments, beside each other.
+    /// Runs the tasks of both environments concurrently.
     @discardableResult
     public func runAll() async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { group in
@@ -24,8 +24,8 @@ public struct AppleTaskRuns: Sendable {
         }
     }
 
-    /// Takes up those of an environment that are due, the customers in turns, until none is left or Apple can't be
-    /// asked. Returns how many are done.
+    /// Runs the due tasks of an environment, alternating between customers, until none is left or Apple cannot be
+    /// reached. Returns how many are done.
     public func runAll(in environment: Environment) async throws -> Int {
         guard let api = ledger.serverAPI?.asking(as: .bulk("errands")) else { return 0 }
         var done = 0
@@ -35,7 +35,7 @@ public struct AppleTaskRuns: Sendable {
                 try ErrandTable(connection).due(in: environment, at: now, limit: Self.batch)
             }
             guard !due.isEmpty else { return done }
-            // One goes ahead: while Apple can't be asked, a queue of thousands costs one question a pass.
+            // One task runs first: during an outage a queue of thousands then costs one request for each pass.
             let outcomes = try await note(run(Array(due.prefix(1)), over: api))
             done += outcomes.done
             guard !outcomes.isDown else { return done }
@@ -47,15 +47,15 @@ public struct AppleTaskRuns: Sendable {
 
     private enum Outcome: Sendable {
         case done
-        /// It would do harm by now.
+        /// The task is no longer pending.
         case withdrawn
-        /// The token would be set on what was bought since.
+        /// Setting the token would change a later purchase.
         case left(boughtSince: TransactionID)
-        /// This one never.
+        /// This task was permanently refused.
         case refused(String)
-        /// This one later.
+        /// This task is tried again later.
         case later(String, not: Instant?)
-        /// All of them later: it is not about this one.
+        /// All tasks are tried again later: the cause is not this one.
         case down(String, not: Instant?)
     }
 
@@ -76,7 +76,8 @@ public struct AppleTaskRuns: Sendable {
     }
 
     private func run(_ errand: ErrandTable.Stored, over api: ServerAPI) async -> Outcome {
-        // Those before it in the batch may have taken long, and Apple may have said something new meanwhile.
+        // Earlier tasks in the batch may have taken long, and new data from Apple may have withdrawn this one
+        // meanwhile.
         let isWaiting = (try? await ledger.database.read { try ErrandTable($0).isWaiting(errand.sequence) }) ?? false
         guard isWaiting else { return .withdrawn }
         do throws(ServerAPIFault) {
@@ -102,7 +103,7 @@ public struct AppleTaskRuns: Sendable {
         }
     }
 
-    /// What became of each, in one commit. An answer that is lost with a crash is asked for again.
+    /// Records the outcomes in one commit. A task whose outcome is lost in a crash runs again.
     private func note(
         _ outcomes: [(ErrandTable.Stored, Outcome)]
     ) async throws -> (done: Int, isDown: Bool) {
@@ -134,7 +135,7 @@ public struct AppleTaskRuns: Sendable {
         }
     }
 
-    /// An operator can see it among the steps of the order (U9).
+    /// Records the result as evidence, so that operators see it in the order's history.
     private static func record(
         _ errand: ErrandTable.Stored, leftTo later: TransactionID? = nil, at now: Instant, _ connection: any Connection
     ) throws {

@@ -1,15 +1,15 @@
 import TillBilling
 import TillSQL
 
-/// What Apple is to be told about a transaction that was just settled; written in the same commit. Only where there is
-/// a key to tell it with: without one the table would only grow.
+/// Adds tasks for Apple in the commit that processed the transaction. Without an In-App Purchase Key no task is added,
+/// because the table would only grow.
 package struct AppleTasks {
     private let errands: ErrandTable
     private let policy: Policy?
     private let now: Instant
 
     struct Policy: Sendable {
-        /// Seconds that a phone has for finishing by itself.
+        /// Seconds that the device has to finish the transaction itself.
         let finishAfter: Int64
     }
 
@@ -19,19 +19,20 @@ package struct AppleTasks {
         self.now = now
     }
 
-    /// Its grant, or that it was taken back, is recorded: from now on it may be finished (DESIGN §4, invariant 3).
+    /// Called when the grant or the revocation is recorded: from then on the transaction may be finished (DESIGN §4,
+    /// invariant 3).
     func finish(_ sequence: Int64) throws {
         guard let policy else { return }
         try errands.insert(.finish, transaction: sequence, due: now.adding(seconds: policy.finishAfter))
     }
 
-    /// Apple took its refund back before anybody had been given it: it is nobody's again, and stays in the store's
-    /// queue until it has an owner.
+    /// Called when a granted or revoked purchase moves to quarantine, for example because Apple reversed a refund
+    /// before any grant: the transaction stays in the store's queue until it has an owner.
     func withdrawFinish(_ sequence: Int64) throws { try errands.withdrawFinish(transaction: sequence) }
 
-    /// Apple signed no order id for a purchase whose order was found otherwise: Apple is told, so that later renewals
-    /// and notifications carry it (U1). What a receipt hides is not written over, and of what somebody else pays for
-    /// Apple takes none (facts/server-api §3, note on 13; facts/seats-and-groups §5).
+    /// Sets the order id at Apple for a purchase that was matched without one, so that later renewals and notifications
+    /// carry it. The token that a receipt hides is not overwritten, and Apple accepts none for a copy that somebody
+    /// else pays for (facts/server-api §3, note on 13; facts/seats-and-groups §5).
     func repairToken(_ transaction: PaidTransaction, _ sequence: Int64, order: OrderID, foundBy rung: OwnerMatch)
         throws
     {
@@ -41,7 +42,7 @@ package struct AppleTasks {
         case .unreadable, nil: break
         }
         switch rung {
-        // Its chain's first purchase is that order's already; a backend that opens no orders needs no token.
+        // The first purchase of its chain already belongs to that order; a backend that opens no orders needs no token.
         case .token, .accountToken, .originalTransaction, .backend, .acceptance: return
         case .orderID, .device, .claim, .orderNumber, .operatorDecision:
             try errands.insert(.token(order), transaction: sequence, due: now)

@@ -1,18 +1,18 @@
 import TillAppStore
 import TillBilling
 
-/// Answers Apple's questions about refunds (CONSUMPTION_REQUEST), each within its twelve hours and with the customer's
-/// consent or not at all (facts/server-api §5). What stands in the way may pass while the window is open: a consent
-/// that was not given yet, a key that is missing, an outage. So a question waits until then, and only then is given up.
+/// Answers Apple's requests about refunds (CONSUMPTION_REQUEST) within twelve hours, and only with the customer's
+/// consent (facts/server-api §5). An obstacle (no consent yet, a missing key, an outage) may end while the window is
+/// open, so a request waits until the window ends and is given up only then.
 public struct ConsumptionAnswers: Sendable {
     private let ledger: Ledger
     private static let batch = 20
-    /// Seconds until it is looked again whether there is something to say.
+    /// Seconds until a waiting request is checked again.
     private static let pause: Int64 = 300
 
     public init(_ ledger: Ledger) { self.ledger = ledger }
 
-    /// Takes up those that are due, the longest overdue first, until none is left. Returns how many were answered.
+    /// Answers the due requests, the longest overdue first, until none is left. Returns how many were answered.
     @discardableResult
     public func answerAll() async throws -> Int {
         var answered = 0
@@ -46,8 +46,8 @@ public struct ConsumptionAnswers: Sendable {
         return false
     }
 
-    /// Sent first and noted then: if the process dies in between, the same is sent once more, and Apple counts the
-    /// newest.
+    /// Sends the answer and then records it: if the server stops in between, the same answer is sent again, and Apple
+    /// uses the newest.
     private func send(
         _ information: ConsumptionInformation, for stored: ConsumptionTable.Stored, over api: ServerAPI
     ) async throws -> Bool {

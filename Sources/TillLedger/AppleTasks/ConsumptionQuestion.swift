@@ -2,18 +2,18 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// What Apple is told before it decides about a refund, as far as configuration says it.
+/// The configured part of the answer that Apple gets before it decides about a refund.
 public struct ConsumptionSettings: Sendable, Hashable {
     /// Whether customers can try before they buy.
     public var hadSample = false
-    /// What the developer would like; nil says nothing.
+    /// The refund preference; nil states none.
     public var preference: ConsumptionInformation.RefundPreference?
 
     public init() {}
 }
 
 extension Ledger {
-    /// Keeps what a CONSUMPTION_REQUEST asks, in the commit that settles it. `ConsumptionAnswers` answers.
+    /// Records a CONSUMPTION_REQUEST in the commit that processes it. `ConsumptionAnswers` answers it.
     func noteConsumptionRequest(
         _ sequence: Int64, _ notification: VerifiedNotification, _ connection: any Connection
     ) throws {
@@ -31,22 +31,22 @@ extension Ledger {
 }
 
 extension ConsumptionTable.Question {
-    /// What events about it are known by.
+    /// The subject of the events about this request.
     var subject: String {
         "\(environment.rawValue):\(transactionID.text):\(requestedAt.milliseconds)"
     }
 }
 
-/// What there is to say about a purchase at one moment, or why there is nothing.
+/// The answer about a purchase at one moment, or why there is none.
 package enum ConsumptionWord: Sendable {
     case say(ConsumptionInformation)
-    /// Nothing yet.
+    /// No answer yet.
     case wait(ConsumptionSilence)
-    /// Nothing any more.
+    /// No answer any more.
     case nothing(ConsumptionSilence)
 }
 
-/// Why Apple is told nothing. The raw values stand in the ledger, before a sentence for operators.
+/// Why Apple gets no answer. The raw values are recorded in the ledger, before a sentence for operators.
 package enum ConsumptionSilence: String, Sendable, CaseIterable {
     case unknownOwner = "unknown_owner"
     case noConsent = "no_consent"
@@ -70,8 +70,7 @@ package enum ConsumptionSilence: String, Sendable, CaseIterable {
 }
 
 extension Ledger {
-    /// What can be said about a purchase now: only with the customer's consent of this moment, and computed from what
-    /// the ledger has at this moment (U5).
+    /// The answer about a purchase now: only with the customer's current consent, and computed from the current ledger.
     func consumption(
         about question: ConsumptionTable.Question, at now: Instant, _ connection: any Connection
     ) throws -> ConsumptionWord {
@@ -88,8 +87,9 @@ extension Ledger {
                 settings: settings.consumption))
     }
 
-    /// How much of a purchase is used: of points what was spent of its lots, of time that we keep what is over. Nil for
-    /// what Apple counts itself, and for what can't be used up.
+    /// The used share of a purchase: for points the part of its lots that was spent, for time that the server manages
+    /// the part that has passed. Nil for subscriptions, which Apple measures itself, and for products that cannot be
+    /// used up.
     private func used(
         _ purchase: QuestionedPurchase, of user: UserID, in environment: Environment, at now: Instant,
         _ connection: any Connection
@@ -99,7 +99,7 @@ extension Ledger {
         let postings = try ledger.postings(grantOf: purchase.sequence).map(\.posting)
         let shares = try Dictionary(grouping: postings, by: \.currency).map { currency, postings in
             let bought = postings.filter { $0.kind == .purchase }.map(\.amount).reduce(0, +)
-            // Of everybody who had it.
+            // Summed over all customers who owned it.
             let used = try Set(postings.map(\.userID)).map { holder in
                 try ledger.lots(of: holder, in: environment, currency: currency).lot(ofGrant: grant)?.used ?? 0
             }
@@ -109,8 +109,8 @@ extension Ledger {
         guard let product = settings.catalog[purchase.productID], let plan = Plan(soldBy: product),
             let stored = try TransactionTable(connection).find(sequence: purchase.sequence)
         else { return nil }
-        // What stands behind other time has not begun. What is not found any more is over, or was converted: of that
-        // the time since it was bought is told.
+        // Time that is queued behind other time has not begun. A purchase without a current period has ended or was
+        // converted: its share is computed from the time since the purchase.
         let service = Service(
             try PlanHistory.purchases(of: user, in: environment, catalogs, connection)
                 .filter { $0.at <= now })
@@ -122,8 +122,8 @@ extension Ledger {
 }
 
 extension QuestionedPurchase {
-    /// A purchase with its customer: where nothing was granted, whom its token names under the rules of settling. An
-    /// order that was opened after its id was seen in a payment speaks for nobody.
+    /// A purchase with its customer: if nothing was granted, the customer whom its token names under the rules of
+    /// processing. An order that was opened after its id was seen in a payment names no customer.
     package static func asked(
         _ id: TransactionID, in environment: Environment, _ connection: any Connection
     ) throws -> QuestionedPurchase? {
@@ -136,17 +136,17 @@ extension QuestionedPurchase {
 }
 
 extension ConsumptionInformation {
-    /// What Apple's rules let be said (facts/server-api §5).
+    /// The answer as far as Apple's rules allow it (facts/server-api §5).
     init(wasGranted: Bool, used: UsedShare?, type: TillBilling.ProductType?, settings: ConsumptionSettings) {
         let isPeriod = type == .autoRenewable
         let percentage = wasGranted ? (isPeriod ? nil : used?.thousandths) : 0
         var preference = settings.preference
         switch preference {
         case .grantProrated where percentage == 0:
-            // Of what was not used at all, the unused part is all of it; a prorated refund needs a percentage above 0.
+            // A prorated refund needs a percentage above 0; for an unused purchase, the unused part is the full price.
             preference = .grantFull
         case .grantProrated where percentage == nil && !isPeriod: preference = nil
-        // Nobody asks to keep money for what was not delivered.
+        // Without delivery there is no reason to decline a refund.
         case .decline where !wasGranted: preference = nil
         case .grantProrated, .grantFull, .decline, nil: break
         }

@@ -2,20 +2,19 @@ import TillAppStore
 import TillBilling
 
 extension AppleTaskRuns {
-    /// What an order id would be set on (Set App Account Token, U1).
+    /// The transaction that an order id would be set on (Set App Account Token).
     enum TokenTarget: Sendable {
         /// The purchase that the order paid for, or a renewal of it.
         case ownPurchase
-        /// Something that somebody, perhaps another customer of the same Apple Account, bought in the subscription
-        /// since.
+        /// A later purchase in the subscription, perhaps by another customer of the same Apple Account.
         case boughtSince(TransactionID)
-        /// Apple's answer can't be believed.
+        /// Apple's answer could not be verified.
         case unknown(String)
     }
 
-    /// Of a subscription Apple sets the token on the newest transaction and on every renewal to come, whichever
-    /// transaction it is asked about (facts/server-api §3, note on 13). What was bought since keeps the token that it
-    /// has, and what it has none of is found by the ladder; so Apple is asked first what the newest one is.
+    /// For a subscription Apple sets the token on the newest transaction and on every later renewal, whichever
+    /// transaction the request names (facts/server-api §3, note on 13). A later purchase keeps its own token, or is
+    /// matched to an owner without one; so the newest transaction is read from Apple first.
     func tokenTarget(
         of errand: ErrandTable.Stored, over api: ServerAPI
     ) async throws(ServerAPIFault) -> TokenTarget {

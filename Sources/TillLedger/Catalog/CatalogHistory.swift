@@ -3,7 +3,7 @@ import TillCrypto
 import TillSQL
 import TillThreads
 
-/// The catalogue of this server, and those that the ledger had before it: what a product cost on a day.
+/// The catalogue of this server, and the ledger's earlier ones, so that past prices are known.
 package final class CatalogHistory: Sendable {
     package let current: Catalog
     private let sha256: [UInt8]
@@ -12,10 +12,10 @@ package final class CatalogHistory: Sendable {
     private let since: Instant
 
     private struct Known {
-        /// The newest version of the ledger when `versions` were read; nil if it had none.
+        /// The newest version in the ledger when `versions` were read; nil if there was none.
         var newest: Int64?
         var versions: CatalogVersions?
-        /// The number of the current one, once it is in the ledger.
+        /// The number of the current catalogue, once it is in the ledger.
         var number: Int64?
     }
 
@@ -28,10 +28,10 @@ package final class CatalogHistory: Sendable {
         self.since = since
     }
 
-    /// The number of the current one, once it is in the ledger.
+    /// The number of the current catalogue, once it is in the ledger.
     var number: Int64? { known.withLock(\.number) }
 
-    /// All of them. The current one is among them before it is in the ledger.
+    /// All versions, including the current catalogue before it is in the ledger.
     func versions(_ connection: any Connection) throws -> CatalogVersions {
         let table = CatalogVersionTable(connection)
         let newest = try table.newest()
@@ -52,8 +52,8 @@ package final class CatalogHistory: Sendable {
         return versions
     }
 
-    /// Writes the current one into the ledger, once for each process. A server does it when its jobs begin, and before
-    /// it opens its first order or books its first purchase.
+    /// Records the current catalogue in the ledger, once for each process. A server does this when its jobs begin, and
+    /// before it opens its first order or processes its first purchase.
     ///
     /// - Returns: its number.
     func record(in database: any Database) async throws -> Int64 {
@@ -67,7 +67,7 @@ package final class CatalogHistory: Sendable {
 }
 
 extension Ledger {
-    /// Writes the catalogue into the ledger, if it is another than the newest one there.
+    /// Records the catalogue in the ledger, unless it is the newest one there.
     ///
     /// - Returns: the number of its version.
     @discardableResult

@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// What an operator decides, and who that is.
+/// An operator's decision about a purchase.
 package struct OperatorClaim: Sendable {
     let user: UserID
     let reason: String
@@ -18,7 +18,7 @@ package struct OperatorClaim: Sendable {
 }
 
 extension Ledger {
-    /// The decision, its record and what comes of it, in one commit.
+    /// Records the decision and its result in one commit.
     ///
     /// - Returns: the grant, and whether it was made just now.
     package func decide(_ sequence: Int64, _ decision: OperatorClaim) async throws -> (isNew: Bool, grant: Grant) {
@@ -51,8 +51,8 @@ extension Ledger {
         }
     }
 
-    /// The same decision again is the same grant. What rests on a receipt, contested or not, rests on the operator's
-    /// word from now on.
+    /// A repeated decision returns the same grant. A grant that rests on a receipt, contested or not, then rests on the
+    /// operator's decision.
     private func granted(
         _ sequence: Int64, to user: UserID, _ origin: PurchaseOrigin, _ now: Instant, _ session: any Connection
     ) throws -> PurchaseOutcome? {

@@ -2,19 +2,19 @@ import TillBilling
 import TillCrypto
 import TillSQL
 
-/// What became of a financial report that somebody brought.
+/// The result of importing a financial report.
 package enum AppleReportImport {
     case kept(AppleReportTable.Entry, isNew: Bool, remarks: [FinancialReportFile.Finding])
-    /// Some lines could not be read. Nothing was kept.
+    /// Some lines could not be read. Nothing was stored.
     case unusable([FinancialReportFile.Finding])
 }
 
 extension Ledger {
-    /// A line has some 200 bytes.
+    /// Bytes. A line has about 200 bytes.
     package static let appleReportLimit = 8 << 20
 
-    /// Keeps a financial report of Apple's, the tab-separated text as it is. All of it or nothing; the same text again
-    /// changes nothing.
+    /// Stores one of Apple's financial reports as its original tab-separated text, completely or not at all. Storing
+    /// the same text again changes nothing.
     package func keepAppleReport(_ body: [UInt8], name: String, actor: String) async throws -> AppleReportImport {
         let file = FinancialReportFile(String(decoding: body, as: UTF8.self))
         guard file.isUsable, let start = file.lines.map(\.start).min(), let end = file.lines.map(\.end).max() else {

@@ -3,7 +3,7 @@ import TillCrypto
 import TillSQL
 import TillThreads
 
-/// What the ledger and Apple's own reports say about money. Reads only, so that it works beside a running server too.
+/// Financial data from the ledger and from Apple's own reports. Reads only, so it also works beside a running server.
 public struct FinanceBooks: Sendable {
     private let database: any Database
     private let terms: DeveloperTerms
@@ -23,14 +23,14 @@ public struct FinanceBooks: Sendable {
             unpriced: found.unpriced)
     }
 
-    /// Of what a period's imported reports say, what counts: of each country the newest report that tells of it, since
-    /// a corrected file stands for the one before.
+    /// The lines of a period's imported reports that count: for each country those of the newest report that covers it,
+    /// because a corrected file replaces the one before.
     public struct Imported: Sendable {
         public var reports: [AppleReportTable.Entry] = []
         public var lines: [FinancialReportFile.Line] = []
     }
 
-    /// A report for each territory, some of them corrected, and room to spare.
+    /// The limit allows one report for each territory and many corrected ones.
     private static let reportLimit = 500
 
     public func imported(_ period: FiscalPeriod) async throws -> Imported {
@@ -50,7 +50,7 @@ public struct FinanceBooks: Sendable {
         return imported
     }
 
-    /// A period of Apple's, line by line beside the ledger's.
+    /// Compares a period in Apple's reports with the ledger, line by line.
     public func comparison(
         of lines: [FinancialReportFile.Line], with period: FiscalPeriod, in environment: Environment
     ) async throws -> ReportComparison {
@@ -59,8 +59,8 @@ public struct FinanceBooks: Sendable {
     }
 }
 
-/// Lets one report be made at a time: it walks the whole ledger, and readers of orders shall not wait for a queue of
-/// them.
+/// Allows one report at a time: a report reads the whole ledger, and reads of orders must not wait behind several
+/// reports.
 package final class FinanceDesk: Sendable {
     private let isBusy = Locked(false)
 

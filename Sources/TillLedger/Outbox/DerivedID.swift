@@ -1,7 +1,7 @@
 import TillBilling
 import TillCrypto
 
-/// Ids that follow from what they name. A ledger that was put back to a backup learns of the same purchases again and
+/// Ids derived from what they name. A ledger that was restored from a backup receives the same purchases again and
 /// gives them the same ids, so that a backend which drops repeated ids credits each of them once.
 enum DerivedID {
     /// The id of the one grant of a transaction.
@@ -16,7 +16,7 @@ enum DerivedID {
     ///   - revision: how often it happened before.
     static func event(_ key: String, revision: Int64) -> UniqueID { make("till event 1", [key, String(revision)]) }
 
-    /// Eight bytes of the digest of an event's key: by these its repetitions are found.
+    /// Eight bytes of the digest of an event's key, used to find its repetitions.
     static func hash(_ key: String) -> Int64 { Int64(bitPattern: make("till event key 1", [key]).low) }
 
     /// UUIDv8 of SHA-256 over the label, a zero byte, and each part after its length in two bytes.

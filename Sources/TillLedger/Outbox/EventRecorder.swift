@@ -2,8 +2,8 @@ import TillBilling
 import TillJSON
 import TillSQL
 
-/// Writes events into the outbox, in the commit of what they tell of and with all that they say: a later change of a
-/// row does not change what was told.
+/// Writes events into the outbox, in the commit of the change and with all their data: later changes of a row do not
+/// affect the event.
 struct EventRecorder {
     private let outbox: OutboxTable
     private let transactions: TransactionTable
@@ -19,10 +19,10 @@ struct EventRecorder {
 
     /// - Parameters:
     ///   - type: dotted; one of `EventType`.
-    ///   - transaction: the row of the transaction that it is about.
-    ///   - subject: what it is about beside that, or instead.
-    ///   - happensOnce: whether there is one such event of a subject at most.
-    ///   - body: what it says beside the transaction and the grant.
+    ///   - transaction: the row id of the transaction that the event reports on.
+    ///   - subject: what the event reports on besides the transaction, or instead of it.
+    ///   - happensOnce: whether a subject has at most one such event.
+    ///   - body: the data besides the transaction and the grant.
     func record(
         type: String, user: UserID?, transaction: Int64? = nil, transfer: Int64? = nil, about subject: String? = nil,
         happensOnce: Bool = false, body: [String: JSONValue] = [:], at now: Instant
@@ -33,7 +33,7 @@ struct EventRecorder {
             key += [stored.environment.rawValue, stored.id.text]
             data.merge(EventBody.transaction(stored)) { own, _ in own }
             if type.hasPrefix("grant."), var grant = try grants.find(transaction: transaction) {
-                // What moved to the buyer whom Apple named is paid under that buyer's order from then on.
+                // A grant that moved to the signed buyer belongs to that buyer's order from then on.
                 if type == EventType.grantMoved.rawValue { grant = try holders.present(grant, of: transaction) }
                 let members = EventBody.grant(grant, isNew: type == EventType.grantCreated.rawValue)
                 data.merge(members) { own, _ in own }
@@ -46,16 +46,16 @@ struct EventRecorder {
     }
 }
 
-/// What events say of what happened. `EventRecorder` adds the transaction and its grant.
+/// The data of events. `EventRecorder` adds the transaction and its grant.
 package enum EventBody {
-    /// Points that moved by it, of `grant.revoked` and `grant.reinstated`, and the order of that moment.
+    /// For `grant.revoked` and `grant.reinstated`: the points that moved, and the order at that moment.
     static func moved(_ postings: [Posting], under order: OrderID) -> [String: JSONValue] {
         [
             "orderId": .string(order.description), "postings": .array(postings.map(posting)),
         ]
     }
 
-    /// Of `grant.withdrawn`.
+    /// For `grant.withdrawn`.
     static func withdrawn(_ reason: String, _ postings: [Posting], under order: OrderID) -> [String: JSONValue] {
         [
             "orderId": .string(order.description), "postings": .array(postings.map(posting)),
@@ -63,7 +63,7 @@ package enum EventBody {
         ]
     }
 
-    /// Of `grant.contested`. The token is what the app's backend may know.
+    /// For `grant.contested`. The token is included because the app's backend may know it.
     static func contested(_ reason: String, token: AppAccountToken?, under order: OrderID) -> [String: JSONValue] {
         var members: [String: JSONValue] = [
             "orderId": .string(order.description), "reason": .string(reason),
@@ -76,12 +76,12 @@ package enum EventBody {
         ["reason": .string(reason.rawValue)]
     }
 
-    /// Of `consumption.requested`. The purchase may be nobody's yet, or unknown.
+    /// For `consumption.requested`. The purchase may have no owner yet, or be unknown.
     static func asked(_ question: ConsumptionTable.Question) -> [String: JSONValue] { members(question) }
 
-    /// Of `consumption.answered` and `consumption.unanswered`.
+    /// For `consumption.answered` and `consumption.unanswered`.
     ///
-    /// - Parameter answer: what Apple was told, as JSON.
+    /// - Parameter answer: the answer sent to Apple, as JSON.
     static func told(_ question: ConsumptionTable.Question, answer: String?, detail: String) -> [String: JSONValue] {
         var members = members(question)
         if let answer, let value = try? JSONValue(decoding: answer) { members["answer"] = value }
@@ -99,7 +99,7 @@ package enum EventBody {
         return members
     }
 
-    /// Of `subscription.updated`.
+    /// For `subscription.updated`.
     static func subscription(
         _ subscription: Subscription, of original: TransactionID, in environment: Environment
     ) -> [String: JSONValue] {
@@ -112,7 +112,7 @@ package enum EventBody {
         return members
     }
 
-    /// Of `service.expiring` and `service.expired`.
+    /// For `service.expiring` and `service.expired`.
     static func reminder(_ stored: ReminderTable.Stored) -> [String: JSONValue] {
         let end = stored.reminder.end
         return [
@@ -135,7 +135,7 @@ package enum EventBody {
         return members
     }
 
-    /// - Parameter isNew: what the grant's own points are told with: they came when it was made.
+    /// - Parameter isNew: whether to include the grant's own points, which were posted when it was made.
     static func grant(_ grant: Grant, isNew: Bool) -> [String: JSONValue] {
         var members: [String: JSONValue] = [
             "grantId": .string(grant.id.description), "orderId": .string(grant.orderID.description),
@@ -145,7 +145,7 @@ package enum EventBody {
         return members
     }
 
-    /// Without its account, which is the wallet of the event's user and is told by name.
+    /// Without the account, which is the wallet of the event's user.
     private static func posting(_ posting: Posting) -> JSONValue {
         [
             "currency": .string(posting.currency), "amount": .int(posting.amount),

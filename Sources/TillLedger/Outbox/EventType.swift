@@ -1,4 +1,4 @@
-/// Everything the outbox tells of. A test holds the list to the code that writes events.
+/// All event types of the outbox. A test compares the list with the code that writes events.
 public enum EventType: String, Sendable, CaseIterable {
     case grantCreated = "grant.created"
     case grantRevoked = "grant.revoked"
@@ -17,6 +17,6 @@ public enum EventType: String, Sendable, CaseIterable {
     case consumptionAnswered = "consumption.answered"
     case consumptionUnanswered = "consumption.unanswered"
 
-    /// Only what an operator had sent to try an endpoint: it stands in no outbox, and every endpoint takes it.
+    /// Sent only when an operator tests an endpoint: it is not in the outbox, and every endpoint receives it.
     package static let test = "webhook.test"
 }

@@ -286,8 +286,8 @@ struct PurchaseRecorder {
     }
 
     /// - Parameters:
-    /// - postings: the points that moved, if they differ from the grant's own.
-    /// - happensOnce: whether a transaction has at most one event of this type.
+    ///   - postings: the points that moved, if they differ from the grant's own.
+    ///   - happensOnce: whether a transaction has at most one event of this type.
     func tell(
         _ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil, happensOnce: Bool = false
     ) throws {

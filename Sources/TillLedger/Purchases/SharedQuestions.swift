@@ -68,8 +68,8 @@ final class SharedQuestions: Sendable {
     }
 
     /// - Parameters:
-    /// - paidAt: the purchase date, if known.
-    /// - turn: waits for the caller's turn; its task is cancelled when another caller sends the request.
+    ///   - paidAt: the purchase date, if known.
+    ///   - turn: waits for the caller's turn; its task is cancelled when another caller sends the request.
     func answer(
         about subject: Subject, paidAt: Instant? = nil, turn: @escaping @Sendable () async -> Turn
     ) async -> Answer {

@@ -3,12 +3,12 @@ import TillBilling
 import TillCrypto
 import TillJSON
 
-/// Says of a receipt what Apple would, by the receipt's own signature and what the ledger adds.
+/// Answers requests to `/verifyReceipt` as Apple does, from the receipt's own signature and the ledger's newer data.
 package struct ReceiptAnswers: Sendable {
-    /// For proofs of either environment: which of them count here is a status of its own.
+    /// Accepts proofs of either environment, because a receipt of the wrong environment has a status of its own.
     package let verifier: SignedDataVerifier
     private let environments: Set<Environment>
-    /// Of the app's shared secret; nil where none is configured.
+    /// The digest of the app's shared secret; nil if none is configured.
     private let secretDigest: [UInt8]?
 
     /// - Throws: `bad_root` if a configured root is no certificate.
@@ -20,23 +20,23 @@ package struct ReceiptAnswers: Sendable {
         secretDigest = trust.sharedSecret.map { Digest.sha256.hash($0.utf8) }
     }
 
-    /// What is asked, about a receipt that counts here.
+    /// A request about a receipt that is accepted here.
     package struct Query: Sendable {
         package let receipt: VerifiedReceipt
-        /// As it was posted, decoded.
+        /// The posted receipt, decoded.
         let bytes: [UInt8]
         let newestOnly: Bool
-        /// Whether the shared secret came with it. Anybody else may hold a receipt of another customer.
+        /// Whether the request carried the shared secret. Without it, the sender may hold another customer's receipt.
         let isTrusted: Bool
     }
 
-    /// Nothing of the receipt is told but this.
+    /// The status is the only information in the answer.
     package struct Unanswered: Error {
         package let status: VerifyReceiptStatus
     }
 
-    /// Where a shared secret is configured, a receipt with subscriptions needs it as `password`, and a wrong one is
-    /// refused beside every receipt, as Apple does. Where none is, a client's `password` is not looked at (T7).
+    /// If a shared secret is configured, a receipt with subscriptions needs it as `password`, and a wrong one is
+    /// refused for every receipt, as Apple does. If none is configured, `password` is ignored.
     package func query(_ body: [UInt8]) throws(Unanswered) -> Query {
         guard let request = try? JSONValue(decoding: body), let text = request["receipt-data"]?.string,
             text.utf8.count <= SignedDataVerifier.receiptTextLimit, let bytes = Base64.decode(ignoringBlanks: text),
@@ -46,8 +46,8 @@ package struct ReceiptAnswers: Sendable {
         do throws(VerificationFailure) {
             receipt = try verifier.receipt(bytes)
         } catch {
-            // Another app's receipt is not authentic for this app, though Apple's would be for its own: we vouch for
-            // one app only, and shipped clients were seldom careful with `bundle_id`.
+            // Another app's receipt is not authentic for this app, though Apple would accept it for its own: the server
+            // vouches for one app only, and shipped clients often do not check `bundle_id`.
             throw Unanswered(status: error.verdict == .malformed ? .malformed : .notAuthentic)
         }
         guard environments.contains(receipt.environment) else {
@@ -79,13 +79,13 @@ package struct ReceiptAnswers: Sendable {
         answer.environment = query.receipt.environment.rawValue
         answer.receipt = receipt
         guard query.receipt.payload.purchases.contains(where: \.isSubscription) else { return answer }
-        // Receipts that others posted are not handed out, though they may be newer.
+        // Receipts that other callers posted are never returned, even if they are newer.
         answer.latestReceipt = Base64.encode(query.bytes)
         let all = later.latest(withTokens: query.isTrusted)
         let newest = ReceiptUpdates.newest(of: all)
         answer.latestReceiptInfo = query.newestOnly ? newest : all.map(\.record)
         answer.pendingRenewalInfo = newest.map { record in
-            // What renews next, and whether, stands in renewal infos only, and the ledger keeps none.
+            // The next renewal is stated only in renewal infos, and the ledger keeps none.
             var renewal = AnsweredRenewal()
             renewal.productID = record.productID
             renewal.originalTransactionID = record.originalTransactionID

@@ -2,26 +2,26 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// What Apple has told us about the purchases in a receipt since the receipt was made, and about the renewals of its
-/// subscriptions: refunds, new periods, tokens. Of anything that is not in the receipt or chained to it by its original
-/// transaction, nothing: the receipt may be in anybody's hands.
+/// The updates that Apple signed since the receipt was made, for the purchases in the receipt and the renewals of its
+/// subscriptions: refunds, new periods, tokens. Purchases that are neither in the receipt nor in its chains are
+/// excluded, because any caller may hold the receipt.
 package struct ReceiptUpdates: Sendable {
     private let receipt: VerifiedReceipt
     private let known: [String: Known]
-    /// The receipt's own purchases by id. Of two of one id, the one that was taken back.
+    /// The receipt's own purchases by id. Of two with one id, the revoked one.
     private let stated: [String: ReceiptPurchase]
 
-    /// The newest purchases of a receipt that are looked up; older ones are told as the receipt has them. Real receipts
-    /// have a few; the largest that were heard of have thousands.
+    /// The maximum number of purchases looked up, newest first; older ones are returned as in the receipt. Most
+    /// receipts have a few; the largest reported ones have thousands.
     static let purchaseLimit = 1_000
     static let subscriptionLimit = 20
-    /// The newest, of each subscription.
+    /// The maximum for each subscription, newest first.
     static let renewalLimit = 200
 
     /// A transaction in the ledger.
     private struct Known: Sendable {
         let row: TransactionTable.Stored
-        /// Nil where the ledger has only a receipt for it.
+        /// Nil if the ledger has only a receipt for it.
         let signed: VerifiedTransaction?
     }
 
@@ -32,7 +32,7 @@ package struct ReceiptUpdates: Sendable {
         let found = try await database.read { connection in
             try Self.load(Array(purchases), in: environment, connection)
         }
-        // Nothing is told that was not verified, even if it was verified before it was stored.
+        // Every returned proof is verified again, even if it was verified before it was stored.
         var known: [String: Known] = [:]
         for (row, token) in found {
             let signed = token.flatMap { try? verifier.transaction($0) }
@@ -67,7 +67,8 @@ package struct ReceiptUpdates: Sendable {
             if !subscriptions.contains(original), subscriptions.count < subscriptionLimit {
                 subscriptions.append(original)
             }
-            // What nobody owns yet is in no order, and its renewals are found by none. The newest purchase decides.
+            // A purchase without an owner has no order, and its renewals cannot be found by one. The newest purchase
+            // decides.
             if let order = row?.orderSequence, row?.originalID == original, orders[original] == nil {
                 orders[original] = order
             }
@@ -79,7 +80,7 @@ package struct ReceiptUpdates: Sendable {
             guard let order = orders[original] else { continue }
             let chain = try transactions.chain(
                 of: original, in: environment, orderSequence: order, limit: renewalLimit)
-            // What another customer has of the chain is none of the receipt's.
+            // Other customers' purchases in the chain are excluded.
             let holders = try HolderTable(connection).users(of: original, in: environment)
             let newest = rows.values.filter { $0.originalID == original }.max { $0.purchasedAt < $1.purchasedAt }
             func owner(_ transaction: Int64?, under order: Int64?) throws -> UserID? {
@@ -106,7 +107,7 @@ package struct ReceiptUpdates: Sendable {
 
     // MARK: Records
 
-    /// A purchase of the receipt, as the receipt has it; but taken back, or given back, if Apple said so since.
+    /// A purchase as the receipt states it, with the revocation or reversal that Apple signed since.
     func inApp(_ purchase: ReceiptPurchase) -> AnsweredPurchase {
         var record = AnsweredPurchase(purchase)
         update(&record, isConsumable: purchase.type == .consumable)
@@ -119,9 +120,9 @@ package struct ReceiptUpdates: Sendable {
         let isSubscription: Bool
     }
 
-    /// Everything in the receipt and chained to it, oldest first.
+    /// Everything in the receipt and in its chains, oldest first.
     ///
-    /// - Parameter withTokens: whether account tokens are told. They are the ids of orders.
+    /// - Parameter withTokens: whether account tokens, which are order ids, are included.
     func latest(withTokens: Bool) -> [Latest] {
         var all = purchases()
         if !withTokens {
@@ -140,7 +141,7 @@ package struct ReceiptUpdates: Sendable {
                 Latest(record: known[id].flatMap(chained) ?? inApp(purchase), isSubscription: purchase.isSubscription))
         }
         for (id, entry) in known where !told.contains(id) {
-            // Only renewals can be here that the receipt does not name; without a signed copy little is known of them.
+            // Only renewals can be missing in the receipt; without a signed copy their details are unknown.
             if let record = chained(entry) { all.append(Latest(record: record, isSubscription: true)) }
         }
         return all
@@ -156,11 +157,11 @@ package struct ReceiptUpdates: Sendable {
         return newest.values.sorted { isNewer($1, than: $0) }
     }
 
-    /// The record by the signed copy, which says more than the receipt.
+    /// The record from the signed copy, which has more details than the receipt.
     private func chained(_ entry: Known) -> AnsweredPurchase? {
         guard let signed = entry.signed else { return nil }
         var record = AnsweredPurchase(signed)
-        // A receipt that is newer than the signed copy knows better what was taken back.
+        // If the receipt is newer than the signed copy, its revocation state counts.
         if signed.signedDate.seconds < receipt.creationDate.seconds, let purchase = stated[entry.row.id.text] {
             record.cancellationDate = purchase.cancellationDate
             if purchase.cancellationDate == nil { record.cancellationReason = nil }
@@ -168,7 +169,7 @@ package struct ReceiptUpdates: Sendable {
         return record
     }
 
-    /// Whoever spoke last is right about what was taken back (U4).
+    /// The newer of the receipt and the ledger's copy decides about the revocation.
     private func update(_ record: inout AnsweredPurchase, isConsumable: Bool) {
         guard let entry = record.transactionID.flatMap({ known[$0] }), !isConsumable,
             entry.signed?.type != .consumable, entry.row.signedAt.seconds >= receipt.creationDate.seconds
@@ -181,7 +182,7 @@ package struct ReceiptUpdates: Sendable {
         (left?.milliseconds ?? .min) > (right?.milliseconds ?? .min)
     }
 
-    /// Two of one second are told apart by their ids, so that the same question has the same answer.
+    /// Records of the same second are ordered by id, so that repeated requests get the same answer.
     private static func isNewer(_ left: AnsweredPurchase, than right: AnsweredPurchase) -> Bool {
         let (first, second) = (left.purchaseDate?.milliseconds ?? .min, right.purchaseDate?.milliseconds ?? .min)
         return first == second ? left.transactionID ?? "" > right.transactionID ?? "" : first > second

@@ -16,10 +16,10 @@ extension Ledger {
     /// and the proof are processed before the customer is read, or the customer was read before the purchase.
     ///
     /// - Parameters:
-    /// - start: the start of the compared notifications; nil: as far back as Apple answers, 180 days.
-    /// - environments: all configured environments if nil.
-    /// - api: the API to read from; the server's own if nil.
-    /// - onProgress: called after each request.
+    ///   - start: the start of the compared notifications; nil: as far back as Apple answers, 180 days.
+    ///   - environments: all configured environments if nil.
+    ///   - api: the API to read from; the server's own if nil.
+    ///   - onProgress: called after each request.
     /// - Throws: `ServerAPIFault` if Apple did not answer, even after some hours, or `DatabaseError`; `Refusal`
     ///   `no_in_app_purchase_key` if no API is configured.
     public func compareWithApple(

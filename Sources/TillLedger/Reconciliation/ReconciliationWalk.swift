@@ -83,8 +83,8 @@ struct ReconciliationWalk {
     }
 
     /// - Parameters:
-    /// - before: runs in the same commit before the copies are processed; returns the differences that it found.
-    /// - after: runs in the same commit after the copies are processed.
+    ///   - before: runs in the same commit before the copies are processed; returns the differences that it found.
+    ///   - after: runs in the same commit after the copies are processed.
     mutating func process(
         _ answers: AppleAnswers, next: Place, counting counts: Counts,
         before: @escaping @Sendable (any Connection) throws -> [Difference] = { _ in [] },

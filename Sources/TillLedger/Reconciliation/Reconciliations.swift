@@ -56,9 +56,9 @@ public struct Reconciliations: Sendable {
     /// Requests a run now. If one is under way, returns that one.
     ///
     /// - Parameters:
-    /// - caller: as recorded: `key:backend`, `operator:anna`, `till`.
-    /// - start: reads notifications from this moment on, and all histories from their beginning; nil continues after
-    ///   the last run.
+    ///   - caller: as recorded: `key:backend`, `operator:anna`, `till`.
+    ///   - start: reads notifications from this moment on, and all histories from their beginning; nil continues after
+    ///     the last run.
     public func request(by caller: String, since start: Instant? = nil) async throws -> ReconciliationTable.Run {
         let now = ledger.clock()
         return try await ledger.database.write(locking: [.ledger("reconciliation")]) { [ledger] connection in

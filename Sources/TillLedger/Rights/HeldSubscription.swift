@@ -1,10 +1,10 @@
 import TillBilling
 
-/// A subscription that somebody holds: the chain of its periods under one original transaction.
+/// A customer's subscription: the chain of its periods under one original transaction.
 package struct HeldSubscription: Sendable, Hashable {
     package let originalID: TransactionID
     package let state: Subscription
-    /// Of the newest period's grant or product: what it gives.
+    /// The entitlement of the newest period, from its grant or its product.
     package let entitlement: String?
     let deviceID: DeviceID?
     let groupID: String?

@@ -1,6 +1,6 @@
 import TillBilling
 
-/// Rights for good, one for each product: bought twice is had once, since the first time.
+/// Permanent rights, one for each product: a product bought twice counts once, from the first purchase on.
 package struct LastingRights {
     private(set) var rights: [Right] = []
 
@@ -34,19 +34,20 @@ package struct LastingRights {
 }
 
 extension PurchaseHistory.Entry {
-    /// As Apple signed it; the catalogue says it where Apple did not, and a date of expiry where neither does.
+    /// Whether it is a subscription: by the signed type, else by the catalogue's, else by whether it has an expiry
+    /// date.
     func isSubscription(_ catalog: Catalog) -> Bool {
         let product = catalog[period.productID]
         if let type = period.terms.type ?? product?.type { return type == .autoRenewable }
         return period.terms.expiresAt != nil
     }
 
-    /// Whether its time is kept by the ledger.
+    /// Whether the server manages its time.
     func sellsKeptPlan(_ catalog: Catalog) -> Bool {
         !isSubscription(catalog) && catalog[period.productID].flatMap { Plan(soldBy: $0) } != nil
     }
 
-    /// As it was granted. What was taken back before anything was granted, and what sells a plan, has it from the
-    /// catalogue.
+    /// The entitlement as granted. A purchase that was revoked before it was granted, and one that sells a plan, takes
+    /// it from the catalogue.
     func right(_ catalog: Catalog) -> String? { entitlement ?? catalog[period.productID]?.right }
 }

@@ -1,12 +1,12 @@
 import TillBilling
 import TillSQL
 
-/// The plans a user bought, as the ledger has them.
+/// The plans that a user bought, from the ledger.
 package enum PlanHistory {
-    /// How many of a user's newest transactions are looked through.
+    /// The maximum number of a user's newest transactions read.
     static let transactionLimit = 20_000
 
-    /// Those that stand, by Apple's purchase dates, oldest first. `Service` knows when each counts.
+    /// The purchases in force, by Apple's purchase dates, oldest first. `Service` decides when each counts.
     package static func purchases(
         of user: UserID, in environment: Environment, _ catalogs: CatalogHistory, _ connection: any Connection
     ) throws -> [PlanPurchase] {
@@ -18,18 +18,19 @@ package enum PlanHistory {
         return entries.compactMap { PlanPurchase($0, catalogs.current, versions) }
     }
 
-    /// When the next purchase is made at the earliest. The store's clock may be ahead of ours, and nothing can be
-    /// bought before what was bought.
+    /// The earliest moment of the next purchase. The store's clock may be ahead of the server's, and a new purchase
+    /// cannot precede the recorded ones.
     package static func next(after purchases: [PlanPurchase], at now: Instant) -> Instant {
         (purchases + PlanPurchase.counted(purchases)).reduce(now) { max($0, $1.at) }
     }
 }
 
 extension PlanPurchase {
-    /// Worth what was paid for it, at the list price of its date. The order's own price counts for nothing: who pays
+    /// Worth what was paid for it, at the list price of its date. The order's own price is ignored, because the payer
     /// may have opened the order years ago.
     ///
-    /// Nil if the catalogue has no plan of the product: plans that were sold stay in it as long as somebody has them.
+    /// Nil if the catalogue has no plan for the product: sold plans stay in the catalogue as long as a customer has
+    /// them.
     init?(_ entry: GrantedPurchases.Entry, _ catalog: Catalog, _ versions: CatalogVersions) {
         guard let product = catalog[entry.productID] else { return nil }
         let price = versions.listPrice(of: product, at: entry.purchasedAt, paid: entry.price)
@@ -42,7 +43,7 @@ extension PlanPurchase {
             transactionID: entry.id)
     }
 
-    /// What the buyer was shown of this very purchase, at the price that the catalogue had when the order was opened.
+    /// The preview that the buyer saw of this purchase, at the catalogue's price when the order was opened.
     private static func preview(
         _ entry: GrantedPurchases.Entry, _ product: Product, _ versions: CatalogVersions
     ) -> Preview? {

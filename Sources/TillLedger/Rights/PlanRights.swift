@@ -1,9 +1,9 @@
 import TillBilling
 import TillSQL
 
-/// Service with plans whose time the server keeps: what is held now, and what there was.
+/// Service by plans whose time the server manages: current service and past service.
 package struct PlanRights {
-    /// Those that stand, oldest first.
+    /// The purchases in force, oldest first.
     private let purchases: [PlanPurchase]
     /// Oldest first.
     private let revoked: [(entitlement: String, period: PaidPeriod)]
@@ -41,7 +41,7 @@ package struct PlanRights {
         return rights
     }
 
-    /// What became of a purchase that gives nothing any more: its time is over, or went into another plan.
+    /// The right of a purchase without service now: its time has ended, or was converted into another plan.
     private func lost(at index: Int) -> Right? {
         let purchase = purchases[index]
         let then = Service(Array(purchases[...index])).holdings(at: purchase.at)

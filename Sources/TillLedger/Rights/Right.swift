@@ -1,6 +1,6 @@
 import TillBilling
 
-/// Something that somebody may use now, or could once: a row of `Rights`.
+/// Something that a user may use now, or could use before: a row of `Rights`.
 package struct Right: Sendable, Hashable {
     package typealias Kind = EntitlementKind
 
@@ -9,26 +9,26 @@ package struct Right: Sendable, Hashable {
     package let kind: Kind
     package let state: Subscription.State
     package let why: RightReason
-    /// Of the newest purchase it comes from.
+    /// The newest purchase that it comes from.
     package let productID: ProductID
     package let transactionID: TransactionID
-    /// Since when there has been no gap; for what lasts, when it was bought.
+    /// The start of uninterrupted use; for a permanent right, the purchase date.
     package let since: Instant
-    /// The first moment without it, to come or past; nil for what lasts.
+    /// The first moment without it, future or past; nil for a permanent right.
     package let until: Instant?
     package var planID: PlanID?
-    /// As the order named it.
+    /// The device that the order named.
     package var deviceID: DeviceID?
-    /// What a service is for, sorted; nil for all of the account.
+    /// The devices of a service, sorted; nil for the whole account.
     package var deviceIDs: [DeviceID]?
-    /// Of a subscription: its identity, and whether it goes on after `until`, nil while nobody knows.
+    /// For a subscription: its original transaction, and whether it continues after `until`; nil while that is unknown.
     package var originalID: TransactionID?
     package var willRenew: Bool?
 
     /// Whether it may be used now: grace counts, billing retry does not.
     package var isAllowed: Bool { why.allows }
 
-    /// Whether it may be used now on one device. What is for single devices is for those that orders or proofs named.
+    /// Whether it may be used now on one device. A right for single devices covers those that orders or proofs named.
     package func isAllowed(on device: DeviceID?) -> Bool {
         isAllowed && (deviceIDs.map { named in device.map(named.contains) ?? false } ?? true)
     }
@@ -37,6 +37,6 @@ package struct Right: Sendable, Hashable {
 }
 
 extension Product {
-    /// The right it gives, whatever kind of product it is.
+    /// The right that the product gives, for every kind of product.
     package var right: String? { entitlement ?? plan.map { $0.rank ?? $0.id.text } }
 }

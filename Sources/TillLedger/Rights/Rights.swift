@@ -1,23 +1,22 @@
 import TillBilling
 import TillSQL
 
-/// What a user may use at a moment, until when and why, and what the user could use before (C7, C11, P10): a fold over
-/// the ledger, with nothing stored beside it.
+/// What a user may use at a moment, until when and why, and what the user could use before. It is computed from the
+/// ledger; nothing is stored.
 package struct Rights: Sendable {
-    /// Those that hold first, each part the oldest first. One right may stand here several times, for each purchase
-    /// that it comes from.
+    /// Rights in force first, in each part the oldest first. A right appears once for each purchase that it comes from.
     package let all: [Right]
-    /// The newest first.
+    /// Newest first.
     package let subscriptions: [HeldSubscription]
 
-    /// What may be used now.
+    /// The rights in force.
     package var held: [Right] { all.filter(\.isAllowed) }
 
-    /// How many of a user's newest transactions are looked through, and how many subscriptions are told.
+    /// The maximum numbers of a user's newest transactions read, and of subscriptions returned.
     static let transactionLimit = 20_000
     static let subscriptionLimit = 200
 
-    /// One query for all that was paid, one more for plans if there are any, and one for each subscription.
+    /// Runs one query for all purchases, one more for plans if there are any, and one for each subscription.
     package static func load(
         of user: UserID, in environment: Environment, at now: Instant, catalogs: CatalogHistory,
         connection: any Connection

@@ -1,9 +1,9 @@
 import TillBilling
 import TillSQL
 
-/// Subscriptions, and what they give now or gave once.
+/// Subscriptions, and the rights that they give now or gave before.
 package struct SubscriptionRights {
-    /// The newest first.
+    /// Newest first.
     private(set) var subscriptions: [HeldSubscription] = []
     private(set) var rights: [Right] = []
 
@@ -64,7 +64,7 @@ package struct SubscriptionRights {
             now.willRenew = state.willRenew
             rights.append(now)
         }
-        // What the chain gave this customer before it gave that.
+        // The rights that the chain gave this customer before.
         for entry in chain.reversed() {
             guard let before = entry.right(catalog), told.insert(before).inserted else { continue }
             let period = entry.period

@@ -1,14 +1,15 @@
 import TillBilling
 
-/// Tells the app's backend, by events in the outbox, what is about to end for a customer and what has ended (C10).
+/// Reports to the app's backend, by events in the outbox, which service is about to end for a customer and which has
+/// ended.
 public struct DueReminders: Sendable {
     private let ledger: Ledger
     private static let batch = 50
 
     public init(_ ledger: Ledger) { self.ledger = ledger }
 
-    /// Writes the events of all reminders that are due; returns how many. Each is written together with the note that
-    /// it was, so none is written twice, whatever crashes.
+    /// Writes the events of all due reminders; returns how many. Each event and its mark are written in one commit, so
+    /// a crash cannot cause a second event.
     @discardableResult
     public func tellAll() async throws -> Int {
         var told = 0
@@ -28,7 +29,7 @@ public struct DueReminders: Sendable {
         let environment: Environment
     }
 
-    /// Everything that is due for one customer, in one commit, after a look at what the customer has now.
+    /// Writes all due events of one customer in one commit, after updating the customer's reminders.
     private func tell(_ customer: Customer, at now: Instant) async throws -> Int {
         try await ledger.database.write(locking: [.customer(customer.user)]) { [ledger] connection in
             let book = ledger.reminders(connection)

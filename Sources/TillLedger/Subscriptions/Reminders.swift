@@ -1,14 +1,14 @@
 import TillBilling
 import TillSQL
 
-/// A customer's reminders before the open ledger (C10). They are set in the commit that changes what the customer has,
-/// so that no crash can leave an end unannounced, or announce one that was moved.
+/// A customer's reminders, inside a write. They are set in the commit that changes what the customer has, so that a
+/// crash cannot leave an end without its reminder, or keep the reminder of an end that was moved.
 package struct Reminders {
     let connection: any Connection
     let catalogs: CatalogHistory
     let policy: ReminderPolicy
 
-    /// Brings the reminders in step with what the customer has now.
+    /// Updates the reminders to what the customer has now.
     func update(_ user: UserID, in environment: Environment, at now: Instant) throws {
         connection.lock([.customer(user)])
         let table = ReminderTable(connection)
@@ -23,8 +23,8 @@ package struct Reminders {
         for reminder in changes.set { try table.set(reminder, for: user, in: environment) }
     }
 
-    /// Writes the events of what is due; returns how many. Of several announcements of one end that are late together,
-    /// because nobody ran for a while, only the last is made.
+    /// Writes the events of the due reminders; returns how many. If several reminders of one end are due together,
+    /// because no server was running, only the last one is sent.
     func tell(_ user: UserID, in environment: Environment, at now: Instant) throws -> Int {
         let table = ReminderTable(connection)
         let due = try table.list(user: user, in: environment).filter { $0.sentAt == nil && $0.reminder.dueAt <= now }
@@ -44,7 +44,7 @@ package struct Reminders {
 }
 
 extension ServiceEnd {
-    /// Nil for what lasts.
+    /// Nil for a permanent right.
     init?(_ right: Right) {
         guard let until = right.until else { return nil }
         let subject =
@@ -61,8 +61,8 @@ extension ServiceEnd {
 }
 
 extension PurchaseProcessor {
-    /// Brings the reminders of those in step who have what was settled, and of those whose subscriptions changed with
-    /// it. What lasts, or is points, ends by no date.
+    /// Updates the reminders of the owners of processed purchases, and of customers whose subscriptions changed.
+    /// Permanent products and points have no end date.
     func remind(
         about processed: [PaidTransaction], and changed: [SubscriptionChanges.Changed], _ now: Instant,
         _ connection: any Connection
@@ -87,7 +87,7 @@ extension PurchaseProcessor {
 }
 
 extension ReminderTable.Stored {
-    /// What an event about it is known by.
+    /// The subject of the event about it.
     fileprivate var subject: String {
         let end = reminder.end
         return "\(environment.rawValue):\(userID):\(end.subject):\(reminder.kind.name):\(end.expiresAt.milliseconds)"

@@ -1,12 +1,12 @@
 import TillBilling
 import TillSQL
 
-/// The chains that one commit may change, each as it was before. At the end every customer whose subscription became
-/// another one is told, once.
+/// The chains that one commit may change, each with its state before. At the end, one event is written for every
+/// customer whose subscription changed.
 struct SubscriptionChanges {
     private let now: Instant
     private let connection: any Connection
-    /// In the order in which they came up.
+    /// In the order in which they were added.
     private var books: [SubscriptionRecorder] = []
 
     /// A customer whose subscriptions changed.
@@ -24,7 +24,7 @@ struct SubscriptionChanges {
         books.firstIndex { $0.originalID == original && $0.environment == environment }
     }
 
-    /// Called before anything of the transaction's chain is changed.
+    /// Call before anything in the transaction's chain is changed.
     mutating func watch(_ transaction: PaidTransaction) throws {
         guard transaction.isSubscription, index(transaction.originalID, transaction.environment) == nil else { return }
         books.append(
@@ -39,9 +39,9 @@ struct SubscriptionChanges {
         try books[index].list(transaction)
     }
 
-    /// Keeps what Apple signed about the next renewal of a chain that is watched.
+    /// Records renewal information about a watched chain.
     ///
-    /// - Returns: whether it is.
+    /// - Returns: whether the chain is watched.
     mutating func keep(_ renewal: SignedRenewal) throws -> Bool {
         guard let index = index(renewal.info.originalTransactionID, renewal.info.environment) else { return false }
         try books[index].keep(renewal)
@@ -54,7 +54,7 @@ struct SubscriptionChanges {
         }
     }
 
-    /// Keeps what came without a transaction, and tells of it.
+    /// Records renewal information that came without a transaction, and writes the events.
     static func record(_ renewal: SignedRenewal, now: Instant, _ connection: any Connection) throws -> [Changed] {
         guard let original = renewal.info.originalTransactionID else { return [] }
         var watch = SubscriptionChanges(now: now, connection)

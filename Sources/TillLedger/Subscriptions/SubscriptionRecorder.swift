@@ -2,8 +2,8 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// One chain before the open ledger: lists its periods, keeps the newest word about its renewal, and tells each
-/// customer who has something of it when that makes another subscription of theirs. Lives inside one commit.
+/// One chain, inside a write: lists its periods, records the newest renewal information, and writes an event for each
+/// customer of the chain whose subscription changed. Lives inside one commit.
 struct SubscriptionRecorder {
     let originalID: TransactionID
     let environment: Environment
@@ -11,7 +11,7 @@ struct SubscriptionRecorder {
     private let connection: any Connection
     private let table: SubscriptionTable
     private var stored: SubscriptionTable.Stored?
-    /// What each customer had before.
+    /// Each customer's subscription before.
     private let before: [UserID: Change]
 
     init(
@@ -34,7 +34,7 @@ struct SubscriptionRecorder {
         try table.add(transaction: row.sequence, to: try opened())
     }
 
-    /// Keeps what Apple signed about the next renewal, if it is news.
+    /// Records renewal information, if it is newer than the recorded one.
     mutating func keep(_ renewal: SignedRenewal) throws {
         guard let terms = RenewalTerms(renewal.info) else { return }
         if let known = stored?.renewal, !terms.isNewer(than: known) { return }
@@ -48,10 +48,10 @@ struct SubscriptionRecorder {
         return made.sequence
     }
 
-    /// Tells each customer of what Apple's words have changed for them. What changes by time alone is nobody's event
-    /// here, and what a customer has lost to another one is told of by that grant's own event.
+    /// Writes an event for each customer whose subscription was changed by new data from Apple. Time-based expiry is
+    /// emitted elsewhere, and a loss to another customer is reported by the grant's own event.
     ///
-    /// - Returns: whose subscription changed, also who has nothing of the chain any more.
+    /// - Returns: the customers whose subscription changed, including those who own nothing of the chain any more.
     func tell() throws -> [UserID] {
         guard let stored = try table.find(originalID, in: environment) else { return [] }
         let after = try Self.states(stored, now, table)
@@ -67,7 +67,7 @@ struct SubscriptionRecorder {
         return changed
     }
 
-    /// What each customer has of it.
+    /// Each customer's subscription in this chain.
     private static func states(
         _ stored: SubscriptionTable.Stored, _ now: Instant, _ table: SubscriptionTable
     ) throws -> [UserID: Subscription] {
@@ -79,7 +79,7 @@ struct SubscriptionRecorder {
         }
     }
 
-    /// What a backend wants to hear of.
+    /// The fields whose change is reported to the backend.
     private struct Change: Equatable {
         let state: Subscription.State
         let product: ProductID
@@ -100,7 +100,7 @@ struct SubscriptionRecorder {
 }
 
 extension RenewalTerms {
-    /// Nil if Apple did not say when it signed it: then nobody knows whether it is news.
+    /// Nil without a signing date: then it is unknown whether the information is newer.
     init?(_ info: VerifiedRenewalInfo) {
         let payload = info.payload
         guard let signedAt = payload.signedDate else { return nil }

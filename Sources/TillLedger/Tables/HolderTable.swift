@@ -154,7 +154,7 @@ public struct HolderTable {
             ], Self.read)
     }
 
-    /// The points that a grant put into a user's wallet, less what was taken back. Points that a transfer moved there
+    /// The points that a grant put into a user's wallet, less what was revoked. Points that a transfer moved there
     /// count only if `withMoved`.
     public func points(
         of grant: HeldGrant, in user: UserID, withMoved: Bool = true

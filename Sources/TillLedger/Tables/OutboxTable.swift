@@ -39,9 +39,9 @@ public struct OutboxTable {
     static let version: Int64 = 1
 
     /// - Parameters:
-    /// - key: what happened, and to what, in the form that `DerivedID.event` takes.
-    /// - happensOnce: whether at most one event has this key.
-    /// - body: the event's data, as JSON.
+    ///   - key: what happened, and to what, in the form that `DerivedID.event` takes.
+    ///   - happensOnce: whether at most one event has this key.
+    ///   - body: the event's data, as JSON.
     func insert(
         type: String, user: UserID?, key: String, happensOnce: Bool, transaction: Int64?, transfer: Int64?,
         body: String,

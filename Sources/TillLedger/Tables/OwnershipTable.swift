@@ -209,8 +209,8 @@ public struct OwnershipTable {
     }
 
     /// - Parameters:
-    /// - instant: when Apple is asked next; nil: never.
-    /// - isAnswered: whether Apple answered. An outage does not count as an attempt.
+    ///   - instant: when Apple is asked next; nil: never.
+    ///   - isAnswered: whether Apple answered. An outage does not count as an attempt.
     public func postponeLookup(_ sequence: Int64, until instant: Instant?, isAnswered: Bool = true) throws {
         try session.execute(
             """

@@ -8,7 +8,7 @@ public struct RecordedCopies {
 
     public struct Copy: Sendable, Hashable {
         public let sequence: Int64
-        /// If Apple signed an absent token (a UUID that means none), the transaction has no token.
+        /// Without the token, if Apple signed one that stands for none (`namesNone`).
         public let transaction: PaidTransaction
     }
 

@@ -27,8 +27,8 @@ extension Schema {
         """
 }
 
-/// `saved_proofs`: verified proofs whose devices were told to finish before anything was granted. A row is deleted
-/// after its transaction is processed; the proof is then in `proofs`.
+/// `saved_proofs`: verified proofs whose devices may finish before anything is granted. A row is deleted after
+/// its transaction is processed; the proof is then in `proofs`.
 public struct SavedProofTable {
     private static let columns: Columns = """
         environment, transaction_id, kind, body, caller, named_user, claimed_order, device, received_at, attempts, \

@@ -1,9 +1,9 @@
 import TillBilling
 import TillSQL
 
-/// `transactions`: what Apple said was paid, and what became of it.
+/// `transactions`: the payments that Apple signed, and how the ledger decided them.
 public struct TransactionTable {
-    /// What Apple signed, but for the terms.
+    /// The signed data without the terms.
     static let signed: Columns = """
         id, original_id, product, quantity, environment, purchased_at, signed_at, revoked_at, price, currency
         """
@@ -12,7 +12,7 @@ public struct TransactionTable {
         type, expires_at, is_renewal, is_upgraded, group_id, storefront, offer_type, offer_id, \
         offer_discount, revocation_type, revocation_percentage, ownership_type
         """
-    /// What became of it here.
+    /// The ledger's decision.
     private static let processed: Columns = "state, quarantine, order_sequence, received_at"
 
     let session: any Connection
@@ -35,7 +35,7 @@ public struct TransactionTable {
         public let receivedAt: Instant
     }
 
-    /// Records a transaction seen for the first time; returns its sequence.
+    /// Records a transaction seen for the first time; returns its row id.
     public func insert(
         _ transaction: PaidTransaction, state: RecordedTransaction.State, quarantine: QuarantineReason?,
         orderSequence: Int64?, at: Instant
@@ -58,7 +58,7 @@ public struct TransactionTable {
         return sequence
     }
 
-    /// What a newer copy of a known transaction says of it.
+    /// Stores the signed data of a newer copy of a known transaction.
     public func update(_ sequence: Int64, to newer: PaidTransaction) throws {
         try session.execute(
             """
@@ -74,7 +74,7 @@ public struct TransactionTable {
             ])
     }
 
-    /// Puts a known transaction into a new state.
+    /// Changes the state of a known transaction.
     public func update(
         _ sequence: Int64, state: RecordedTransaction.State, quarantine: QuarantineReason?, orderSequence: Int64?,
         signedAt: Instant, revokedAt: Instant?
@@ -90,7 +90,7 @@ public struct TransactionTable {
             ])
     }
 
-    /// Says whose order a known transaction was paid under; nil: nobody knows.
+    /// Links a known transaction to the order that it was paid under; nil: the order is unknown.
     public func link(_ sequence: Int64, toOrder orderSequence: Int64?) throws {
         try session.execute(
             "UPDATE transactions SET order_sequence = ?1 WHERE sequence = ?2",
@@ -119,10 +119,11 @@ public struct TransactionTable {
             """, [.integer(orderSequence)], Self.read)
     }
 
-    /// The newest transactions of one chain (a subscription's first period, its renewals, its resumptions) in the books
-    /// of the user whose order that is: in the order itself, where renewals are, and in their 500 newest ones.
+    /// The newest transactions of one chain (a subscription's first period, its renewals, its resumptions) among the
+    /// orders of the user who owns the order: in the order itself, where renewals are, and in the user's 500 newest
+    /// orders.
     ///
-    /// The plus signs keep SQLite to the index by order: by environment it would read the whole table.
+    /// The plus signs keep SQLite on the index by order; an index on the environment would read the whole table.
     public func chain(
         of original: TransactionID, in environment: Environment, orderSequence: Int64, limit: Int
     ) throws -> [Stored] {
@@ -136,7 +137,7 @@ public struct TransactionTable {
             Self.read)
     }
 
-    /// Paid, but nobody's yet; oldest first.
+    /// Purchases in quarantine, oldest first.
     public func quarantined(limit: Int) throws -> [Stored] {
         try session.query(
             """
@@ -145,7 +146,7 @@ public struct TransactionTable {
             """, [.integer(Int64(limit))], Self.read)
     }
 
-    /// Paid, but nobody's yet; newest first, from before a sequence.
+    /// Purchases in quarantine, newest first, from before a row id.
     public func quarantined(before sequence: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """

@@ -2,7 +2,7 @@ import TillBilling
 import TillSQL
 
 extension ProductType {
-    /// In `ProductType.allCases`' order, from 1.
+    /// The position in `ProductType.allCases`, counted from 1.
     var column: SQLValue {
         switch self {
         case .consumable: .integer(1)
@@ -25,7 +25,7 @@ extension ProductType {
     }
 }
 
-/// Apple's word for what another member of the family pays for.
+/// Apple's value for a purchase that another family member pays for.
 private let familyShared = "FAMILY_SHARED"
 
 extension PaidTransaction {
@@ -36,7 +36,7 @@ extension PaidTransaction {
         }
     }
 
-    /// 0 a purchase, 1 a renewal, 2 a later period of which Apple did not say which of the two it is.
+    /// 0 a purchase, 1 a renewal, 2 a later period for which Apple did not state which of the two it is.
     private var renewalColumn: Int64 { statesReason ? (isRenewal ? 1 : 0) : 2 }
 
     /// In the order of `TransactionTable.terms`, and of its `UPDATE`.
@@ -53,13 +53,13 @@ extension PaidTransaction {
 }
 
 extension Row {
-    /// Of the columns `price` and `currency` of a transaction.
+    /// Reads the columns `price` and `currency` of a transaction.
     func signedPrice() -> SignedPrice? {
         isNull("price") || isNull("currency")
             ? nil : SignedPrice(milliunits: integer("price"), currency: Currency(text("currency")))
     }
 
-    /// Of the columns `TransactionTable.terms`.
+    /// Reads the columns `TransactionTable.terms`.
     func terms() -> TransactionTerms {
         var terms = TransactionTerms(
             type: optionalInteger("type").flatMap { ProductType(column: $0) },

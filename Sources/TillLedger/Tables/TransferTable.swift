@@ -2,10 +2,10 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// What was moved from one customer to another, why and by whom. A transfer is never edited; taking it back is a
-    /// transfer of its own. `holders` is what the transfers come to: whose a granted purchase is now, where that is
-    /// not whom it was granted to, or not whose order it was; with the chain it belongs to, so that what follows in a
-    /// chain goes to the same customer.
+    /// Transfers from one customer to another, with their reason and actor. A transfer is never edited; a reversal is a
+    /// transfer of its own. `holders` is the result of the transfers: the current owner of a granted purchase, if that
+    /// is not the customer it was granted to or the customer of its order. A row also names the chain, so that later
+    /// purchases in the chain go to the same customer.
     static let transfers: StaticString = """
         CREATE TABLE transfers (
             sequence INTEGER PRIMARY KEY,
@@ -67,7 +67,7 @@ public struct TransferTable {
     public struct Stored: Sendable, Hashable {
         public let sequence: Int64
         public let transfer: Transfer
-        /// The sequence of the transfer it takes back.
+        /// The row id of the transfer that it reverses.
         public let reverses: Int64?
     }
 
@@ -104,7 +104,7 @@ public struct TransferTable {
             })
     }
 
-    /// Sums of each kind of points.
+    /// Adds to the transfer's sums by currency.
     public func add(_ points: [MovedPoints], to sequence: Int64) throws {
         for points in points {
             try session.execute(
@@ -131,7 +131,7 @@ public struct TransferTable {
             """, [.integer(sequence)], Self.read)
     }
 
-    /// The transfer that took this one back.
+    /// The transfer that reversed this one.
     public func reversal(of sequence: Int64) throws -> Stored? {
         try session.first(
             """
@@ -139,7 +139,7 @@ public struct TransferTable {
             """, [.integer(sequence)], Self.read)
     }
 
-    /// To and from a user, newest first, from before a sequence.
+    /// The transfers to and from a user, newest first, from before a row id.
     public func list(user: UserID, before: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """
@@ -148,7 +148,7 @@ public struct TransferTable {
             """, [.text(user.text), .integer(before), .integer(Int64(limit))], Self.read)
     }
 
-    /// Those that moved one grant, oldest first.
+    /// The transfers of one grant, oldest first.
     public func list(grant sequence: Int64) throws -> [Stored] {
         try session.query(
             """
@@ -173,7 +173,7 @@ public struct TransferTable {
         }
     }
 
-    /// How many grants a transfer moved; only those that another one did not, if asked.
+    /// How many grants a transfer moved; if `other` is given, without those that `other` moved too.
     public func itemCount(of sequence: Int64, without other: Int64? = nil) throws -> Int64 {
         try session.first(
             """
@@ -183,7 +183,7 @@ public struct TransferTable {
         ) { $0.integer("count") } ?? 0
     }
 
-    /// What a transfer moved of each kind of points.
+    /// The points that a transfer moved, by currency.
     public func points(of sequence: Int64) throws -> [MovedPoints] {
         try session.query(
             """
@@ -197,7 +197,7 @@ public struct TransferTable {
         }
     }
 
-    /// How often a chain moved by one kind of transfer since a moment.
+    /// How often transfers of one kind moved a chain since a moment.
     public func moves(
         of original: TransactionID, in environment: Environment, kind: Transfer.Kind, since: Instant
     ) throws -> Int {

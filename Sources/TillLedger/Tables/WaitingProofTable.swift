@@ -1,8 +1,9 @@
 import TillBilling
 import TillSQL
 
-/// `waiting_proofs` and `waiting_receipts`: purchases in genuine receipts that Apple has still to be asked about,
-/// because a receipt does not say for whom it was paid (DESIGN §1). A row goes when its transaction is settled.
+/// `waiting_proofs` and `waiting_receipts`: purchases in verified receipts about which Apple has yet to be asked,
+/// because a receipt does not name the customer who paid (DESIGN §1). A row is deleted after its transaction is
+/// processed.
 public struct WaitingProofTable {
     private static let columns: Columns = """
         environment, transaction_id, caller, named_user, claimed_order, received_at, attempts, due_at, detail, device, \
@@ -12,15 +13,15 @@ public struct WaitingProofTable {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
-    /// Who brought a receipt, in the words that evidence uses: `user:anna`, `key:backend`.
+    /// The sender of a receipt, named as in evidence: `user:anna`, `key:backend`.
     public struct Bearer: Sendable, Hashable {
         public let name: String
         /// The user that a backend named.
         public let namedUser: String?
         public let claimedOrder: OrderID?
-        /// The device it came from, as orders name it.
+        /// The device that submitted it, as orders name it.
         public let device: DeviceID?
-        /// The address it came from, by which callers take turns; nil for what a backend brings.
+        /// The client network that submitted it, used to alternate between callers; nil for a backend's.
         public let network: String?
 
         public init(
@@ -40,27 +41,28 @@ public struct WaitingProofTable {
         public let transactionID: TransactionID
         public let bearer: Bearer
         public let receivedAt: Instant
-        /// How often Apple has been asked in vain.
+        /// How many requests to Apple failed.
         public let attempts: Int64
         public let dueAt: Instant
         /// Why it still waits; for operators, in English.
         public let detail: String
-        /// Whether the ledger has its own words already, and only Apple's copy is waited for.
+        /// Whether the ledger has processed the claims beside the receipt, so that only Apple's copy is awaited.
         public let isTold: Bool
     }
 
-    /// How many variants of one question a caller may have: a purchase with several order ids. Apple is asked once for
-    /// all of them, and honest apps send one or two.
+    /// The maximum number of rows for one purchase and one caller, each with a different order id. Apple is asked once
+    /// for all of them, and ordinary apps send one or two.
     public static let mostVariants: Int64 = 8
-    /// How many variants of one question all callers together may have, saved or waiting.
+    /// The maximum number of rows for one purchase and all callers together, saved or waiting.
     public static let mostOfOne: Int64 = 64
 
-    /// Stores the receipt, once for all its purchases, and the question about one of them. The same question again
-    /// changes nothing.
+    /// Stores the receipt, once for all its purchases, and a row for one of them. Storing the same row again changes
+    /// nothing.
     ///
     /// - Parameters:
     ///   - digest: SHA-256 of the receipt.
-    ///   - isBounded: whether more than `mostVariants` of this caller, or `mostOfOne` of all, are not kept.
+    ///   - isBounded: whether the limits `mostVariants` for this caller and `mostOfOne` for all callers apply; a row
+    ///     beyond them is not stored.
     public func insert(
         _ id: TransactionID, in environment: Environment, by bearer: Bearer, receipt: [UInt8], digest: [UInt8],
         at now: Instant, due: Instant, detail: String, isBounded: Bool = true
@@ -74,7 +76,7 @@ public struct WaitingProofTable {
                 environment.column, .text(id.text), .text(bearer.name), .blob(bearer.claimedOrder?.bytes ?? []),
             ]
         ) { _ in true }
-        // Before the receipt is stored: one that no question refers to would stay for ever.
+        // Checked before the receipt is stored: a receipt without a row would never be deleted.
         guard isThere == nil else { return }
         guard try !isBounded || hasRoom(for: id, in: environment, by: bearer.name) else { return }
         let known = try session.first("SELECT sequence FROM waiting_receipts WHERE digest = ?1", [.blob(digest)]) {
@@ -97,7 +99,7 @@ public struct WaitingProofTable {
             ])
     }
 
-    /// Whether one more variant may be kept, with those in `saved_proofs`: what is saved now waits here a moment later.
+    /// Whether one more row may be stored. Rows in `saved_proofs` count too, because they may move here.
     func hasRoom(for id: TransactionID, in environment: Environment, by caller: String) throws -> Bool {
         let (all, own) =
             try session.first(
@@ -110,7 +112,7 @@ public struct WaitingProofTable {
         return own < Self.mostVariants && all < Self.mostOfOne
     }
 
-    /// Those of an environment whose time has come, in turns as in `SavedProofTable.due`.
+    /// The due rows of an environment, alternating as in `SavedProofTable.due`.
     public func due(in environment: Environment, at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
@@ -128,7 +130,7 @@ public struct WaitingProofTable {
             """, [environment.column, .instant(now), .integer(Int64(limit))], Self.read)
     }
 
-    /// All questions about one purchase: those whose words the ledger does not have yet first, of these the oldest.
+    /// All rows of one purchase: first those whose claims the ledger has not processed, each group oldest first.
     public func list(_ id: TransactionID, in environment: Environment) throws -> [Stored] {
         try session.query(
             """
@@ -146,19 +148,19 @@ public struct WaitingProofTable {
         ) { $0.blob("body") }
     }
 
-    /// Apple was asked in vain.
+    /// Records a failed request to Apple.
     public func postpone(_ sequence: Int64, until due: Instant, detail: String) throws {
         try session.execute(
             "UPDATE waiting_proofs SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE sequence = ?3",
             [.instant(due), .text(detail), .integer(sequence)])
     }
 
-    /// The ledger has its words, and Apple does not know the purchase yet.
+    /// Records that the ledger has processed the row's claims and that Apple does not know the purchase yet.
     public func markTold(_ sequence: Int64) throws {
         try session.execute("UPDATE waiting_proofs SET is_told = 1 WHERE sequence = ?1", [.integer(sequence)])
     }
 
-    /// Those of a purchase whose words the ledger has are asked about again together.
+    /// Sets one due time for all rows of a purchase whose claims are processed.
     public func postponeTold(
         _ id: TransactionID, in environment: Environment, until due: Instant, detail: String
     ) throws {
@@ -170,7 +172,7 @@ public struct WaitingProofTable {
             [.instant(due), .text(detail), environment.column, .text(id.text)])
     }
 
-    /// This question is answered, and others about the same purchase may not be.
+    /// Removes one row; other rows of the same purchase may stay.
     public func remove(_ sequence: Int64) throws {
         let receipt = try session.first(
             "SELECT receipt_sequence FROM waiting_proofs WHERE sequence = ?1", [.integer(sequence)]
@@ -187,9 +189,9 @@ public struct WaitingProofTable {
             """, [.integer(receipt)])
     }
 
-    /// The purchase is settled: nobody needs to ask about it any more, whoever brought it.
+    /// Removes all rows of a purchase after it was processed.
     ///
-    /// - Returns: how many questions there were.
+    /// - Returns: how many rows there were.
     @discardableResult
     public func remove(_ id: TransactionID, in environment: Environment) throws -> Int {
         let receipts = try session.query(
@@ -207,7 +209,7 @@ public struct WaitingProofTable {
         try session.first("SELECT count(*) AS count FROM waiting_proofs", []) { $0.integer("count") } ?? 0
     }
 
-    /// When the oldest of them came.
+    /// When the oldest of them arrived.
     public func oldest() throws -> Instant? {
         try session.first("SELECT received_at FROM waiting_proofs ORDER BY sequence LIMIT 1", []) {
             $0.instant("received_at")

@@ -1,10 +1,10 @@
 import TillBilling
 import TillSQL
 
-/// `webhook_deliveries`: what became of each event on its way to each endpoint.
+/// `webhook_deliveries`: the state of each event's delivery to each endpoint.
 ///
-/// A line is what waits for one user in one lane of one endpoint. Only the first of a line is due; the next one comes
-/// up when that is delivered or given up. Events without a user stand in no line.
+/// The deliveries of one user in one lane of one endpoint form a queue. Only the first of a queue is due; the next one
+/// becomes due when that one is delivered or given up. Events without a user are in no queue.
 public struct WebhookDeliveryTable {
     private static let columns: Columns = """
         endpoint_sequence, event_position, lane, customer_id, state, attempts, due_at, attempted_at, status, error, \
@@ -23,7 +23,7 @@ public struct WebhookDeliveryTable {
 
     public enum Lane: Int64, Sendable, Hashable {
         case live = 0
-        /// What somebody wanted sent once more; it holds up nothing that happens meanwhile.
+        /// Events to be sent again on request; they do not delay live events.
         case replay = 1
     }
 
@@ -34,24 +34,24 @@ public struct WebhookDeliveryTable {
         public let user: UserID?
         public let state: State
         public let attempts: Int64
-        /// Nil behind another of its line.
+        /// Nil while another delivery of its queue comes first.
         public let dueAt: Instant?
         public let attemptedAt: Instant?
-        /// What the endpoint answered last; nil if it did not.
+        /// The HTTP status of the endpoint's last response; nil if it did not respond.
         public let status: Int64?
         public let error: String?
         public let endedAt: Instant?
     }
 
-    /// How much there is in each state.
+    /// The number of deliveries in each state.
     public struct Counts: Sendable, Hashable {
         public let waiting: Int64
         public let dead: Int64
     }
 
-    // MARK: Lines
+    // MARK: Queues
 
-    /// Puts an event at the end of its line.
+    /// Adds an event at the end of its queue.
     ///
     /// - Returns: false if the endpoint has it already.
     @discardableResult
@@ -69,8 +69,8 @@ public struct WebhookDeliveryTable {
             ]) > 0
     }
 
-    /// What may be sent now, the longest due first. Events without a user, of which anybody can cause many, have half
-    /// of the places at most while users' events are due.
+    /// The deliveries that are due, the longest overdue first. Events without a user, which any caller can cause in
+    /// large numbers, get at most half of the places while users' events are due.
     public func due(_ endpoint: Int64, at now: Instant, limit: Int) throws -> [Stored] {
         let arguments: [SQLValue] = [.integer(endpoint), .instant(now), .integer(Int64(limit))]
         let users = try session.query(
@@ -90,7 +90,7 @@ public struct WebhookDeliveryTable {
         }
     }
 
-    /// Ends it, and lets the next of its line come up.
+    /// Ends a delivery and makes the next one of its queue due.
     public func end(
         _ delivery: Stored, _ state: State, status: Int?, error: String?, at now: Instant
     ) throws {
@@ -115,7 +115,7 @@ public struct WebhookDeliveryTable {
             ])
     }
 
-    /// It failed, and is tried again then.
+    /// Records a failed attempt; the next one follows at `due`.
     public func postpone(
         _ delivery: Stored, until due: Instant, status: Int?, error: String, at now: Instant
     ) throws {
@@ -130,10 +130,10 @@ public struct WebhookDeliveryTable {
             ])
     }
 
-    /// Sends an event once more: what waits for its next attempt gets it now, what stands behind another stays there,
-    /// what has ended begins anew in the lane of replays.
+    /// Sends an event again: a delivery that waits for its next attempt becomes due now, one behind another stays
+    /// there, and one that has ended starts again in the replay lane.
     ///
-    /// - Returns: false if nothing had to be done: it stands in line already.
+    /// - Returns: false if nothing changed, because the event is already in a queue.
     @discardableResult
     public func replay(_ event: OutboxTable.Event, to endpoint: Int64, at now: Instant) throws -> Bool {
         guard let known = try find(event.position, at: endpoint) else {
@@ -162,10 +162,10 @@ public struct WebhookDeliveryTable {
             """, [.integer(endpoint), .integer(event)], Self.read)
     }
 
-    /// Newest events first, from before one.
+    /// Newest events first, from before a position.
     public func list(_ endpoint: Int64, state: State?, before event: Int64, limit: Int) throws -> [Stored] {
-        // The few that are dead or wait have indexes of their own, which only constants lead to
-        // (and a plus sign that keeps SQLite off the index of all).
+        // Dead and waiting deliveries are few and have partial indices, which SQLite uses only for constant conditions.
+        // The plus sign keeps it off the index of all deliveries.
         let sql: SQL =
             switch state {
             case nil:
@@ -209,7 +209,7 @@ public struct WebhookDeliveryTable {
         return Counts(waiting: waiting ?? 0, dead: dead ?? 0)
     }
 
-    /// Forgets what went through before then; returns how many. What is dead stays, and so do the events.
+    /// Deletes deliveries that succeeded before a moment; returns how many. Dead deliveries and the events stay.
     @discardableResult
     public func prune(before then: Instant, limit: Int) throws -> Int {
         try session.execute(

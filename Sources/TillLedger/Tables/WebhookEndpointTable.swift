@@ -2,16 +2,15 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// The outbox with each user's numbers in it, and how far each of the app's webhook endpoints has come.
+    /// The outbox with each user's event numbers, and the progress of each of the app's webhook endpoints.
     ///
-    /// The index by user keeps two events from getting the same number, and answers a feed of one user. What an event
-    /// says is in its row as it was at its commit, in the shape that `version` numbers; an event that may happen again
-    /// has the hash of its key, by which it is told how often it did. `event_positions` is the order of the feed;
-    /// `unplaced_events` are committed and have no position yet. `seals` will hold digests of the positions.
+    /// The unique index by user prevents duplicate event numbers and serves one user's feed. An event's row contains
+    /// its data as of its commit, in the shape that `version` numbers. An event that may recur has the hash of its key,
+    /// which is used to count its occurrences. `event_positions` is the order of the feed; `unplaced_events` are
+    /// committed and have no position yet. `seals` will hold digests of the positions.
     ///
-    /// A delivery waits (0), is through (1) or is a dead letter (2).
-    /// Of deliveries that wait only those have a `due_at` that nothing of the same user waits before, in the same lane:
-    /// 0 for what happens, 1 for what is sent once more.
+    /// A delivery is waiting (0), delivered (1) or dead (2). A waiting delivery has a `due_at` only if it is the first
+    /// of its user's queue in its lane: lane 0 for live events, 1 for replays.
     static let webhooks: StaticString = """
         CREATE TABLE outbox (
             sequence INTEGER PRIMARY KEY,
@@ -107,7 +106,7 @@ extension Schema {
         """
 }
 
-/// `webhook_endpoints`: how far each endpoint of the configuration has come, and how it does.
+/// `webhook_endpoints`: the progress and the state of each configured endpoint.
 public struct WebhookEndpointTable {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
@@ -116,18 +115,18 @@ public struct WebhookEndpointTable {
         public let sequence: Int64
         public let id: String
         public let url: String
-        /// Every event up to here has a delivery, or was none of this endpoint's business.
+        /// Every event up to here has a delivery, or is not for this endpoint.
         public let position: Int64
         public let createdAt: Instant
-        /// Nobody was there at the last attempts: it gets one event a pass until somebody is.
+        /// The endpoint did not respond to the last attempts: it gets one event in each pass until it responds.
         public let isSilent: Bool
-        /// It asked to be left alone until then.
+        /// The endpoint asked for a pause until then.
         public let restsUntil: Instant?
-        /// When it said 410: nothing is sent to it any more.
+        /// When it responded with 410: nothing is sent to it after that.
         public let goneAt: Instant?
         public let succeededAt: Instant?
         public let failedAt: Instant?
-        /// What went wrong then.
+        /// The error at `failedAt`.
         public let error: String?
     }
 
@@ -152,7 +151,7 @@ public struct WebhookEndpointTable {
             [.integer(position), .integer(sequence)])
     }
 
-    /// Lives at another address now, where nobody has said anything yet.
+    /// Sets another URL and clears the state of the old one.
     public func move(_ sequence: Int64, to url: String) throws {
         try session.execute(
             """
@@ -161,14 +160,14 @@ public struct WebhookEndpointTable {
             """, [.text(url), .integer(sequence)])
     }
 
-    /// Is to be sent to again, whatever it said.
+    /// Resumes sending, whatever the endpoint responded before.
     public func resume(_ sequence: Int64) throws {
         try session.execute(
             "UPDATE webhook_endpoints SET is_silent = 0, rests_until = NULL, gone_at = NULL WHERE sequence = ?1",
             [.integer(sequence)])
     }
 
-    /// Whether somebody was there, and until when to leave it alone.
+    /// Records whether the endpoint responds, and until when to pause.
     public func update(_ sequence: Int64, isSilent: Bool, restsUntil: Instant?) throws {
         try session.execute(
             "UPDATE webhook_endpoints SET is_silent = ?1, rests_until = ?2 WHERE sequence = ?3",

@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// `webhook_replays`: spans of time whose events an endpoint is sent once more, and how far that has come.
+/// `webhook_replays`: periods whose events are sent to an endpoint again, and the progress of each replay.
 public struct WebhookReplayTable {
     private static let columns: Columns = """
         endpoint_sequence, from_at, to_at, position, last_sequence, count, created_at, ended_at
@@ -16,11 +16,11 @@ public struct WebhookReplayTable {
         public let from: Instant
         /// Not included.
         public let to: Instant
-        /// Events up to here were looked at.
+        /// The events up to here have been examined.
         public let position: Int64
-        /// How far the endpoint had come when it was asked for; what came later is none of its business.
+        /// The endpoint's position when the replay was requested; later events are not part of it.
         public let lastSequence: Int64
-        /// How many were put in line.
+        /// How many events were queued.
         public let count: Int64
         public let createdAt: Instant
         public let endedAt: Instant?
@@ -35,7 +35,7 @@ public struct WebhookReplayTable {
             [.integer(endpoint), .instant(from), .instant(to), .integer(lastSequence), .instant(now)])
     }
 
-    /// The oldest one of an endpoint that is not through.
+    /// The oldest unfinished replay of an endpoint.
     public func open(_ endpoint: Int64) throws -> Stored? {
         try session.first(
             """
@@ -51,7 +51,7 @@ public struct WebhookReplayTable {
             """, [.integer(sequence)], Self.read)
     }
 
-    /// Newest first, from before a sequence, with the names of their endpoints.
+    /// Newest first, from before a row id, with the names of their endpoints.
     public func list(before sequence: Int64, limit: Int) throws -> [(replay: Stored, endpoint: String)] {
         try session.query(
             """
@@ -61,7 +61,7 @@ public struct WebhookReplayTable {
         ) { (Self.read($0), $0.text("id")) }
     }
 
-    /// The next events of its span, and how far that looked: at most `limit` events, whatever their time.
+    /// The next events of the period among the next `limit` positions, and the last position examined.
     public func next(_ replay: Stored, limit: Int) throws -> (events: [Int64], position: Int64) {
         let position = min(replay.lastSequence, replay.position + Int64(limit))
         let events = try session.query(

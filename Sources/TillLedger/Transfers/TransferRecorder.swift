@@ -1,8 +1,8 @@
 import TillBilling
 import TillSQL
 
-/// Moves purchases from one customer to another before the open ledger. Lives inside one commit: the transfer, whose
-/// each purchase is now, the points and the events stand together or not at all.
+/// Moves purchases from one customer to another, inside a write. It lives inside one commit, so the transfer, the new
+/// owners, the points and the events are recorded together or not at all.
 package struct TransferRecorder {
     private let now: Instant
     private let freshID: UniqueID
@@ -18,8 +18,8 @@ package struct TransferRecorder {
     private let reminders: Reminders
 
     /// - Parameters:
-    ///   - actor: who asked for it, as in evidence.
-    ///   - freshID: of the transfer that is made, if one is.
+    ///   - actor: the requester, as in evidence.
+    ///   - freshID: the id of the transfer, if one is made.
     package init(_ connection: any Connection, actor: String, now: Instant, freshID: UniqueID, reminders: Reminders) {
         self.now = now
         self.freshID = freshID
@@ -43,8 +43,8 @@ package struct TransferRecorder {
 
     // MARK: Guests
 
-    /// Everything that a guest has becomes the account's, and what the guest pays from now on too (P12). The same pair
-    /// again is the same transfer.
+    /// Gives the account everything that a guest owns, and everything that the guest pays from now on. Repeating the
+    /// merge of the same pair returns the same transfer.
     package func merge(
         guest: UserID, into account: UserID, reason: String, for requester: MergeRequester, under terms: GuestTerms
     ) throws -> Made {
@@ -63,7 +63,7 @@ package struct TransferRecorder {
         let stored = try carryOut(
             transfer(.guestMerge, from: guest, to: account, reason: reason), try holders.all(of: guest), points)
         try customers.merge(guest, into: account)
-        // Both customers' backends hear of it: nobody is merged without a word.
+        // Both customers get an event.
         for user in [guest, account] {
             try events.record(
                 type: "guest.merged", user: user, transfer: stored.sequence,
@@ -72,8 +72,8 @@ package struct TransferRecorder {
         return Made(stored: stored, isNew: true)
     }
 
-    /// What is left of each purchase, so that a refund of it finds it in the account; then whatever else there is,
-    /// debts too: it is the same person.
+    /// The remaining points of each purchase, so that a later refund takes them from the account; then the rest of the
+    /// balance, debts included, because guest and account are the same person.
     private func everything(of guest: UserID, in environment: Environment) throws -> [MovedPoints] {
         let balances = try ledger.wallet(of: guest, in: environment).balances
         return try balances.sorted { $0.key < $1.key }.flatMap { currency, balance -> [MovedPoints] in
@@ -93,7 +93,7 @@ package struct TransferRecorder {
 
     // MARK: Chains
 
-    /// What a customer has of one chain becomes another's, with what is left of the points that came with it.
+    /// Moves a customer's purchases of one chain to another customer, with the remaining points that came with them.
     package func move(
         chain original: TransactionID, in environment: Environment, from: UserID, to: UserID, kind: Transfer.Kind,
         reason: String, by operatorName: String? = nil, under terms: GuestTerms
@@ -108,10 +108,10 @@ package struct TransferRecorder {
             try left(of: try moved.flatMap { try holders.points(of: $0, in: from) }, in: from))
     }
 
-    /// What a receipt had granted goes to the customer whom Apple's signature names, all of it: what was spent of it is
-    /// the giver's debt, whatever the policy for debts.
+    /// Moves grants by receipts to the customer whom Apple's signature names, in full: points already spent become the
+    /// previous owner's debt, regardless of the debt policy.
     ///
-    /// - Parameter order: the giver's.
+    /// - Parameter order: the previous owner's order.
     func moveToSignedBuyer(
         _ grants: [HeldGrant], from: UserID, to: UserID, reason: String, under order: OrderID
     ) throws {
@@ -133,8 +133,8 @@ package struct TransferRecorder {
 
     // MARK: Reversal
 
-    /// Moves back what is still where a transfer brought it, once. What has gone on from there stays where it is, and
-    /// points that were spent stay spent.
+    /// Reverses a transfer, once: moves back everything that still belongs to its receiver. Purchases transferred
+    /// further stay where they are, and spent points stay spent.
     package func reverse(
         _ id: UniqueID, reason: String, by operatorName: String, terms: GuestTerms
     ) throws -> Made {
@@ -144,13 +144,13 @@ package struct TransferRecorder {
         let isMerge = original.transfer.kind == .guestMerge
         guard !isMerge || now <= terms.undoEnds(for: original.transfer) else { throw Refused(.undoExpired) }
         if isMerge { try customers.separate(original.transfer.from) }
-        // Who was a customer then may be part of another account by now.
+        // The customer at that time may have been merged into another account since.
         let giver = original.transfer.to
         let taker = try customers.account(of: original.transfer.from) ?? original.transfer.from
         guard giver != taker else { throw Refused(.notReversible) }
         let back = try holders.stillMoved(by: original)
         var points = try back.flatMap { try holders.points(of: $0, in: giver, withMoved: !isMerge) }
-        // What a merge moved is written down, of the purchases and beside them.
+        // The points of a merge are recorded, both those of purchases and the rest.
         if isMerge { points = Self.sums(of: points + (try transfers.points(of: original.sequence))) }
         let stored = try carryOut(
             transfer(.reversal, from: giver, to: taker, reason: reason, by: operatorName), back,
@@ -184,7 +184,7 @@ package struct TransferRecorder {
             happensOnce: true, at: now)
         for grant in grants {
             try holders.set(transfer.to, grant)
-            // Who merges or restores answers for nothing: what rested on a receipt still does.
+            // A merge or a restore is no proof of ownership, so a grant that rests on a receipt still does.
             if isDecision {
                 try ownership.set(.person, of: grant, owner: transfer.to)
             } else {
@@ -207,7 +207,7 @@ package struct TransferRecorder {
         return stored
     }
 
-    /// As much of it as a customer's wallets still hold.
+    /// The part of the points that a customer's wallets still hold.
     private func left(of points: [MovedPoints], in user: UserID) throws -> [MovedPoints] {
         try Environment.allCases.flatMap { environment in
             MovedPoints.left(
@@ -226,8 +226,8 @@ package struct TransferRecorder {
 }
 
 extension CustomerTable {
-    /// The id of a guest who signed in opens nothing more: what it bought, and what is still paid under its orders, is
-    /// the account's.
+    /// Throws if the user is a guest merged into an account: the account then owns the guest's purchases and later
+    /// payments, so the guest's id may start nothing new.
     package func requireUnmerged(_ user: UserID) throws {
         guard try merge(of: user) == nil else { throw Refused(.guestMerged) }
     }
