@@ -140,7 +140,7 @@ struct StrangersNotifications {
             element("h2") { title }
             element("p", .class("hint")) {
                 say(
-                    "Apple signed these notifications for another app than the configured one. They were not processed. "
+                    "Apple signed these notifications for another app than the configured one. They were not used. "
                         + "At most \(ForeignNotificationTable.capacity) are kept; beyond that, the app with the most "
                         + "loses its oldest.",
                     "以下通知由 Apple 签名，但不属于当前配置的 App，未据此处理任何内容。"
