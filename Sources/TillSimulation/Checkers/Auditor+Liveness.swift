@@ -42,7 +42,7 @@ extension Auditor {
         }
         let isSold = SimulatedShop.catalog[ProductID(sale.product)] != nil
         if entry.grantUser == nil, isSold, owner != nil {
-            complain(.lost, "\(sale.id) of \(owner ?? "nobody") (\(sale.product)) is not granted", about: about)
+            complain(.lost, "\(sale.id) of \(owner ?? "no owner") (\(sale.product)) is not granted", about: about)
         }
         if !sale.isFinished, entry.grantUser != nil, !sale.isRenewal {
             complain(.stuck, "\(sale.id) is granted, and still in the store's queue", about: about)

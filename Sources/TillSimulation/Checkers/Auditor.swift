@@ -173,7 +173,7 @@ final class Auditor: @unchecked Sendable {
             complain(
                 .torn,
                 "\(entry.id) is granted with \(entry.purchases) postings, \(entry.grantedDecisions) decisions, "
-                    + "\(entry.events) events, and an order of \(entry.orderUser ?? "nobody")", about: about)
+                    + "\(entry.events) events, and an order of \(entry.orderUser ?? "no user")", about: about)
         }
         let sum = entry.state == 3 ? nil : Optional(points)
         if let sum, entry.sum != sum {
