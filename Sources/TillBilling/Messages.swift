@@ -103,21 +103,21 @@ extension Refusal {
         case .staleCursor:
             Text(
                 en:
-                    "The ledger was put back to a backup since that page. Begin again without a cursor; events that "
-                    + "you know carry the same ids.",
+                    "The ledger was restored from a backup after that page. Start again without a cursor; events that "
+                    + "you have processed keep their ids.",
                 zh: "在取得该游标之后账本曾恢复自备份。请不带游标重新开始；您已处理过的事件编号不变。")
         case .illegalMove:
             Text(en: "The order can't change like that any more.", zh: "该订单的状态已不允许这样变更。")
         case .previewChanged:
             Text(
-                en: "This purchase would not come to what the preview said any more. Ask for a new preview.",
+                en: "The purchase no longer matches the preview. Request a new preview.",
                 zh: "此次购买的结果已与预览不符，请重新获取预览。")
         case .unknownEntitlement:
             Text(en: "The catalogue has no such entitlement.", zh: "商品目录中没有该权益。")
         case .notAutoRenewable:
             Text(
-                en: "Offers are for auto-renewable subscriptions, and this product is none.",
-                zh: "优惠仅适用于自动续期订阅，该商品不是。")
+                en: "Offers are for auto-renewable subscriptions only, and this product isn't one.",
+                zh: "优惠仅适用于自动续期订阅，该商品不是自动续期订阅。")
         case .noInAppPurchaseKey:
             Text(
                 en: "This server has no In-App Purchase key, so it can't sign offers or ask Apple. Configure App Store "
@@ -125,12 +125,13 @@ extension Refusal {
                 zh: "服务器未配置 App 内购买项目密钥，无法签署优惠或向 Apple 查询。请配置 App Store Connect 中的密钥。")
         case .reportUnusable:
             Text(
-                en: "This is no financial report of Apple's that can be read whole. Nothing of it was kept.",
-                zh: "这不是可以完整读取的 Apple 财务报告，没有保存其中任何内容。")
+                en: "This file can't be read completely as a financial report of Apple. Nothing was stored.",
+                zh: "无法将此文件完整读取为 Apple 财务报告，没有保存任何内容。")
         case .insufficientFunds: Text(en: "The balance is too low.", zh: "余额不足。")
         case .inDebt:
             Text(
-                en: "A refund has taken more points than there were. Nothing can be spent until the debt is paid.",
+                en:
+                    "A refund took back more points than the balance. Nothing can be spent until the debt is paid.",
                 zh: "退款收回的点数超过余额，补足欠款之前不能消费。")
         case .unknownCurrency:
             Text(en: "No product gives points of this kind.", zh: "没有商品发放这种点数。")
@@ -153,7 +154,7 @@ extension Refusal {
                 zh: "这笔购买不能发放给该用户，原因见详情。")
         case .unknownOrderNumber:
             Text(
-                en: "There is no such order of yours in this app. Check the number in Apple's mail, and the account.",
+                en: "You have no such order in this app. Check the number in Apple's mail, and the account.",
                 zh: "您在该 App 中没有这个订单号，请核对 Apple 邮件中的号码和所用的账户。")
         default:
             Text(
@@ -164,15 +165,15 @@ extension Refusal {
 
     private var requestSentence: Text {
         switch self {
-        case .malformedJSON: Text(en: "The body isn't the JSON this address expects.", zh: "请求体不是此接口所需的 JSON。")
+        case .malformedJSON: Text(en: "The body isn't the JSON this endpoint expects.", zh: "请求体不是此接口所需的 JSON。")
         case .invalidField: Text(en: "A field of the request isn't usable.", zh: "请求中有字段不可用。")
         case .unauthorized:
             Text(
                 en: "Send a valid key or user token as \"Authorization: Bearer …\".",
                 zh: "请在 \"Authorization: Bearer …\" 中提供有效的密钥或用户令牌。")
         case .forbidden: Text(en: "This key or token may not do that.", zh: "该密钥或令牌无权执行此操作。")
-        case .notFound: Text(en: "There is nothing at this address.", zh: "此地址不存在。")
-        case .methodNotAllowed: Text(en: "This address doesn't take that method.", zh: "此地址不支持该请求方法。")
+        case .notFound: Text(en: "There is no such endpoint.", zh: "此地址不存在。")
+        case .methodNotAllowed: Text(en: "This endpoint doesn't accept that method.", zh: "此地址不支持该请求方法。")
         case .payloadTooLarge: Text(en: "The body is too large.", zh: "请求体过大。")
         case .idempotencyKeyReused:
             Text(
@@ -205,20 +206,20 @@ extension QuarantineReason {
         case .noOwner: Text(en: "It carries no token and came without an order id.", zh: "它不带令牌，提交时也没有订单号。")
         case .receiptNeedsOrder:
             Text(
-                en: "A receipt names no owner, and no order id came with it.", zh: "收据不含买家信息，提交时也没有订单号。")
+                en: "A receipt names no owner, and no order id came with it.", zh: "收据不含归属信息，提交时也没有订单号。")
         case .receiptNeedsSignedCopy:
             Text(
-                en: "A receipt names no owner. It waits for the copy that Apple signed, or for an operator.",
-                zh: "收据不含买家信息。需等待 Apple 签名的交易凭证，或由运营人员处理。")
-        case .claimedOrderUnknown: Text(en: "The order id beside it is unknown.", zh: "随附的订单号不存在。")
-        case .claimedOrderOfAnother: Text(en: "The order beside it is another user's.", zh: "随附的订单属于其他用户。")
+                en: "A receipt names no owner. It waits for Apple's signed transaction, or for an operator.",
+                zh: "收据不含归属信息。需等待 Apple 的签名交易，或由运营人员处理。")
+        case .claimedOrderUnknown: Text(en: "The order id sent with it is unknown.", zh: "随附的订单号不存在。")
+        case .claimedOrderOfAnother: Text(en: "The order sent with it belongs to another user.", zh: "随附的订单属于其他用户。")
         case .claimedOrderDiffers:
             Text(
-                en: "The order beside it is for another product or quantity.", zh: "随附订单的商品或数量不同。")
+                en: "The order sent with it is for another product or quantity.", zh: "随附订单的商品或数量不同。")
         case .claimedOrderOpenedLater:
-            Text(en: "The order beside it was opened after the purchase.", zh: "随附的订单晚于购买时间创建。")
+            Text(en: "The order sent with it was opened after the purchase.", zh: "随附的订单晚于购买时间创建。")
         case .claimedOrderTaken:
-            Text(en: "The order beside it holds another transaction.", zh: "随附的订单已对应另一笔交易。")
+            Text(en: "The order sent with it has another transaction.", zh: "随附的订单已对应另一笔交易。")
         case .contradictsOrder:
             Text(
                 en: "Its product or quantity differs from the order its token names. The order's user can accept it.",
@@ -230,8 +231,8 @@ extension QuarantineReason {
                 zh: "其数量不在 1 到 10 之间。超过 10 的可由运营人员发放。")
         case .unknownOwnership:
             Text(
-                en: "Somebody else pays for it, and Apple doesn't say for whom. An operator can grant it.",
-                zh: "付款的是其他人，Apple 没有说明给谁。可由运营人员发放。")
+                en: "Another person pays for it, and Apple doesn't name the user. An operator can grant it.",
+                zh: "由其他人付款，Apple 没有指明使用者。可由运营人员发放。")
         }
     }
 }
@@ -259,17 +260,17 @@ extension OwnerMatch {
         case .backend: Text(en: "The app's backend named the user.", zh: "由 App 的后端指定了用户。")
         case .orderNumber:
             Text(
-                en: "It was nobody's, and this user showed Apple's order number for it.",
-                zh: "它不属于任何人，由该用户出示 Apple 的订单号认领。")
+                en: "It had no owner, and this user claimed it with Apple's order number.",
+                zh: "原本没有归属，由该用户凭 Apple 的订单号认领。")
         case .operatorDecision:
-            Text(en: "It was nobody's, and an operator decided whose it is.", zh: "它不属于任何人，由运营人员决定归属。")
+            Text(en: "It had no owner, and an operator assigned it.", zh: "原本没有归属，由运营人员指定归属。")
         case .acceptance:
             Text(
                 en: "Apple's token names this user's order of something else, and the user accepted it.",
                 zh: "Apple 签名的令牌指向该用户的另一种商品或数量的订单，并由该用户确认接受。")
         case .claim:
             Text(
-                en: "It was nobody's, and this user restored it on their own device.", zh: "它不属于任何人，由该用户在自己的设备上恢复并认领。")
+                en: "It had no owner, and this user restored it on their own device.", zh: "原本没有归属，由该用户在自己的设备上恢复购买后取得。")
         }
     }
 }

@@ -10,8 +10,8 @@ extension ServerFault {
         case .noAnswer(let fault): fault.kind.advice
         case .unreadable:
             Text(
-                en: "Something on this network answers in the server's place. Try another network, or try again later.",
-                zh: "当前网络返回了异常的内容。请更换网络，或稍后重试。")
+                en: "This response did not come from the server. Try another network, or try again later.",
+                zh: "当前网络返回的内容并非来自服务器。请更换网络，或稍后重试。")
         case .refused(let refusal): refusal.advice
         }
     }
@@ -103,20 +103,20 @@ extension Refusal {
                 zh: "此商品已下架，请重新打开商店选择其他商品。")
         case .quantityNotAllowed: StoreError.badQuantity.sentence
         case .unknownOrder:
-            Text(en: "There is no such order. Begin the purchase anew.", zh: "没有这个订单，请重新发起购买。")
+            Text(en: "There is no such order. Begin the purchase again.", zh: "没有这个订单，请重新发起购买。")
         case .orderIDUnproven:
             Text(
-                en: "The app and the server don't agree who is signed in. Sign in again, then buy.",
+                en: "The signed-in user differs between the app and the server. Sign in again, then buy.",
                 zh: "App 与服务器的登录信息不一致，请重新登录后再购买。")
         case .orderConflict, .tokenInUse:
-            Text(en: "This order was changed meanwhile. Begin the purchase anew.", zh: "此订单已发生变化，请重新发起购买。")
+            Text(en: "This order has changed. Begin the purchase again.", zh: "此订单已发生变化，请重新发起购买。")
         case .illegalMove:
             Text(
-                en: "This order can't be changed any more. Open the list of orders to see how it stands.",
+                en: "This order can't be changed any more. Open the list of orders to see its status.",
                 zh: "此订单的状态已不能更改，请打开订单列表查看。")
         case .previewChanged:
             Text(
-                en: "Your plans or the prices changed since this preview. Look at the new one, then buy.",
+                en: "Your plans or the prices changed since this preview. Check the new preview, then buy.",
                 zh: "您的套餐或价格在预览之后发生了变化，请查看新的预览后再购买。")
         case .insufficientFunds: Text(en: "The balance is too low. Top it up first.", zh: "余额不足，请先充值。")
         case .inDebt:
@@ -129,16 +129,16 @@ extension Refusal {
                 zh: "相同的请求已提交过且内容不同，请返回后重新操作。")
         case .idempotencyInFlight:
             Text(
-                en: "The same request is still under way. Wait a moment, then try again.", zh: "相同的请求仍在处理，请稍候再试。")
+                en: "The same request is still being processed. Wait a moment, then try again.", zh: "相同的请求仍在处理，请稍候再试。")
         case .notAutoRenewable:
             Text(
                 en: "There is no offer for this product. Buy it at the regular price.", zh: "此商品没有优惠，请按原价购买。")
         case .malformedJSON, .invalidField, .notFound, .methodNotAllowed, .payloadTooLarge:
             Text(
-                en: "The app and the server don't understand each other. Update the app and try again.",
+                en: "The app's version doesn't match the server. Update the app and try again.",
                 zh: "App 与服务器的版本不匹配，请更新 App 后重试。")
         case .unauthorized:
-            Text(en: "Your sign-in has run out. Sign in again.", zh: "登录已失效，请重新登录。")
+            Text(en: "Your sign-in has expired. Sign in again.", zh: "登录已失效，请重新登录。")
         case .forbidden:
             Text(
                 en: "You are signed in with an account that may not do this. Sign in with another one.",
@@ -148,7 +148,7 @@ extension Refusal {
             Text(en: "That was too often. Wait a minute, then try again.", zh: "操作过于频繁，请等待一分钟后重试。")
         default:
             Text(
-                en: "Something is wrong on our side. Nothing is lost; try again later.", zh: "服务器出现问题。没有丢失任何内容，请稍后重试。")
+                en: "The server has a problem. Nothing is lost; try again later.", zh: "服务器出现问题。没有丢失任何内容，请稍后重试。")
         }
     }
 

@@ -184,8 +184,8 @@ extension StoreProblem {
                 zh: "App Store 未接受此次购买。请更新 App 后重试。")
         case .paymentNotAllowed:
             Text(
-                en: "Purchases are turned off on this device. Allow them in Settings under Screen Time, or ask whoever "
-                    + "manages the device.",
+                en: "Purchases are turned off on this device. Allow them in Settings under Screen Time, or ask the "
+                    + "person who manages the device.",
                 zh: "此设备不允许购买。请在“设置”的“屏幕使用时间”中开启，或联系设备管理者。")
         case .notAvailable:
             Text(

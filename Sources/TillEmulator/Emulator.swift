@@ -153,8 +153,8 @@ public final class Emulator: Sendable {
             guard founded == configuration.environment.rawValue else {
                 throw DatabaseError(
                     .other,
-                    "this emulated store is \(founded ?? "unknown"), and the configuration wants "
-                        + "\(configuration.environment.rawValue): give it a data directory of its own")
+                    "this emulated store was created for \(founded ?? "unknown"), and the configuration says "
+                        + "\(configuration.environment.rawValue): use another data directory")
             }
             return (issuer, try APIKey(issuerID: issuerID, keyID: keyID, privateKey: key))
         }
@@ -180,11 +180,11 @@ public final class Emulator: Sendable {
         let problem =
             status == 405
             ? Problem(
-                status: 405, code: "method_not_allowed", english: "This path takes \(methods) only.",
+                status: 405, code: "method_not_allowed", english: "This path accepts \(methods) only.",
                 chinese: "此路径只接受 \(methods)。")
             : Problem(
-                status: 404, code: "not_found", english: "The emulator serves nothing at this path.",
-                chinese: "模拟商店在此路径没有内容。")
+                status: 404, code: "not_found", english: "The emulator has no such path.",
+                chinese: "模拟商店没有此路径。")
         var response = problem.response(to: request)
         if status == 405 { response.headers.add("Allow", methods) }
         return response

@@ -91,7 +91,7 @@ final class World: @unchecked Sendable {
                 return
             }
             guard parts.clockwork.turn() else {
-                fault = "everybody waits for somebody else, at \(parts.clockwork.now.rfc3339)"
+                fault = "deadlock: every task waits, at \(parts.clockwork.now.rfc3339)"
                 return
             }
         }
@@ -268,7 +268,7 @@ final class World: @unchecked Sendable {
         switch found {
         case .success(let comparison): auditor.judge(comparison)
         case .failure(let error):
-            auditor.complain(.stuck, "the books can't be compared: \(error)", about: ["comparison"])
+            auditor.complain(.stuck, "the ledger can't be compared: \(error)", about: ["comparison"])
         case nil: auditor.complain(.stuck, "the server ended while it compared", about: ["comparison"])
         }
     }

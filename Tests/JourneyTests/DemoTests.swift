@@ -46,7 +46,7 @@ import TillJSON
         #expect(lines.filter { $0.hasPrefix("  ✓ ") }.count == 11)
         #expect(lines.filter { $0.hasPrefix("  ✗ ") }.isEmpty)
         #expect(output.contains(language == "en" ? "killed with signal 9" : "被信号 9 终止"))
-        #expect(lines.last == (language == "en" ? "Each purchase ended as it should." : "三笔购买都如预期结束。"))
+        #expect(lines.last == (language == "en" ? "Each purchase ended as expected." : "三笔购买的结果都符合预期。"))
         let marks = ["  ✓ ", "  · ", "1. ", "2. ", "3. ", "till demo"]
         #expect(lines.dropLast().allSatisfy { line in marks.contains { line.hasPrefix($0) } })
     }
@@ -58,7 +58,7 @@ import TillJSON
         let (output, code) = await demo.finish()
         #expect(code == 1)
         #expect(output.isEmpty)
-        #expect(demo.complaints.contains("127.0.0.1:\(taken.port) is taken"))
+        #expect(demo.complaints.contains("127.0.0.1:\(taken.port) is in use"))
         await taken.stop(grace: 1)
     }
 

@@ -152,7 +152,7 @@ import TillServer
                 full.first == [
                     "entitlement": "pro", "productId": .string(CloudShop.prefix + "pro"), "kind": "lasting",
                     "state": "active", "why": "bought",
-                    "sentence": ["en": "Bought, for good.", "zh": "已购买，永久有效。"], "deviceId": "phone",
+                    "sentence": ["en": "Bought permanently.", "zh": "已购买，永久有效。"], "deviceId": "phone",
                     "since": .string(start.rfc3339), "transactionId": .string(pro),
                 ])
             // A subscription is not converted.

@@ -116,7 +116,7 @@ import TillSQLite
             let (output, code) = await process.finish()
             #expect(code == 1)
             #expect(output.isEmpty)
-            let phrase = language == "en" ? "127.0.0.1:\(taken.port) is taken" : "127.0.0.1:\(taken.port) 已被其他程序占用"
+            let phrase = language == "en" ? "127.0.0.1:\(taken.port) is in use" : "127.0.0.1:\(taken.port) 已被其他程序占用"
             #expect(process.complaints.contains(phrase), "\(process.complaints)")
             await taken.stop(grace: 1)
             // The refused server left the ledger free.
@@ -129,11 +129,11 @@ import TillSQLite
     /// The change to a good configuration, the message, and the exit code.
     static let spoilings: [(kind: String, english: String, chinese: String, code: Int32)] = [
         ("not JSON", "till.json", "till.json", 1),
-        ("misspelt key", "Did you mean catalog?", "是不是想写 catalog？", 1),
-        ("no catalogue file", "there is no such file", "没有这个文件", 1),
+        ("misspelt key", "Did you mean catalog?", "是否想写 catalog？", 1),
+        ("no catalogue file", "there is no such file", "文件不存在", 1),
         ("unwritable ledger", "does not exist; create it first", "目录", 1),
         ("a ledger that is none", "is not a database", "不是", 1),
-        ("no file", "there is no such file", "没有这个文件", 1),
+        ("no file", "there is no such file", "文件不存在", 1),
         ("unknown flag", "--config", "--config", 2),
     ]
 

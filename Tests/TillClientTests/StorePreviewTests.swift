@@ -70,7 +70,7 @@ struct StorePreviewTests {
         #expect(outcome.error?.message(in: "zh-Hans") == "您的套餐或价格在预览之后发生了变化，请查看新的预览后再购买。")
         #expect(
             outcome.error?.message(in: "en")
-                == "Your plans or the prices changed since this preview. Look at the new one, then buy.")
+                == "Your plans or the prices changed since this preview. Check the new preview, then buy.")
         await world.end(store)
     }
 }

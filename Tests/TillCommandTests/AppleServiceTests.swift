@@ -87,7 +87,7 @@ struct AppleServiceTests {
         #expect(problems(parts + ", \"privateKey\": \"no key\"").count == 1)
         #expect(
             problems(", \"sharedSecret\": \"a\", \"sharedSecretFile\": \"secret\"") == [
-                "apple.sharedSecretFile: is there beside sharedSecret; only one may be"
+                "apple.sharedSecretFile: can't be combined with sharedSecret; set only one"
             ])
         #expect(problems(", \"issuerId\": \"me\", \"keyId\": \"2X-9\"").count == 3)
     }
@@ -104,7 +104,7 @@ struct AppleServiceTests {
     @Test("an emulator is never used beside Production, and its address is only an origin")
     func emulator() {
         let beside = problems(", \"emulator\": \"http://127.0.0.1:1\"", environments: "\"Production\", \"Sandbox\"")
-        #expect(beside.count == 1 && beside[0].hasPrefix("apple.emulator: stands beside Production"))
+        #expect(beside.count == 1 && beside[0].hasPrefix("apple.emulator: can't be combined with Production"))
         for wrong in ["127.0.0.1:1", "ftp://a", "http://", "http://a/b", "http://a?b", "http://u@a", "http://a:b"] {
             #expect(problems(", \"emulator\": \"\(wrong)\"").count == 1, "\(wrong)")
         }
@@ -113,7 +113,7 @@ struct AppleServiceTests {
         }
         #expect(
             problems(", \"revocation\": \"sotf\"") == [
-                "apple.revocation: wants off, soft or hard, found \"sotf\". Did you mean soft?"
+                "apple.revocation: must be off, soft or hard, found \"sotf\". Did you mean soft?"
             ])
     }
 }

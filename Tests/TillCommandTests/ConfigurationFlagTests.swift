@@ -38,7 +38,7 @@ struct ConfigurationFlagTests {
         #expect(overridden.out == "[::1]:1 sqlite(path: \"b.db\")\n")
         let wrong = await run(["--config", file, "--listen", "nowhere", "--database=postgres://h/d"])
         #expect(wrong.code == .refused && wrong.out.isEmpty)
-        #expect(wrong.error.contains("till: --listen: wants ADDRESS:PORT"))
+        #expect(wrong.error.contains("till: --listen: must be ADDRESS:PORT"))
         #expect(wrong.error.contains("till: --database: PostgreSQL is not supported yet"))
     }
 

@@ -138,18 +138,21 @@ struct ConfigurationTests {
         arguments: [
             ("\"listn\": \"127.0.0.1:1\"", "listn: there is no such key. Did you mean listen?"),
             ("\"zzz\": 1", "zzz: there is no such key; known: apple, "),
-            ("\"listen\": 8787", "listen: wants text, found a number"),
-            ("\"listen\": \"8787\"", "listen: wants ADDRESS:PORT such as 127.0.0.1:8787 or [::1]:8787, found \"8787\""),
-            ("\"listen\": \"127.0.0.1:65536\"", "listen: wants ADDRESS:PORT"),
-            ("\"listen\": \"::1:80\"", "listen: wants ADDRESS:PORT"),
+            ("\"listen\": 8787", "listen: must be text, found a number"),
+            (
+                "\"listen\": \"8787\"",
+                "listen: must be ADDRESS:PORT such as 127.0.0.1:8787 or [::1]:8787, found \"8787\""
+            ),
+            ("\"listen\": \"127.0.0.1:65536\"", "listen: must be ADDRESS:PORT"),
+            ("\"listen\": \"::1:80\"", "listen: must be ADDRESS:PORT"),
             (
                 "\"database\": \"postgres://u:hunter2@h/d\"",
                 "database: PostgreSQL is not supported yet; use sqlite:PATH"
             ),
-            ("\"database\": \"till.db\"", "database: wants sqlite:PATH"),
-            ("\"database\": \"sqlite:\"", "database: wants sqlite:PATH"),
-            ("\"database\": \"sqlite::memory:\"", "database: a ledger must be a file, not memory"),
-            ("\"catalog\": [1]", "catalog: wants a path or an object, found a list"),
+            ("\"database\": \"till.db\"", "database: must be sqlite:PATH"),
+            ("\"database\": \"sqlite:\"", "database: must be sqlite:PATH"),
+            ("\"database\": \"sqlite::memory:\"", "database: the ledger must be a file, not in memory"),
+            ("\"catalog\": [1]", "catalog: must be a path or an object, found a list"),
             ("\"catalog\": {}", "catalog.products: is missing"),
             ("\"catalog\": {\"product\": []}", "catalog.product: there is no such key. Did you mean products?"),
             (
@@ -158,22 +161,22 @@ struct ConfigurationTests {
             ),
             ("\"catalog\": {\"products\": [{\"id\": 7}]}", "catalog.products[0].id: has the wrong type"),
             ("\"catalog\": \"none.json\"", "none.json: there is no such file"),
-            ("\"apple\": 7", "apple: wants an object, found a number"),
-            ("\"secretKeys\": {}", "secretKeys: wants a list, found an object"),
-            ("\"secretKeys\": [1.5]", "secretKeys[0]: wants an object, found a number with a fraction"),
+            ("\"apple\": 7", "apple: must be an object, found a number"),
+            ("\"secretKeys\": {}", "secretKeys: must be a list, found an object"),
+            ("\"secretKeys\": [1.5]", "secretKeys[0]: must be an object, found a number with a fraction"),
             ("\"secretKeys\": [{\"id\": \"a\"}]", "secretKeys[0].sha256: is missing"),
             (
                 "\"secretKeys\": [{\"id\": \"a\", \"sha256\": \"sk_x\"}]",
-                "secretKeys[0].sha256: wants 64 hexadecimal digits"
+                "secretKeys[0].sha256: must be 64 hexadecimal digits"
             ),
-            ("\"operators\": [{\"id\": \"a b\", \"sha256\": \"\(hash)\"}]", "operators[0].id: wants printable ASCII"),
+            ("\"operators\": [{\"id\": \"a b\", \"sha256\": \"\(hash)\"}]", "operators[0].id: must be printable ASCII"),
             (
                 "\"operators\": [{\"id\": \"a\", \"sha256\": \"\(hash)\"}, {\"id\": \"a\", \"sha256\": \"\(hash)\"}]",
                 "operators[1].id: \"a\" is the id of an earlier entry"
             ),
             (
                 "\"userTokens\": [{\"id\": \"a\", \"algorithm\": \"HS256\"}]",
-                "userTokens[0]: wants secret or secretFile"
+                "userTokens[0]: needs secret or secretFile"
             ),
             (
                 "\"userTokens\": [{\"id\": \"a\", \"algorithm\": \"HS256\", \"secret\": \"short\"}]",
@@ -181,15 +184,15 @@ struct ConfigurationTests {
             ),
             (
                 "\"userTokens\": [{\"id\": \"a\", \"algorithm\": \"HS265\", \"secret\": \"\(secret)\"}]",
-                "userTokens[0].algorithm: wants HS256 or ES256, found \"HS265\". Did you mean HS256?"
+                "userTokens[0].algorithm: must be HS256 or ES256, found \"HS265\". Did you mean HS256?"
             ),
             (
                 "\"userTokens\": [{\"id\": \"a\", \"algorithm\": \"none\"}]",
-                "algorithm: wants HS256 or ES256, found \"none\""
+                "algorithm: must be HS256 or ES256, found \"none\""
             ),
             (
                 "\"userTokens\": [{\"id\": \"a\", \"algorithm\": \"ES256\", \"secret\": \"\(secret)\"}]",
-                "userTokens[0].secret: does not go with ES256"
+                "userTokens[0].secret: can't be used with ES256"
             ),
             (
                 "\"userTokens\": [{\"id\": \"a\", \"algorithm\": \"ES256\", \"publicKey\": \"x\"}]",
@@ -198,7 +201,7 @@ struct ConfigurationTests {
             (
                 "\"userTokens\": [{\"id\": \"a\", \"algorithm\": \"HS256\", \"secret\": \"\(secret)\", "
                     + "\"secretFile\": \"f\"}]",
-                "userTokens[0].secretFile: is there beside secret; only one may be"
+                "userTokens[0].secretFile: can't be combined with secret; set only one"
             ),
             (
                 "\"userTokens\": [{\"id\": \"a\", \"algorithm\": \"HS256\", \"secretFile\": \"gone\"}]",
@@ -209,7 +212,7 @@ struct ConfigurationTests {
                 "userTokens[0].algoritm: there is no such key. Did you mean algorithm?"
             ),
             ("\"reviewUsers\": [\"\"]", "reviewUsers[0]: must be 1 to 128 bytes long, is 0"),
-            ("\"reviewUsers\": \"a\"", "reviewUsers: wants a list, found text"),
+            ("\"reviewUsers\": \"a\"", "reviewUsers: must be a list, found text"),
         ])
     func wrongMembers(member: String, expected: String) throws {
         let directory = try TemporaryDirectory()
@@ -229,13 +232,13 @@ struct ConfigurationTests {
             ("{\"environments\": [\"Sandbox\"]}", "apple.bundleId: is missing"),
             (
                 "{\"bundleId\": \"a_b\", \"environments\": [\"Sandbox\"]}",
-                "apple.bundleId: wants letters, digits, - and . only"
+                "apple.bundleId: must be letters, digits, - and . only"
             ),
             ("{\"bundleId\": \"a\"}", "apple.environments: is missing"),
             ("{\"bundleId\": \"a\", \"environments\": []}", "apple.environments: is empty"),
             (
                 "{\"bundleId\": \"a\", \"environments\": [\"production\"]}",
-                "apple.environments[0]: wants Production or Sandbox, found \"production\". Did you mean Production?"
+                "apple.environments[0]: must be Production or Sandbox, found \"production\". Did you mean Production?"
             ),
             (
                 "{\"bundleId\": \"a\", \"environments\": [\"Xcode\"]}",
@@ -248,7 +251,7 @@ struct ConfigurationTests {
             ),
             (
                 "{\"bundleId\": \"a\", \"environments\": [\"Sandbox\"], \"appAppleId\": \"1\"}",
-                "apple.appAppleId: wants a whole number, found text"
+                "apple.appAppleId: must be a whole number, found text"
             ),
             (
                 "{\"bundleId\": \"a\", \"environments\": [\"Sandbox\"], \"roots\": []}",
@@ -260,7 +263,7 @@ struct ConfigurationTests {
             ),
             (
                 "{\"bundleId\": \"a\", \"environments\": [\"Sandbox\"], \"roots\": [\"till.json\"]}",
-                "apple.roots[0]: is no certificate in DER or PEM"
+                "apple.roots[0]: is not a certificate in DER or PEM"
             ),
         ])
     func wrongApple(apple: String, expected: String) throws {
@@ -281,24 +284,24 @@ struct ConfigurationTests {
             file, environment: ["TILL_LISTEM": "x", "TILL_SECRET_KEYS": "[", "TILL_APPLE_APP_APPLE_ID": "x"])
         #expect(english.count == 8)
         for expected in [
-            "listn: there is no such key. Did you mean listen?", "database: wants text, found a number",
+            "listn: there is no such key. Did you mean listen?", "database: must be text, found a number",
             "catalog: is missing",
-            "apple.environments[0]: wants Production or Sandbox, found \"sandbox\". Did you mean Sandbox?",
-            "reviewUsers[0]: wants text", "TILL_LISTEM: there is no such variable. Did you mean TILL_LISTEN?",
-            "TILL_SECRET_KEYS: is not valid JSON", "TILL_APPLE_APP_APPLE_ID: wants a whole number, found \"x\"",
+            "apple.environments[0]: must be Production or Sandbox, found \"sandbox\". Did you mean Sandbox?",
+            "reviewUsers[0]: must be text", "TILL_LISTEM: there is no such variable. Did you mean TILL_LISTEN?",
+            "TILL_SECRET_KEYS: is not valid JSON", "TILL_APPLE_APP_APPLE_ID: must be a whole number, found \"x\"",
         ] {
             #expect(english.contains { $0.contains(expected) }, "\(expected) in \(english)")
         }
         let chinese = problems(file, language: .chinese)
-        #expect(chinese.contains { $0.hasSuffix("listn：没有这个键。是不是想写 listen？") }, "\(chinese)")
+        #expect(chinese.contains { $0.hasSuffix("listn：没有这个键。是否想写 listen？") }, "\(chinese)")
         #expect(chinese.contains { $0.hasSuffix("database：要文字，却是一个数") }, "\(chinese)")
     }
 
     @Test(
         "an unreadable file is one problem, not one per key",
         arguments: [
-            ("", "is not valid JSON"), ("{\"listen\": }", "is not valid JSON"), ("{} {}", "has something after"),
-            ("[]", "wants an object, found a list"), (String(repeating: "[", count: 100_000), "is nested too deeply"),
+            ("", "is not valid JSON"), ("{\"listen\": }", "is not valid JSON"), ("{} {}", "has content after"),
+            ("[]", "must be an object, found a list"), (String(repeating: "[", count: 100_000), "is nested too deeply"),
             ("\u{FEFF}{}", "is not valid JSON"),
         ])
     func unreadable(content: String, expected: String) throws {
@@ -323,7 +326,7 @@ struct ConfigurationTests {
         let found = problems(
             try directory.write("till.json", text()),
             environment: ["TILL_OPERATORS": "[]", "TILL_OPERATORS_FILE": keys])
-        #expect(found == ["TILL_OPERATORS: is set beside TILL_OPERATORS_FILE; only one may be"])
+        #expect(found == ["TILL_OPERATORS: can't be combined with TILL_OPERATORS_FILE; set only one"])
     }
 
     @Test("without a file, a missing setting is named by its variable")

@@ -78,8 +78,8 @@ struct ConvertTests {
     @Test(
         "Unparsable arguments are wrong usage, impossible ones are refused; both with the reason",
         arguments: [
-            ([], 2, "--to is missing"), (["--to", "premium_monthly", "--at", "soon"], 2, "--at wants a time"),
-            (["--to", "premium_monthly", "--at", "2026-02-30"], 2, "--at wants a time"),
+            ([], 2, "--to is missing"), (["--to", "premium_monthly", "--at", "soon"], 2, "--at must be a time"),
+            (["--to", "premium_monthly", "--at", "2026-02-30"], 2, "--at must be a time"),
             (["--to", "premium_monthly", "--at", "-1"], 2, "--at"),
             (["--to", "premium_monthy"], 1, "Did you mean premium_monthly?"),
             (["--to", "zzzzzzzz"], 1, "known: basic_monthly, basic_annual"),

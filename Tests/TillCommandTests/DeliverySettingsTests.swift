@@ -37,10 +37,10 @@ struct DeliverySettingsTests {
     @Test("An invalid value is reported in both languages, with what was probably meant")
     func problems() throws {
         for (members, english, chinese) in [
-            ("\"order\": \"save-then-finsh\"", "Did you mean save-then-finish?", "是不是想写 save-then-finish？"),
-            ("\"finishAfterMinutes\": 0", "must be above zero", "要大于零"),
+            ("\"order\": \"save-then-finsh\"", "Did you mean save-then-finish?", "是否想写 save-then-finish？"),
+            ("\"finishAfterMinutes\": 0", "must be above zero", "应大于零"),
             ("\"finishAfterMinutes\": 43201", "must be at most 43200", "最多 43200"),
-            ("\"ordr\": 1", "Did you mean order?", "是不是想写 order？"),
+            ("\"ordr\": 1", "Did you mean order?", "是否想写 order？"),
         ] {
             guard case .failure(let refusal) = try load(", \"delivery\": {\(members)}") else {
                 Issue.record("\(members) was taken")

@@ -93,18 +93,18 @@ struct FinanceCommandTests {
         "Unparsable arguments are wrong usage, unknown ones are refused; both with the reason",
         arguments: [
             ("tiers 6", 2, "CURRENCY is missing"), ("tiers 6 YUAN", 2, "is no currency"),
-            ("tiers x CNY", 2, "PRICE wants"),
+            ("tiers x CNY", 2, "PRICE must be"),
             ("tiers 6 CNY --tier 1", 2, "not both"), ("tiers --tier 88", 1, "there is no tier 88"),
-            ("tiers 6 CNY 7", 2, "one argument too many"), ("proceeds", 2, "--price is missing"),
+            ("tiers 6 CNY 7", 2, "unexpected argument"), ("proceeds", 2, "--price is missing"),
             ("proceeds --price 6", 2, "--currency is missing"),
             ("proceeds --price 6 --currency CNY", 2, "--storefront is missing"),
             ("proceeds --price 6 --currency CNY --storefront CN", 1, "Did you mean CHN?"),
             ("proceeds --price 6 --currency CNY --storefront CHNA", 1, "Did you mean CHN?"),
-            ("proceeds --price 6.001 --currency CNY --storefront CHN", 2, "--price wants an amount of CNY"),
-            ("proceeds --price 6 --currency CNY --storefront CHN --at soon", 2, "--at wants a day"),
+            ("proceeds --price 6.001 --currency CNY --storefront CHN", 2, "--price must be an amount of CNY"),
+            ("proceeds --price 6 --currency CNY --storefront CHN --at soon", 2, "--at must be a day"),
             ("proceeds --price 6 --currency CNY --storefront CHN --paid-days 400", 2, "auto-renewable only"),
             ("proceeds --price 6 --currency CNY --storefront CHN --type auto", 2, "Did you mean auto-renewable?"),
-            ("calendar --year 0", 2, "--year wants"), ("calendar --on 2026-02-30", 2, "--on wants a day"),
+            ("calendar --year 0", 2, "--year must be"), ("calendar --on 2026-02-30", 2, "--on must be a day"),
             ("calendar --on 2026-02-01 --year 2026", 2, "not both"), ("calendar 2026", 2, "too many"),
         ])
     func refusals(_ line: String, _ code: Int, _ complaint: String) async {

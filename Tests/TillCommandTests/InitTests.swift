@@ -89,8 +89,8 @@ struct InitTests {
         #expect(ran.code == 1 && ran.out.isEmpty)
         #expect(
             ran.error == """
-                till: \(directory.path)/catalog.json is there already and is not overwritten
-                till: \(directory.path)/till.json is there already and is not overwritten
+                till: \(directory.path)/catalog.json already exists and is not overwritten
+                till: \(directory.path)/till.json already exists and is not overwritten
 
                 """)
         #expect(try directory.read("catalog.json") == "mine")
@@ -102,7 +102,7 @@ struct InitTests {
     func impossibleDirectory() throws {
         let ran = try runTill(["init", "/dev/null/shop"])
         #expect(ran.code == 1 && ran.out.isEmpty)
-        #expect(ran.error.contains("/dev/null/shop: part of the path is no directory"))
+        #expect(ran.error.contains("/dev/null/shop: a part of the path is not a directory"))
     }
 }
 
@@ -123,7 +123,7 @@ struct ProcessTests {
     @Test("the locale selects the language, and --lang overrides it")
     func language() throws {
         let chinese = ["LANG": "zh_CN.UTF-8"]
-        #expect(try runTill(["inti"], environment: chinese).error.contains("是不是想写 till init？"))
+        #expect(try runTill(["inti"], environment: chinese).error.contains("是否想写 till init？"))
         #expect(try runTill(["inti", "--lang", "en"], environment: chinese).error.contains("Did you mean"))
         #expect(try runTill(["--help"], environment: chinese).out.contains("命令"))
     }

@@ -42,9 +42,9 @@ struct ReconciliationSettingsTests {
     @Test(
         "an invalid value is reported with its place",
         arguments: [
-            (#"{"interval": "P31D"}"#, "reconciliation.interval: wants PT1H to PT24H"),
-            (#"{"interval": "P1M"}"#, "reconciliation.interval: wants PT1H to PT24H"),
-            (#"{"interval": 1}"#, "reconciliation.interval: wants text"),
+            (#"{"interval": "P31D"}"#, "reconciliation.interval: must be PT1H to PT24H"),
+            (#"{"interval": "P1M"}"#, "reconciliation.interval: must be PT1H to PT24H"),
+            (#"{"interval": 1}"#, "reconciliation.interval: must be text"),
             (#"{"customersPerRun": 0}"#, "reconciliation.customersPerRun: must be above zero"),
             (#"{"intervall": "P1D"}"#, "reconciliation.intervall: there is no such key. Did you mean interval"),
         ])

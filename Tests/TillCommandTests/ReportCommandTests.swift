@@ -166,7 +166,8 @@ import TillSQLite
         try await withLedger(smallBusiness: setting) { directory, _ in
             let result = await run(directory, "report")
             #expect(
-                result.code == .refused && result.error.contains("finance.smallBusiness: wants true"), "\(result.error)"
+                result.code == .refused && result.error.contains("finance.smallBusiness: must be true"),
+                "\(result.error)"
             )
         }
     }

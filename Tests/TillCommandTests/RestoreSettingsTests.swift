@@ -36,9 +36,9 @@ struct RestoreSettingsTests {
         arguments: [
             (
                 #"{"policy": "moves"}"#,
-                "restore.policy: wants one of keep, move, ask, found \"moves\". Did you mean move"
+                "restore.policy: must be one of keep, move, ask, found \"moves\". Did you mean move"
             ),
-            (#"{"policy": 1}"#, "restore.policy: wants text"),
+            (#"{"policy": 1}"#, "restore.policy: must be text"),
             (#"{"movesPerYear": 0}"#, "restore.movesPerYear: must be above zero"),
             (#"{"movesPerYear": 1001}"#, "restore.movesPerYear: must be at most 1000, is 1001"),
             (#"{"polcy": "move"}"#, "restore.polcy: there is no such key. Did you mean policy"),

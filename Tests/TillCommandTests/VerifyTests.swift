@@ -27,7 +27,7 @@ struct VerifyTests {
         let file = try directory.write("proof.jws", token(transaction) + "\n")
         let ran = try runTill(["verify", file, "--json"])
         #expect(ran.code == 1)
-        #expect(ran.error.hasPrefix("till: chain_untrusted: its certificates lead to no trusted root"))
+        #expect(ran.error.hasPrefix("till: chain_untrusted: its certificates do not lead to a trusted root"))
         let json = try JSONValue(decoding: ran.out)
         #expect(json["kind"] == "jws-transaction" && json["verdict"] == "chain_untrusted")
         #expect(json["fields"]?["payload"]?["transactionId"] == "2000000000000001")
@@ -44,10 +44,10 @@ struct VerifyTests {
         #expect(english.contains("✓  format\n") && english.contains("✓  certificates can be read\n"))
         #expect(english.contains("✗  certificates lead to a trusted root"))
         #expect(english.contains("-  signature (not reached)") && english.contains("-  app (not reached)"))
-        #expect(english.contains("It claims (not to be believed):"))
+        #expect(english.contains("Unverified content (do not trust):"))
         #expect(english.contains("2023-11-14T22:13:20.000Z"))
         let chinese = try runTill(["verify", file, "--lang", "zh"])
-        #expect(chinese.out.contains("种类：jws-transaction，签名交易") && chinese.out.contains("它自称（不可相信）"))
+        #expect(chinese.out.contains("种类：jws-transaction，签名交易") && chinese.out.contains("未经验证的内容（不可信）"))
         #expect(chinese.error.contains("证书链通不到受信任的根"))
     }
 
@@ -60,7 +60,7 @@ struct VerifyTests {
         let ran = try runTill(["verify", file, "--environment", "xcode"])
         #expect(ran.code == 1 && ran.error.hasPrefix("till: ok-unverified"))
         #expect(ran.out.contains("-  signature (not checked)") && !ran.out.contains("✓  signature"))
-        #expect(ran.out.contains("It claims (not to be believed):"))
+        #expect(ran.out.contains("Unverified content (do not trust):"))
     }
 
     @Test(
@@ -118,9 +118,9 @@ struct VerifyTests {
         arguments: [
             (["verify"], "FILE is missing"),
             (["verify", "-", "--environment", "Sandbox"], "Did you mean sandbox?"),
-            (["verify", "-", "--at", "-1"], "--at wants a whole number from 0"),
-            (["verify", "-", "--app-apple-id", "x"], "--app-apple-id wants a whole number of at least 1"),
-            (["verify", "-", "--device-guid", "xyz"], "--device-guid wants hexadecimal digits"),
+            (["verify", "-", "--at", "-1"], "--at must be a whole number from 0"),
+            (["verify", "-", "--app-apple-id", "x"], "--app-apple-id must be a whole number of at least 1"),
+            (["verify", "-", "--device-guid", "xyz"], "--device-guid must be hexadecimal digits"),
             (["verify", "-", "--roots", "x"], "Did you mean --root?"),
         ])
     func wrongUsage(arguments: [String], expected: String) throws {
@@ -218,8 +218,8 @@ struct VerifyTests {
                 try runTill(["verify", folder.path + "/" + $0]).out.contains("old-style-receipt")
             })
         let ran = try runTill(["verify", folder.path + "/" + file, "--environment", "production"])
-        #expect(ran.code == 0 && ran.out.contains("environment (not checked: nobody signed it)"))
-        #expect(ran.out.contains("Lines that nobody signed:") && ran.out.contains("environment = Sandbox"))
+        #expect(ran.code == 0 && ran.out.contains("environment (not checked: not signed)"))
+        #expect(ran.out.contains("Lines without a signature:") && ran.out.contains("environment = Sandbox"))
         let chinese = try runTill(["verify", folder.path + "/" + file, "--environment", "production", "--lang", "zh"])
         #expect(chinese.out.contains("环境（不检查：没有签名保护）"))
     }

@@ -63,7 +63,7 @@ struct WalletSettingsTests {
     func wrong() throws {
         #expect(
             try problems(", \"wallet\": {\"debt\": \"forgve\"}") == [
-                "wallet.debt: wants one of owe, freeze, forgive, found \"forgve\". Did you mean forgive?"
+                "wallet.debt: must be one of owe, freeze, forgive, found \"forgve\". Did you mean forgive?"
             ])
         #expect(
             try problems(", \"wallet\": {\"forgivenPerYear\": 1001}") == [
@@ -75,12 +75,12 @@ struct WalletSettingsTests {
             ])
         #expect(
             try problems(", \"consumption\": {\"sampleContentProvided\": \"yes\", \"refundPreference\": 7}") == [
-                "consumption.sampleContentProvided: wants true or false, found text",
-                "consumption.refundPreference: wants text, found a number",
+                "consumption.sampleContentProvided: must be true or false, found text",
+                "consumption.refundPreference: must be text, found a number",
             ])
         #expect(
             try problems("", environment: ["TILL_CONSUMPTION_SAMPLE_CONTENT_PROVIDED": "yes"]) == [
-                "wants true or false, found \"yes\""
+                "must be true or false, found \"yes\""
             ])
         #expect(try problems(", \"walet\": {}") == ["walet: there is no such key. Did you mean wallet?"])
     }

@@ -48,19 +48,19 @@ struct WebhookSettingsTests {
         "an invalid value is reported with its place, and no secret is repeated",
         arguments: [
             (#""url": "http://a.example", "secret": "S""#, "endpoints[0].url: must begin with https://"),
-            (#""url": "https://u:p@a.example", "secret": "S""#, "must hold no user and no password"),
-            (#""url": "https://a.example""#, "endpoints[0]: wants secret or secretFile"),
-            (#""url": "https://a.example", "secret": "whsec_c2hvcnQ=""#, "endpoints[0].secret: wants whsec_"),
+            (#""url": "https://u:p@a.example", "secret": "S""#, "must not contain a user name or password"),
+            (#""url": "https://a.example""#, "endpoints[0]: needs secret or secretFile"),
+            (#""url": "https://a.example", "secret": "whsec_c2hvcnQ=""#, "endpoints[0].secret: must be whsec_"),
             (
                 #""url": "https://a.example", "secret": "S", "previousSecrets": ["hunter2"]"#,
-                "previousSecrets[0]: wants whsec_"
+                "previousSecrets[0]: must be whsec_"
             ),
             (
                 #""url": "https://a.example", "secret": "S", "types": ["grant.creatd"]"#,
-                "types[0]: wants one of"
+                "types[0]: must be one of"
             ),
             (#""url": "https://a.example", "secret": "S", "types": []"#, "types: is empty"),
-            (#""url": "https://a.example", "secret": "S", "from": "now""#, "from: wants a time"),
+            (#""url": "https://a.example", "secret": "S", "from": "now""#, "from: must be a time"),
             (#""url": "https://a.example", "secret": "S", "secrets": []"#, "Did you mean secret"),
         ])
     func refused(_ members: String, _ sentence: String) throws {

@@ -30,7 +30,7 @@ import TillHTTP
             #expect(given.status == 303 && given.headers["Location"] == "/dashboard/transactions/1")
             let shown = try await visitor.get("/dashboard/transactions/1")
             for text in [
-                "Granted", "an operator decided whose it is", "operator:anna", "Claimed from quarantine",
+                "Granted", "an operator assigned it", "operator:anna", "Claimed from quarantine",
                 "token absent, order_id not_sent", "showed <b>Apple's</b> bill (anna)",
             ] {
                 #expect(shown.read.contains(text), "\(text)")
@@ -39,7 +39,7 @@ import TillHTTP
             let again = try await visitor.post(target, form.merging(["user": "eve"]) { $1 }, own)
             #expect(again.status == 409 && again.read.contains("isn't in quarantine"))
             let chinese = try await visitor.get("/dashboard/transactions/1", ["Accept-Language": "zh"])
-            for text in ["由运营人员决定归属", "认领"] { #expect(chinese.read.contains(text), "\(text)") }
+            for text in ["由运营人员指定归属", "认领"] { #expect(chinese.read.contains(text), "\(text)") }
             // A script has no form token, so the page shows it no form.
             var request = HTTPRequest(method: .get, path: "/dashboard/quarantine")
             request.headers.add("Host", Office.host)

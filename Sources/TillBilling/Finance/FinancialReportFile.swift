@@ -200,7 +200,7 @@ public enum FinancialReportDefect: String, Hashable, Sendable, Codable, CaseIter
         case .noPeriod: Text(en: "Nothing says which period the lines are of.", zh: "文件没有写明是哪个财务月。")
         case .severalPeriods: Text(en: "The lines are of several periods.", zh: "各行不属于同一个财务月。")
         case .noFiscalPeriod:
-            Text(en: "\(about) is no month of Apple's fiscal calendar.", zh: "\(about) 不是苹果财务日历里的一个月。")
+            Text(en: "\(about) is no month of Apple's fiscal calendar.", zh: "\(about) 不是 Apple 财务日历里的一个月。")
         case .unknownCountry:
             Text(en: "The App Store has no country \(about) that is known here.", zh: "这里不认识 App Store 的“\(about)”。")
         case .amountRounded:
@@ -234,7 +234,7 @@ public enum FinancialReportDefect: String, Hashable, Sendable, Codable, CaseIter
             .missingProduct:
             Text(
                 en: "The line was left out. Use the file as Apple made it: spreadsheets rewrite dates and numbers.",
-                zh: "这一行没有计入。请使用苹果的原始文件：电子表格软件会改写日期和数字。")
+                zh: "这一行没有计入。请使用 Apple 的原始文件：电子表格软件会改写日期和数字。")
         case .severalPeriods:
             Text(en: "Each line counts for its own period.", zh: "各行按自己的财务月计入。")
         case .noFiscalPeriod:

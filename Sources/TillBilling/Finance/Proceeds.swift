@@ -104,7 +104,7 @@ extension Proceeds {
             Text(
                 en: "Proceeds: \(basis.decimal) ÷ \(divisor) × \(percent) % = \(proceeds), rounded half up",
                 zh: "开发者收入：\(basis.decimal) ÷ \(divisor) × \(percent)% = \(proceeds)（四舍五入）"),
-            Text(en: "Apple's commission: \(commission)", zh: "苹果佣金：\(commission)"),
+            Text(en: "Apple's commission: \(commission)", zh: "Apple 佣金：\(commission)"),
         ]
         return lines
     }

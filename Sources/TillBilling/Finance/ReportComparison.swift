@@ -145,7 +145,7 @@ extension ReportComparison.Verdict {
     public var name: Text {
         switch self {
         case .equal: Text(en: "equal", zh: "一致")
-        case .onlyAtApple: Text(en: "only at Apple", zh: "只在苹果报告中")
+        case .onlyAtApple: Text(en: "only at Apple", zh: "只在 Apple 报告中")
         case .onlyInLedger: Text(en: "only in the ledger", zh: "只在账本中")
         case .unitsDiffer: Text(en: "units differ", zh: "数量不同")
         case .proceedsDiffer: Text(en: "proceeds differ", zh: "收入不同")
@@ -185,7 +185,7 @@ extension ReportComparison {
                 Text(
                     en: "\(total.currency): Apple \(apple.units) units, \(apple.proceeds.decimal); ledger "
                         + "\(ledger.units) units, \(ledger.proceeds.decimal); difference \(total.difference.decimal)",
-                    zh: "\(total.currency)：苹果 \(apple.units) 件，\(apple.proceeds.decimal)；账本 "
+                    zh: "\(total.currency)：Apple \(apple.units) 件，\(apple.proceeds.decimal)；账本 "
                         + "\(ledger.units) 件，\(ledger.proceeds.decimal)；相差 \(total.difference.decimal)")[language])
         }
         return result
@@ -212,8 +212,8 @@ extension ReportComparison {
 
     private static let heads = [
         Text(en: "product", zh: "商品"), Text(en: "country", zh: "国家或地区"), Text(en: "price", zh: "单价"),
-        Text(en: "kind", zh: "类型"), Text(en: "Apple units", zh: "苹果数量"), Text(en: "ledger units", zh: "账本数量"),
-        Text(en: "Apple proceeds", zh: "苹果收入"), Text(en: "ledger proceeds", zh: "账本收入"),
+        Text(en: "kind", zh: "类型"), Text(en: "Apple units", zh: "Apple 数量"), Text(en: "ledger units", zh: "账本数量"),
+        Text(en: "Apple proceeds", zh: "Apple 收入"), Text(en: "ledger proceeds", zh: "账本收入"),
         Text(en: "difference", zh: "相差"), Text(en: "verdict", zh: "结论"),
     ]
 

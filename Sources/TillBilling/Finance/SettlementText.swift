@@ -71,7 +71,7 @@ extension SettlementReport.Period {
         }
         let remark = Text(
             en: "* The storefront's tax is not known and was taken for nothing: Apple's report will say less.",
-            zh: "* 该店面的税率未知，按无税计算：苹果报告的金额会更少。")
+            zh: "* 该店面的税率未知，按无税计算：Apple 报告的金额会更少。")
         return [heading[language]] + table.lines + (isTaxUnknown ? [remark[language]] : [])
     }
 

@@ -154,14 +154,16 @@ extension OwnershipBasis {
     public var sentence: Text {
         switch self {
         case .receipt:
-            Text(en: "A receipt and the order id beside it. A signed copy may move it.", zh: "收据及随附的订单号。签名凭证可能改变归属。")
+            Text(
+                en: "A receipt and the order id sent with it. A signed transaction may change the owner.",
+                zh: "收据及随附的订单号。签名交易可能改变归属。")
         case .orderID:
-            Text(en: "A copy that Apple signed without a token.", zh: "Apple 签名但不带令牌的凭证。")
+            Text(en: "A signed transaction without a token.", zh: "不带令牌的签名交易。")
         case .token: Text(en: "The token that Apple signed.", zh: "Apple 签名的令牌。")
         case .person:
             Text(
-                en: "A person: an operator, or the customer with Apple's order number.",
-                zh: "由人决定：运营人员，或出示 Apple 订单号的顾客。")
+                en: "A decision by an operator, or by the customer with Apple's order number.",
+                zh: "人工决定：由运营人员，或由出示 Apple 订单号的客户。")
         }
     }
 }
@@ -172,12 +174,13 @@ extension OwnershipDecision.Note {
         switch self {
         case .olderCopyNamesAnother:
             Text(
-                en: "An older signed copy has a token that is not the owner's. Older copies move nothing.",
-                zh: "较早的签名凭证带有不属于归属人的令牌。较早的凭证不改变归属。")
+                en: "An older signed transaction has another user's token. Older transactions don't change the owner.",
+                zh: "较早的签名交易带有其他用户的令牌。较早的签名交易不改变归属。")
         case .tokenChanged:
             Text(
-                en: "A newer signed copy has another token. Make a transfer if the purchase is another customer's.",
-                zh: "较新的签名凭证带有另一个令牌。若购买属于其他顾客，请新建一次转移。")
+                en:
+                    "A newer signed transaction has another token. Transfer the purchase if another customer owns it.",
+                zh: "较新的签名交易带有另一个令牌。若购买属于其他客户，请新建一次转移。")
         }
     }
 }

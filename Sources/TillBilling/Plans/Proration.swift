@@ -155,7 +155,7 @@ extension Proration {
             zh: period.deviceID.map { "\(period.plan.names.zh)（\($0)）" } ?? period.plan.names.zh)
         if remainder.fate == .untouched {
             return Text(
-                en: "\(name.en): goes on by itself until \(period.end)", zh: "\(name.zh)：不受影响，到 \(period.end) 为止")
+                en: "\(name.en): continues unchanged until \(period.end)", zh: "\(name.zh)：不受影响，到 \(period.end) 为止")
         }
         let bought = Self.span(period.boughtSeconds * 1_000)
         let left = Self.span(remainder.milliseconds)

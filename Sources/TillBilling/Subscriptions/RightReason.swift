@@ -57,8 +57,8 @@ public enum RightReason: String, Hashable, Sendable, CaseIterable {
             Text(
                 en: "The renewal could not be charged. Service goes on until \(day); please update the payment method.",
                 zh: "续订扣款失败，服务保留至 \(day)，请更新付款方式。")
-        case .familyShared: Text(en: "Shared by the family.", zh: "由家庭成员共享。")
-        default: Text(en: "Bought, for good.", zh: "已购买，永久有效。")
+        case .familyShared: Text(en: "Shared by Family Sharing.", zh: "通过家人共享获得。")
+        default: Text(en: "Bought permanently.", zh: "已购买，永久有效。")
         }
     }
 
@@ -82,7 +82,7 @@ public enum RightReason: String, Hashable, Sendable, CaseIterable {
                     + "method; the App Store tries again.",
                 zh: "续订扣款失败，服务已于 \(day) 停止。请更新付款方式，App Store 会再次扣款。")
         case .refunded: Text(en: "Refunded on \(day).", zh: "已于 \(day) 退款。")
-        case .familyAccessEnded: Text(en: "The family's sharing ended on \(day).", zh: "家庭共享已于 \(day) 结束。")
+        case .familyAccessEnded: Text(en: "The family's sharing ended on \(day).", zh: "家人共享已于 \(day) 结束。")
         case .replaced: Text(en: "Replaced by another plan on \(day).", zh: "已于 \(day) 更换为其他套餐。")
         case .otherDevice:
             Text(en: "Paid for another device, until \(day).", zh: "为另一台设备付费，有效至 \(day)。")

@@ -47,9 +47,10 @@ extension NewOwner.Ground {
         switch self {
         case .chainHolder:
             Text(
-                en: "Its subscription was moved to another customer, and goes on there.", zh: "该订阅已转移给其他用户，续订随之归其所有。")
+                en: "Its subscription was transferred to another customer, who also gets the renewals.",
+                zh: "该订阅已转移给其他客户，续订也归其所有。")
         case .mergedGuest:
-            Text(en: "It was paid by a guest who has an account by now.", zh: "由游客付款，该游客已并入账号。")
+            Text(en: "It was paid by a guest who has since signed in to an account.", zh: "由游客付款，该游客已并入账号。")
         }
     }
 }

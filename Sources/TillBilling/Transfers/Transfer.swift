@@ -147,12 +147,12 @@ extension Transfer.Kind {
         switch self {
         case .guestMerge: Text(en: "A guest signed in to an account.", zh: "游客登录了账号。")
         case .restore: Text(en: "It was restored, and the shop lets it move.", zh: "在设备上恢复购买，且商店允许转移。")
-        case .support: Text(en: "Somebody of the shop decided so.", zh: "由运营人员决定。")
+        case .support: Text(en: "An operator decided it.", zh: "由运营人员决定。")
         case .reversal: Text(en: "A transfer was taken back.", zh: "撤销了一次转移。")
         case .signedBuyer:
             Text(
-                en: "A receipt had granted it, and the copy that Apple signed names another customer.",
-                zh: "先前仅凭收据发放，而 Apple 签名的凭证指明了另一位用户。")
+                en: "It was granted by a receipt, and Apple's signed transaction names another customer.",
+                zh: "先前仅凭收据发放，而 Apple 的签名交易指明了另一位客户。")
         }
     }
 }

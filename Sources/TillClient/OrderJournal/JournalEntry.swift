@@ -178,13 +178,13 @@ public struct Trouble: Hashable, Sendable {
                 zh: "目前无法与服务器正常通信，系统会自动重试；如长时间未到账，请将订单号告知客服。")
         case Trouble.deferred.code:
             Text(
-                en: "Somebody else must approve this purchase first. It arrives by itself then.",
+                en: "Another person must approve this purchase first. It then arrives automatically.",
                 zh: "此次购买需他人批准，批准后会自动到账。")
         case Trouble.accepted.code:
             Text(en: "The payment is being checked.", zh: "正在核对付款。")
         case Trouble.quarantined.code:
             Text(
-                en: "The payment arrived, but not yet whose it is. Tell support the order number.",
+                en: "The payment arrived, but its owner is not known yet. Tell support the order number.",
                 zh: "付款已收到，但尚未确认归属。请将订单号告知客服。")
         case Trouble.settledElsewhere.code:
             Text(

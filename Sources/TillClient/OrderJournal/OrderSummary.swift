@@ -83,7 +83,8 @@ extension Trouble {
             "granted_soon": Text(
                 en: "The payment is saved, and what you bought arrives in a moment.", zh: "付款已登记，购买的内容即将到账。"),
             "waiting_for_apple": Text(
-                en: "The payment is being checked with Apple. It arrives by itself.", zh: "正在向 Apple 核对付款，稍后会自动到账。"),
+                en: "The payment is being checked with Apple. The purchase arrives automatically.",
+                zh: "正在向 Apple 核对付款，稍后会自动到账。"),
             "held": Text(
                 en:
                     "It is in your account. You can spend it as soon as Apple has confirmed the payment, usually "
@@ -94,7 +95,7 @@ extension Trouble {
                     + "number.",
                 zh: "付款已收到，但此 App 的另一个账户也出示了同一笔付款。请将订单号告知客服。"),
             "unknown_ownership": Text(
-                en: "The App Store says that somebody else paid for this. Tell support the order number.",
+                en: "According to the App Store, another person paid for this. Tell support the order number.",
                 zh: "App Store 显示此项购买由他人付款。请将订单号告知客服。"),
             QuarantineReason.unknownProduct.rawValue: Text(
                 en: "The payment arrived, but the shop doesn't know this product yet. It arrives when the shop does.",

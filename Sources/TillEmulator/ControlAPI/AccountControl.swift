@@ -24,7 +24,7 @@ extension ControlEndpoint {
         }
         routes.on(
             .put, "/emulator/accounts/{id}",
-            Text(en: "Opens an account, or changes what is named.", zh: "开立账户，或更改所列各项。"),
+            Text(en: "Creates an account, or changes the given members of it.", zh: "创建账户，或修改请求中给出的成员。"),
             body: Array(Self.accountMembers.dropFirst()).map { ControlMember($0.name, $0.kind, $0.note) },
             answer: ControlAnswer("Account", Self.accountMembers)
         ) { call in
@@ -42,8 +42,8 @@ extension ControlEndpoint {
         routes.on(
             .post, "/emulator/accounts/{id}/leaveFamily",
             Text(
-                en: "Takes the account out of its family; with the organizer everybody leaves.",
-                zh: "账户退出家庭；组织者退出则家庭解散。"),
+                en: "Removes the account from its family. If the organizer leaves, the family is dissolved.",
+                zh: "将账户移出家庭；组织者退出时家庭解散。"),
             answer: ControlAnswer("Account", Self.accountMembers)
         ) { call in .json(Self.json(try await store.leaveFamily(call.id).answered())) }
         addSignIn(to: &routes)
@@ -52,18 +52,18 @@ extension ControlEndpoint {
     private func addSignIn(to routes: inout ControlRoutes) {
         routes.on(
             .get, "/emulator/accounts/{id}/devices",
-            Text(en: "Where the account is signed in.", zh: "账户登录的设备。"),
+            Text(en: "The devices that the account is signed in on.", zh: "账户已登录的设备。"),
             answer: ControlAnswer(
                 "Devices",
-                [ControlMember("data", .list(DeviceText.members), required: true, Text(en: "all of them", zh: "全部"))])
+                [ControlMember("data", .list(DeviceText.members), required: true, Text(en: "the devices", zh: "全部设备"))])
         ) { call in
             .json(["data": .array(try await store.devices(of: call.id).answered().map(DeviceText.json))])
         }
         routes.on(
             .put, "/emulator/accounts/{id}/devices",
             Text(
-                en: "Signs the account in on a device, which another account may have left.",
-                zh: "在设备上登录此账户；该设备先前的账户即退出。"),
+                en: "Signs the account in on a device and signs out the account that used the device before.",
+                zh: "在设备上登录此账户，并退出该设备上原来的账户。"),
             body: DeviceText.given, answer: DeviceText.answer
         ) { call in
             guard let id = try call.body.uniqueID("id") else {
@@ -80,42 +80,52 @@ extension ControlEndpoint {
     private static func json(_ account: StoreAccount) -> JSONValue { accountObject.json(account) }
 
     private static let accountObject = ControlObject<StoreAccount> {
-        $0.add("id", .text(limit: 200), required: true, Text(en: "its name here", zh: "在此处的名称")) { .string($0.name) }
+        $0.add(
+            "id", .text(limit: 200), required: true,
+            Text(en: "the name of the account in the emulator", zh: "账户在模拟商店中的名称")
+        ) { .string($0.name) }
         $0.add(
             "storefront", .text(limit: 3), required: true,
-            Text(en: "ISO 3166-1 alpha-3; what is bought from now on is bought there", zh: "三个字母的地区代码；此后在该地区购买")
+            Text(
+                en: "ISO 3166-1 alpha-3 code of the storefront for future purchases",
+                zh: "店面的 ISO 3166-1 三位代码；此后的购买在该店面进行")
         ) { .string($0.storefront) }
-        $0.add("asksToBuy", .bool, required: true, Text(en: "purchases wait for a parent", zh: "购买须待家长批准")) {
+        $0.add(
+            "asksToBuy", .bool, required: true, Text(en: "whether purchases need a parent's approval", zh: "购买是否须经家长批准")
+        ) {
             .bool($0.asksToBuy)
         }
         $0.add(
             "mayPay", .bool, required: true, Text(en: "false: Screen Time forbids purchases", zh: "false：屏幕使用时间禁止购买")
         ) { .bool($0.mayPay) }
-        $0.add("paymentMethodWorks", .bool, required: true, Text(en: "false: charges fail", zh: "false：扣款失败")) {
+        $0.add("paymentMethodWorks", .bool, required: true, Text(en: "whether charges succeed", zh: "扣款能否成功")) {
             .bool($0.paymentMethodWorks)
         }
         $0.add(
             "paymentSheet", .choice(of: PurchaseRequest.Outcome.self), required: true,
             Text(
-                en: "what its owner does at a payment sheet where a purchase names no outcome",
-                zh: "购买请求未指明结果时，账户主人在付款页面的操作")
+                en: "the default outcome of purchases that name none",
+                zh: "购买请求未指定结果时采用的结果")
         ) { .string($0.paymentSheet.rawValue) }
         $0.add(
             "isDeleted", .bool, required: true,
-            Text(en: "true: it leaves its family and buys no more", zh: "true：退出家庭且不再购买")
+            Text(en: "true: the account leaves its family and cannot buy", zh: "true：账户退出家庭，且不能再购买")
         ) { .bool($0.isDeleted) }
         $0.add(
             "family", .text(limit: 200),
-            Text(en: "the account that organizes its family; its own name founds one", zh: "家庭组织者的账户；写自己的名称即创建家庭")
+            Text(
+                en: "the family organizer's account; the account's own name creates a family",
+                zh: "家庭组织者的账户；填写本账户名称即创建家庭")
         ) { $0.family.map { .string($0) } }
     }
 
     private static let accountsAnswer = ControlAnswer(
         "Accounts",
         [
-            ControlMember("data", .list(accountMembers), required: true, Text(en: "a page of them", zh: "一页账户")),
-            ControlMember("hasMore", .bool, required: true, Text(en: "whether there are more", zh: "是否还有更多")),
-            ControlMember("nextCursor", .text(limit: 200), Text(en: "for the next page", zh: "用于下一页")),
+            ControlMember(
+                "data", .list(accountMembers), required: true, Text(en: "the accounts on this page", zh: "本页账户")),
+            ControlMember("hasMore", .bool, required: true, Text(en: "whether another page follows", zh: "是否还有下一页")),
+            ControlMember("nextCursor", .text(limit: 200), Text(en: "the cursor of the next page", zh: "下一页的游标")),
         ])
 
     /// Account names are part of paths and are shown on pages.

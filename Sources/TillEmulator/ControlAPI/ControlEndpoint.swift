@@ -182,13 +182,13 @@ extension HTTPRequest {
 extension Problem {
     static let foreignOrigin = Problem(
         status: 403, code: "foreign_origin",
-        english: "A browser sent this for a page that is not the store's. Nothing was done.",
-        chinese: "此请求由浏览器为其他网页发出，未执行任何操作。")
+        english: "A browser sent this request from another site's page. The request was not carried out.",
+        chinese: "此请求由浏览器从其他网站的网页发出，未执行任何操作。")
     static let foreignHost = Problem(
         status: 421, code: "foreign_host",
         english:
-            "The store is not reached under this name. Ask it as http://127.0.0.1 with its port. Nothing was done.",
-        chinese: "商店不以此名称提供服务。请使用 http://127.0.0.1 加端口访问。未执行任何操作。")
+            "This host name is not accepted. Use http://127.0.0.1 with the port. The request was not carried out.",
+        chinese: "模拟商店不接受此主机名。请使用 http://127.0.0.1 加端口访问。未执行任何操作。")
 }
 
 /// A refusal of the control API as RFC 9457 JSON, in the caller's language.
@@ -222,7 +222,7 @@ struct Problem: Error, Sendable {
         let isRetryable = (error as? DatabaseError)?.isRetryable ?? false
         self.init(
             status: isRetryable ? 503 : 500, code: isRetryable ? "unavailable" : "internal",
-            english: "The emulator could not do this: \(error)", chinese: "模拟商店未能完成：\(error)",
+            english: "The emulator could not complete the request: \(error)", chinese: "模拟商店未能完成请求：\(error)",
             isRetryable: isRetryable)
     }
 

@@ -91,7 +91,7 @@ struct RequestBody {
     /// An empty body is an object without members.
     init(_ bytes: [UInt8], knowing names: [String]) throws(Problem) {
         guard let value = bytes.isEmpty ? .object([:]) : try? JSONValue(decoding: bytes) else {
-            throw .badRequest("not_json", "The body is no JSON: send one JSON object.", "请求体不是 JSON：请发送一个 JSON 对象。")
+            throw .badRequest("not_json", "The body is not JSON. Send one JSON object.", "请求体不是 JSON：请发送一个 JSON 对象。")
         }
         try self.init(value, knowing: names)
     }
@@ -111,9 +111,9 @@ struct RequestBody {
             let known = names.joined(separator: ", ")
             throw .badRequest(
                 "unknown_member",
-                "There is no member \"\(shown)\" here"
-                    + (nearest.map { "; did you mean \"\($0)\"?" } ?? ". Known are: \(known)."),
-                "没有名为 “\(shown)” 的成员" + (nearest.map { "，是否想写 “\($0)”？" } ?? "。可用的有：\(known)。"))
+                "The member \"\(shown)\" is unknown"
+                    + (nearest.map { "; did you mean \"\($0)\"?" } ?? ". Known members: \(known)."),
+                "未知成员 “\(shown)”" + (nearest.map { "，是否想写 “\($0)”？" } ?? "。可用的有：\(known)。"))
         }
     }
 
@@ -172,8 +172,8 @@ struct RequestBody {
             instant.milliseconds >= 0
         else {
             throw Self.wrong(
-                name, "a moment as RFC 3339 writes it, such as 2027-01-01T00:00:00.000Z",
-                " RFC 3339 写法的时刻，例如 2027-01-01T00:00:00.000Z")
+                name, "an RFC 3339 time such as 2027-01-01T00:00:00.000Z",
+                " RFC 3339 格式的时间，例如 2027-01-01T00:00:00.000Z")
         }
         return instant
     }
@@ -183,7 +183,7 @@ struct RequestBody {
         guard case .string(let text) = value, let span = Span(text) else {
             throw Self.wrong(
                 name,
-                "a span of at most a hundred years: whole numbers with w, d, h, m, s or ms, the largest first, such as "
+                "a duration of at most 100 years: whole numbers with w, d, h, m, s or ms, the largest first, such as "
                     + "\"30d\" or \"1d12h\"",
                 "不超过一百年的时长：整数加单位 w、d、h、m、s、ms，大单位在前，例如 “30d” 或 “1d12h”")
         }
@@ -248,7 +248,7 @@ extension RequestBody {
         for item in query {
             guard !given.keys.contains(item.name) else {
                 throw .badRequest(
-                    "wrong_value", "\"\(item.name)\" is there twice.", "“\(item.name)” 出现了两次。")
+                    "wrong_value", "\"\(item.name)\" occurs twice.", "“\(item.name)” 出现了两次。")
             }
             given[item.name] = .string(item.value)
         }

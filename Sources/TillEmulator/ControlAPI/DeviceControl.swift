@@ -8,7 +8,7 @@ import TillJSON
 extension ControlEndpoint {
     func addDevices(to routes: inout ControlRoutes) {
         routes.on(
-            .get, "/emulator/devices/{id}", Text(en: "A device, and who is signed in on it.", zh: "一台设备及其登录的账户。"),
+            .get, "/emulator/devices/{id}", Text(en: "A device and the account signed in on it.", zh: "一台设备及其登录的账户。"),
             answer: DeviceText.answer
         ) { call in .json(DeviceText.json(try await store.device(deviceID(call)).answered())) }
         addNews(to: &routes)
@@ -22,15 +22,15 @@ extension ControlEndpoint {
         routes.on(
             .get, "/emulator/devices/{id}/news",
             Text(
-                en: "What a phone hears while an app runs: its account's transactions that changed, and more.",
-                zh: "App 运行期间手机得知的一切：账户发生变化的交易等。"),
+                en: "The changes for a device while an app runs: changed transactions, purchase intents and messages.",
+                zh: "App 运行期间设备收到的变化：有变化的交易、购买意向和消息。"),
             query: [
                 .bundleID,
                 ControlMember(
                     "after", .integer(0...Int64.max),
                     Text(
-                        en: "position of the last news; absent at launch, which begins at the newest",
-                        zh: "上次的 position；启动时省略，从最新处开始")),
+                        en: "the position of the last answer; omit at launch to start at the newest change",
+                        zh: "上次应答的 position；启动时省略，从最新变化开始")),
             ], answer: Self.newsAnswer
         ) { call in
             let news = try await store.news(
@@ -55,7 +55,8 @@ extension ControlEndpoint {
     private static let newsAnswer = ControlAnswer(
         "DeviceNews",
         [
-            ControlMember("account", .text(limit: 200), required: true, Text(en: "who is signed in", zh: "登录的账户")),
+            ControlMember(
+                "account", .text(limit: 200), required: true, Text(en: "the signed-in account", zh: "已登录的账户")),
             DeviceText.storefront,
             ControlMember(
                 "mayPay", .bool, required: true,
@@ -65,24 +66,26 @@ extension ControlEndpoint {
                 Text(en: "AppStore.deviceVerificationID", zh: "AppStore.deviceVerificationID")),
             ControlMember(
                 "position", .integer(0...Int64.max), required: true,
-                Text(en: "the after of the next question", zh: "下次询问的 after")),
+                Text(en: "the value of after in the next request", zh: "下次请求的 after")),
             ControlMember(
                 "changed", .list(TransactionText.members), required: true,
                 Text(
-                    en: "in the order of change, in whatever state, at most 100",
-                    zh: "按变化先后排列，任何状态，最多 100 笔")),
-            ControlMember("hasMore", .bool, required: true, Text(en: "whether more changed", zh: "是否还有更多变化")),
+                    en: "the changed transactions in any state, in the order of their changes, at most 100",
+                    zh: "有变化的交易（不限状态），按变化先后排列，最多 100 笔")),
+            ControlMember("hasMore", .bool, required: true, Text(en: "whether more changes follow", zh: "是否还有更多变化")),
             ControlMember(
                 "intents", .list(Self.intentMembers), required: true,
-                Text(en: "what was tapped in the App Store, and no app has taken", zh: "在 App Store 点按而 App 尚未取走的商品")),
+                Text(
+                    en: "purchase intents from the App Store that no app has taken",
+                    zh: "在 App Store 点按、尚未被 App 取走的购买意向")),
             ControlMember(
                 "messages", .list(Self.messageMembers), required: true,
-                Text(en: "what was not shown yet", zh: "尚未显示的消息")),
+                Text(en: "the messages not shown yet", zh: "尚未显示的消息")),
             ControlMember(
                 "subscriptionVersion", .text(limit: 40), required: true,
                 Text(
-                    en: "another text whenever any subscription of the account in this app is different",
-                    zh: "账户在此 App 的任何订阅有变化时随之改变")),
+                    en: "a value that changes with any change of the account's subscriptions in this app",
+                    zh: "此 App 中该账户的任一订阅有变化时，此值随之改变")),
         ])
 
     /// The device that the path names.
@@ -101,7 +104,7 @@ enum DeviceText {
     /// The device's members in a sign-in.
     static let given: [ControlMember] = [
         ControlMember("id", .uuid, required: true, Text(en: "identifierForVendor", zh: "identifierForVendor")),
-        ControlMember("name", .text(limit: 200), Text(en: "what its owner calls it", zh: "设备名称")),
+        ControlMember("name", .text(limit: 200), Text(en: "the device name", zh: "设备名称")),
         ControlMember(
             "platform", .choice(of: StoreDevice.Platform.self),
             Text(en: "iOS if absent", zh: "省略则为 iOS")),
@@ -110,12 +113,12 @@ enum DeviceText {
     static let members: [ControlMember] =
         given + [
             ControlMember(
-                "account", .text(limit: 200), required: true, Text(en: "who is signed in", zh: "登录的账户")),
+                "account", .text(limit: 200), required: true, Text(en: "the signed-in account", zh: "已登录的账户")),
             ControlMember(
                 "deviceVerificationId", .uuid, required: true,
                 Text(
-                    en: "AppStore.deviceVerificationID, given by the store",
-                    zh: "由商店给出的 AppStore.deviceVerificationID")),
+                    en: "AppStore.deviceVerificationID, assigned by the emulator",
+                    zh: "AppStore.deviceVerificationID，由模拟商店分配")),
         ]
 
     static let storefront = ControlMember(
@@ -126,11 +129,11 @@ enum DeviceText {
                 Text(en: "ISO 3166-1 alpha-3", zh: "ISO 3166-1 三位代码")),
             ControlMember(
                 "id", .text(limit: 10), required: true,
-                Text(en: "Apple's number; the country code where it is not known", zh: "Apple 的编号，未知时为国家代码")),
+                Text(en: "Apple's storefront id, or the country code if it is unknown", zh: "Apple 的店面编号，未知时为国家代码")),
             ControlMember(
                 "currency", .text(limit: 3), required: true,
-                Text(en: "what its customers pay in", zh: "该地区的货币")),
-        ]), required: true, Text(en: "where the account is at home", zh: "账户所在地区"))
+                Text(en: "the currency of the storefront", zh: "店面的货币")),
+        ]), required: true, Text(en: "the account's storefront", zh: "账户的店面"))
 
     static func json(_ device: StoreDevice) -> JSONValue {
         [

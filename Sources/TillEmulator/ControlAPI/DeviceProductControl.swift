@@ -7,15 +7,15 @@ import TillJSON
 extension ControlEndpoint {
     func addDeviceProducts(to routes: inout ControlRoutes) {
         let summary = Text(
-            en: "Products as the account's storefront sees them; what is not on sale there is invalid.",
-            zh: "账户所在地区看到的商品；该地区未出售的列入 invalid。")
+            en: "Products in the account's storefront. Ids of products not sold there are listed in `invalid`.",
+            zh: "账户所在店面的商品；该店面未出售的商品 ID 列入 invalid。")
         routes.on(
             .get, "/emulator/devices/{id}/products", summary,
             query: [
                 .bundleID,
                 ControlMember(
                     "ids", .text(limit: Self.idsLimit), required: true,
-                    Text(en: "at most 1,000, with commas between them", zh: "最多 1,000 个，以逗号分隔")),
+                    Text(en: "the product ids, separated by commas, at most 1,000", zh: "商品 ID，以逗号分隔，最多 1,000 个")),
             ], answer: OfferedProductText.answer
         ) { call in
             let ids = (call.query("ids") ?? "").split(separator: ",").map(String.init)
@@ -25,7 +25,8 @@ extension ControlEndpoint {
             .post, "/emulator/devices/{id}/products", summary,
             body: [
                 .bundleID,
-                ControlMember("ids", .texts, required: true, Text(en: "at most 1,000", zh: "最多 1,000 个")),
+                ControlMember(
+                    "ids", .texts, required: true, Text(en: "the product ids, at most 1,000", zh: "商品 ID，最多 1,000 个")),
             ], answer: OfferedProductText.answer
         ) { call in
             let ids = (call.body.value("ids")?.array ?? []).map(\.string)
@@ -58,58 +59,73 @@ enum OfferedProductText {
         [
             DeviceText.storefront,
             ControlMember(
-                "data", .list(product.members), required: true, Text(en: "in the order asked for", zh: "按询问的次序")),
+                "data", .list(product.members), required: true,
+                Text(en: "the products in the requested order", zh: "商品，按请求的次序")),
             ControlMember(
-                "invalid", .texts, required: true, Text(en: "not on sale there, or unknown", zh: "未出售或不存在的商品")),
+                "invalid", .texts, required: true,
+                Text(en: "the ids that are unknown or not sold in the storefront", zh: "不存在或未在该店面出售的商品 ID")),
         ])
 
     private static let offer = ControlObject<OfferedProduct.PricedOffer> {
-        $0.add("id", .text(limit: 64), Text(en: "of all but introductory ones", zh: "推介促销优惠以外都有")) {
+        $0.add("id", .text(limit: 64), Text(en: "the offer id; introductory offers have none", zh: "优惠标识；推介促销优惠没有")) {
             $0.offer.identifier.map { .string($0) }
         }
         $0.add(
             "kind", .choice(["introductory", "promotional", "winBack"]), required: true,
-            Text(en: "for whom it is", zh: "给谁")
+            Text(en: "the kind of offer", zh: "优惠种类")
         ) { .string($0.offer.kind.rawValue) }
         $0.add(
             "discount", .choice(["FREE_TRIAL", "PAY_AS_YOU_GO", "PAY_UP_FRONT"]), required: true,
-            Text(en: "how it is paid", zh: "付款方式")
+            Text(en: "the payment mode", zh: "付款方式")
         ) { .string($0.offer.discount.rawValue) }
-        $0.add("price", .object(ControlMember.money), required: true, Text(en: "of one charge", zh: "每次扣款的金额")) {
+        $0.add(
+            "price", .object(ControlMember.money), required: true, Text(en: "the price of one charge", zh: "每次扣款的金额")
+        ) {
             $0.price.json
         }
-        $0.add("period", .text(limit: 6), required: true, Text(en: "of one charge: P3D, P1M", zh: "每次扣款的时长：P3D、P1M")) {
+        $0.add(
+            "period", .text(limit: 6), required: true,
+            Text(en: "the period of one charge: P3D, P1M", zh: "每次扣款的时长：P3D、P1M")
+        ) {
             $0.offer.period.map { .string($0.text) }
         }
-        $0.add("periods", .integer(1...100), required: true, Text(en: "how many charges", zh: "扣款次数")) {
+        $0.add("periods", .integer(1...100), required: true, Text(en: "the number of charges", zh: "扣款次数")) {
             .int($0.offer.periods)
         }
     }
 
     private static let subscription = ControlObject<(offered: OfferedProduct, terms: SubscriptionTerms)> {
-        $0.add("groupId", .text(limit: 64), required: true, Text(en: "the group", zh: "订阅组")) {
+        $0.add("groupId", .text(limit: 64), required: true, Text(en: "the subscription group id", zh: "订阅组 ID")) {
             .string($0.terms.groupID)
         }
         $0.add(
             "groupName", .text(limit: ProductText.copyLimit), required: true,
-            Text(en: "what customers see it called", zh: "顾客看到的订阅组名称")
+            Text(en: "the display name of the group", zh: "客户看到的订阅组名称")
         ) { .string($0.terms.groupName ?? $0.terms.groupID) }
         $0.add(
             "level", .integer(1...1_000), required: true, Text(en: "rank in the group, 1 the highest", zh: "组内等级，1 最高")
         ) { .int($0.terms.level) }
         $0.add(
             "period", .choice(of: SubscriptionPeriod.self), required: true,
-            Text(en: "of one charge", zh: "订阅周期")
+            Text(en: "the subscription period", zh: "订阅周期")
         ) { .string($0.terms.period.rawValue) }
-        $0.add("introductoryOffer", .object(offer.members), Text(en: "whoever may have it", zh: "推介促销优惠，不论此顾客能否享受")) {
+        $0.add(
+            "introductoryOffer", .object(offer.members),
+            Text(en: "the introductory offer, regardless of this customer's eligibility", zh: "推介促销优惠，不论此客户是否符合条件")
+        ) {
             $0.offered.introductory.map(offer.json)
         }
-        $0.add("promotionalOffers", .list(offer.members), required: true, Text(en: "with a signature", zh: "促销优惠，须签名"))
-        { .array($0.offered.promotional.map(offer.json)) }
-        $0.add("winBackOffers", .list(offer.members), required: true, Text(en: "for who left", zh: "赢回优惠")) {
+        $0.add(
+            "promotionalOffers", .list(offer.members), required: true,
+            Text(en: "the promotional offers, which need a signature", zh: "促销优惠，须签名")
+        ) { .array($0.offered.promotional.map(offer.json)) }
+        $0.add("winBackOffers", .list(offer.members), required: true, Text(en: "the win-back offers", zh: "赢回优惠")) {
             .array($0.offered.winBacks.map(offer.json))
         }
-        $0.add("allowsMonthlyBilling", .bool, Text(en: "a year may be paid by the month", zh: "年度订阅可按月付款")) {
+        $0.add(
+            "allowsMonthlyBilling", .bool,
+            Text(en: "whether a yearly subscription can be paid monthly", zh: "年度订阅是否可按月付款")
+        ) {
             $0.terms.hasBothPlans ? true : nil
         }
     }
@@ -117,28 +133,40 @@ enum OfferedProductText {
     static func json(_ offered: OfferedProduct) -> JSONValue { product.json(offered) }
 
     private static let product = ControlObject<OfferedProduct> {
-        $0.add("id", .text(limit: 100), required: true, Text(en: "its id", zh: "商品 id")) { .string($0.product.id.text) }
+        $0.add("id", .text(limit: 100), required: true, Text(en: "the product id", zh: "商品 ID")) {
+            .string($0.product.id.text)
+        }
         $0.add(
             "type", .choice(ProductType.sold.map(\.rawValue)), required: true,
-            Text(en: "in Apple's words", zh: "商品类型（Apple 的叫法）")
+            Text(en: "the product type, as Apple names it", zh: "商品类型（采用 Apple 的名称）")
         ) { .string($0.product.kind.rawValue) }
-        $0.add("displayName", .text(limit: ProductText.copyLimit), required: true, Text(en: "shown", zh: "显示名称")) {
+        $0.add(
+            "displayName", .text(limit: ProductText.copyLimit), required: true, Text(en: "the display name", zh: "显示名称")
+        ) {
             .string($0.text.displayName)
         }
         $0.add(
             "description", .text(limit: ProductText.copyLimit), required: true,
-            Text(en: "shown; empty where it has none", zh: "描述，没有则为空")
+            Text(en: "the description; empty if the product has none", zh: "描述，没有则为空")
         ) { .string($0.text.description) }
         $0.add(
             "locale", .text(limit: 20), required: true,
-            Text(en: "of these two: the storefront's, or the nearest there is", zh: "这两项的语言：地区的语言或最接近者")
+            Text(
+                en: "the locale of the name and description: the storefront's, or the closest available",
+                zh: "名称和描述的语言：店面的语言，或最接近的语言")
         ) { .string($0.text.locale) }
-        $0.add("price", .object(ControlMember.money), required: true, Text(en: "of one, without offers", zh: "单价，不含优惠"))
-        { $0.price.json }
-        $0.add("familyShareable", .bool, required: true, Text(en: "whether a family gets it too", zh: "是否可家庭共享")) {
+        $0.add(
+            "price", .object(ControlMember.money), required: true,
+            Text(en: "the price of one unit, without offers", zh: "单价，不含优惠")
+        ) { $0.price.json }
+        $0.add("familyShareable", .bool, required: true, Text(en: "whether Family Sharing is allowed", zh: "是否支持家人共享"))
+        {
             .bool($0.product.isFamilyShareable)
         }
-        $0.add("subscription", .object(subscription.members), Text(en: "of auto-renewables only", zh: "仅自动续期订阅")) {
+        $0.add(
+            "subscription", .object(subscription.members),
+            Text(en: "for auto-renewable subscriptions only", zh: "仅自动续期订阅")
+        ) {
             offered in offered.product.subscription.map { subscription.json((offered, $0)) }
         }
     }

@@ -10,19 +10,19 @@ extension ControlEndpoint {
         routes.on(
             .get, "/emulator/devices/{id}/transactions",
             Text(
-                en: "One of StoreKit's sequences of the account's transactions, oldest first.",
-                zh: "StoreKit 的某一交易序列，从旧到新。"),
+                en: "The account's transactions in one of StoreKit's sequences, oldest first.",
+                zh: "StoreKit 某个交易序列中该账户的交易，从旧到新。"),
             query: [
                 .bundleID,
                 ControlMember(
                     "set", .choice(of: TransactionSet.self), required: true,
-                    Text(en: "which of them", zh: "哪一个序列")),
-                ControlMember("productId", .text(limit: 200), Text(en: "of one product only", zh: "只看一件商品")),
+                    Text(en: "the StoreKit sequence", zh: "StoreKit 的交易序列")),
+                ControlMember("productId", .text(limit: 200), Text(en: "the product id to filter by", zh: "按商品 ID 筛选")),
                 ControlMember(
                     "consumables", .bool,
                     Text(
                         en:
-                            "finished consumables in all and latest too (SKIncludeConsumableInAppPurchaseHistory)",
+                            "adds finished consumables to all and latest (SKIncludeConsumableInAppPurchaseHistory)",
                         zh: "all 与 latest 是否包含已完成的消耗型商品（SKIncludeConsumableInAppPurchaseHistory）")),
                 .limit, .cursor,
             ], answer: TransactionText.page
@@ -30,7 +30,7 @@ extension ControlEndpoint {
         routes.on(
             .get, "/emulator/devices/{id}/subscription-statuses",
             Text(
-                en: "What the account has in each subscription group that is on sale or that it ever had.",
+                en: "The account's status in each subscription group that is on sale or that it has subscribed to.",
                 zh: "账户在每个在售或曾订阅的订阅组中的状态。"),
             query: [.bundleID], answer: Self.statusesAnswer
         ) { call in try await subscriptionStatuses(call) }
@@ -41,7 +41,7 @@ extension ControlEndpoint {
             throw Problem.badRequest("missing_member", "The member \"set\" is missing.", "缺少成员 “set”。")
         }
         guard let after = Int64(call.query("cursor") ?? "0") else {
-            throw RequestBody.wrong("cursor", "the nextCursor of the page before", "上一页的 nextCursor")
+            throw RequestBody.wrong("cursor", "the nextCursor of the previous page", "上一页的 nextCursor")
         }
         let limit = try call.pageLimit()
         let device = try await store.device(deviceID(call)).answered()
@@ -90,13 +90,14 @@ extension ControlEndpoint {
                 en: "1 active, 2 expired, 3 billing retry, 4 billing grace period, 5 revoked",
                 zh: "1 有效、2 过期、3 扣费重试、4 扣费宽限期、5 已撤销")),
         ControlMember(
-            "originalTransactionId", .text(limit: 20), required: true, Text(en: "its identity", zh: "订阅的标识")),
+            "originalTransactionId", .text(limit: 20), required: true,
+            Text(en: "the id of the subscription", zh: "订阅的标识")),
         ControlMember(
             "signedTransaction", .text(limit: 65_536), required: true,
-            Text(en: "the newest period, for this device", zh: "最新一期，为此设备签名")),
+            Text(en: "the transaction of the newest period, signed for this device", zh: "最新一期的交易，为此设备签名")),
         ControlMember(
             "signedRenewalInfo", .text(limit: 65_536), required: true,
-            Text(en: "what comes next, for this device", zh: "续期信息，为此设备签名")),
+            Text(en: "the renewal info, signed for this device", zh: "续订信息，为此设备签名")),
     ]
 
     private static let statusesAnswer = ControlAnswer(
@@ -105,16 +106,20 @@ extension ControlEndpoint {
             ControlMember(
                 "data",
                 .list([
-                    ControlMember("groupId", .text(limit: 64), required: true, Text(en: "the group", zh: "订阅组")),
+                    ControlMember(
+                        "groupId", .text(limit: 64), required: true, Text(en: "the subscription group id", zh: "订阅组 ID")
+                    ),
                     ControlMember(
                         "groupName", .text(limit: ProductText.copyLimit), required: true,
-                        Text(en: "what customers see it called", zh: "顾客看到的订阅组名称")),
+                        Text(en: "the display name of the group", zh: "客户看到的订阅组名称")),
                     ControlMember(
                         "introductoryEligible", .bool, required: true,
-                        Text(en: "whether its introductory offers are for this customer", zh: "此顾客能否享受推介促销优惠")),
+                        Text(
+                            en: "whether the customer is eligible for the group's introductory offers",
+                            zh: "此客户是否符合推介促销优惠的条件")),
                     ControlMember(
                         "statuses", .list(statusMembers), required: true,
-                        Text(en: "the own one, then what families share", zh: "先自己的，后家庭共享的")),
-                ]), required: true, Text(en: "all groups", zh: "全部订阅组"))
+                        Text(en: "the account's own subscription, then shared ones", zh: "先列自己的订阅，后列家人共享的订阅")),
+                ]), required: true, Text(en: "the subscription groups", zh: "全部订阅组"))
         ])
 }

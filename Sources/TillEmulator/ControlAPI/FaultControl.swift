@@ -7,21 +7,21 @@ extension ControlEndpoint {
     func addFaults(to routes: inout ControlRoutes) {
         routes.on(
             .get, "/emulator/faults",
-            Text(en: "What goes wrong on purpose, and how often it did.", zh: "有意制造的故障及其发生次数。"),
+            Text(en: "The configured faults and how often each one occurred.", zh: "已设定的故障及其发生次数。"),
             answer: Self.faultAnswer
         ) { _ in faults() }
         routes.on(
             .put, "/emulator/faults",
             Text(
-                en: "What goes wrong on purpose from now on, in place of what did; an empty object ends it.",
-                zh: "设定此后有意制造的故障，取代之前的设定；空对象表示全部停止。"),
+                en: "Replaces the configured faults. An empty object turns all of them off.",
+                zh: "替换故障设定；空对象表示全部关闭。"),
             body: Self.settingMembers, answer: Self.faultAnswer
         ) { call in
             try await store.setFaults(call.body.isEmpty ? nil : try settings(call.body))
             return faults()
         }
         routes.on(
-            .delete, "/emulator/faults", Text(en: "Ends everything that goes wrong on purpose.", zh: "停止所有有意制造的故障。"),
+            .delete, "/emulator/faults", Text(en: "Turns off all configured faults.", zh: "关闭所有设定的故障。"),
             answer: Self.faultAnswer
         ) { _ in
             try await store.setFaults(nil)
@@ -78,36 +78,38 @@ extension ControlEndpoint {
         [
             ControlMember(
                 "drop", .number,
-                Text(en: "dropBefore and dropAfter, half of it each", zh: "dropBefore 和 dropAfter 各占一半"))
+                Text(en: "sets dropBefore and dropAfter to half of this rate each", zh: "dropBefore 和 dropAfter 各占一半"))
         ] + Dial.allCases.map { ControlMember($0.rawValue, .number, $0.note) } + [
             ControlMember(
                 "delayFrom", .integer(0...Dials.longestWait),
-                Text(en: "milliseconds a delay takes at least; 100 if absent", zh: "延迟的最短毫秒数，省略则为 100")),
+                Text(en: "the shortest delay in milliseconds; 100 if absent", zh: "最短延迟（毫秒），省略则为 100")),
             ControlMember(
                 "delayTo", .integer(0...Dials.longestWait),
-                Text(en: "milliseconds a delay takes at most; 1000 if absent", zh: "延迟的最长毫秒数，省略则为 1000")),
+                Text(en: "the longest delay in milliseconds; 1000 if absent", zh: "最长延迟（毫秒），省略则为 1000")),
             ControlMember(
                 "reorderWithin", .integer(0...Dials.longestWait),
                 Text(
-                    en: "milliseconds a request waits for the next one at most; 1000 if absent",
-                    zh: "请求等待下一个请求的最长毫秒数，省略则为 1000")),
+                    en: "the longest time in milliseconds that a request waits for the next one; 1000 if absent",
+                    zh: "请求等待下一个请求的最长时间（毫秒），省略则为 1000")),
             ControlMember(
                 "clockSkew", .integer(-Dials.longestSkew...Dials.longestSkew),
                 Text(
-                    en: "milliseconds by which signed dates and Retry-After are off",
-                    zh: "签名日期和 Retry-After 偏差的毫秒数")),
+                    en: "the offset in milliseconds of signed dates and Retry-After",
+                    zh: "签名日期和 Retry-After 的偏差（毫秒）")),
         ]
 
     private static let seed = ControlMember(
         "seed", .integer(0...FaultSettings.largestSeed),
-        Text(en: "the same seed strikes the same requests; any if absent", zh: "相同的种子命中相同的请求，省略则任选"))
+        Text(
+            en: "the random seed: one seed always selects the same requests; random if absent",
+            zh: "随机种子：相同的种子命中相同的请求，省略则随机"))
 
     private static let settingMembers: [ControlMember] =
         [seed] + dialMembers + [
             ControlMember(
                 "endpoints",
                 .object(DisturbedEndpoint.allCases.map { ControlMember($0.rawValue, .object(dialMembers), $0.note) }),
-                Text(en: "dials that one endpoint has of its own", zh: "单个接口自己的设定"))
+                Text(en: "separate fault rates for single endpoints", zh: "为单个接口另设的故障率"))
         ]
 
     private static let faultAnswer = ControlAnswer(
@@ -117,7 +119,7 @@ extension ControlEndpoint {
                 "requests",
                 .object(
                     DisturbedEndpoint.allCases.map { ControlMember($0.rawValue, .integer(0...Int64.max), $0.note) }),
-                required: true, Text(en: "how many came since the dials were set", zh: "设定后收到的请求数")),
+                required: true, Text(en: "the number of requests since the faults were set", zh: "设定故障后收到的请求数")),
             ControlMember(
                 "struck",
                 .object(
@@ -126,13 +128,13 @@ extension ControlEndpoint {
                             endpoint.rawValue,
                             .object(Dial.allCases.map { ControlMember($0.rawValue, .integer(0...Int64.max), $0.note) }),
                             endpoint.note)
-                    }), required: true, Text(en: "how often each fault struck", zh: "每种故障发生的次数")),
+                    }), required: true, Text(en: "the number of occurrences of each fault", zh: "每种故障发生的次数")),
             ControlMember(
                 "canWait", .bool, required: true,
                 Text(
-                    en: "whether requests can be held up here: where not, delay strikes nobody, and reorder only what "
-                        + "goes out",
-                    zh: "这里能否让请求等待；不能时 delay 不起作用，reorder 只对通知起作用")),
+                    en: "whether incoming requests can be held back; if false, delay has no effect and reorder applies "
+                        + "to notifications only",
+                    zh: "能否让收到的请求等待；不能时 delay 不起作用，reorder 只对通知起作用")),
         ])
 }
 

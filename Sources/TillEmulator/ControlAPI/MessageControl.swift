@@ -8,13 +8,14 @@ extension ControlEndpoint {
         routes.on(
             .post, "/emulator/messages",
             Text(
-                en: "Gives the account a message without a cause; those with one come by themselves.",
-                zh: "给账户一条没有缘由的消息；有缘由的会自行出现。"),
+                en:
+                    "Creates a test message for the account. Messages for store events are created automatically.",
+                zh: "为账户创建一条测试消息；商店自身事件的消息会自动生成。"),
             body: [
                 .account, .bundleID,
                 ControlMember(
                     "reason", .choice(of: StoreMessage.Reason.self),
-                    Text(en: "generic if absent", zh: "省略则为 generic")),
+                    Text(en: "the reason; generic if absent", zh: "消息原因，省略则为 generic")),
             ], answer: ControlAnswer("Message", Self.messageMembers)
         ) { call in
             let message = try await store.tell(
@@ -26,11 +27,11 @@ extension ControlEndpoint {
         routes.on(
             .post, "/emulator/devices/{id}/messages/{messageId}/shown",
             Text(
-                en: "The device has shown a message: it is gone for the account.",
-                zh: "设备已显示消息：该账户不再收到它。"),
+                en: "Marks a message as shown. The account does not receive it again.",
+                zh: "将消息标记为已显示；该账户不会再次收到它。"),
             answer: ControlAnswer(
                 "ShownMessage",
-                [ControlMember("id", .text(limit: 200), required: true, Text(en: "the message's", zh: "消息的标识"))])
+                [ControlMember("id", .text(limit: 200), required: true, Text(en: "the message id", zh: "消息的标识"))])
         ) { call in
             let id = call.path["messageId"]
             try await store.shown(id, on: deviceID(call)).answered()
@@ -42,14 +43,20 @@ extension ControlEndpoint {
     static func json(_ message: StoreMessage) -> JSONValue { messageObject.json(message) }
 
     private static let messageObject = ControlObject<StoreMessage> {
-        $0.add("id", .text(limit: 200), required: true, Text(en: "another cause has another", zh: "标识；另一缘由即另一标识")) {
+        $0.add(
+            "id", .text(limit: 200), required: true,
+            Text(en: "the message id, unique for each cause", zh: "消息的标识，每个起因各不相同")
+        ) {
             .string($0.id)
         }
         $0.add(
             "reason", .choice(of: StoreMessage.Reason.self), required: true,
             Text(en: "Message.Reason", zh: "Message.Reason")
         ) { .string($0.reason.rawValue) }
-        $0.add("originalTransactionId", .text(limit: 20), Text(en: "the subscription it is about", zh: "所涉及的订阅")) {
+        $0.add(
+            "originalTransactionId", .text(limit: 20),
+            Text(en: "the subscription that the message is about", zh: "所涉及的订阅")
+        ) {
             $0.original.map { .string(String($0)) }
         }
     }
@@ -61,24 +68,31 @@ extension ControlEndpoint {
         let answer = ControlAnswer(
             "PurchaseIntent",
             Self.intentMembers + [
-                ControlMember("account", .text(limit: 200), required: true, Text(en: "who tapped", zh: "点按者")),
-                ControlMember("bundleId", .text(limit: 200), required: true, Text(en: "of which app", zh: "所属 App")),
                 ControlMember(
-                    "takenBy", .uuid, Text(en: "the device whose app has it", zh: "已取走它的设备")),
+                    "account", .text(limit: 200), required: true, Text(en: "the customer's account", zh: "客户的账户")),
+                ControlMember(
+                    "bundleId", .text(limit: 200), required: true,
+                    Text(en: "the bundle id of the app", zh: "App 的 bundle ID")),
+                ControlMember(
+                    "takenBy", .uuid, Text(en: "the device whose app took the intent", zh: "取走该意向的设备")),
             ])
         routes.on(
             .post, "/emulator/purchase-intents",
-            Text(en: "Somebody taps a product in the App Store.", zh: "有人在 App Store 点按了一件商品。"),
+            Text(
+                en: "Creates a purchase intent: a customer taps a product in the App Store.",
+                zh: "创建购买意向：客户在 App Store 点按一件商品。"),
             body: [
                 .accountOrDevice, .bundleID,
                 ControlMember(
-                    "productId", .text(limit: 200), required: true, Text(en: "what was tapped", zh: "点按的商品")),
+                    "productId", .text(limit: 200), required: true, Text(en: "the product id", zh: "点按的商品 ID")),
                 ControlMember(
                     "offerId", .text(limit: 64),
-                    Text(en: "its promotional or win-back offer", zh: "该商品的促销优惠或赢回优惠")),
+                    Text(en: "the id of a promotional or win-back offer of the product", zh: "该商品的促销优惠或赢回优惠的标识")),
                 ControlMember(
                     "deviceId", .uuid,
-                    Text(en: "where; the first of the account that comes if absent", zh: "点按所在设备，省略则由账户先到的设备取走")),
+                    Text(
+                        en: "the device of the tap; if absent, the account's first device to ask gets the intent",
+                        zh: "点按所在设备，省略则由账户最先请求的设备取走")),
             ], answer: answer
         ) { call in
             let device = try call.body.uniqueID("deviceId")
@@ -92,8 +106,8 @@ extension ControlEndpoint {
         routes.on(
             .post, "/emulator/devices/{id}/intents/{intentId}/take",
             Text(
-                en: "The app on this device goes on with what was tapped; who was first has it.",
-                zh: "此设备上的 App 取走购买意向；先到者得。"),
+                en: "Takes a purchase intent for the app on this device. The first device to take it keeps it.",
+                zh: "由此设备上的 App 取走购买意向；最先取走的设备获得它。"),
             answer: answer
         ) { call in
             let text = call.path["intentId"]
@@ -106,11 +120,13 @@ extension ControlEndpoint {
     static func json(_ intent: PurchaseIntent) -> JSONValue { intentObject.json(intent) }
 
     private static let intentObject = ControlObject<PurchaseIntent> {
-        $0.add("id", .uuid, required: true, Text(en: "of this tap", zh: "此次点按的标识")) { .string($0.id.description) }
-        $0.add("productId", .text(limit: 100), required: true, Text(en: "what was tapped", zh: "点按的商品")) {
+        $0.add("id", .uuid, required: true, Text(en: "the purchase intent id", zh: "购买意向的标识")) {
+            .string($0.id.description)
+        }
+        $0.add("productId", .text(limit: 100), required: true, Text(en: "the product id", zh: "点按的商品 ID")) {
             .string($0.productID.text)
         }
-        $0.add("offerId", .text(limit: 64), Text(en: "with which offer", zh: "所带优惠")) { $0.offer.map { .string($0) } }
+        $0.add("offerId", .text(limit: 64), Text(en: "the offer id", zh: "所带优惠的标识")) { $0.offer.map { .string($0) } }
     }
 
     private static func whole(_ intent: PurchaseIntent) -> JSONValue {

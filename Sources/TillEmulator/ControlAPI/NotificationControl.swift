@@ -12,21 +12,25 @@ extension ControlEndpoint {
             query: [
                 ControlMember(
                     "state", .choice(of: NotificationFilter.self),
-                    Text(en: "pending: to be sent; failed: given up", zh: "pending：待发送；failed：已放弃")),
+                    Text(en: "pending: waiting to be sent; failed: no further attempts", zh: "pending：待发送；failed：已停止重试")
+                ),
                 .limit, .cursor,
             ],
             answer: ControlAnswer(
                 "NotificationPage",
                 [
                     ControlMember(
-                        "data", .list(NotificationText.members), required: true, Text(en: "a page", zh: "一页")),
-                    ControlMember("hasMore", .bool, required: true, Text(en: "whether more follow", zh: "是否还有")),
-                    ControlMember("nextCursor", .text(limit: 200), Text(en: "for the next page", zh: "下一页的游标")),
+                        "data", .list(NotificationText.members), required: true,
+                        Text(en: "the notifications on this page", zh: "本页通知")),
+                    ControlMember(
+                        "hasMore", .bool, required: true, Text(en: "whether another page follows", zh: "是否还有下一页")),
+                    ControlMember(
+                        "nextCursor", .text(limit: 200), Text(en: "the cursor of the next page", zh: "下一页的游标")),
                 ])
         ) { call in try await notifications(call) }
         routes.on(
             .get, "/emulator/notifications/{id}",
-            Text(en: "One notification, with its text and its attempts.", zh: "一条通知，附原文与各次尝试。"),
+            Text(en: "One notification with its signed payload and its delivery attempts.", zh: "一条通知，附签名内容与各次发送尝试。"),
             answer: ControlAnswer("NotificationWithAttempts", NotificationText.whole)
         ) { call in
             guard let (notification, attempts) = try await store.notification(try notificationID(call.id)) else {
@@ -41,7 +45,7 @@ extension ControlEndpoint {
                 ]))
         }
         routes.on(
-            .post, "/emulator/notifications/{id}/resend", Text(en: "Sends it once more.", zh: "再发送一次。"),
+            .post, "/emulator/notifications/{id}/resend", Text(en: "Sends the notification again.", zh: "再次发送该通知。"),
             answer: ControlAnswer("Notification", NotificationText.members)
         ) { call in
             let sent = try await store.resendNotification(try notificationID(call.id)).answered()
@@ -50,8 +54,8 @@ extension ControlEndpoint {
         routes.on(
             .post, "/emulator/notifications",
             Text(
-                en: "Sends a notification of any type, whether or not anything happened: for tests of receivers.",
-                zh: "发送任意类型的通知，不论是否真有其事：用于测试接收方。"),
+                en: "Sends a notification of any type without a matching event, to test receivers.",
+                zh: "发送任意类型的通知，无需对应的事件，用于测试接收方。"),
             body: Self.stagedMembers, answer: ControlAnswer("Notification", NotificationText.members)
         ) { call in
             let uuid = try await store.stage(try staged(call.body)).answered()
@@ -64,9 +68,12 @@ extension ControlEndpoint {
 
     private func addNotificationTarget(to routes: inout ControlRoutes) {
         let url = ControlMember(
-            "url", .text(limit: 2_000), Text(en: "http or https; null to send nothing", zh: "http 或 https；null 表示不发送"))
+            "url", .text(limit: 2_000),
+            Text(
+                en: "the http or https URL of the receiver; null turns notifications off",
+                zh: "接收方的 http 或 https 地址；null 表示不发送"))
         routes.on(
-            .put, "/emulator/notifications", Text(en: "Where notifications go from now on.", zh: "此后通知发往何处。"),
+            .put, "/emulator/notifications", Text(en: "Sets the URL that receives notifications.", zh: "设定接收通知的地址。"),
             body: [url], answer: ControlAnswer("NotificationTarget", [url])
         ) { call in
             let url = try call.body.text("url", upTo: 2_000)
@@ -87,7 +94,7 @@ extension ControlEndpoint {
     private func notifications(_ call: ControlCall) async throws -> HTTPResponse {
         let limit = try call.pageLimit()
         guard let before = Int64(call.query("cursor") ?? String(Int64.max)) else {
-            throw RequestBody.wrong("cursor", "the nextCursor of the page before", "上一页的 nextCursor")
+            throw RequestBody.wrong("cursor", "the nextCursor of the previous page", "上一页的 nextCursor")
         }
         guard let filter = NotificationFilter(rawValue: call.query("state") ?? "all") else {
             throw RequestBody.wrong("state", "pending, failed or all", "pending、failed 或 all")
@@ -101,30 +108,34 @@ extension ControlEndpoint {
     // MARK: Staged notifications
 
     private static let flaws: [(flaw: Notice.Flaw, note: Text)] = [
-        (.badSignature, Text(en: "the signatures are of another text", zh: "签名对应的是别的内容")),
-        (.wrongBundle, Text(en: "it names somebody else's app", zh: "写的是别人的 App")),
-        (.wrongEnvironment, Text(en: "it names the other environment", zh: "写的是另一个环境")),
-        (.unknownField, Text(en: "it has members nobody has heard of", zh: "带有未知成员")),
+        (.badSignature, Text(en: "sends a signature that does not match the content", zh: "签名与内容不符")),
+        (.wrongBundle, Text(en: "names another app", zh: "写入其他 App 的 bundle ID")),
+        (.wrongEnvironment, Text(en: "names the other environment", zh: "写入另一个环境")),
+        (.unknownField, Text(en: "adds unknown members", zh: "带有未知成员")),
     ]
 
     private static let stagedMembers: [ControlMember] =
         [
             ControlMember(
                 "type", .text(limit: 100), required: true,
-                Text(en: "notificationType, known or not", zh: "notificationType，不必是已知的")),
-            ControlMember("subtype", .text(limit: 100), Text(en: "known or not", zh: "不必是已知的")),
-            ControlMember("transactionId", .text(limit: 20), Text(en: "what it tells of", zh: "所说的交易")),
+                Text(en: "the notificationType; unknown values are allowed", zh: "notificationType，允许未知的值")),
+            ControlMember(
+                "subtype", .text(limit: 100), Text(en: "the subtype; unknown ones are allowed", zh: "subtype，允许未知的值")),
+            ControlMember(
+                "transactionId", .text(limit: 20), Text(en: "the transaction of the notification", zh: "通知所涉及的交易")),
             .bundleID, .account,
-            ControlMember("productId", .text(limit: 100), Text(en: "of a summary", zh: "summary 所指商品")),
+            ControlMember("productId", .text(limit: 100), Text(en: "the product of a summary", zh: "summary 中的商品")),
             ControlMember(
                 "consumptionRequestReason", .text(limit: 100),
-                Text(en: "of CONSUMPTION_REQUEST", zh: "CONSUMPTION_REQUEST 的原因")),
+                Text(en: "the reason of a CONSUMPTION_REQUEST", zh: "CONSUMPTION_REQUEST 的原因")),
             ControlMember(
                 "externalPurchaseId", .text(limit: 200),
-                Text(en: "of EXTERNAL_PURCHASE_TOKEN", zh: "EXTERNAL_PURCHASE_TOKEN 的标识")),
-            ControlMember("tokenCreationDate", .instant, Text(en: "of the same; now if absent", zh: "其创建时间，省略则为现在")),
+                Text(en: "the id in an EXTERNAL_PURCHASE_TOKEN", zh: "EXTERNAL_PURCHASE_TOKEN 的标识")),
             ControlMember(
-                "unknownType", .bool, Text(en: "sends a type nobody has heard of in its place", zh: "改用未知的类型")),
+                "tokenCreationDate", .instant,
+                Text(en: "the creation date of the token; now if absent", zh: "令牌的创建时间，省略则为现在")),
+            ControlMember(
+                "unknownType", .bool, Text(en: "replaces the type with an unknown one", zh: "改用未知的类型")),
         ] + flaws.map { ControlMember($0.flaw.rawValue, .bool, $0.note) }
 
     private func staged(_ body: RequestBody) throws(Problem) -> StagedNotification {
@@ -157,26 +168,37 @@ enum NotificationText {
         $0.add("type", .text(limit: 100), required: true, Text(en: "notificationType", zh: "notificationType")) {
             .string($0.type)
         }
-        $0.add("subtype", .text(limit: 100), Text(en: "if it has one", zh: "如有")) { $0.subtype.map { .string($0) } }
-        $0.add("bundleId", .text(limit: 200), required: true, Text(en: "the app", zh: "App")) { .string($0.bundleID) }
-        $0.add("transactionId", .text(limit: 20), Text(en: "what it tells of", zh: "所说的交易")) {
+        $0.add("subtype", .text(limit: 100), Text(en: "the subtype, if the notification has one", zh: "subtype（如有）")) {
+            $0.subtype.map { .string($0) }
+        }
+        $0.add(
+            "bundleId", .text(limit: 200), required: true, Text(en: "the bundle id of the app", zh: "App 的 bundle ID")
+        ) { .string($0.bundleID) }
+        $0.add("transactionId", .text(limit: 20), Text(en: "the transaction of the notification", zh: "通知所涉及的交易")) {
             (try? JSONValue(decoding: $0.content))?["transaction"]?["transactionId"]
         }
         $0.add(
-            "originalTransactionId", .text(limit: 20), Text(en: "the first transaction of its chain", zh: "所属链条的首笔交易")
+            "originalTransactionId", .text(limit: 20), Text(en: "the original transaction id", zh: "首笔交易的交易号")
         ) { $0.original.map { .string(String($0)) } }
-        $0.add("createdAt", .instant, required: true, Text(en: "its signedDate", zh: "即 signedDate")) {
+        $0.add(
+            "createdAt", .instant, required: true,
+            Text(en: "the creation time, sent as signedDate", zh: "创建时间，即 signedDate")
+        ) {
             .string($0.created.rfc3339)
         }
-        $0.add("attempts", .integer(0...1_000), required: true, Text(en: "how often it was sent", zh: "发送次数")) {
+        $0.add("attempts", .integer(0...1_000), required: true, Text(en: "the number of delivery attempts", zh: "发送次数"))
+        {
             .int($0.attempts)
         }
-        $0.add("nextAttemptAt", .instant, Text(en: "null: never", zh: "null 表示不再发送")) {
+        $0.add(
+            "nextAttemptAt", .instant,
+            Text(en: "the time of the next attempt; null: no further attempt", zh: "下次发送时间；null 表示不再发送")
+        ) {
             $0.due.map { .string($0.rfc3339) } ?? .null
         }
         $0.add(
             "result", .choice(of: SendAttemptResult.self),
-            Text(en: "how the last attempt ended", zh: "最近一次的结果")
+            Text(en: "the result of the last attempt", zh: "最近一次的结果")
         ) { $0.result.map { .string($0) } }
     }
 
@@ -185,10 +207,10 @@ enum NotificationText {
             ControlMember(
                 "sendAttempts",
                 .list([
-                    ControlMember("at", .instant, required: true, Text(en: "when", zh: "时间")),
-                    ControlMember("result", .text(limit: 40), required: true, Text(en: "how it ended", zh: "结果")),
-                ]), required: true, Text(en: "oldest first", zh: "从旧到新")),
+                    ControlMember("at", .instant, required: true, Text(en: "the time of the attempt", zh: "尝试的时间")),
+                    ControlMember("result", .text(limit: 40), required: true, Text(en: "the result", zh: "结果")),
+                ]), required: true, Text(en: "the delivery attempts, oldest first", zh: "各次发送尝试，从旧到新")),
             ControlMember(
-                "signedPayload", .text(limit: 1 << 20), required: true, Text(en: "what is sent", zh: "发送的内容")),
+                "signedPayload", .text(limit: 1 << 20), required: true, Text(en: "the signed payload", zh: "签名内容")),
         ]
 }

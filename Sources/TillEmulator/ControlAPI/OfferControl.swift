@@ -8,15 +8,16 @@ extension ControlEndpoint {
         routes.on(
             .post, "/emulator/offer-codes",
             Text(
-                en: "Makes codes for an offer: so many for one customer each, or one text for many.",
-                zh: "为优惠制作代码：若干一次性代码，或一个供多人使用的自定义代码。"),
+                en: "Creates offer codes: a number of one-time codes, or one custom code for many customers.",
+                zh: "创建优惠代码：若干一次性代码，或一个可供多位客户使用的自定义代码。"),
             body: Self.codeWishMembers,
             answer: ControlAnswer(
                 "OfferCodes",
-                [ControlMember("codes", .texts, required: true, Text(en: "all that were made", zh: "所制作的代码"))])
+                [ControlMember("codes", .texts, required: true, Text(en: "the created codes", zh: "所创建的代码"))])
         ) { call in try await makeCodes(call.body) }
         routes.on(
-            .get, "/emulator/offer-codes/{id}", Text(en: "A code, and how often it was redeemed.", zh: "代码及其兑换次数。"),
+            .get, "/emulator/offer-codes/{id}",
+            Text(en: "An offer code and the number of its redemptions.", zh: "优惠代码及其兑换次数。"),
             answer: ControlAnswer("OfferCode", Self.codeMembers)
         ) { call in
             guard let code = try await store.offerCode(call.id) else { throw Problem(.unknownCode(call.id)) }
@@ -25,8 +26,8 @@ extension ControlEndpoint {
         routes.on(
             .post, "/emulator/offer-codes/{id}/redeem",
             Text(
-                en: "A customer redeems the code outside the app, where nobody gives an appAccountToken.",
-                zh: "顾客在 App 之外兑换代码，没有 appAccountToken。"),
+                en: "Redeems the code outside the app, so the transaction has no appAccountToken.",
+                zh: "在 App 之外兑换代码，因此交易不带 appAccountToken。"),
             body: [.account, .bundleID], answer: Self.purchaseAnswer
         ) { call in
             let result = try await store.redeem(
@@ -38,48 +39,55 @@ extension ControlEndpoint {
 
     private static let codeWishMembers: [ControlMember] = [
         .bundleID,
-        ControlMember("productId", .text(limit: 200), required: true, Text(en: "what is offered", zh: "优惠的商品")),
+        ControlMember(
+            "productId", .text(limit: 200), required: true, Text(en: "the product id of the offer", zh: "优惠对应的商品 ID")),
         ControlMember(
             "offerId", .text(limit: 200), required: true,
-            Text(en: "an offer of kind code of the product", zh: "该商品的代码优惠")),
+            Text(en: "the id of an offer of kind code of the product", zh: "该商品的代码类优惠的标识")),
         ControlMember(
             "count", .integer(1...CodeCounter.batchLimit),
-            Text(en: "how many codes for one customer each; 1 if absent", zh: "一次性代码的个数，省略则为 1")),
+            Text(en: "the number of one-time codes; 1 if absent", zh: "一次性代码的个数，省略则为 1")),
         ControlMember(
             "code", .text(limit: 64),
-            Text(en: "in place of count: the text of a custom code, letters and digits", zh: "代替 count：自定义代码，字母与数字")),
+            Text(en: "the custom code, letters and digits; excludes count", zh: "自定义代码，由字母与数字组成；不与 count 同用")),
         ControlMember(
             "limit", .integer(1...CodeCounter.quarterlyLimit),
             Text(
-                en: "how many customers may redeem the custom code; 1000000 if absent", zh: "自定义代码可供多少顾客兑换；省略则为 1000000"
+                en: "the number of customers who may redeem the custom code; 1000000 if absent",
+                zh: "可兑换自定义代码的客户数，省略则为 1000000"
             )),
-        ControlMember("expiresAt", .instant, Text(en: "until when; for ever if absent", zh: "有效期至；省略则永久")),
+        ControlMember("expiresAt", .instant, Text(en: "the expiration time; never if absent", zh: "到期时间，省略则永不过期")),
     ]
 
     private static var codeMembers: [ControlMember] { codeObject.members }
     private static func json(_ code: OfferCode) -> JSONValue { codeObject.json(code) }
 
     private static let codeObject = ControlObject<OfferCode> {
-        $0.add("code", .text(limit: 64), required: true, Text(en: "its text", zh: "代码")) { .string($0.text) }
+        $0.add("code", .text(limit: 64), required: true, Text(en: "the code", zh: "代码")) { .string($0.text) }
         $0.add(.bundleID) { .string($0.batch.bundleID) }
-        $0.add("productId", .text(limit: 200), required: true, Text(en: "what is offered", zh: "优惠的商品")) {
+        $0.add(
+            "productId", .text(limit: 200), required: true, Text(en: "the product id of the offer", zh: "优惠对应的商品 ID")
+        ) {
             .string($0.batch.productID.text)
         }
-        $0.add("offerId", .text(limit: 200), required: true, Text(en: "which offer", zh: "哪个优惠")) {
+        $0.add("offerId", .text(limit: 200), required: true, Text(en: "the offer id", zh: "优惠的标识")) {
             .string($0.batch.offer)
         }
-        $0.add("custom", .bool, required: true, Text(en: "one text for many customers", zh: "供多人使用")) {
+        $0.add(
+            "custom", .bool, required: true,
+            Text(en: "whether it is a custom code for many customers", zh: "是否为可供多位客户使用的自定义代码")
+        ) {
             .bool($0.batch.isCustom)
         }
         $0.add(
             "remaining", .integer(0...CodeCounter.quarterlyLimit), required: true,
-            Text(en: "how often it may be redeemed yet", zh: "剩余次数")
+            Text(en: "the number of remaining redemptions", zh: "剩余兑换次数")
         ) { .int($0.remaining) }
         $0.add(
             "redeemed", .integer(0...CodeCounter.quarterlyLimit), required: true,
-            Text(en: "how often it was", zh: "已兑换次数")
+            Text(en: "the number of redemptions so far", zh: "已兑换次数")
         ) { .int($0.redeemed) }
-        $0.add("expiresAt", .instant, Text(en: "until when", zh: "有效期至")) {
+        $0.add("expiresAt", .instant, Text(en: "the expiration time", zh: "到期时间")) {
             $0.batch.expires.map { .string($0.rfc3339) }
         }
     }
@@ -97,10 +105,10 @@ extension ControlEndpoint {
             guard isWellFormed else {
                 throw RequestBody.wrong("code", "letters and digits, at most 64", "不超过 64 个字母与数字")
             }
-            guard count == nil else { throw RequestBody.wrong("count", "absent beside code", "不与 code 同用") }
+            guard count == nil else { throw RequestBody.wrong("count", "omitted when code is given", "不与 code 同用") }
             wish = .custom(text, limit: limit ?? CodeCounter.quarterlyLimit)
         } else {
-            guard limit == nil else { throw RequestBody.wrong("limit", "absent without code", "只与 code 同用") }
+            guard limit == nil else { throw RequestBody.wrong("limit", "omitted when code is not given", "只与 code 同用") }
             wish = .oneTime(count: count ?? 1)
         }
         let codes = try await store.makeOfferCodes(
@@ -116,25 +124,28 @@ extension ControlEndpoint {
 enum OfferText {
     static let members: [ControlMember] = [
         ControlMember(
-            "type", .choice(["promotional", "code", "winBack"]), required: true, Text(en: "its kind", zh: "优惠种类")),
+            "type", .choice(["promotional", "code", "winBack"]), required: true,
+            Text(en: "the kind of offer", zh: "优惠种类")),
         ControlMember(
             "identifier", .text(limit: 200),
-            Text(en: "of a promotional or win-back offer", zh: "促销优惠或赢回优惠的标识")),
+            Text(en: "the id of a promotional or win-back offer", zh: "促销优惠或赢回优惠的标识")),
         ControlMember(
             "signature",
             .object([
                 ControlMember(
                     "keyIdentifier", .text(limit: 64), required: true,
-                    Text(en: "keyId of GET /emulator/api-key", zh: "GET /emulator/api-key 的 keyId")),
-                ControlMember("nonce", .uuid, required: true, Text(en: "a new one each time", zh: "每次不同")),
+                    Text(en: "the keyId from GET /emulator/api-key", zh: "GET /emulator/api-key 给出的 keyId")),
+                ControlMember(
+                    "nonce", .uuid, required: true, Text(en: "a nonce, unique for each signature", zh: "随机数，每次签名各不相同")),
                 ControlMember(
                     "timestamp", .integer(0...Int64.max), required: true,
-                    Text(en: "milliseconds, when it was signed", zh: "签名时间，毫秒")),
+                    Text(en: "the time of signing in milliseconds", zh: "签名时间（毫秒）")),
                 ControlMember(
-                    "signature", .text(limit: 1_000), required: true, Text(en: "base64 of DER", zh: "DER 的 base64")),
-            ]), Text(en: "the developer's, in the classic form", zh: "开发者的经典形式签名")),
+                    "signature", .text(limit: 1_000), required: true,
+                    Text(en: "the signature, base64 of DER", zh: "签名，DER 的 base64")),
+            ]), Text(en: "the developer's signature in the original format", zh: "开发者的签名（原格式）")),
         ControlMember(
-            "jws", .text(limit: 16_384), Text(en: "the developer's, as a token", zh: "开发者的令牌形式签名")),
+            "jws", .text(limit: 16_384), Text(en: "the developer's signature in the JWS format", zh: "开发者的签名（JWS 格式）")),
         ControlMember("code", .text(limit: 64), Text(en: "an offer code", zh: "优惠代码")),
     ]
 

@@ -15,9 +15,9 @@ struct OpenAPI: Sendable {
             [
                 ControlMember("openapi", .text(limit: 10), required: true, Text(en: "3.1.0", zh: "3.1.0")),
                 ControlMember("info", .object([]), required: true, Text(en: "about this API", zh: "接口概要")),
-                ControlMember("servers", .list([]), required: true, Text(en: "this one", zh: "本服务")),
+                ControlMember("servers", .list([]), required: true, Text(en: "the server", zh: "本服务")),
                 ControlMember("tags", .list([]), required: true, Text(en: "groups of routes", zh: "路由分组")),
-                ControlMember("paths", .map, required: true, Text(en: "every address", zh: "所有地址")),
+                ControlMember("paths", .map, required: true, Text(en: "all paths", zh: "所有路径")),
                 ControlMember("components", .object([]), required: true, Text(en: "schemas", zh: "数据结构")),
             ]))
 
@@ -58,7 +58,7 @@ struct OpenAPI: Sendable {
             "openapi": "3.1.0",
             "info": [
                 "title": "Till: the emulated App Store", "version": "1",
-                "summary": "What customers, parents, banks and developers do, done by a script.",
+                "summary": "An API that performs the actions of customers, parents, banks and developers.",
                 "description": .string(Self.introduction),
                 "license": ["name": "Apache 2.0", "identifier": "Apache-2.0"],
             ],
@@ -70,10 +70,10 @@ struct OpenAPI: Sendable {
     }
 
     private static let introduction = """
-        Bodies are JSON in UTF-8; a member that is null is as good as absent, and one that is not known is refused. \
+        Bodies are JSON in UTF-8. A null member counts as absent, and an unknown member is refused. \
         Times are RFC 3339 in UTC with milliseconds, money is whole minor units with a currency, ids of transactions \
-        are strings. What goes wrong is told as RFC 9457 problem+json: programs decide by `code` and `retryable`; \
-        `title` is a sentence in the language of `Accept-Language` (zh or en). `GET` addresses answer `HEAD`.
+        are strings. Errors are RFC 9457 problem+json: programs use `code` and `retryable`; \
+        `title` is a sentence in the language of `Accept-Language` (zh or en). `GET` paths also accept `HEAD`.
         """
 
     enum Tag: String, CaseIterable {
@@ -84,10 +84,10 @@ struct OpenAPI: Sendable {
 
         var text: String {
             switch self {
-            case .control: "The store, moved by scripts. 用脚本操作商店。"
-            case .page: "The store for people. 供人使用的页面。"
-            case .serverAPI: "Apple's own: see Apple's documentation “App Store Server API”."
-            case .verifyReceipt: "Apple's own: see Apple's documentation “verifyReceipt”."
+            case .control: "Control of the emulated store by scripts. 用脚本操作模拟商店。"
+            case .page: "The web pages of the emulated store. 模拟商店的网页。"
+            case .serverAPI: "Defined by Apple: see Apple's documentation “App Store Server API”."
+            case .verifyReceipt: "Defined by Apple: see Apple's documentation “verifyReceipt”."
             }
         }
     }
@@ -129,28 +129,30 @@ extension OpenAPI {
 
     private static func responses(_ route: ControlRoute) -> JSONValue {
         let problem: JSONValue = [
-            "description": "Why not.",
+            "description": "The problem.",
             "content": ["application/problem+json": ["schema": ref("Problem")]],
         ]
         if route.isPage, route.method == .post {
-            return ["303": ["description": "Done or refused: the page says which."], "default": page]
+            return [
+                "303": ["description": "The result page, which says whether the action succeeded."], "default": page,
+            ]
         }
         if route.isPage { return ["200": page, "default": page] }
-        guard let answer = route.answer else { return ["200": ["description": "As it says."], "default": problem] }
+        guard let answer = route.answer else { return ["200": ["description": "The result."], "default": problem] }
         let good: JSONValue = [
-            "description": "As it says.", "content": ["application/json": ["schema": ref(answer.name)]],
+            "description": "The result.", "content": ["application/json": ["schema": ref(answer.name)]],
         ]
         return ["200": good, "default": problem]
     }
 
-    private static let page: JSONValue = ["description": "A page, or a file of one."]
+    private static let page: JSONValue = ["description": "An HTML page, or a file that belongs to one."]
 
     private static func operation(ofApple route: Router.Route) -> JSONValue {
         let tag = route.pattern.hasPrefix("/inApps/") ? Tag.serverAPI : .verifyReceipt
         var members: [String: JSONValue] = [
             "operationId": .string(name(route.method, route.pattern)), "tags": [.string(tag.rawValue)],
-            "summary": .string("Apple's own. Bodies and errors are in Apple's documentation “\(tag.rawValue)”."),
-            "responses": ["default": ["description": "As Apple's documentation says."]],
+            "summary": .string("Defined by Apple. See Apple's documentation “\(tag.rawValue)” for bodies and errors."),
+            "responses": ["default": ["description": "See Apple's documentation."]],
         ]
         let parameters = ControlRoute(
             method: route.method, pattern: route.pattern, summary: Text(en: "", zh: ""), query: [], body: [],
@@ -220,14 +222,14 @@ extension OpenAPI {
     }
 
     private static let problem: JSONValue = [
-        "type": "object", "description": "Why not (RFC 9457).",
+        "type": "object", "description": "The problem (RFC 9457).",
         "required": ["type", "title", "status", "code", "retryable"],
         "properties": [
             "type": ["type": "string"],
-            "title": ["type": "string", "description": "One sentence for people, in their language."],
-            "status": ["type": "integer", "description": "The HTTP status once more."],
-            "code": ["type": "string", "description": "What programs decide by. More may come."],
-            "retryable": ["type": "boolean", "description": "Whether the same request may go through later."],
+            "title": ["type": "string", "description": "A sentence for people in the language of Accept-Language."],
+            "status": ["type": "integer", "description": "The HTTP status."],
+            "code": ["type": "string", "description": "A stable code for programs. New codes may be added."],
+            "retryable": ["type": "boolean", "description": "Whether the same request may succeed later."],
         ],
     ]
 }

@@ -6,7 +6,7 @@ import TillJSON
 extension ControlEndpoint {
     func addProducts(to routes: inout ControlRoutes) {
         routes.on(
-            .get, "/emulator/products", Text(en: "What the store sells.", zh: "商店出售的商品。"),
+            .get, "/emulator/products", Text(en: "The products on sale.", zh: "商店出售的商品。"),
             answer: ProductText.answer
         ) { _ in
             .json(["data": .array(try await store.products().map(ProductText.json))])
@@ -14,25 +14,25 @@ extension ControlEndpoint {
         routes.on(
             .put, "/emulator/products",
             Text(
-                en: "Replaces what the store sells: by a list, or by Xcode's StoreKit configuration file as it is.",
-                zh: "更换商店出售的商品：商品列表，或原样的 Xcode StoreKit 配置文件。"),
+                en: "Replaces the products with a list or with an Xcode StoreKit configuration file.",
+                zh: "替换全部商品：可提交商品列表，或 Xcode 的 StoreKit 配置文件。"),
             query: [
                 ControlMember(
                     "force", .choice(["true", "false"]),
-                    Text(en: "whether ids that were removed may come again", zh: "是否允许再次使用已删除的 id"))
+                    Text(en: "whether removed product ids may be reused", zh: "是否允许再次使用已删除的商品 ID"))
             ],
             body: [
                 ControlMember(
-                    "products", .list(ProductText.members), required: true, Text(en: "all of them", zh: "全部商品"))
+                    "products", .list(ProductText.members), required: true, Text(en: "the products", zh: "全部商品"))
             ], answer: Self.replaced, bodyLimit: ProductFile.byteLimit, readsBody: false
         ) { call in try await replaceProducts(call) }
         routes.on(
-            .put, "/emulator/products/{id}", Text(en: "Saves one product again.", zh: "重新保存一件商品。"),
+            .put, "/emulator/products/{id}", Text(en: "Updates one product.", zh: "更新一件商品。"),
             body: ProductText.members, answer: ControlAnswer("Product", ProductText.members), readsBody: false
         ) { call in
             let product = try ProductText.product(try Self.body(call))
             guard product.id.text == call.id else {
-                throw RequestBody.wrong("id", "the id in the path: ids never change", "与路径中的 id 相同：id 不可更改")
+                throw RequestBody.wrong("id", "the id in the path: product ids cannot change", "与路径中的 ID 相同：商品 ID 不可更改")
             }
             return .json(ProductText.json(try await store.edit(product).answered()))
         }
@@ -45,11 +45,11 @@ extension ControlEndpoint {
         ProductText.answer.members + [
             ControlMember(
                 "ignored", .texts, required: true,
-                Text(en: "members that mean nothing here", zh: "此处没有对应意义而未采用的成员")),
-            ControlMember("storefront", .text(limit: 3), Text(en: "taken over from the file", zh: "取自文件的地区")),
+                Text(en: "members of the file that the emulator does not support", zh: "文件中模拟商店不支持、未采用的成员")),
+            ControlMember("storefront", .text(limit: 3), Text(en: "the storefront from the file", zh: "取自文件的店面")),
             ControlMember(
                 "pace", .choice(of: RenewalPace.self),
-                Text(en: "taken over from the file", zh: "取自文件的订阅速度")),
+                Text(en: "the renewal rate from the file", zh: "取自文件的订阅速度")),
         ])
 
     private func replaceProducts(_ call: ControlCall) async throws -> HTTPResponse {
@@ -69,7 +69,7 @@ extension ControlEndpoint {
 
     private static func body(_ call: ControlCall) throws(Problem) -> FileMember {
         guard let value = try? JSONValue(decoding: call.request.body) else {
-            throw .badRequest("not_json", "The body is no JSON: send one JSON object.", "请求体不是 JSON：请发送一个 JSON 对象。")
+            throw .badRequest("not_json", "The body is not JSON. Send one JSON object.", "请求体不是 JSON：请发送一个 JSON 对象。")
         }
         return FileMember(value)
     }
@@ -86,13 +86,16 @@ extension ControlEndpoint {
                         ControlMember(
                             "withAppVersion", .bool,
                             Text(
-                                en: "an app version goes with it; the first product needs one",
-                                zh: "随 App 版本一起提交；首个商品必须如此"))
+                                en: "whether an app version is submitted too; required for the first product",
+                                zh: "是否随 App 版本一起提交；首个商品必须如此"))
                     ]
                 case .removeFromSale:
                     [
                         ControlMember(
-                            "by", .choice(["developer", "Apple"]), Text(en: "developer if absent", zh: "省略则为 developer")
+                            "by", .choice(["developer", "Apple"]),
+                            Text(
+                                en: "the party that removes the product; developer if absent",
+                                zh: "下架的一方，省略则为 developer")
                         )
                     ]
                 default: []
@@ -113,13 +116,13 @@ extension ControlEndpoint {
     }
 
     private static let steps: [(ProductReview.Step, Text)] = [
-        (.submit, Text(en: "The developer submits a product for review.", zh: "开发者提交商品审核。")),
-        (.startReview, Text(en: "App Review looks at it.", zh: "App 审核开始审查。")),
-        (.approve, Text(en: "App Review approves it, or the app version it waits for.", zh: "审核通过商品，或其等待的 App 版本。")),
-        (.reject, Text(en: "App Review rejects it.", zh: "审核拒绝。")),
-        (.requestChanges, Text(en: "App Review asks for changes.", zh: "审核要求修改。")),
-        (.removeFromSale, Text(en: "It is taken off the store.", zh: "商品下架。")),
-        (.returnToSale, Text(en: "The developer brings it back.", zh: "开发者重新上架。")),
+        (.submit, Text(en: "Submits the product for review.", zh: "提交商品审核。")),
+        (.startReview, Text(en: "Starts the review.", zh: "开始审核。")),
+        (.approve, Text(en: "Approves the product, or the app version it waits for.", zh: "批准商品，或批准其等待的 App 版本。")),
+        (.reject, Text(en: "Rejects the product.", zh: "拒绝商品。")),
+        (.requestChanges, Text(en: "Requests changes to the product.", zh: "要求修改商品。")),
+        (.removeFromSale, Text(en: "Removes the product from sale.", zh: "将商品下架。")),
+        (.returnToSale, Text(en: "Returns the product to sale.", zh: "将商品重新上架。")),
     ]
 }
 
@@ -128,22 +131,24 @@ extension ControlEndpoint {
     func addFindings(to routes: inout ControlRoutes) {
         routes.on(
             .get, "/emulator/products/findings",
-            Text(en: "What is wrong with the catalogue, and the cure of each.", zh: "商品目录的问题与解决办法。"),
+            Text(en: "Problems in the catalogue, each with its solution.", zh: "商品目录的问题与解决办法。"),
             answer: Self.findings
         ) { _ in try await findings(comparing: nil) }
         routes.on(
             .post, "/emulator/products/findings",
-            Text(en: "The same, compared with what the app believes there is.", zh: "同上，并与 App 自己的商品列表对照。"),
+            Text(
+                en: "Problems in the catalogue, also compared with the app's own product list.",
+                zh: "商品目录的问题，并与 App 自己的商品列表对照。"),
             body: [
                 ControlMember(
                     "products",
                     .list([
                         ControlMember(
                             "id", .text(limit: 200), required: true,
-                            Text(en: "as the app asks for it", zh: "App 请求的 id")),
+                            Text(en: "the product id that the app requests", zh: "App 请求的商品 ID")),
                         ControlMember(
                             "type", .choice(ProductType.sold.map(\.rawValue)),
-                            Text(en: "what the app takes it for", zh: "App 认为的类型")),
+                            Text(en: "the product type that the app expects", zh: "App 预期的商品类型")),
                     ]), required: true, Text(en: "the app's own list", zh: "App 自己的列表"))
             ], answer: Self.findings
         ) { call in
@@ -172,16 +177,16 @@ extension ControlEndpoint {
                 .list([
                     ControlMember(
                         "code", .choice(of: ProductFinding.Code.self), required: true,
-                        Text(en: "what kind of finding", zh: "问题种类")),
-                    ControlMember("productId", .text(limit: 200), Text(en: "which product", zh: "商品")),
-                    ControlMember("finding", .object(texts), required: true, Text(en: "what is wrong", zh: "问题")),
-                    ControlMember("cure", .object(texts), required: true, Text(en: "what to do", zh: "解决办法")),
-                ]), required: true, Text(en: "none: all is well", zh: "为空则没有问题"))
+                        Text(en: "the kind of problem", zh: "问题种类")),
+                    ControlMember("productId", .text(limit: 200), Text(en: "the product id", zh: "商品 ID")),
+                    ControlMember("finding", .object(texts), required: true, Text(en: "the problem", zh: "问题")),
+                    ControlMember("cure", .object(texts), required: true, Text(en: "the solution", zh: "解决办法")),
+                ]), required: true, Text(en: "the problems; empty if there are none", zh: "问题列表，为空表示没有问题"))
         ])
 
     private static let texts: [ControlMember] = [
-        ControlMember("en", .text(limit: 2_000), required: true, Text(en: "English", zh: "英文")),
-        ControlMember("zh", .text(limit: 2_000), required: true, Text(en: "Chinese", zh: "中文")),
+        ControlMember("en", .text(limit: 2_000), required: true, Text(en: "the English text", zh: "英文")),
+        ControlMember("zh", .text(limit: 2_000), required: true, Text(en: "the Chinese text", zh: "中文")),
     ]
 
     private func findings(comparing expected: [ProductFinding.Expectation]?) async throws -> HTTPResponse {

@@ -10,13 +10,15 @@ enum ProductText {
     static let copyLimit = 4_000
 
     private static let localization = ControlObject<StoreProduct.Localization> {
-        $0.add("locale", .text(limit: 20), required: true, Text(en: "zh-Hans, en-US", zh: "zh-Hans、en-US")) {
+        $0.add(
+            "locale", .text(limit: 20), required: true, Text(en: "the locale: zh-Hans, en-US", zh: "语言：zh-Hans、en-US")
+        ) {
             .string($0.locale)
         }
-        $0.add("displayName", .text(limit: copyLimit), required: true, Text(en: "shown", zh: "显示名称")) {
+        $0.add("displayName", .text(limit: copyLimit), required: true, Text(en: "the display name", zh: "显示名称")) {
             .string($0.displayName)
         }
-        $0.add("description", .text(limit: copyLimit), required: true, Text(en: "shown", zh: "描述")) {
+        $0.add("description", .text(limit: copyLimit), required: true, Text(en: "the description", zh: "描述")) {
             .string($0.description)
         }
     }
@@ -27,32 +29,40 @@ enum ProductText {
     private static let object = ControlObject<StoreProduct> {
         $0.add(
             "id", .text(limit: 100), required: true,
-            Text(en: "letters, digits, - . _; never changes, never used again", zh: "字母、数字、- . _；不可更改，删除后不可再用")
+            Text(
+                en: "the product id: letters, digits, - . _; it cannot be changed or reused",
+                zh: "商品 ID：字母、数字、- . _；不可更改，删除后不可再用")
         ) { .string($0.id.text) }
         $0.add(
-            "type", .choice(ProductType.sold.map(\.rawValue)), Text(en: "Consumable if absent", zh: "省略则为 Consumable")
+            "type", .choice(ProductType.sold.map(\.rawValue)),
+            Text(en: "the product type; Consumable if absent", zh: "商品类型，省略则为 Consumable")
         ) { .string($0.kind.rawValue) }
-        $0.add("name", .text(limit: 64), Text(en: "the reference name; the id if absent", zh: "参考名称，省略则为 id")) {
+        $0.add("name", .text(limit: 64), Text(en: "the reference name; the product id if absent", zh: "参考名称，省略则为商品 ID"))
+        {
             .string($0.name)
         }
         $0.add(
             "prices", .map,
             Text(
-                en: "by storefront: {\"CHN\": {\"amount\": 600, \"currency\": \"CNY\"}}; or a tier",
-                zh: "按地区：{\"CHN\": {\"amount\": 600, \"currency\": \"CNY\"}}；也可只写 tier")
+                en:
+                    "the prices by storefront: {\"CHN\": {\"amount\": 600, \"currency\": \"CNY\"}}; or use tier",
+                zh: "各店面的价格：{\"CHN\": {\"amount\": 600, \"currency\": \"CNY\"}}；也可只写 tier")
         ) { .object($0.prices.mapValues(\.json)) }
         $0.add(
             "tier", .text(limit: 4),
             Text(
-                en: "classic price tier: 0 to 87 (a number will do), A, B, alt1 to alt5; prices win where both say one",
+                en: "the classic price tier: 0 to 87 (text or number), A, B, alt1 to alt5; prices take precedence",
                 zh: "经典价格档：0 到 87（可写数字）、A、B、alt1 到 alt5；与 prices 并存时以 prices 为准")
         ) { _ in nil }
-        $0.add("subscriptionGroup", .text(limit: 64), Text(en: "of auto-renewables, and them only", zh: "仅自动续期订阅")) {
+        $0.add(
+            "subscriptionGroup", .text(limit: 64),
+            Text(en: "the subscription group id; for auto-renewable subscriptions only", zh: "订阅组 ID，仅自动续期订阅")
+        ) {
             ($0.subscription?.groupID).map { .string($0) }
         }
         $0.add(
             "groupName", .text(limit: copyLimit),
-            Text(en: "what customers see the group called; its id if absent", zh: "顾客看到的订阅组名称，省略则为其 id")
+            Text(en: "the display name of the group; its id if absent", zh: "客户看到的订阅组名称，省略则为订阅组 ID")
         ) { ($0.subscription?.groupName).map { .string($0) } }
         $0.add(
             "level", .integer(1...1_000),
@@ -60,39 +70,53 @@ enum ProductText {
         ) { ($0.subscription?.level).map { .int($0) } }
         $0.add(
             "period", .choice(of: SubscriptionPeriod.self),
-            Text(en: "of auto-renewables, and them only", zh: "仅自动续期订阅")
+            Text(en: "the subscription group id; for auto-renewable subscriptions only", zh: "订阅组 ID，仅自动续期订阅")
         ) { ($0.subscription?.period).map { .string($0.rawValue) } }
-        $0.add("monthlyBilling", .bool, Text(en: "a year may be paid by the month", zh: "年度订阅可按月付款")) {
+        $0.add(
+            "monthlyBilling", .bool, Text(en: "whether a yearly subscription can be paid monthly", zh: "年度订阅是否可按月付款")
+        ) {
             $0.subscription?.allowsMonthlyBilling == true ? true : nil
         }
         $0.add(
             "monthlyPrices", .map,
             Text(
-                en: "by storefront, of a month of such a year; a twelfth of the year, rounded up, where absent",
-                zh: "按地区，按月付款的每月价格；省略则为年价的十二分之一，向上取整")
+                en:
+                    "the prices of monthly billing by storefront; a twelfth of the year's, rounded up, if absent",
+                zh: "各店面按月付款的每月价格；省略则为年价的十二分之一，向上取整")
         ) { ($0.subscription?.monthlyPrices).map { .object($0.mapValues(\.json)) } }
-        $0.add("familyShareable", .bool, Text(en: "non-consumables and auto-renewables only", zh: "仅非消耗型与自动续期订阅")) {
+        $0.add(
+            "familyShareable", .bool,
+            Text(
+                en: "whether Family Sharing is allowed; non-consumables and auto-renewable subscriptions only",
+                zh: "是否支持家人共享，仅非消耗型与自动续期订阅")
+        ) {
             .bool($0.isFamilyShareable)
         }
-        $0.add("offers", .list(ProductOfferText.members), Text(en: "lower prices for some", zh: "优惠")) {
+        $0.add("offers", .list(ProductOfferText.members), Text(en: "the offers", zh: "优惠")) {
             .array($0.offers.map(ProductOfferText.json))
         }
-        $0.add("localizations", .list(localization.members), Text(en: "what the store shows", zh: "商店展示的文字")) {
+        $0.add(
+            "localizations", .list(localization.members),
+            Text(en: "the localized names and descriptions", zh: "各语言的名称和描述")
+        ) {
             .array($0.localizations.map(localization.json))
         }
         $0.add(
-            "reviewScreenshot", .bool, Text(en: "whether App Review has one; true if absent", zh: "是否有审核截图，省略则为 true")
+            "reviewScreenshot", .bool,
+            Text(en: "whether a review screenshot is uploaded; true if absent", zh: "是否已上传审核截图，省略则为 true")
         ) { .bool($0.hasReviewScreenshot) }
         $0.add(
             "state", .choice(of: ProductState.self),
-            Text(en: "with App Store Connect; APPROVED if absent", zh: "在 App Store Connect 的状态，省略则为 APPROVED")
+            Text(en: "the state in App Store Connect; APPROVED if absent", zh: "在 App Store Connect 中的状态，省略则为 APPROVED")
         ) { .string($0.state.rawValue) }
-        $0.add("withAppVersion", .bool, Text(en: "whether it was submitted with an app version", zh: "是否随 App 版本一起提交"))
-        { $0.isWithAppVersion ? true : nil }
+        $0.add(
+            "withAppVersion", .bool,
+            Text(en: "whether the product was submitted with an app version", zh: "是否随 App 版本一起提交")
+        ) { $0.isWithAppVersion ? true : nil }
     }
 
     static let answer = ControlAnswer(
-        "Products", [ControlMember("data", .list(members), required: true, Text(en: "all of them", zh: "全部商品"))])
+        "Products", [ControlMember("data", .list(members), required: true, Text(en: "the products", zh: "全部商品"))])
 
     static func products(_ file: FileMember) throws(Problem) -> [StoreProduct] {
         try file.knows(["products"])
@@ -256,30 +280,39 @@ enum ProductOfferText {
     private static let object = ControlObject<ProductOffer> {
         $0.add(
             "kind", .choice(of: ProductOffer.Kind.self), required: true,
-            Text(en: "for whom it is", zh: "给谁")
+            Text(en: "the kind of offer", zh: "优惠种类")
         ) { .string($0.kind.rawValue) }
-        $0.add("identifier", .text(limit: 64), Text(en: "of all but introductory ones", zh: "推介促销优惠以外必填")) {
+        $0.add(
+            "identifier", .text(limit: 64),
+            Text(en: "the offer id; required except for introductory offers", zh: "优惠标识，推介促销优惠以外必填")
+        ) {
             $0.identifier.map { .string($0) }
         }
         $0.add(
             "discount", .choice(of: ProductOffer.Discount.self), required: true,
-            Text(en: "how it is paid", zh: "付款方式")
+            Text(en: "the payment mode", zh: "付款方式")
         ) { .string($0.discount.rawValue) }
         $0.add(
             "period", .text(limit: 6),
-            Text(en: "P3D, P1W, P1M, P1Y; the subscription's if absent", zh: "P3D、P1W、P1M、P1Y，省略则同订阅周期")
+            Text(
+                en: "the offer period: P3D, P1W, P1M, P1Y; the subscription period if absent",
+                zh: "优惠周期：P3D、P1W、P1M、P1Y，省略则同订阅周期")
         ) { $0.period.map { .string($0.text) } }
-        $0.add("periods", .integer(1...100), Text(en: "more than 1 only for pay as you go", zh: "仅随用随付可大于 1")) {
+        $0.add(
+            "periods", .integer(1...100),
+            Text(en: "the number of periods; more than 1 for pay as you go only", zh: "周期数，仅随用随付可大于 1")
+        ) {
             .int($0.periods)
         }
-        $0.add("prices", .map, Text(en: "by storefront, of one charge", zh: "按地区，每次扣款")) {
+        $0.add("prices", .map, Text(en: "the price of one charge by storefront", zh: "各店面每次扣款的价格")) {
             .object($0.prices.mapValues(\.json))
         }
         $0.add(
             "customers", .texts,
             Text(
-                en: "of a subscription's codes: NEW, EXISTING, EXPIRED; all three if absent",
-                zh: "仅订阅的优惠代码：NEW、EXISTING、EXPIRED，省略则全部")
+                en:
+                    "the customers eligible for a subscription's codes: NEW, EXISTING, EXPIRED; all if absent",
+                zh: "订阅优惠代码适用的客户：NEW、EXISTING、EXPIRED，省略则全部适用")
         ) { $0.customers.map { .array($0.map { .string($0.rawValue) }) } }
     }
 

@@ -10,20 +10,23 @@ extension ControlEndpoint {
             "AppTransaction",
             [
                 ControlMember(
-                    "signedAppTransaction", .text(limit: 65_536), required: true, Text(en: "JWS", zh: "JWS")),
+                    "signedAppTransaction", .text(limit: 65_536), required: true,
+                    Text(en: "the signed app transaction (JWS)", zh: "已签名的 App 交易（JWS）")),
                 ControlMember(
                     "appTransactionId", .text(limit: 20), required: true,
-                    Text(en: "one per account and app", zh: "每个账户与 App 各一个")),
-                ControlMember("account", .text(limit: 200), required: true, Text(en: "whose it is", zh: "所属账户")),
+                    Text(en: "the app transaction id, one for each account and app", zh: "App 交易 ID，每个账户与 App 各一个")),
+                ControlMember("account", .text(limit: 200), required: true, Text(en: "the account", zh: "所属账户")),
             ])
         routes.on(
             .get, "/emulator/app-transaction",
-            Text(en: "An account's download of the app, as Apple signs it.", zh: "账户对 App 的下载记录（Apple 签名）。"),
+            Text(
+                en: "The signed app transaction of an account: its download of the app.",
+                zh: "账户的已签名 App 交易，即 App 的下载记录。"),
             query: [
                 .accountOrDevice, .bundleID,
                 ControlMember(
                     "deviceId", .uuid,
-                    Text(en: "a registered device of the account, which asks", zh: "询问的设备（已登记在该账户下）")),
+                    Text(en: "the registered device of the account that sends the request", zh: "发出请求的设备（已登记在该账户下）")),
             ], answer: answer
         ) { call in
             let account = try await account(call.name("account"), on: call.device())
@@ -34,18 +37,18 @@ extension ControlEndpoint {
         }
         routes.on(
             .put, "/emulator/app-transaction",
-            Text(en: "Says how an account came by the app.", zh: "设定账户取得 App 的经过。"),
+            Text(en: "Sets the details of an account's first download of the app.", zh: "设定账户首次下载 App 的信息。"),
             body: [
                 .account, .bundleID,
                 ControlMember(
                     "originalVersion", .text(limit: 40),
                     Text(
-                        en: "CFBundleVersion at the first download; shown in production",
-                        zh: "首次下载时的 CFBundleVersion，仅正式环境显示")),
-                ControlMember("preorderDate", .instant, Text(en: "when it was ordered ahead", zh: "预订时间")),
+                        en: "the CFBundleVersion of the first download; included in production only",
+                        zh: "首次下载时的 CFBundleVersion，仅生产环境包含此项")),
+                ControlMember("preorderDate", .instant, Text(en: "the time of the preorder", zh: "预订时间")),
                 ControlMember(
                     "platform", .choice(of: Platform.self),
-                    Text(en: "where it was bought", zh: "购买所在平台")),
+                    Text(en: "the platform of the purchase", zh: "购买所在平台")),
             ], answer: answer
         ) { call in
             var download = try await download(
@@ -105,20 +108,21 @@ extension ControlEndpoint {
     func addReceipts(to routes: inout ControlRoutes) {
         let device = ControlMember("deviceId", .uuid, Text(en: "identifierForVendor", zh: "identifierForVendor"))
         let receipt = ControlMember(
-            "receipt", .text(limit: 16 << 20), required: true, Text(en: "base64", zh: "base64"))
+            "receipt", .text(limit: 16 << 20), required: true,
+            Text(en: "the app receipt in base64", zh: "App 收据的 base64"))
         routes.on(
-            .get, "/emulator/receipt", Text(en: "An account's app receipt as it is now.", zh: "账户当前的 App 收据。"),
+            .get, "/emulator/receipt", Text(en: "The current app receipt of an account.", zh: "账户当前的 App 收据。"),
             query: [.accountOrDevice, .bundleID, device],
             answer: ControlAnswer(
                 "Receipt",
                 [
                     receipt,
-                    ControlMember("account", .text(limit: 200), required: true, Text(en: "whose it is", zh: "所属账户")),
+                    ControlMember("account", .text(limit: 200), required: true, Text(en: "the account", zh: "所属账户")),
                 ])
         ) { call in try await appReceipt(call) }
         routes.on(
             .get, "/emulator/transactions/{id}/receipt",
-            Text(en: "One transaction's receipt in the style of iOS 6.", zh: "一笔交易的 iOS 6 旧式收据。"),
+            Text(en: "The receipt of one transaction in the format of iOS 6.", zh: "一笔交易的 iOS 6 旧式收据。"),
             query: [device],
             answer: ControlAnswer(
                 "TransactionReceipt",
@@ -126,7 +130,7 @@ extension ControlEndpoint {
                     receipt,
                     ControlMember(
                         "transactionId", .text(limit: 20), required: true,
-                        Text(en: "Apple's id of it", zh: "Apple 的交易号")),
+                        Text(en: "the transaction id", zh: "交易号")),
                 ])
         ) { call in try await transactionReceipt(call) }
     }
@@ -167,7 +171,7 @@ extension ControlEndpoint {
     func addIdentity(to routes: inout ControlRoutes) {
         routes.on(
             .get, "/emulator/root.cer",
-            Text(en: "The root certificate (DER) that everything here is signed under.", zh: "本商店签名所用的根证书（DER）。")
+            Text(en: "The emulator's root certificate (DER).", zh: "模拟商店的根证书（DER）。")
         ) { _ in
             var response = HTTPResponse(status: 200, body: issuer.rootCertificate)
             response.headers.add("Content-Type", "application/pkix-cert")
@@ -175,15 +179,22 @@ extension ControlEndpoint {
         }
         routes.on(
             .get, "/emulator/api-key",
-            Text(en: "A throw-away In-App Purchase key for bearer tokens.", zh: "用于签发 Bearer 令牌的一次性密钥。"),
+            Text(en: "A test In-App Purchase key that signs bearer tokens.", zh: "用于签发 Bearer 令牌的测试用 App 内购买项目密钥。"),
             answer: ControlAnswer(
                 "APIKey",
                 [
-                    ControlMember("issuerId", .uuid, required: true, Text(en: "claim iss", zh: "声明 iss")),
-                    ControlMember("keyId", .text(limit: 10), required: true, Text(en: "header kid", zh: "头部 kid")),
-                    ControlMember("bundleId", .text(limit: 200), required: true, Text(en: "claim bid", zh: "声明 bid")),
                     ControlMember(
-                        "privateKey", .text(limit: 1_000), required: true, Text(en: "PEM, PKCS#8", zh: "PEM，PKCS#8")),
+                        "issuerId", .uuid, required: true,
+                        Text(en: "the issuer id, for the claim iss", zh: "issuer ID，用于声明 iss")),
+                    ControlMember(
+                        "keyId", .text(limit: 10), required: true,
+                        Text(en: "the key id, for the header kid", zh: "密钥 ID，用于头部 kid")),
+                    ControlMember(
+                        "bundleId", .text(limit: 200), required: true,
+                        Text(en: "the bundle id, for the claim bid", zh: "bundle ID，用于声明 bid")),
+                    ControlMember(
+                        "privateKey", .text(limit: 1_000), required: true,
+                        Text(en: "the private key in PEM (PKCS#8)", zh: "私钥，PEM 格式（PKCS#8）")),
                 ])
         ) { _ in try .json(apiKey.json(bundleID: configuration.app.bundleID)) }
     }

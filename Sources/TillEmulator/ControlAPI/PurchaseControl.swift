@@ -14,36 +14,40 @@ extension ControlEndpoint {
     }
 
     private static let purchaseMembers: [ControlMember] = [
-        ControlMember("bundleId", .text(limit: 200), required: true, Text(en: "the app", zh: "App")),
-        ControlMember("productId", .text(limit: 200), required: true, Text(en: "what is bought", zh: "购买的商品")),
+        ControlMember(
+            "bundleId", .text(limit: 200), required: true, Text(en: "the bundle id of the app", zh: "App 的 bundle ID")),
+        ControlMember("productId", .text(limit: 200), required: true, Text(en: "the product id", zh: "购买的商品 ID")),
         // SKPayment.quantity is 1 to 10 (facts/limits §2).
-        ControlMember("quantity", .integer(1...10), Text(en: "how many; 1 if absent", zh: "数量，省略则为 1")),
-        ControlMember("appAccountToken", .uuid, Text(en: "what the app gives: the order id", zh: "App 给出的标识：订单号")),
+        ControlMember("quantity", .integer(1...10), Text(en: "the quantity; 1 if absent", zh: "数量，省略则为 1")),
+        ControlMember(
+            "appAccountToken", .uuid, Text(en: "the app's token for the purchase: the order id", zh: "App 给出的标识：订单号")),
         ControlMember(
             "storefront", .text(limit: 3),
-            Text(en: "ISO 3166-1 alpha-3; the account's own if absent", zh: "三个字母的地区代码，省略则为账户所在地区")),
+            Text(
+                en: "the ISO 3166-1 alpha-3 code of the storefront; the account's storefront if absent",
+                zh: "店面的 ISO 3166-1 三位代码，省略则为账户的店面")),
         .accountOrDevice,
         ControlMember(
             "outcome", .choice(of: PurchaseRequest.Outcome.self),
-            Text(en: "how it ends; the account's paymentSheet if absent", zh: "结果，省略则按账户的 paymentSheet")),
+            Text(en: "the outcome; the account's paymentSheet if absent", zh: "结果，省略则按账户的 paymentSheet")),
         ControlMember(
             "offer", .object(OfferText.members),
-            Text(en: "what makes it cheaper, and the proof that it may", zh: "优惠及其凭据")),
+            Text(en: "the offer and its signature or code", zh: "优惠及其签名或代码")),
         ControlMember(
             "introductoryEligibility", .text(limit: 16_384),
-            Text(en: "the developer's token about the introductory offer", zh: "开发者关于推介促销优惠的令牌")),
+            Text(en: "the developer's signed token about introductory offer eligibility", zh: "开发者签名的推介促销优惠资格令牌")),
         ControlMember(
-            "monthlyBilling", .bool, Text(en: "a year that is paid by the month", zh: "按月支付的年度订阅")),
+            "monthlyBilling", .bool, Text(en: "whether a yearly subscription is paid monthly", zh: "年度订阅是否按月付款")),
         .device,
-        ControlMember("receipt", .bool, Text(en: "whether the answer holds the app receipt", zh: "回答是否附上 App 收据")),
+        ControlMember("receipt", .bool, Text(en: "whether the response includes the app receipt", zh: "应答是否包含 App 收据")),
     ]
 
     static let purchaseAnswer = ControlAnswer(
         "Purchase",
         TransactionText.members.map { ControlMember($0.name, $0.kind, $0.note) } + [
-            ControlMember("outcome", .text(limit: 20), required: true, Text(en: "how it ended", zh: "结果")),
+            ControlMember("outcome", .text(limit: 20), required: true, Text(en: "the outcome", zh: "结果")),
             ControlMember(
-                "receipt", .text(limit: 16 << 20), Text(en: "base64 of the app receipt", zh: "App 收据的 base64")),
+                "receipt", .text(limit: 16 << 20), Text(en: "the app receipt in base64", zh: "App 收据的 base64")),
         ])
 
     private func purchase(_ body: RequestBody) async throws -> HTTPResponse {
@@ -99,19 +103,24 @@ extension ControlEndpoint {
         let restored: [ControlMember] = [
             ControlMember(
                 "transactionId", .text(limit: 20), required: true,
-                Text(en: "of this restore, a new one each time", zh: "本次恢复的编号，每次不同")),
+                Text(en: "the transaction id of this restore, new each time", zh: "本次恢复的交易号，每次不同")),
             ControlMember(
-                "original", .object(TransactionText.members), required: true, Text(en: "what was bought", zh: "所购交易")),
+                "original", .object(TransactionText.members), required: true,
+                Text(en: "the original transaction", zh: "所恢复的原交易")),
         ]
         routes.on(
             .post, "/emulator/restore",
             Text(
-                en: "What restoreCompletedTransactions gives: non-consumables and auto-renewable subscriptions.",
-                zh: "restoreCompletedTransactions 的结果：非消耗型商品与自动续期订阅。"),
+                en:
+                    "Restores non-consumables and auto-renewable subscriptions (restoreCompletedTransactions).",
+                zh: "恢复非消耗型商品与自动续期订阅（restoreCompletedTransactions）。"),
             body: [.accountOrDevice, .bundleID, .device],
             answer: ControlAnswer(
                 "RestoredPurchases",
-                [ControlMember("data", .list(restored), required: true, Text(en: "all of them", zh: "全部"))])
+                [
+                    ControlMember(
+                        "data", .list(restored), required: true, Text(en: "the restored transactions", zh: "全部恢复的交易"))
+                ])
         ) { call in
             let id = try call.body.uniqueID("deviceId")
             let account = try await account(call.body.text("account"), on: id)

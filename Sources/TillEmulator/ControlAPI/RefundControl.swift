@@ -7,18 +7,22 @@ import TillJSON
 extension ControlEndpoint {
     func addRefunds(to routes: inout ControlRoutes) {
         routes.on(
-            .post, "/emulator/transactions/{id}/refund", Text(en: "Gives the money back.", zh: "退款。"),
+            .post, "/emulator/transactions/{id}/refund", Text(en: "Refunds a transaction.", zh: "退款。"),
             body: [
                 ControlMember(
-                    "reason", .integer(0...1), Text(en: "1: an issue with the app; 0: other", zh: "1：App 有问题；0：其他")),
+                    "reason", .integer(0...1),
+                    Text(en: "the reason: 1 for an issue with the app, 0 for another", zh: "原因：1 为 App 有问题，0 为其他")),
                 ControlMember(
                     "type", .choice(["full", "prorated"]),
                     Text(
-                        en: "prorated without a percentage: the unused time of a subscription",
-                        zh: "prorated 且无百分比时：订阅未用的时间")),
+                        en:
+                            "the type; prorated without a percentage refunds a subscription's unused time",
+                        zh: "退款类型；prorated 且未给百分比时，按订阅未用的时间退款")),
                 ControlMember(
                     "percentage", .integer(1...100_000),
-                    Text(en: "thousandths of a percent; 100000 if absent", zh: "千分之一个百分点；省略则为 100000")),
+                    Text(
+                        en: "the refunded share in thousandths of a percent; 100000 if absent",
+                        zh: "退款比例，以千分之一个百分点计，省略则为 100000")),
             ], answer: TransactionText.answer
         ) { call in
             let reason = try call.body.integer("reason", in: 0...1) ?? 0
@@ -27,13 +31,14 @@ extension ControlEndpoint {
         }
         routes.on(
             .post, "/emulator/transactions/{id}/refundReversal",
-            Text(en: "Undoes a refund after a dispute.", zh: "争议后撤销退款。"), answer: TransactionText.answer
+            Text(en: "Reverses a refund after a dispute.", zh: "争议后撤销退款。"), answer: TransactionText.answer
         ) { call in .json(try json(try await store.reverseRefund(number(call.id)).answered())) }
         routes.on(
             .post, "/emulator/transactions/{id}/revoke",
             Text(
-                en: "Ends a member's family access; of a purchaser's transaction, the whole family's, for good.",
-                zh: "结束家庭成员的访问；若为购买者的交易，则整个家庭的访问永久结束。"),
+                en:
+                    "Ends a family member's access; on the purchaser's transaction, the whole family's, permanently.",
+                zh: "结束家庭成员的访问；对购买者的交易，则永久结束整个家庭的访问。"),
             answer: TransactionText.answer
         ) { call in .json(try json(try await store.revoke(number(call.id)).answered())) }
         addRefundRequests(to: &routes)
@@ -44,16 +49,17 @@ extension ControlEndpoint {
             .post, "/emulator/transactions/{id}/consumptionRequest",
             Text(
                 en: "The customer asks for a refund; the App Store decides 12 hours later.",
-                zh: "顾客申请退款；App Store 在 12 小时后决定。"),
+                zh: "客户申请退款；App Store 在 12 小时后决定。"),
             body: [
                 ControlMember(
                     "reason", .choice(Self.refundReasons),
-                    Text(en: "what the customer says; OTHER if absent", zh: "顾客给出的理由；省略则为 OTHER")),
+                    Text(en: "the customer's reason; OTHER if absent", zh: "客户给出的理由，省略则为 OTHER")),
                 ControlMember(
                     "decision", .choice(of: RefundRequest.Decision.self),
                     Text(
-                        en: "developer: as the developer prefers, and granted if nobody answers; developer if absent",
-                        zh: "developer：依开发者的意愿，无人回答则退款；省略则为 developer")),
+                        en:
+                            "the decision; developer (default) follows the developer's preference, or grants it",
+                        zh: "决定方式；developer（默认）按开发者的意愿决定，开发者未答复则退款")),
             ], answer: Self.refundRequestAnswer
         ) { call in
             let reason = try call.body.text("reason") ?? "OTHER"
@@ -68,7 +74,7 @@ extension ControlEndpoint {
         }
         routes.on(
             .get, "/emulator/transactions/{id}/consumptionRequest",
-            Text(en: "How the newest request for a refund stands.", zh: "最近一次退款申请的进展。"),
+            Text(en: "The status of the newest refund request.", zh: "最近一次退款申请的状态。"),
             answer: Self.refundRequestAnswer
         ) { call in
             guard let request = try await store.refundRequest(number(call.id)) else {
@@ -86,27 +92,30 @@ extension ControlEndpoint {
     private static func json(_ request: RefundRequest) -> JSONValue { refundObject.json(request) }
 
     private static let refundObject = ControlObject<RefundRequest> {
-        $0.add("transactionId", .text(limit: 20), required: true, Text(en: "what was bought", zh: "所购交易")) {
+        $0.add("transactionId", .text(limit: 20), required: true, Text(en: "the transaction id", zh: "交易号")) {
             .string(String($0.number))
         }
-        $0.add("reason", .choice(refundReasons), required: true, Text(en: "why", zh: "理由")) {
+        $0.add("reason", .choice(refundReasons), required: true, Text(en: "the reason", zh: "理由")) {
             .string($0.reason.rawValue)
         }
         $0.add(
             "decision", .choice(of: RefundRequest.Decision.self), required: true,
-            Text(en: "how it will be decided", zh: "如何决定")
+            Text(en: "the decision rule", zh: "决定方式")
         ) { .string($0.decision.rawValue) }
-        $0.add("askedAt", .instant, required: true, Text(en: "when it was asked for", zh: "申请时间")) {
+        $0.add("askedAt", .instant, required: true, Text(en: "the time of the request", zh: "申请时间")) {
             .string($0.asked.rfc3339)
         }
-        $0.add("decidedAt", .instant, required: true, Text(en: "when it is decided", zh: "决定时间")) {
+        $0.add("decidedAt", .instant, required: true, Text(en: "the time of the decision", zh: "决定时间")) {
             .string($0.decided.rfc3339)
         }
         $0.add(
             "answered", .bool, required: true,
             Text(en: "whether the developer sent consumption information", zh: "开发者是否发送了消费信息")
         ) { .bool($0.answer != nil) }
-        $0.add("outcome", .choice(of: RefundRequest.Outcome.self), Text(en: "once it is decided", zh: "决定之后")) {
+        $0.add(
+            "outcome", .choice(of: RefundRequest.Outcome.self),
+            Text(en: "the outcome, after the decision", zh: "结果，决定之后才有")
+        ) {
             $0.outcome.map { .string($0.rawValue) }
         }
     }

@@ -6,7 +6,7 @@ import TillJSON
 extension ControlEndpoint {
     func addState(to routes: inout ControlRoutes) {
         routes.on(
-            .get, "/emulator/state", Text(en: "The whole store in a few numbers.", zh: "商店概况。"),
+            .get, "/emulator/state", Text(en: "A summary of the store.", zh: "商店概况。"),
             answer: ControlAnswer("State", Self.stateMembers)
         ) { _ in try await state() }
     }
@@ -53,40 +53,47 @@ extension ControlEndpoint {
     private static let stateMembers: [ControlMember] = [
         ControlMember(
             "environment", .choice(of: Environment.self), required: true,
-            Text(en: "what it signs as", zh: "签名所称的环境")),
+            Text(en: "the environment in signed data", zh: "签名数据中的环境")),
         ControlMember("now", .instant, required: true, Text(en: "the store's time", zh: "商店时间")),
-        count("products", Text(en: "on the shelves", zh: "商品数")),
-        count("accounts", Text(en: "Apple Accounts", zh: "账户数")),
+        count("products", Text(en: "the number of products", zh: "商品数")),
+        count("accounts", Text(en: "the number of Apple Accounts", zh: "Apple 账户数")),
         ControlMember(
             "transactions",
             .object([
-                count("total", Text(en: "all", zh: "全部")),
-                count("unfinished", Text(en: "paid and in a queue", zh: "已付款且仍在队列中")),
-                count("refunded", Text(en: "revoked, in full or in part", zh: "已全部或部分退款")),
-                ControlMember("byState", .map, required: true, Text(en: "purchased, deferred, …", zh: "按付款进展")),
-                ControlMember("byType", .map, required: true, Text(en: "by kind of product", zh: "按商品类型")),
-            ]), required: true, Text(en: "how many", zh: "交易数")),
+                count("total", Text(en: "the total number", zh: "总数")),
+                count(
+                    "unfinished", Text(en: "the number of paid transactions still in the queue", zh: "已付款且仍在队列中的交易数")),
+                count(
+                    "refunded", Text(en: "the number of transactions revoked in full or in part", zh: "已全部或部分退款的交易数")),
+                ControlMember(
+                    "byState", .map, required: true,
+                    Text(en: "the numbers by state: purchased, deferred, …", zh: "各付款状态的交易数")),
+                ControlMember("byType", .map, required: true, Text(en: "the numbers by product type", zh: "各商品类型的交易数")),
+            ]), required: true, Text(en: "the transaction counts", zh: "交易数")),
         ControlMember(
             "subscriptions",
             .object([
-                count("total", Text(en: "all", zh: "全部")),
-                ControlMember("byState", .map, required: true, Text(en: "active, expired, …", zh: "按状态")),
-            ]), required: true, Text(en: "how many", zh: "订阅数")),
+                count("total", Text(en: "the total number", zh: "总数")),
+                ControlMember(
+                    "byState", .map, required: true, Text(en: "the numbers by state: active, expired, …", zh: "各状态的订阅数")
+                ),
+            ]), required: true, Text(en: "the subscription counts", zh: "订阅数")),
         ControlMember(
             "notifications",
             .object([
                 ControlMember(
-                    "url", .text(limit: 2_000), Text(en: "where they go; null: nowhere", zh: "发往何处；null 表示不发送")),
-                count("total", Text(en: "all of the last 180 days", zh: "最近 180 天的全部")),
-                count("pending", Text(en: "to be sent, or sent again", zh: "待发送或待重试")),
-                count("failed", Text(en: "given up", zh: "已放弃")),
-                ControlMember("nextAttemptAt", .instant, Text(en: "the first that is due", zh: "最早的一次尝试")),
-            ]), required: true, Text(en: "how many", zh: "通知数")),
+                    "url", .text(limit: 2_000),
+                    Text(en: "the receiver's URL; null: none are sent", zh: "接收方地址；null 表示不发送")),
+                count("total", Text(en: "the number in the last 180 days", zh: "最近 180 天的通知数")),
+                count("pending", Text(en: "the number waiting to be sent or retried", zh: "待发送或待重试的通知数")),
+                count("failed", Text(en: "the number without further attempts", zh: "已停止重试的通知数")),
+                ControlMember("nextAttemptAt", .instant, Text(en: "the time of the next attempt", zh: "下次尝试的时间")),
+            ]), required: true, Text(en: "the notification counts", zh: "通知数")),
         ControlMember(
             "clock", .object(ClockText.members), required: true,
-            Text(en: "as GET /emulator/clock", zh: "同 GET /emulator/clock")),
+            Text(en: "the clock, as in GET /emulator/clock", zh: "时钟，同 GET /emulator/clock")),
         ControlMember(
-            "nextDue", .object(ClockText.event.members), Text(en: "what happens next by itself", zh: "接下来自动发生的事")),
+            "nextDue", .object(ClockText.event.members), Text(en: "the next scheduled event", zh: "下一个计划事件")),
     ]
 }
 
@@ -95,21 +102,21 @@ extension ControlEndpoint {
     func addClock(to routes: inout ControlRoutes) {
         routes.on(
             .get, "/emulator/clock",
-            Text(en: "What time it is in the store, and what comes next.", zh: "商店时间，以及接下来的事。"),
+            Text(en: "The store's clock and the next scheduled events.", zh: "商店时钟与接下来的计划事件。"),
             answer: ControlAnswer("Clock", ClockText.members)
         ) { _ in .json(ClockText.json(try await store.clockState())) }
         routes.on(
             .post, "/emulator/clock",
             Text(
-                en: "Advances the clock; returns when all that happens on the way has happened.",
-                zh: "推进时钟；途中该发生的都发生后才返回。"),
+                en: "Advances the clock. Returns after all events due by then have been processed.",
+                zh: "推进时钟；期间到期的事件全部处理完后返回。"),
             body: [
                 ControlMember(
                     "advance", .span,
                     Text(
-                        en: "a span such as 30d, 90s or 1d12h (w, d, h, m, s, ms)",
+                        en: "the duration, such as 30d, 90s or 1d12h (w, d, h, m, s, ms)",
                         zh: "时长，如 30d、90s、1d12h（w、d、h、m、s、ms）")),
-                ControlMember("to", .instant, Text(en: "or the moment to go to", zh: "或目标时刻")),
+                ControlMember("to", .instant, Text(en: "the target time, instead of advance", zh: "目标时间，代替 advance")),
             ],
             answer: ControlAnswer("Clock", ClockText.members)
         ) { call in
@@ -118,20 +125,23 @@ extension ControlEndpoint {
             case (nil, let moment?): _ = try await store.advance(to: moment).answered()
             default:
                 throw Problem.badRequest(
-                    "advance_or_to", "Give either \"advance\", such as \"30d\", or \"to\", a moment.",
-                    "请给出 “advance”（如 “30d”）或 “to”（时刻），二者选一。")
+                    "advance_or_to", "Give either \"advance\", such as \"30d\", or \"to\", a time.",
+                    "请给出 “advance”（如 “30d”）或 “to”（时间），二者选一。")
             }
             return .json(ClockText.json(try await store.clockState()))
         }
         routes.on(
-            .put, "/emulator/clock", Text(en: "Stops the clock, lets it go on, sets its pace.", zh: "停住时钟、让它继续，或设定速度。"),
+            .put, "/emulator/clock",
+            Text(en: "Stops or starts the clock, or sets the subscription rate.", zh: "停止或启动时钟，或设定订阅速度。"),
             body: [
                 ControlMember(
                     "pace", .choice(of: RenewalPace.self),
-                    Text(en: "how fast subscriptions run", zh: "订阅运行的速度")),
+                    Text(en: "the subscription rate", zh: "订阅运行的速度")),
                 ControlMember(
                     "stopped", .bool,
-                    Text(en: "true: it stands still until it is advanced", zh: "true：静止，直到有人推进")),
+                    Text(
+                        en: "whether the clock is stopped; a stopped clock changes only when it is advanced",
+                        zh: "是否停止；停止时只有推进才会改变时间")),
             ],
             answer: ControlAnswer("Clock", ClockText.members)
         ) { call in
@@ -150,12 +160,13 @@ enum ClockText {
     static let event = ControlObject<ClockState.Event> {
         $0.add(
             "kind", .choice(Agenda.Kind.allCases.map(\.rawValue) + ["notification"]),
-            required: true, Text(en: "what will happen", zh: "将发生的事")
+            required: true, Text(en: "the kind of event", zh: "事件种类")
         ) { .string($0.kind) }
-        $0.add("subject", .text(limit: 40), required: true, Text(en: "to what: its number or id", zh: "对象的编号或标识")) {
+        $0.add("subject", .text(limit: 40), required: true, Text(en: "the number or id of the object", zh: "对象的编号或标识"))
+        {
             .string($0.subject)
         }
-        $0.add("date", .instant, required: true, Text(en: "when", zh: "时间")) { .string($0.date.rfc3339) }
+        $0.add("date", .instant, required: true, Text(en: "the time", zh: "时间")) { .string($0.date.rfc3339) }
     }
 
     static var members: [ControlMember] { object.members }
@@ -165,24 +176,27 @@ enum ClockText {
         $0.add("now", .instant, required: true, Text(en: "the store's time", zh: "商店时间")) { .string($0.now.rfc3339) }
         $0.add(
             "ahead", .integer(Int64.min...Int64.max), required: true,
-            Text(en: "milliseconds ahead of the machine's clock", zh: "领先本机时钟的毫秒数")
+            Text(en: "the offset from the machine's clock in milliseconds", zh: "领先本机时钟的毫秒数")
         ) { .int($0.ahead) }
-        $0.add("stopped", .bool, required: true, Text(en: "whether it stands still", zh: "是否静止")) {
+        $0.add("stopped", .bool, required: true, Text(en: "whether the clock is stopped", zh: "是否停止")) {
             .bool($0.isStopped)
         }
-        $0.add("moving", .bool, required: true, Text(en: "whether it is being advanced", zh: "是否正在推进")) {
+        $0.add("moving", .bool, required: true, Text(en: "whether the clock is being advanced", zh: "是否正在推进")) {
             .bool($0.isMoving)
         }
         $0.add(
             "pace", .choice(of: RenewalPace.self), required: true,
-            Text(en: "how fast subscriptions run", zh: "订阅运行的速度")
+            Text(en: "the subscription rate", zh: "订阅运行的速度")
         ) { .string($0.pace.rawValue) }
-        $0.add("next", .object(event.members), Text(en: "what happens next; null: nothing", zh: "下一件事；没有则为 null")) {
+        $0.add(
+            "next", .object(event.members),
+            Text(en: "the next scheduled event; null if there is none", zh: "下一个计划事件，没有则为 null")
+        ) {
             $0.upcoming.first.map(event.json) ?? .null
         }
         $0.add(
             "upcoming", .list(event.members), required: true,
-            Text(en: "that and what follows it, ten at most", zh: "接下来的至多十件事")
+            Text(en: "the next scheduled events, at most ten", zh: "接下来的计划事件，至多十个")
         ) { .array($0.upcoming.map(event.json)) }
     }
 }

@@ -16,17 +16,19 @@ extension ControlEndpoint {
     private func addReading(to routes: inout ControlRoutes) {
         routes.on(
             .get, "/emulator/subscriptions",
-            Text(en: "Subscriptions, of one account or of all.", zh: "订阅列表，可限定账户。"),
+            Text(en: "Subscriptions, optionally of one account.", zh: "订阅列表，可限定账户。"),
             query: [
                 ControlMember(
                     "account", .text(limit: 200), Text(en: "the Apple Account; all if absent", zh: "账户，省略则为全部")),
-                ControlMember("bundleId", .text(limit: 200), Text(en: "the app; all if absent", zh: "App，省略则为全部")),
+                ControlMember(
+                    "bundleId", .text(limit: 200),
+                    Text(en: "the bundle id of the app; all if absent", zh: "App 的 bundle ID，省略则为全部")),
                 .limit, .cursor,
             ], answer: SubscriptionText.page
         ) { call in
             let limit = try call.pageLimit()
             guard let after = Int64(call.query("cursor") ?? "0") else {
-                throw RequestBody.wrong("cursor", "the nextCursor of the page before", "上一页的 nextCursor")
+                throw RequestBody.wrong("cursor", "the nextCursor of the previous page", "上一页的 nextCursor")
             }
             let found = try await store.subscriptions(
                 account: call.query("account"), bundleID: call.query("bundleId"), after: after, limit: limit + 1)
@@ -55,29 +57,37 @@ extension ControlEndpoint {
                 .post, "/emulator/subscriptions/{id}/\(act)", summary, answer: SubscriptionText.answer
             ) { call in .json(SubscriptionText.json(try await action(store, original(call)).answered())) }
         }
-        on("cancel", Text(en: "The customer turns renewal off.", zh: "顾客关闭自动续期。")) {
+        on("cancel", Text(en: "The customer turns off automatic renewal.", zh: "客户关闭自动续订。")) {
             try await $0.cancelSubscription($1)
         }
-        on("resume", Text(en: "The customer turns renewal on again.", zh: "顾客重新开启自动续期。")) {
+        on("resume", Text(en: "The customer turns on automatic renewal again.", zh: "客户重新开启自动续订。")) {
             try await $0.resumeSubscription($1)
         }
-        on("billingFailure", Text(en: "Charges fail from now on.", zh: "此后扣款失败。")) { try await $0.failBilling($1) }
-        on("recover", Text(en: "Charges go through again, at once.", zh: "扣款恢复，立即补扣。")) {
+        on("billingFailure", Text(en: "Makes future charges fail.", zh: "令此后的扣款失败。")) { try await $0.failBilling($1) }
+        on(
+            "recover",
+            Text(en: "Makes charges succeed again and retries a failed one immediately.", zh: "令扣款恢复正常，并立即重试失败的扣款。")
+        ) {
             try await $0.recover($1)
         }
         routes.on(
             .post, "/emulator/subscriptions/{id}/upgrade",
-            Text(en: "The customer changes the plan: up, down or across.", zh: "顾客更换套餐：升级、降级或平级。"),
+            Text(en: "The customer changes the plan: an upgrade, downgrade or crossgrade.", zh: "客户更换套餐：升级、降级或平级。"),
             body: [
                 ControlMember(
-                    "productId", .text(limit: 100), required: true, Text(en: "of the same group", zh: "同组的商品"))
+                    "productId", .text(limit: 100), required: true,
+                    Text(en: "the id of a product in the same group", zh: "同组商品的 ID"))
             ], answer: SubscriptionText.changed
         ) { call in try await changePlan(call) }
         routes.on(
             .post, "/emulator/subscriptions/{id}/consent",
-            Text(en: "The customer answers an increase of the price.", zh: "顾客答复涨价。"),
+            Text(en: "The customer accepts or declines a price increase.", zh: "客户接受或拒绝涨价。"),
             body: [
-                ControlMember("accept", .bool, required: true, Text(en: "false turns renewal off", zh: "false 表示关闭续期"))
+                ControlMember(
+                    "accept", .bool, required: true,
+                    Text(
+                        en: "whether the customer accepts; false turns off automatic renewal", zh: "是否接受；false 会关闭自动续订")
+                )
             ], answer: SubscriptionText.answer
         ) { call in
             guard let accepts = try call.body.bool("accept") else {
@@ -91,14 +101,18 @@ extension ControlEndpoint {
     private func addDeveloperActs(to routes: inout ControlRoutes) {
         routes.on(
             .post, "/emulator/subscriptions/{id}/priceIncrease",
-            Text(en: "The developer raises the price that it renews at.", zh: "开发者提高续期价格。"),
+            Text(en: "The developer raises the renewal price of this subscription.", zh: "开发者提高此订阅的续订价格。"),
             body: [
                 ControlMember(
-                    "price", .object(ControlMember.money), required: true, Text(en: "the new one", zh: "新价格")),
+                    "price", .object(ControlMember.money), required: true, Text(en: "the new price", zh: "新价格")),
                 ControlMember(
-                    "needsConsent", .bool, Text(en: "by Apple's thresholds if absent", zh: "省略则按 Apple 的界限判断")),
+                    "needsConsent", .bool,
+                    Text(
+                        en: "whether consent is needed; decided by Apple's thresholds if absent",
+                        zh: "是否需要同意，省略则按 Apple 的界限判断")),
                 ControlMember(
-                    "effectiveDate", .instant, Text(en: "the next renewal if absent", zh: "生效时间，省略则为下次续期")),
+                    "effectiveDate", .instant,
+                    Text(en: "the effective time; the next renewal if absent", zh: "生效时间，省略则为下次续订")),
             ], answer: SubscriptionText.answer
         ) { call in
             let raised = try await store.raisePrice(
@@ -108,9 +122,9 @@ extension ControlEndpoint {
         }
         routes.on(
             .post, "/emulator/subscriptions/{id}/extend",
-            Text(en: "The developer moves the renewal date.", zh: "开发者推迟续期日期。"),
+            Text(en: "The developer extends the renewal date.", zh: "开发者延长续订日期。"),
             body: [
-                ControlMember("days", .integer(1...90), required: true, Text(en: "by so many", zh: "推迟的天数"))
+                ControlMember("days", .integer(1...90), required: true, Text(en: "the number of days", zh: "延长的天数"))
             ], answer: SubscriptionText.answer
         ) { call in
             guard let days = try call.body.integer("days", in: 1...90) else {
@@ -169,9 +183,10 @@ enum SubscriptionText {
     static let page = ControlAnswer(
         "SubscriptionPage",
         [
-            ControlMember("data", .list(members), required: true, Text(en: "the page", zh: "本页")),
-            ControlMember("hasMore", .bool, required: true, Text(en: "whether there is another", zh: "是否还有下一页")),
-            ControlMember("nextCursor", .text(limit: 20), Text(en: "for the next page", zh: "下一页的游标")),
+            ControlMember(
+                "data", .list(members), required: true, Text(en: "the subscriptions on this page", zh: "本页订阅")),
+            ControlMember("hasMore", .bool, required: true, Text(en: "whether another page follows", zh: "是否还有下一页")),
+            ControlMember("nextCursor", .text(limit: 20), Text(en: "the cursor of the next page", zh: "下一页的游标")),
         ])
 
     static let changed = ControlAnswer(
@@ -179,71 +194,101 @@ enum SubscriptionText {
         [
             ControlMember(
                 "outcome", .choice(["purchased", "scheduled", "deferred", "interrupted", "cancelled", "failed"]),
-                required: true, Text(en: "now, or at the next renewal", zh: "立即生效或下次续期生效")),
-            ControlMember("subscription", .object(members), Text(en: "as it is then", zh: "之后的状态")),
-            ControlMember("transaction", .object(TransactionText.members), Text(en: "of a change now", zh: "立即生效时的交易")),
+                required: true, Text(en: "whether the change applies now or at the next renewal", zh: "立即生效或下次续订时生效")),
+            ControlMember(
+                "subscription", .object(members), Text(en: "the subscription after the change", zh: "更换后的订阅")),
+            ControlMember(
+                "transaction", .object(TransactionText.members),
+                Text(en: "the transaction of an immediate change", zh: "立即生效时的交易")),
         ])
 
     static var members: [ControlMember] { object.members }
     static func json(_ subscription: StoreSubscription) -> JSONValue { object.json(subscription) }
 
     static let object = ControlObject<StoreSubscription> {
-        $0.add("originalTransactionId", .text(limit: 20), required: true, Text(en: "its identity", zh: "订阅的标识")) {
+        $0.add(
+            "originalTransactionId", .text(limit: 20), required: true,
+            Text(en: "the id of the subscription", zh: "订阅的标识")
+        ) {
             .string(String($0.original))
         }
-        $0.add("account", .text(limit: 200), required: true, Text(en: "whose", zh: "所属账户")) { .string($0.account) }
-        $0.add("bundleId", .text(limit: 200), required: true, Text(en: "in which app", zh: "所在 App")) {
+        $0.add("account", .text(limit: 200), required: true, Text(en: "the account", zh: "所属账户")) {
+            .string($0.account)
+        }
+        $0.add(
+            "bundleId", .text(limit: 200), required: true, Text(en: "the bundle id of the app", zh: "App 的 bundle ID")
+        ) {
             .string($0.bundleID)
         }
-        $0.add("groupId", .text(limit: 64), required: true, Text(en: "the group", zh: "订阅组")) { .string($0.groupID) }
+        $0.add("groupId", .text(limit: 64), required: true, Text(en: "the subscription group id", zh: "订阅组 ID")) {
+            .string($0.groupID)
+        }
         $0.add(
             "state", .choice(of: StoreSubscription.State.self), required: true,
-            Text(en: "what Apple's status 1 to 5 says", zh: "对应 Apple 的状态 1 到 5")
+            Text(en: "the state, which corresponds to Apple's status 1 to 5", zh: "状态，对应 Apple 的状态 1 到 5")
         ) { .string($0.state.rawValue) }
-        $0.add("productId", .text(limit: 100), required: true, Text(en: "of the newest period", zh: "最新一期的商品")) {
+        $0.add(
+            "productId", .text(limit: 100), required: true,
+            Text(en: "the product id of the newest period", zh: "最新一期的商品 ID")
+        ) {
             .string($0.productID.text)
         }
         $0.add(
-            "currentTransactionId", .text(limit: 20), required: true, Text(en: "of the newest period", zh: "最新一期的交易")
+            "currentTransactionId", .text(limit: 20), required: true,
+            Text(en: "the transaction id of the newest period", zh: "最新一期的交易号")
         ) { .string(String($0.current)) }
-        $0.add("expiresDate", .instant, required: true, Text(en: "its end", zh: "最新一期的到期时间")) {
+        $0.add("expiresDate", .instant, required: true, Text(en: "the end of the newest period", zh: "最新一期的到期时间")) {
             .string($0.expires.rfc3339)
         }
-        $0.add("renews", .bool, required: true, Text(en: "whether renewal is on", zh: "是否自动续期")) { .bool($0.renews) }
-        $0.add("renewalProductId", .text(limit: 100), required: true, Text(en: "what renews next", zh: "下次续期的商品")) {
+        $0.add("renews", .bool, required: true, Text(en: "whether automatic renewal is on", zh: "是否自动续订")) {
+            .bool($0.renews)
+        }
+        $0.add(
+            "renewalProductId", .text(limit: 100), required: true,
+            Text(en: "the product id of the next renewal", zh: "下次续订的商品 ID")
+        ) {
             .string($0.renewalProductID.text)
         }
-        $0.add("renewalPrice", .object(ControlMember.money), Text(en: "what that costs", zh: "下次续期的价格")) {
+        $0.add("renewalPrice", .object(ControlMember.money), Text(en: "the price of the next renewal", zh: "下次续订的价格")) {
             $0.renewsNext ? $0.nextPrice?.json : nil
         }
-        $0.add("gracePeriodExpiresDate", .instant, Text(en: "service until then", zh: "宽限期截止")) {
+        $0.add("gracePeriodExpiresDate", .instant, Text(en: "the end of the grace period", zh: "宽限期截止时间")) {
             $0.graceExpires.map { .string($0.rfc3339) }
         }
-        $0.add("billingRetryUntil", .instant, Text(en: "attempts until then", zh: "重试扣款截止")) {
+        $0.add("billingRetryUntil", .instant, Text(en: "the end of the billing retry period", zh: "扣款重试截止时间")) {
             $0.retryUntil.map { .string($0.rfc3339) }
         }
-        $0.add("expirationIntent", .integer(1...5), Text(en: "why it ended", zh: "到期原因")) {
+        $0.add("expirationIntent", .integer(1...5), Text(en: "the expiration reason", zh: "到期原因")) {
             $0.expirationIntent.map { .int($0) }
         }
-        $0.add("priceIncrease", .choice(["pending", "accepted"]), Text(en: "an increase to come", zh: "即将到来的涨价")) {
+        $0.add(
+            "priceIncrease", .choice(["pending", "accepted"]),
+            Text(en: "the status of an upcoming price increase", zh: "即将生效的涨价的状态")
+        ) {
             $0.priceIncrease.map { $0.isAccepted ? "accepted" : "pending" }
         }
-        $0.add("offerId", .text(limit: 200), Text(en: "the next period's offer", zh: "下期优惠")) {
+        $0.add("offerId", .text(limit: 200), Text(en: "the offer of the next period", zh: "下期优惠")) {
             ($0.runningOffer?.offer.identifier).map { .string($0) }
         }
-        $0.add("winBackOfferIds", .texts, required: true, Text(en: "best first", zh: "可用的赢回优惠，最优在前")) {
+        $0.add(
+            "winBackOfferIds", .texts, required: true,
+            Text(en: "the eligible win-back offers, best first", zh: "可用的赢回优惠，最优在前")
+        ) {
             .array($0.eligibleWinBacks.map { .string($0) })
         }
-        $0.add("appAccountToken", .uuid, Text(en: "of the next renewal", zh: "下次续期的标识")) {
+        $0.add(
+            "appAccountToken", .uuid, Text(en: "the appAccountToken of the next renewal", zh: "下次续订的 appAccountToken")
+        ) {
             $0.appAccountToken.map { .string($0.description) }
         }
-        $0.add("billingFails", .bool, required: true, Text(en: "whether charges are made to fail", zh: "是否令扣款失败")) {
+        $0.add("billingFails", .bool, required: true, Text(en: "whether charges are set to fail", zh: "扣款是否设为失败")) {
             .bool($0.billingFails)
         }
-        $0.add("nextDate", .instant, Text(en: "when something happens by itself", zh: "下一次自动变化的时间")) {
+        $0.add("nextDate", .instant, Text(en: "the time of the next scheduled event", zh: "下一个计划事件的时间")) {
             $0.nextDate.map { .string($0.rfc3339) }
         }
-        $0.add("sharedFrom", .text(limit: 20), Text(en: "the payer's subscription", zh: "家庭共享的来源订阅")) {
+        $0.add("sharedFrom", .text(limit: 20), Text(en: "the payer's subscription, for a shared one", zh: "家人共享的来源订阅"))
+        {
             $0.sharedFrom.map { .string(String($0)) }
         }
     }
@@ -254,14 +299,15 @@ extension ControlEndpoint {
     func addGrace(to routes: inout ControlRoutes) {
         routes.on(
             .get, "/emulator/subscriptions/grace",
-            Text(en: "What subscribers have when a renewal can't be charged.", zh: "续期扣款失败时订阅者的宽限期。"),
+            Text(en: "The billing grace period for failed renewal charges.", zh: "续订扣款失败时的宽限期。"),
             answer: Self.graceAnswer
         ) { _ in .json(Self.json(try await store.billingGracePeriod())) }
         routes.on(
             .put, "/emulator/subscriptions/grace",
             Text(
-                en: "Sets what billing errors from now on are met with; who has a grace period keeps it.",
-                zh: "设定此后扣款失败时的宽限期；已进入宽限期的不受影响。"),
+                en:
+                    "Sets the billing grace period for future billing errors. Running ones stay unchanged.",
+                zh: "设定此后扣款失败时的宽限期；已开始的宽限期不受影响。"),
             body: Self.graceMembers, answer: Self.graceAnswer
         ) { call in
             let period = try gracePeriod(call.body)
@@ -272,12 +318,14 @@ extension ControlEndpoint {
 
     private static let graceMembers: [ControlMember] = [
         ControlMember(
-            "days", .integer(3...28), Text(en: "3, 16 or 28; null: no grace period", zh: "3、16 或 28；null 表示没有宽限期")),
+            "days", .integer(3...28),
+            Text(en: "the length in days: 3, 16 or 28; null: no grace period", zh: "天数：3、16 或 28；null 表示没有宽限期")),
         ControlMember(
             "scope", .choice(of: BillingGracePeriod.Scope.self),
             Text(
-                en: "PAID_TO_PAID_ONLY: not from a free trial into the first paid period; ALL_RENEWALS if absent",
-                zh: "PAID_TO_PAID_ONLY：不含从免费试用转入首个付费周期；省略则为 ALL_RENEWALS")),
+                en:
+                    "the renewals; PAID_TO_PAID_ONLY excludes the end of a free trial; ALL_RENEWALS if absent",
+                zh: "适用的续订；PAID_TO_PAID_ONLY 不含免费试用后的首次扣款；省略则为 ALL_RENEWALS")),
     ]
 
     private static let graceAnswer = ControlAnswer("BillingGracePeriod", graceMembers)
@@ -286,7 +334,7 @@ extension ControlEndpoint {
         let scope = try body.choice("scope", of: BillingGracePeriod.Scope.self)
         guard let days = try body.integer("days", in: 3...28) else {
             // A scope without a length is more likely a mistake than intended.
-            guard scope == nil else { throw RequestBody.wrong("scope", "absent without days", "与 days 同用") }
+            guard scope == nil else { throw RequestBody.wrong("scope", "omitted when days is not given", "与 days 同用") }
             return nil
         }
         guard let length = BillingGracePeriod.Length(rawValue: days) else {
@@ -307,32 +355,39 @@ extension ControlEndpoint {
         routes.on(
             .post, "/emulator/products/{id}/priceIncrease",
             Text(
-                en: "The developer raises the price of a subscription, and its subscribers are told: 256 at once, "
-                    + "the others in the seconds after.",
+                en: "The developer raises the price of a subscription. The store notifies 256 subscribers immediately "
+                    + "and the others within the next seconds.",
                 zh: "开发者提高订阅价格并通知订阅者：先通知 256 位，其余在随后几秒内通知。"),
             body: [
                 ControlMember(
-                    "price", .object(ControlMember.money), required: true, Text(en: "the new one", zh: "新价格")),
+                    "price", .object(ControlMember.money), required: true, Text(en: "the new price", zh: "新价格")),
                 ControlMember(
-                    "storefront", .text(limit: 3), Text(en: "where; the store's own if absent", zh: "地区，省略则为商店默认地区")),
+                    "storefront", .text(limit: 3),
+                    Text(en: "the storefront; the emulator's default if absent", zh: "店面，省略则为模拟商店的默认店面")),
                 .bundleID,
                 ControlMember(
-                    "needsConsent", .bool, Text(en: "by Apple's thresholds if absent", zh: "省略则按 Apple 的界限判断")),
+                    "needsConsent", .bool,
+                    Text(
+                        en: "whether consent is needed; decided by Apple's thresholds if absent",
+                        zh: "是否需要同意，省略则按 Apple 的界限判断")),
                 ControlMember(
-                    "effectiveDate", .instant, Text(en: "the next renewal if absent", zh: "生效时间，省略则为下次续期")),
+                    "effectiveDate", .instant,
+                    Text(en: "the effective time; the next renewal if absent", zh: "生效时间，省略则为下次续订")),
             ],
             answer: ControlAnswer(
                 "ProductPriceIncrease",
                 [
-                    ControlMember("productId", .text(limit: 100), required: true, Text(en: "of what", zh: "商品")),
-                    ControlMember("storefront", .text(limit: 3), required: true, Text(en: "where", zh: "地区")),
                     ControlMember(
-                        "price", .object(ControlMember.money), required: true, Text(en: "from now on", zh: "新价格")),
+                        "productId", .text(limit: 100), required: true, Text(en: "the product id", zh: "商品 ID")),
+                    ControlMember("storefront", .text(limit: 3), required: true, Text(en: "the storefront", zh: "店面")),
+                    ControlMember(
+                        "price", .object(ControlMember.money), required: true, Text(en: "the new price", zh: "新价格")),
                     ControlMember(
                         "told", .integer(0...Int64(ProductPriceIncrease.batch)), required: true,
-                        Text(en: "how many subscribers were told", zh: "已通知的订阅者数")),
+                        Text(en: "the number of notified subscribers", zh: "已通知的订阅者数")),
                     ControlMember(
-                        "complete", .bool, required: true, Text(en: "whether that is all of them", zh: "是否已全部通知")),
+                        "complete", .bool, required: true,
+                        Text(en: "whether all subscribers are notified", zh: "是否已全部通知")),
                 ])
         ) { call in
             let raised = try await store.raisePrice(

@@ -69,7 +69,7 @@ struct AccountPage {
                     account.paymentMethodWorks ? say("works", "正常") : say("charges fail", "扣款失败")
                     toggle(
                         "paymentMethodWorks", account.paymentMethodWorks, say("Payment method", "付款方式"),
-                        off: say("Let charges fail", "让扣款失败"), on: say("Let it work", "恢复正常"))
+                        off: say("Make charges fail", "让扣款失败"), on: say("Make it work", "恢复正常"))
                 }
                 HTML.fact(say("Ask to Buy", "购买前询问")) {
                     account.asksToBuy ? say("on", "开") : say("off", "关")
@@ -92,7 +92,7 @@ struct AccountPage {
             }
             element("div", Attribute("id", "results")) {
                 if found.histories.isEmpty {
-                    HTML.nothing(say("This account subscribes to nothing.", "此账户没有订阅。"))
+                    HTML.nothing(say("This account has no subscriptions.", "此账户没有订阅。"))
                 }
                 for history in found.histories {
                     SubscriptionCard(
@@ -124,7 +124,7 @@ struct AccountPage {
 
     @HTMLBuilder private var transactions: HTML {
         if found.transactions.isEmpty {
-            HTML.nothing(say("This account has bought nothing.", "此账户没有购买记录。"))
+            HTML.nothing(say("This account has no transactions.", "此账户没有交易。"))
         } else {
             TransactionRows(visit: visit, transactions: Array(found.transactions.prefix(size))).html
         }

@@ -29,7 +29,7 @@ struct CataloguePage {
         EmulatorFrame.page(title: say("Products", "商品"), visit, in: .products) {
             EmulatorFrame.head(say("Products", "商品"), isLive: false, say) {}
             if products.isEmpty {
-                HTML.nothing(say("The store sells nothing.", "商店没有商品。"))
+                HTML.nothing(say("The store has no products.", "商店没有商品。"))
             } else {
                 HTML.table(
                     "catalogue", label: say("Products", "商品"),
@@ -70,7 +70,7 @@ struct CataloguePage {
                     }
                 }
                 if product.isFamilyShareable {
-                    element("div", .class("under")) { say("may be shared with the family", "可家庭共享") }
+                    element("div", .class("under")) { say("Family Sharing", "支持家人共享") }
                 }
             }
             HTML.cell("status") {

@@ -30,14 +30,14 @@ struct ClockCard {
                 if clock.isMoving {
                     element("span", .class("pill", "busy")) { say("Being advanced", "正在推进") }
                 } else if clock.isStopped {
-                    element("span", .class("pill", "waiting")) { say("Stopped", "已停住") }
+                    element("span", .class("pill", "waiting")) { say("Stopped", "已停止") }
                 }
             }
             element("p", .class("now")) { HTML.time(clock.now) }
             forms
-            element("h3") { say("What comes by itself", "接下来自动发生") }
+            element("h3") { say("Scheduled events", "计划事件") }
             if clock.upcoming.isEmpty {
-                element("p", .class("hint")) { say("Nothing.", "没有。") }
+                element("p", .class("hint")) { say("None.", "没有。") }
             } else {
                 element("ol", .class("plain", "upcoming")) {
                     for event in clock.upcoming.prefix(Self.upcomingLimit) {
@@ -49,7 +49,7 @@ struct ClockCard {
                     }
                 }
             }
-            element("h3") { say("Renewals in the whole store", "续期设定（整个商店）") }
+            element("h3") { say("Renewal settings of the store", "续订设定（整个商店）") }
             settings
         }
     }
@@ -76,14 +76,14 @@ struct ClockCard {
         steps
         HTML.form(.advance, "line", to: visit.here) {
             HTML.field(
-                "advance", say("Or so far", "或前进"), "", Attribute("type", "text"), Attribute("maxlength", "40"),
+                "advance", say("Duration", "时长"), "", Attribute("type", "text"), Attribute("maxlength", "40"),
                 .flag("required"), hint: "1d12h")
             element("button", Attribute("type", "submit"), .class("primary")) { say("Advance", "前进") }
         }
         HTML.form(.clock, "steps", to: visit.here) {
             HTML.hidden("stopped", clock.isStopped ? "false" : "true")
             element("button", Attribute("type", "submit"), Attribute("id", "stop-clock"), .class("quiet")) {
-                clock.isStopped ? say("Let the clock go on", "让时钟继续") : say("Stop the clock", "停住时钟")
+                clock.isStopped ? say("Start the clock", "启动时钟") : say("Stop the clock", "停止时钟")
             }
         }
     }
@@ -91,7 +91,7 @@ struct ClockCard {
     @HTMLBuilder private var settings: HTML {
         HTML.form(.clock, "line", to: visit.here) {
             HTML.choice(
-                "pace", say("Pace", "速度"), RenewalPace.allCases.map { ($0.rawValue, $0.title(say)) },
+                "pace", say("Rate", "速度"), RenewalPace.allCases.map { ($0.rawValue, $0.title(say)) },
                 chosen: clock.pace.rawValue)
             element("button", Attribute("type", "submit"), Attribute("id", "set-pace"), .class("quiet")) {
                 say("Set", "设定")
@@ -120,10 +120,10 @@ struct ClockCard {
     @HTMLBuilder private func words(_ event: ClockState.Event) -> HTML {
         switch event.kind {
         case "subscription": say("subscription ", "订阅 ")
-        case "refund": say("refund decided: ", "退款决定：")
-        case "approval": say("approval runs out: ", "批准到期：")
+        case "refund": say("refund decision: ", "退款决定：")
+        case "approval": say("approval expires: ", "购买请求到期：")
         case "massExtension": say("mass extension", "批量延期")
-        default: say("attempt to notify", "尝试发送通知")
+        default: say("notification attempt", "发送通知")
         }
         if ["subscription", "refund", "approval"].contains(event.kind) { HTML.code(event.subject, limit: 40) }
     }

@@ -49,15 +49,15 @@ enum EmulatorFrame {
                 if let message = visit.message { said(message) }
                 if visit.hasFaults {
                     element("p", .class("faults"), Attribute("role", "note")) {
-                        say("Some things go wrong on purpose: ", "已设定有意制造的故障：")
-                        element("a", .href(.storeFaults)) { say("the faults that are set", "当前的故障设定") }
+                        say("Faults are configured: ", "已设定故障：")
+                        element("a", .href(.storeFaults)) { say("show the faults", "查看故障设定") }
                     }
                 }
                 content()
             }
             element("footer") {
                 say(
-                    "All times are UTC. This store is emulated: nobody is charged.",
+                    "All times are UTC. This store is emulated: no real charges are made.",
                     "所有时间均为 UTC。这是模拟商店：不会真的扣款。")
             }
         }
@@ -82,17 +82,17 @@ enum EmulatorFrame {
 
     static func nothing(_ visit: PageVisit) -> HTML {
         let say = visit.say
-        return page(title: say("Not here", "没有找到"), visit, in: nil) {
-            element("h1") { say("Not here", "没有找到") }
-            element("p") { say("The store has nothing by that name.", "商店里没有这一项。") }
-            element("p") { element("a", .href(.store)) { say("To the store", "回到商店") } }
+        return page(title: say("Not found", "没有找到"), visit, in: nil) {
+            element("h1") { say("Not found", "没有找到") }
+            element("p") { say("The store has no item with this name.", "商店里没有这一项。") }
+            element("p") { element("a", .href(.store)) { say("Back to the store", "回到商店") } }
         }
     }
 
     static func trouble(_ problem: Problem, _ visit: PageVisit) -> HTML {
         let say = visit.say
-        return page(title: say("No answer", "无法回答"), visit, in: nil) {
-            element("h1") { say("No answer", "无法回答") }
+        return page(title: say("Not available", "无法提供"), visit, in: nil) {
+            element("h1") { say("Not available", "无法提供") }
             element("p") { HTML.outside(say(problem.english, problem.chinese)) }
         }
     }
@@ -101,16 +101,16 @@ enum EmulatorFrame {
         bare(
             say("Wrong host", "主机名不符"),
             say(
-                "There are no pages under that name. Ask for 127.0.0.1 or localhost.",
-                "本服务不以该名称提供页面。请使用 127.0.0.1 或 localhost。"), say)
+                "This host name is not accepted. Use 127.0.0.1 or localhost.",
+                "不接受此主机名。请使用 127.0.0.1 或 localhost。"), say)
     }
 
     static func foreign(_ say: Reader) -> HTML {
         bare(
-            say("Not from here", "来源不符"),
+            say("Wrong origin", "来源不符"),
             say(
-                "This form was sent by a page of somebody else. Nothing was done.",
-                "此表单来自其他网页，未执行任何操作。"), say)
+                "This form was sent from another site's page. The action was not carried out.",
+                "此表单来自其他网站的网页，未执行任何操作。"), say)
     }
 
     private static func bare(_ title: String, _ sentence: String, _ say: Reader) -> HTML {

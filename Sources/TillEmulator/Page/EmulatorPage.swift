@@ -23,40 +23,49 @@ struct EmulatorPage: Sendable {
 
     func add(to routes: inout ControlRoutes) {
         let language = ControlMember("lang", .choice(["en", "zh"]), Text(en: "the page's language", zh: "页面语言"))
-        let before = ControlMember("before", .integer(1...Int64.max), Text(en: "older ones than this", zh: "比它更早的"))
+        let before = ControlMember(
+            "before", .integer(1...Int64.max),
+            Text(en: "the number before which older items are listed", zh: "只列出早于此编号的项目"))
         routes.onPage(
-            .get, "/emulator", Text(en: "The store for people: clock, purchases, accounts.", zh: "供人查看的商店：时钟、购买、账户。"),
+            .get, "/emulator", Text(en: "The store's web page: clock, purchases and accounts.", zh: "商店的网页：时钟、购买和账户。"),
             query: [
-                ControlMember("after", .text(limit: 200), Text(en: "accounts behind this name", zh: "此名称之后的账户")),
+                ControlMember(
+                    "after", .text(limit: 200),
+                    Text(en: "the account name after which the list starts", zh: "从此名称之后的账户开始")),
                 before,
-                ControlMember("product", .text(limit: 200), Text(en: "chosen in the form", zh: "表单中选定的商品")), language,
+                ControlMember("product", .text(limit: 200), Text(en: "the product chosen in the form", zh: "表单中选定的商品")),
+                language,
             ], page(showStore))
         routes.onPage(
-            .get, "/emulator/page/account", Text(en: "One account for people.", zh: "供人查看的账户。"),
+            .get, "/emulator/page/account", Text(en: "The web page of an account.", zh: "账户的网页。"),
             query: [
-                ControlMember("name", .text(limit: 200), required: true, Text(en: "whose", zh: "账户名")), before,
+                ControlMember("name", .text(limit: 200), required: true, Text(en: "the account name", zh: "账户名")),
+                before,
                 language,
             ], page(showAccount))
         routes.onPage(
-            .get, "/emulator/page/products", Text(en: "What is sold, for people.", zh: "供人查看的商品。"),
+            .get, "/emulator/page/products", Text(en: "The web page of the products.", zh: "商品的网页。"),
             query: [
-                ControlMember("from", .integer(0...Int64.max), Text(en: "how many are left out", zh: "跳过的条数")),
+                ControlMember(
+                    "from", .integer(0...Int64.max), Text(en: "the number of products to skip", zh: "跳过的商品数")),
                 language,
             ], page(showProducts))
         routes.onPage(
             .get, "/emulator/page/notifications",
-            Text(en: "Notifications sent and pending, for people.", zh: "供人查看的通知。"),
+            Text(en: "The web page of sent and pending notifications.", zh: "已发送和待发送通知的网页。"),
             query: [before, language], page(showNotifications))
         routes.onPage(
             .post, "/emulator/actions/{action}",
-            Text(en: "What the page's forms do: a call of the control API.", zh: "页面表单的操作：即控制接口的一次调用。"),
+            Text(
+                en: "The action of a page's form, carried out as a call of the control API.", zh: "网页表单的操作，即对控制接口的一次调用。"
+            ),
             bodyLimit: Self.formLimit
         ) { request, parameters in await act(request, parameters["action"]) }
         routes.onPage(
-            .get, "/emulator/page/style.css", Text(en: "The page's style sheet.", zh: "页面样式表。"),
+            .get, "/emulator/page/style.css", Text(en: "The style sheet of the web pages.", zh: "网页样式表。"),
             asset("text/css; charset=utf-8", "\(Stylesheet.text)\(EmulatorStyle.text)"))
         routes.onPage(
-            .get, "/emulator/page/live.js", Text(en: "The page's script.", zh: "页面脚本。"),
+            .get, "/emulator/page/live.js", Text(en: "The script of the web pages.", zh: "网页脚本。"),
             asset("text/javascript; charset=utf-8", "\(LiveScript.text)"))
     }
 

@@ -55,7 +55,7 @@ struct NotificationsPage {
         element("section", .class("card")) {
             HTML.form(.notify, "line", to: visit.here) {
                 HTML.field(
-                    "url", say("They go to (empty: nowhere)", "发往（留空则不发送）"), found.url ?? "",
+                    "url", say("Receiver URL (empty: none are sent)", "接收地址（留空则不发送）"), found.url ?? "",
                     Attribute("type", "url"), Attribute("maxlength", "2000"),
                     hint: "http://127.0.0.1:8787/v1/notifications/apple")
                 element("button", Attribute("type", "submit"), .class("primary")) { say("Save", "保存") }
@@ -67,13 +67,14 @@ struct NotificationsPage {
         if found.notifications.isEmpty {
             HTML.nothing(
                 found.url == nil
-                    ? say("Without an address nothing is written down to be sent.", "没有地址时不会记录通知。")
-                    : say("There was nothing to tell yet.", "还没有可通知的事。"))
+                    ? say("Without a receiver URL, no notifications are recorded.", "没有接收地址时不会记录通知。")
+                    : say("No notifications yet.", "还没有通知。"))
         } else {
             HTML.table(
                 "told", label: say("Notifications, newest first", "通知，最新的在前"),
                 columns: [
-                    say("Notification", "通知"), say("About", "关于"), say("State", "状态"), say("Made (UTC)", "产生时间（UTC）"),
+                    say("Notification", "通知"), say("About", "关于"), say("State", "状态"),
+                    say("Created (UTC)", "产生时间（UTC）"),
                     say("Attempts", "尝试"),
                 ]
             ) {
@@ -125,7 +126,7 @@ struct NotificationsPage {
         } else if notification.attempts.isEmpty {
             element("span", .class("pill", "idle")) { say("Not sent", "未发送") }
         } else {
-            element("span", .class("pill", "bad")) { say("Given up", "已放弃") }
+            element("span", .class("pill", "bad")) { say("Failed", "已停止重试") }
         }
     }
 }

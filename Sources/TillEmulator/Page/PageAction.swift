@@ -116,39 +116,39 @@ enum PageAction: String, CaseIterable, Sendable {
         let number = answer["transactionId"]?.string ?? ""
         switch self {
         case .buy: return Self.sold(answer["outcome"]?.string ?? "", number, say)
-        case .finish: return say("Transaction \(number) left the queue.", "交易 \(number) 已完结，离开队列。")
+        case .finish: return say("Transaction \(number) is finished.", "交易 \(number) 已完成（finish）。")
         case .approve: return say("Transaction \(number) is paid.", "交易 \(number) 已付款。")
         case .decline: return say("Transaction \(number) was declined.", "交易 \(number) 已被拒绝。")
         case .refund: return say("Transaction \(number) was refunded.", "交易 \(number) 已退款。")
-        case .refundReversal: return say("The refund of \(number) was undone.", "交易 \(number) 的退款已撤销。")
+        case .refundReversal: return say("The refund of \(number) was reversed.", "交易 \(number) 的退款已撤销。")
         case .consumptionRequest:
             return say(
-                "A refund of \(number) was asked for; it is decided in 12 hours.",
+                "A refund of \(number) was requested. The decision follows in 12 hours.",
                 "已申请退还交易 \(number)，12 小时后决定。")
-        case .cancel: return say("The subscription will not renew.", "订阅不再续期。")
-        case .resume: return say("The subscription will renew again.", "订阅将继续续期。")
-        case .billingFailure: return say("Charges for the subscription fail from now on.", "此订阅的扣款从现在起会失败。")
-        case .recover: return say("Charges for the subscription go through again.", "此订阅的扣款恢复正常。")
+        case .cancel: return say("The subscription will not renew.", "订阅不再续订。")
+        case .resume: return say("The subscription will renew again.", "订阅将继续续订。")
+        case .billingFailure: return say("Charges for the subscription will fail.", "此订阅此后的扣款会失败。")
+        case .recover: return say("Charges for the subscription succeed again.", "此订阅的扣款恢复正常。")
         case .upgrade:
             return Self.sold(
                 answer["outcome"]?.string ?? "", answer["transaction"]?["transactionId"]?.string ?? "", say)
-        case .consent: return say("The customer answered.", "顾客已答复。")
+        case .consent: return say("The customer's answer was recorded.", "客户已答复。")
         case .account: return say("The account was changed.", "账户已更改。")
         case .advance: return say("The clock was advanced.", "时钟已前进。")
         case .clock: return say("The clock was set.", "时钟已设定。")
-        case .grace: return say("Billing errors from now on are met with this.", "此后扣款失败即按此处理。")
-        case .notify: return say("Notifications go there from now on.", "此后通知发往该地址。")
+        case .grace: return say("The billing grace period was set.", "宽限期已设定。")
+        case .notify: return say("The receiver URL was set.", "接收地址已设定。")
         }
     }
 
     private static func sold(_ outcome: String, _ number: String, _ say: Reader) -> String {
         switch outcome {
         case "purchased": say("Bought: transaction \(number).", "已购买：交易 \(number)。")
-        case "deferred": say("Transaction \(number) waits for a parent.", "交易 \(number) 在等待家长批准。")
+        case "deferred": say("Transaction \(number) waits for a parent's approval.", "交易 \(number) 在等待家长批准。")
         case "interrupted":
-            say("Transaction \(number) was interrupted: approve it to let it go through.", "交易 \(number) 被中断：批准后即可完成。")
-        case "scheduled": say("The change of plan takes effect at the next renewal.", "套餐将在下次续期时更换。")
-        case "cancelled": say("The customer cancelled. Nothing was charged.", "顾客已取消，未扣款。")
+            say("Transaction \(number) was interrupted. Approve it to complete it.", "交易 \(number) 被中断：批准后即可完成。")
+        case "scheduled": say("The change of plan takes effect at the next renewal.", "套餐将在下次续订时更换。")
+        case "cancelled": say("The customer cancelled. Nothing was charged.", "客户已取消，未扣款。")
         default: say("The payment failed. Nothing was charged.", "付款失败，未扣款。")
         }
     }
@@ -197,7 +197,7 @@ extension EmulatorPage {
     }
 
     private func done(_ action: PageAction, _ form: [String: String], _ say: Reader) async -> PageMessage {
-        let failed = say("That did not work.", "操作未成功。")
+        let failed = say("The action failed.", "操作未成功。")
         guard let call = action.call(form, in: say.language, at: store.now) else {
             return PageMessage(isGood: false, failed)
         }

@@ -112,16 +112,16 @@ struct ActionButtons {
 
     private func title(_ action: PageAction) -> String {
         switch action {
-        case .finish: say("Finish", "完结")
+        case .finish: say("Finish", "完成（finish）")
         case .approve: say("Approve", "批准")
         case .decline: say("Decline", "拒绝")
         case .refund: say("Refund", "退款")
-        case .cancel: say("Cancel renewal", "取消续期")
-        case .resume: say("Resume renewal", "恢复续期")
-        case .billingFailure: say("Let billing fail", "让扣款失败")
-        case .recover: say("Let billing recover", "让扣款恢复")
-        case .refundReversal: say("Undo refund", "撤销退款")
-        case .consumptionRequest: say("Ask for refund", "申请退款")
+        case .cancel: say("Cancel renewal", "取消续订")
+        case .resume: say("Resume renewal", "恢复续订")
+        case .billingFailure: say("Make billing fail", "让扣款失败")
+        case .recover: say("Make billing recover", "让扣款恢复")
+        case .refundReversal: say("Reverse refund", "撤销退款")
+        case .consumptionRequest: say("Request refund", "申请退款")
         case .buy, .upgrade, .consent, .account, .advance, .clock, .grace, .notify: action.rawValue
         }
     }

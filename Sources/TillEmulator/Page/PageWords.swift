@@ -6,9 +6,9 @@ extension PurchaseRequest.Outcome {
     func title(_ say: Reader) -> String {
         switch self {
         case .purchased: say("Paid", "付款成功")
-        case .cancelled: say("Cancelled by the customer", "顾客取消")
+        case .cancelled: say("Cancelled by the customer", "客户取消")
         case .failed: say("Payment fails", "付款失败")
-        case .deferred: say("Waits for a parent (Ask to Buy)", "等待家长批准")
+        case .deferred: say("Waits for a parent's approval (Ask to Buy)", "等待家长批准（购买前询问）")
         case .interrupted: say("Interrupted, paid later", "被中断，稍后付款")
         }
     }
@@ -72,12 +72,12 @@ extension RenewalPace {
         case .monthInThirtyMinutes: say("a month in 30 minutes", "一个月为 30 分钟")
         case .monthInOneHour: say("a month in an hour", "一个月为 1 小时")
         case .monthInThirtySeconds: say("a month in 30 seconds", "一个月为 30 秒")
-        case .everyFifteenMinutes: say("renews every 15 minutes", "每 15 分钟续期")
-        case .everyFiveMinutes: say("renews every 5 minutes", "每 5 分钟续期")
-        case .everyMinute: say("renews every minute", "每分钟续期")
-        case .everyThirtySeconds: say("renews every 30 seconds", "每 30 秒续期")
-        case .everyTenSeconds: say("renews every 10 seconds", "每 10 秒续期")
-        case .everyTwoSeconds: say("renews every 2 seconds", "每 2 秒续期")
+        case .everyFifteenMinutes: say("renews every 15 minutes", "每 15 分钟续订")
+        case .everyFiveMinutes: say("renews every 5 minutes", "每 5 分钟续订")
+        case .everyMinute: say("renews every minute", "每分钟续订")
+        case .everyThirtySeconds: say("renews every 30 seconds", "每 30 秒续订")
+        case .everyTenSeconds: say("renews every 10 seconds", "每 10 秒续订")
+        case .everyTwoSeconds: say("renews every 2 seconds", "每 2 秒续订")
         }
     }
 }
@@ -147,7 +147,7 @@ extension HTML {
         case .purchased:
             return element("span", .class("pill", "good")) { say("Paid", "已付款") }
         case .deferred:
-            return element("span", .class("pill", "waiting")) { say("Waits for a parent", "等待批准") }
+            return element("span", .class("pill", "waiting")) { say("Waits for approval", "等待批准") }
         case .interrupted:
             return element("span", .class("pill", "waiting")) { say("Interrupted", "被中断") }
         case .declined:
@@ -181,40 +181,41 @@ enum NoticeWords {
             subtype == "RESUBSCRIBE" ? say("Subscribed again", "重新订阅") : say("Subscribed", "已订阅")
         case "DID_CHANGE_RENEWAL_STATUS":
             subtype == "AUTO_RENEW_ENABLED"
-                ? say("Renewal switched on", "已开启续期") : say("Renewal cancelled", "已取消续期")
-        case "RENEWAL_EXTENDED": say("Renewal date extended", "续期日期已延长")
+                ? say("Renewal turned on", "已开启续订") : say("Renewal cancelled", "已取消续订")
+        case "RENEWAL_EXTENDED": say("Renewal date extended", "续订日期已延长")
         case "RENEWAL_EXTENSION":
             subtype == "SUMMARY"
-                ? say("Mass extension finished", "批量延期完成") : say("Mass extension left one out", "批量延期有一项失败")
+                ? say("Mass extension finished", "批量延期完成")
+                : say("Mass extension failed for one subscription", "批量延期有一项失败")
         case "ONE_TIME_CHARGE": say("Bought", "已购买")
-        case "RESCIND_CONSENT": say("A parent withdrew consent", "家长撤回同意")
+        case "RESCIND_CONSENT": say("Parental consent withdrawn", "家长撤回同意")
         case "TEST": say("Test", "测试")
-        default: say("Something new", "新类型的通知")
+        default: say("New notification type", "新类型的通知")
         }
     }
 
     private static func plan(_ type: String, _ subtype: String?, _ say: Reader) -> String {
         switch (type, subtype) {
         case ("PRICE_INCREASE", "ACCEPTED"): say("Price increase accepted", "已接受涨价")
-        case ("PRICE_INCREASE", _): say("Price increase: consent asked", "涨价：等待同意")
+        case ("PRICE_INCREASE", _): say("Price increase: waits for consent", "涨价：等待同意")
         case ("OFFER_REDEEMED", _): say("Offer redeemed", "已兑换优惠")
         case (_, "UPGRADE"): say("Upgraded", "已升级")
-        case (_, "DOWNGRADE"): say("Another product at the next renewal", "下次续期更换商品")
-        default: say("Change of product called off", "已撤销更换商品")
+        case (_, "DOWNGRADE"): say("Another product at the next renewal", "下次续订更换商品")
+        default: say("Change of product cancelled", "已撤销更换商品")
         }
     }
 
     private static func renewal(_ type: String, _ subtype: String?, _ say: Reader) -> String {
         switch (type, subtype) {
-        case ("DID_RENEW", "BILLING_RECOVERY"): say("Charge went through after all", "扣款最终成功")
-        case ("DID_RENEW", _): say("Renewed", "已续期")
+        case ("DID_RENEW", "BILLING_RECOVERY"): say("Charge succeeded on retry", "重试扣款成功")
+        case ("DID_RENEW", _): say("Renewed", "已续订")
         case ("DID_FAIL_TO_RENEW", "GRACE_PERIOD"): say("Charge failed: grace period", "扣款失败：进入宽限期")
         case ("DID_FAIL_TO_RENEW", _): say("Charge failed: billing retry", "扣款失败：进入扣款重试")
         case ("GRACE_PERIOD_EXPIRED", _): say("Grace period ended", "宽限期结束")
-        case (_, "VOLUNTARY"): say("Expired: cancelled by the customer", "到期：顾客已取消")
-        case (_, "BILLING_RETRY"): say("Expired: no charge went through", "到期：扣款始终失败")
+        case (_, "VOLUNTARY"): say("Expired: cancelled by the customer", "到期：客户已取消")
+        case (_, "BILLING_RETRY"): say("Expired: all charges failed", "到期：扣款始终失败")
         case (_, "PRICE_INCREASE"): say("Expired: no consent to the price", "到期：未同意涨价")
-        case (_, "PRODUCT_NOT_FOR_SALE"): say("Expired: not for sale any more", "到期：商品已下架")
+        case (_, "PRODUCT_NOT_FOR_SALE"): say("Expired: no longer for sale", "到期：商品已下架")
         default: say("Expired", "已到期")
         }
     }
@@ -224,8 +225,8 @@ enum NoticeWords {
         case "REFUND": say("Refunded", "已退款")
         case "REFUND_DECLINED": say("Refund declined", "退款被拒")
         case "REFUND_REVERSED": say("Refund reversed", "退款已撤销")
-        case "CONSUMPTION_REQUEST": say("Refund asked for: what was consumed?", "顾客申请退款：查询消耗情况")
-        default: say("Family sharing ended", "家庭共享已结束")
+        case "CONSUMPTION_REQUEST": say("Refund requested: consumption information needed", "客户申请退款：请提供消费信息")
+        default: say("Family sharing ended", "家人共享已结束")
         }
     }
 

@@ -53,7 +53,7 @@ struct StorePage {
         EmulatorFrame.page(title: say("Emulated App Store", "模拟 App Store"), visit, in: .store, isLive: isNewest) {
             EmulatorFrame.head(say("Emulated App Store", "模拟 App Store"), isLive: isNewest, say) {
                 switch configuration.environment {
-                case .production: element("span", .class("badge", "production")) { say("Production", "正式") }
+                case .production: element("span", .class("badge", "production")) { say("Production", "生产") }
                 case .sandbox: element("span", .class("badge", "sandbox")) { say("Sandbox", "沙盒") }
                 }
             }
@@ -75,7 +75,7 @@ struct StorePage {
 
     @HTMLBuilder private var accounts: HTML {
         if found.accounts.isEmpty {
-            HTML.nothing(say("No accounts yet. Who buys has one.", "还没有账户。购买时会自动创建。"))
+            HTML.nothing(say("No accounts yet. A purchase creates one.", "还没有账户。购买时会自动创建。"))
         } else {
             HTML.table(
                 "accounts", label: say("Accounts by name", "账户，按名称排列"),
@@ -104,7 +104,7 @@ struct StorePage {
 
     @HTMLBuilder private var transactions: HTML {
         if found.transactions.isEmpty {
-            HTML.nothing(say("Nobody has bought anything yet.", "还没有人购买。"))
+            HTML.nothing(say("No transactions yet.", "还没有交易。"))
         } else {
             TransactionRows(visit: visit, transactions: Array(found.transactions.prefix(size)), showsAccount: true).html
         }
@@ -129,7 +129,7 @@ enum AccountSwitches {
         let isPlain = !account.asksToBuy && account.mayPay && account.paymentMethodWorks && !account.isDeleted
         return element("span", .class("badges")) {
             if account.isDeleted { element("span", .class("pill", "idle")) { say("Deleted", "已删除") } }
-            if account.asksToBuy { element("span", .class("pill", "waiting")) { say("Asks to buy", "购买前询问") } }
+            if account.asksToBuy { element("span", .class("pill", "waiting")) { say("Ask to Buy", "购买前询问") } }
             if !account.mayPay { element("span", .class("pill", "bad")) { say("May not pay", "禁止付款") } }
             if !account.paymentMethodWorks { element("span", .class("pill", "bad")) { say("Charges fail", "扣款失败") } }
             if isPlain { element("span", .class("pill", "good")) { say("May buy", "可以购买") } }
@@ -206,10 +206,10 @@ struct TransactionRows {
     }
 
     @HTMLBuilder private func condition(_ transaction: StoreTransaction) -> HTML {
-        if transaction.sharedFrom != nil { element("div") { say("family-shared", "家庭共享") } }
+        if transaction.sharedFrom != nil { element("div") { say("Family Sharing", "家人共享") } }
         if transaction.isUpgraded { element("div") { say("upgraded", "已升级") } }
         if transaction.state == .purchased {
-            element("div") { transaction.isFinished ? say("finished", "已完结") : say("in the queue", "在队列中") }
+            element("div") { transaction.isFinished ? say("finished", "已完成") : say("in the queue", "在队列中") }
         }
     }
 

@@ -17,7 +17,7 @@ struct SubscriptionCard {
             element("div", .class("head")) {
                 element("h3", .class("name")) { HTML.outside(subscription.productID.text, limit: 100) }
                 element("span", .class("pill", subscription.state.styleClass)) { subscription.state.title(say) }
-                if subscription.sharedFrom != nil { HTML.badge(say("family-shared", "家庭共享")) }
+                if subscription.sharedFrom != nil { HTML.badge(say("Family Sharing", "家人共享")) }
                 ActionButtons(visit: visit).html(subscription)
             }
             SubscriptionDrawing(history: history, now: now, say: say).html
@@ -25,7 +25,7 @@ struct SubscriptionCard {
                 HTML.fact(say("Original transaction", "首笔交易")) { HTML.code(String(subscription.original)) }
                 HTML.fact(say("Group", "订阅组")) { HTML.code(subscription.groupID, limit: 64) }
                 HTML.fact(dateName) { HTML.time(subscription.expires) }
-                if subscription.renewsNext { HTML.fact(say("Next renewal", "下次续期")) { renewal } }
+                if subscription.renewsNext { HTML.fact(say("Next renewal", "下次续订")) { renewal } }
                 if let offer = subscription.runningOffer {
                     HTML.fact(say("Offer", "优惠")) {
                         HTML.offer(offer.offer, say)
@@ -37,10 +37,10 @@ struct SubscriptionCard {
                 }
                 if let end = subscription.graceExpires { HTML.fact(say("Grace until", "宽限至")) { HTML.time(end) } }
                 if let end = subscription.retryUntil, subscription.state != .active {
-                    HTML.fact(say("Apple tries until", "Apple 重试至")) { HTML.time(end) }
+                    HTML.fact(say("Billing retry until", "扣款重试至")) { HTML.time(end) }
                 }
                 if subscription.billingFails {
-                    HTML.fact(say("Charges", "扣款")) { say("are made to fail", "已设为失败") }
+                    HTML.fact(say("Charges", "扣款")) { say("set to fail", "已设为失败") }
                 }
             }
             change
@@ -50,7 +50,7 @@ struct SubscriptionCard {
 
     private var dateName: String {
         switch subscription.state {
-        case .active: subscription.renewsNext ? say("Renews", "续期时间") : say("Ends", "结束时间")
+        case .active: subscription.renewsNext ? say("Renews", "续订时间") : say("Ends", "结束时间")
         case .gracePeriod, .billingRetry, .expired, .revoked: say("Period ended", "周期结束于")
         }
     }
@@ -106,7 +106,7 @@ struct SubscriptionCard {
         let steps = history.steps
         let shown = 6
         return element("div", .class("steps")) {
-            element("h4") { say("What happened", "经过") }
+            element("h4") { say("History", "经过") }
             list(steps.prefix(shown))
             if steps.count > shown {
                 element("details") {
@@ -159,7 +159,7 @@ struct SubscriptionCard {
         case .refunded(let transaction):
             element("strong") {
                 transaction.revocation?.type == "FAMILY_REVOKE"
-                    ? say("Family sharing ended", "家庭共享已结束") : say("Refunded", "已退款")
+                    ? say("Family sharing ended", "家人共享已结束") : say("Refunded", "已退款")
             }
             " "
             HTML.outside(transaction.productID.text, limit: 100)
@@ -174,7 +174,7 @@ struct SubscriptionCard {
     }
 
     private func beginning(_ transaction: StoreTransaction, after before: StoreTransaction?) -> String {
-        if transaction.reason == "RENEWAL" { return say("Renewed", "已续期") }
+        if transaction.reason == "RENEWAL" { return say("Renewed", "已续订") }
         if let before, before.isUpgraded { return say("Upgraded to", "升级为") }
         if transaction.number == transaction.original { return say("Subscribed", "已订阅") }
         return say("Subscribed again", "重新订阅")

@@ -219,7 +219,7 @@ extension OpenAPI {
 
     private static let lasting: JSONValue = [
         "entitlement": "pro", "productId": "com.example.cloud.pro", "kind": "lasting", "state": "active",
-        "why": "bought", "sentence": ["en": "Bought, for good.", "zh": "已购买，永久有效。"],
+        "why": "bought", "sentence": ["en": "Bought permanently.", "zh": "已购买，永久有效。"],
         "since": "2026-01-01T08:30:02.456Z", "transactionId": "2000000356937280",
     ]
 

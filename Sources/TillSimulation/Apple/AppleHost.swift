@@ -116,7 +116,7 @@ final class AppleHost: @unchecked Sendable {
 
     func goDown(for milliseconds: Int64) {
         isDown = true
-        parts.story.tell("apple", "answers nobody for \(milliseconds / 60_000) minutes")
+        parts.story.tell("apple", "does not respond for \(milliseconds / 60_000) minutes")
         parts.clockwork.after(milliseconds) { self.isDown = false }
     }
 

@@ -168,7 +168,7 @@ final class Backend: @unchecked Sendable {
             let (status, answer) = await send(.post, "/v1/quarantine/\(id)/claims", body)
             if let status, status == 200 || status < 500 && status != 429 { return }
             parts.story.tell(
-                "support", "hears \(status.map(String.init) ?? lastFault): \(answer?.encoded() ?? "")",
+                "support", "receives \(status.map(String.init) ?? lastFault): \(answer?.encoded() ?? "")",
                 about: ["transaction \(id)"])
             await parts.clockwork.pause(60_000)
         }

@@ -54,7 +54,7 @@ final class WebhookReceiver: @unchecked Sendable {
         }
         guard received.insert(id).inserted else { return HTTPResponse(status: 204) }
         guard case .object(let members)? = try? JSONValue(decoding: request.body) else {
-            complaints.append("\(id) is no JSON")
+            complaints.append("\(id) is not JSON")
             return HTTPResponse(status: 400)
         }
         if case .string(let user)? = members["userId"], case .int(let number)? = members["userSequence"] {
@@ -66,7 +66,7 @@ final class WebhookReceiver: @unchecked Sendable {
             }
         }
         parts.story.tell(
-            "receiver", "hears \(Self.text(members["type"])) \(id)", about: Self.subjects(members))
+            "receiver", "receives \(Self.text(members["type"])) \(id)", about: Self.subjects(members))
         return HTTPResponse(status: 204)
     }
 

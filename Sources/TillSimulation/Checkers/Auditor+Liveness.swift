@@ -14,7 +14,7 @@ extension Auditor {
         await judge(backend, ledger)
         await judge(receiver, ledger)
         guard let books = try? await ledger.read({ try LedgerEye($0) }), let sold = try? await apple.transactions()
-        else { return complain(.stuck, "the books can't be read", about: []) }
+        else { return complain(.stuck, "the ledger can't be read", about: []) }
         let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         for sale in sold where sale.isPaid { judge(sale, books[sale.id], bought) }
         await judgeQueues(ledger)
@@ -26,19 +26,23 @@ extension Auditor {
         let owner = truth.owner(of: sale, in: bought)
         if let owner { about.append("user \(owner)") }
         guard let entry else {
-            return complain(.lost, "\(sale.id) of \(owner ?? "nobody") (\(sale.product)) never arrived", about: about)
+            return complain(.lost, "\(sale.id) of \(owner ?? "no owner") (\(sale.product)) never arrived", about: about)
         }
         if sale.revokedAt != nil {
-            if entry.state != 3 { complain(.drift, "\(sale.id) was refunded, and is not here", about: about) }
+            if entry.state != 3 {
+                complain(.drift, "\(sale.id) was refunded at Apple, but not in the ledger", about: about)
+            }
             if entry.sum != 0 {
                 complain(.unbalanced, "\(sale.id) was refunded, and \(entry.sum) points are left of it", about: about)
             }
             return
         }
-        if entry.state == 3 { return complain(.drift, "\(sale.id) is refunded here, and not at Apple", about: about) }
+        if entry.state == 3 {
+            return complain(.drift, "\(sale.id) is refunded in the ledger, but not at Apple", about: about)
+        }
         let isSold = SimulatedShop.catalog[ProductID(sale.product)] != nil
         if entry.grantUser == nil, isSold, owner != nil {
-            complain(.lost, "\(sale.id) of \(owner ?? "nobody") (\(sale.product)) is not granted", about: about)
+            complain(.lost, "\(sale.id) of \(owner ?? "no owner") (\(sale.product)) is not granted", about: about)
         }
         if !sale.isFinished, entry.grantUser != nil, !sale.isRenewal {
             complain(.stuck, "\(sale.id) is granted, and still in the store's queue", about: about)
@@ -67,14 +71,14 @@ extension Auditor {
                 about: group.map { "user \($0)" })
         }
         for reference in backend.answered.sorted() where !taken.contains(where: { $0.reference == reference }) {
-            complain(.forgotten, "the debit \(reference) was answered, and is gone", about: [reference])
+            complain(.forgotten, "the debit \(reference) was confirmed, but is missing", about: [reference])
         }
         for debit in taken {
             let asked = backend.asked[debit.reference]
             let isAskedFor = asked.map { $0.user.utf8.elementsEqual(debit.user.utf8) } ?? false
             if debit.kind != "debit" || !isAskedFor || asked?.amount != debit.amount {
                 complain(
-                    .grantedTwice, "\(-debit.amount) points of \(debit.user) come from nowhere (\(debit.kind))",
+                    .grantedTwice, "\(-debit.amount) points of \(debit.user) have no source (\(debit.kind))",
                     about: ["user \(debit.user)", debit.reference])
             }
         }
@@ -102,7 +106,7 @@ extension Auditor {
 
     func judge(_ comparison: BookComparison) {
         for difference in comparison.differences where difference.kind.isDrift {
-            complain(.drift, "Apple says otherwise: \(difference)", about: ["\(difference)"])
+            complain(.drift, "the ledger differs from Apple: \(difference)", about: ["\(difference)"])
         }
     }
 
@@ -122,12 +126,13 @@ extension Auditor {
         }
         guard let (events, sums) = told else { return }
         if receiver.received.count != events {
-            complain(.untold, "\(events) events, of which \(receiver.received.count) were heard", about: ["events"])
+            complain(
+                .untold, "\(events) events, of which the receiver got \(receiver.received.count)", about: ["events"])
         }
         for (user, sum) in sums where receiver.points[user, default: 0] != sum {
             complain(
                 .untold,
-                "\(user) has \(sum) points of purchases, and the backend heard of "
+                "\(user) has \(sum) points of purchases, and the backend was notified of "
                     + "\(receiver.points[user, default: 0])", about: ["user \(user)"])
         }
     }

@@ -65,7 +65,7 @@ final class Auditor: @unchecked Sendable {
         looks += 1
         for (key, state) in seen where books.0.entries[key] == nil {
             complain(
-                .forgotten, "transaction \(key), recorded as \(state.state), is gone",
+                .forgotten, "transaction \(key), recorded as \(state.state), is missing",
                 about: ["transaction \(key.dropFirst(2))"])
         }
         let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
@@ -111,7 +111,7 @@ final class Auditor: @unchecked Sendable {
             let about = ["transaction \(entry.id)"]
             if entry.environment != 1 {
                 complain(
-                    .wrongEnvironment, "\(entry.id) of environment \(entry.environment) is in the books", about: about)
+                    .wrongEnvironment, "\(entry.id) of environment \(entry.environment) is in the ledger", about: about)
             }
             if truth.seats.contains(entry.id) {
                 guard let user = entry.grantUser else { continue }
@@ -120,12 +120,13 @@ final class Auditor: @unchecked Sendable {
             }
             guard let sale = bought[entry.id] else {
                 let kind: Violation.Kind = entry.grantUser == nil ? .drift : .forgedGranted
-                complain(kind, "\(entry.id) is in the books, and Apple knows none", about: about)
+                complain(kind, "\(entry.id) is in the ledger, but not at Apple", about: about)
                 continue
             }
             if let before, before.state == 3, entry.state != 3, before.revokedAt == sale.revokedAt?.milliseconds {
                 complain(
-                    .drift, "\(entry.id) is refunded at Apple and was here, until an older word came", about: about)
+                    .drift, "\(entry.id) is refunded at Apple; an older statement undid the refund in the ledger",
+                    about: about)
             }
             if !entry.hasProof { complain(.dropped, "\(entry.id) has lost its proof", about: about) }
             check(entry, sale, bought)
@@ -155,7 +156,7 @@ final class Auditor: @unchecked Sendable {
         }
         let isStray = truth.strays.contains(sale.id) || truth.strays.contains(sale.originalID)
         if owner == nil, !isStray || isThief(user) {
-            complain(.misattributed, "\(entry.id) was granted to \(user), and nobody tapped for it", about: about)
+            complain(.misattributed, "\(entry.id) was granted to \(user) without a purchase request", about: about)
         }
         let points = SimulatedShop.points(of: entry.product, quantity: entry.quantity)
         let expected = points == 0 ? 0 : 1
@@ -172,7 +173,7 @@ final class Auditor: @unchecked Sendable {
             complain(
                 .torn,
                 "\(entry.id) is granted with \(entry.purchases) postings, \(entry.grantedDecisions) decisions, "
-                    + "\(entry.events) events, and an order of \(entry.orderUser ?? "nobody")", about: about)
+                    + "\(entry.events) events, and an order of \(entry.orderUser ?? "no user")", about: about)
         }
         let sum = entry.state == 3 ? nil : Optional(points)
         if let sum, entry.sum != sum {

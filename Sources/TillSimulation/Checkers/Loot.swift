@@ -51,7 +51,7 @@ extension Auditor {
         for transfer in loot.transfers where isThief(transfer.to) && !isThief(transfer.from) {
             if mayMove, transfer.kind == "restore" { continue }
             complain(
-                .stolen, "what \(transfer.from) has was moved to \(transfer.to) (\(transfer.kind))",
+                .stolen, "the purchases of \(transfer.from) were moved to \(transfer.to) (\(transfer.kind))",
                 about: ["user \(transfer.from)", "user \(transfer.to)"])
         }
         for order in loot.completed where isThief(order.user) {
@@ -59,12 +59,12 @@ extension Auditor {
                 !isThief(owner), !mayBeLent
             else { continue }
             complain(
-                .stolen, "order \(order.id) of \(order.user) is done by \(order.transaction) of \(owner)",
+                .stolen, "order \(order.id) of \(order.user) is completed by \(order.transaction) of \(owner)",
                 about: ["order \(order.id)", "transaction \(order.transaction)"])
         }
         // A purchase withdrawn into quarantine is pending until it is claimed.
         for reference in isOver ? loot.uneven : [] {
-            complain(.unbalanced, "points that \(reference) moved went nowhere", about: [reference])
+            complain(.unbalanced, "points moved by \(reference) have no recipient", about: [reference])
         }
     }
 }

@@ -63,7 +63,7 @@ extension Auditor {
         guard !rights.isAboutToChange else { return }
         for user in users {
             guard let has = await backend.mayUse("member", user) else {
-                complain(.stuck, "the rights of \(user) can't be read", about: ["user \(user)"])
+                complain(.stuck, "the entitlements of \(user) can't be read", about: ["user \(user)"])
                 continue
             }
             rightsChecks += 1
@@ -75,7 +75,7 @@ extension Auditor {
             }
             if payment == nil, has.allowed {
                 complain(
-                    .misattributed, "\(user) may use what no payment is for at \(now.rfc3339)",
+                    .misattributed, "\(user) has an entitlement without a payment at \(now.rfc3339)",
                     about: ["user \(user)"] + has.sources.map { "transaction \($0)" } + chains(of: has.sources, sold))
             }
         }

@@ -6,14 +6,14 @@ extension Flag {
     fileprivate static let environment = Flag(
         "environment", .choice(["production", "sandbox"]),
         summary: Text(
-            en: "ask there (default: production first, then the sandbox, as far as the configuration accepts them)",
-            zh: "只问这个环境（默认先生产后沙盒，以配置接受的为限）"))
+            en: "the environment to query (default: production, then the sandbox, if the configuration accepts them)",
+            zh: "要查询的环境（默认先生产、后沙盒，仅限配置接受的环境）"))
     fileprivate static let days = Flag(
         "days", .integer("N", 1...180),
-        summary: Text(en: "how far back notifications are asked for (default: 1)", zh: "查询最近多少天的通知（默认 1）"))
+        summary: Text(en: "the number of past days of notifications (default: 1)", zh: "查询最近多少天的通知（默认 1）"))
     fileprivate static let onlyFailures = Flag(
         "only-failures",
-        summary: Text(en: "only notifications that did not reach this server", zh: "只看没有送达本服务器的通知"))
+        summary: Text(en: "only notifications that did not reach this server", zh: "只列出未送达本服务器的通知"))
 }
 
 extension Command {
@@ -21,23 +21,23 @@ extension Command {
     static let apple = Command(
         "apple",
         summary: Text(
-            en: "ask the App Store Server API: a transaction, a history, an order number",
+            en: "query the App Store Server API: a transaction, a history, an order number",
             zh: "查询 App Store Server API：交易、历史、订单号"),
         discussion: Text(
             en: """
                 Needs the In-App Purchase key in the configuration: apple.issuerId, apple.keyId, apple.privateKeyFile.
-                Every proof in an answer is checked like one that a client posts. Nothing is granted by asking.
+                Every proof in a response is verified like one that a client posts. A query grants nothing.
 
                 """ + AppleQuestion.allCases.map { $0.line(.english) }.joined(separator: "\n"),
             zh: """
-                需要在配置里写出 App 内购买密钥：apple.issuerId、apple.keyId、apple.privateKeyFile。
-                应答中的每个凭证都像客户端提交的一样检查。查询不会发放任何东西。
+                需要在配置中设置 App 内购买项目密钥：apple.issuerId、apple.keyId、apple.privateKeyFile。
+                应答中的每个凭证都按客户端提交的凭证同样验证。查询不会发放任何内容。
 
                 """ + AppleQuestion.allCases.map { $0.line(.chinese) }.joined(separator: "\n")),
         flags: Configuration.flags + [.environment, .days, .onlyFailures],
         positionals: [
-            Positional("QUESTION", summary: Text(en: "what to ask, as listed above", zh: "要问什么，见上面的列表")),
-            Positional("ARGUMENT", .any, summary: Text(en: "of which transaction or order", zh: "哪笔交易或哪个订单")),
+            Positional("QUESTION", summary: Text(en: "the query, from the list above", zh: "查询类型，见上面的列表")),
+            Positional("ARGUMENT", .any, summary: Text(en: "the transaction id or order number", zh: "交易号或订单号")),
         ]
     ) { call in
         let asking = try AppleAsking(call)
@@ -56,7 +56,9 @@ extension Command {
         }
         if report.isGenuine { return .done }
         call.warn(
-            Text(en: "not every proof in the answer is Apple's and of this app", zh: "应答中有凭证不是 Apple 签发的，或不属于本应用"))
+            Text(
+                en: "the response contains a proof that Apple did not sign or that belongs to another app",
+                zh: "应答中有凭证不是 Apple 签发的，或不属于本应用"))
         return .refused
     }
 }
@@ -77,13 +79,13 @@ struct AppleAsking: Sendable {
         let name = call.positionals.first ?? ""
         guard let question = AppleQuestion(rawValue: name) else {
             throw UsageError(
-                Text(en: "\"\(shown(name))\" is no question", zh: "没有“\(shown(name))”这个问题"),
+                Text(en: "\"\(shown(name))\" is not a query", zh: "没有“\(shown(name))”这种查询"),
                 suggestion: nearestName(to: name, among: AppleQuestion.allCases.map(\.rawValue)), command: "apple")
         }
         arguments = Array(call.positionals.dropFirst())
         guard arguments.count == question.arguments.count else {
             let wanted = ([name] + question.arguments).joined(separator: " ")
-            throw UsageError(Text(en: "wanted: till apple \(wanted)", zh: "应为：till apple \(wanted)"), command: "apple")
+            throw UsageError(Text(en: "usage: till apple \(wanted)", zh: "用法：till apple \(wanted)"), command: "apple")
         }
         let configuration = try Configuration.load(for: call)
         self.question = question
@@ -102,7 +104,7 @@ struct AppleAsking: Sendable {
                 Text(
                     en: "the configuration has no In-App Purchase key: set apple.issuerId, apple.keyId and "
                         + "apple.privateKeyFile (App Store Connect, Users and Access, Integrations)",
-                    zh: "配置里没有 App 内购买密钥：请设置 apple.issuerId、apple.keyId 和 apple.privateKeyFile"
+                    zh: "配置中没有 App 内购买项目密钥：请设置 apple.issuerId、apple.keyId 和 apple.privateKeyFile"
                         + "（App Store Connect → 用户和访问 → 集成）"))
         }
         self.api = api
@@ -162,7 +164,7 @@ struct AppleAsking: Sendable {
         case .setToken:
             guard let token = UniqueID(arguments[1]) else {
                 throw CommandFailure(
-                    Text(en: "\(shown(arguments[1])) is no UUID", zh: "\(shown(arguments[1])) 不是 UUID"))
+                    Text(en: "\(shown(arguments[1])) is not a UUID", zh: "\(shown(arguments[1])) 不是 UUID"))
             }
             try await api.setAppAccountToken(token, on: id, in: usual)
             report.environment = usual

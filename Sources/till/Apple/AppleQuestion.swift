@@ -27,19 +27,24 @@ enum AppleQuestion: String, CaseIterable, Sendable {
 
     var summary: Text {
         switch self {
-        case .transaction: Text(en: "one transaction as Apple has it now", zh: "一笔交易在 Apple 的当前状态")
-        case .history: Text(en: "all transactions of its customer in this app", zh: "该顾客在本应用的全部交易")
-        case .refunds: Text(en: "all refunds of its customer in this app", zh: "该顾客在本应用的全部退款")
-        case .subscriptions: Text(en: "the subscriptions of its customer", zh: "该顾客的订阅")
-        case .appTransaction: Text(en: "its customer's download of the app", zh: "该顾客下载本应用的记录")
+        case .transaction: Text(en: "the current state of one transaction at Apple", zh: "一笔交易在 Apple 的当前状态")
+        case .history: Text(en: "all transactions of the customer in this app", zh: "该客户在本应用的全部交易")
+        case .refunds: Text(en: "all refunds of the customer in this app", zh: "该客户在本应用的全部退款")
+        case .subscriptions: Text(en: "the subscriptions of the customer", zh: "该客户的订阅")
+        case .appTransaction: Text(en: "the customer's download of the app", zh: "该客户下载本应用的记录")
         case .order:
-            Text(en: "what was bought under an order number of Apple's receipt mail", zh: "Apple 收据邮件中的订单号对应的购买")
+            Text(en: "the purchases of an order number from Apple's receipt mail", zh: "Apple 收据邮件中的订单号对应的购买")
         case .notifications: Text(en: "the notifications of the last --days", zh: "最近 --days 天的通知")
         case .testNotification:
-            Text(en: "sends a test notification and waits until it arrived or failed", zh: "发送测试通知，并等到送达或失败")
-        case .finish: Text(en: "finishes it at Apple, so that no device brings it again", zh: "在 Apple 完结这笔交易，设备不再送来")
+            Text(en: "sends a test notification and waits until it arrives or fails", zh: "发送测试通知，并等到送达或失败")
+        case .finish:
+            Text(
+                en: "finishes the transaction at Apple, so that devices stop delivering it",
+                zh: "在 Apple 完成这笔交易（finish），设备不再送来")
         case .setToken:
-            Text(en: "sets its appAccountToken: whose purchase it is", zh: "设置它的 appAccountToken：这笔购买属于谁")
+            Text(
+                en: "sets the appAccountToken, which names the owner of the purchase", zh: "设置 appAccountToken，即这笔购买的归属"
+            )
         }
     }
 

@@ -50,7 +50,7 @@ struct UsageError: Error, Hashable {
     init(_ message: Text, suggestion: String? = nil, command: String? = nil) {
         if let suggestion {
             self.message = Text(
-                en: "\(message.en). Did you mean \(suggestion)?", zh: "\(message.zh)。是不是想写 \(suggestion)？")
+                en: "\(message.en). Did you mean \(suggestion)?", zh: "\(message.zh)。是否想写 \(suggestion)？")
         } else {
             self.message = message
         }

@@ -32,7 +32,7 @@ struct CommandLineParser: Sendable {
         }
         guard let name = rest.popFirst() else {
             guard values[Flag.version.name] != nil else {
-                throw UsageError(Text(en: "no command given", zh: "没有写命令"))
+                throw UsageError(Text(en: "no command given", zh: "缺少命令"))
             }
             result.request = .version
             return settled(result, values)
@@ -64,7 +64,7 @@ struct CommandLineParser: Sendable {
     private func find(_ name: String) throws(UsageError) -> Command {
         if let command = commands.first(where: { $0.name == name }) { return command }
         throw UsageError(
-            Text(en: "there is no command \"\(shown(name))\"", zh: "没有“\(shown(name))”这个命令"),
+            Text(en: "there is no command \"\(shown(name))\"", zh: "没有命令“\(shown(name))”"),
             suggestion: nearestName(to: name, among: commands.map(\.name)).map { "till \($0)" })
     }
 
@@ -103,7 +103,7 @@ struct CommandLineParser: Sendable {
         if result.positionals.count > most {
             let extra = shown(result.positionals[most])
             throw UsageError(
-                Text(en: "\"\(extra)\" is one argument too many", zh: "多了一个参数“\(extra)”"), command: command.name)
+                Text(en: "unexpected argument \"\(extra)\"", zh: "多余的参数“\(extra)”"), command: command.name)
         }
     }
 
@@ -124,7 +124,7 @@ struct CommandLineParser: Sendable {
             let known = nearestName(to: name, among: flags.map(\.name)).map { "--\($0)" }
             let written = shown(argument.prefix { $0 != "=" })
             throw UsageError(
-                Text(en: "there is no flag \(written)", zh: "没有 \(written) 这个选项"), suggestion: known,
+                Text(en: "there is no flag \(written)", zh: "没有选项 \(written)"), suggestion: known,
                 command: command?.name)
         }
         if case .none = flag.value {
@@ -138,12 +138,12 @@ struct CommandLineParser: Sendable {
         if attached == nil, let next = rest.first, !next.hasPrefix("--") { attached = rest.popFirst() }
         guard let value = attached, !value.isEmpty else {
             throw UsageError(
-                Text(en: "--\(name) needs a value: \(flag.usage)", zh: "--\(name) 后面要有值：\(flag.usage)"),
+                Text(en: "--\(name) needs a value: \(flag.usage)", zh: "--\(name) 需要一个值：\(flag.usage)"),
                 command: command?.name)
         }
         if !flag.isRepeatable, values[name] != nil {
             throw UsageError(
-                Text(en: "--\(name) was given twice", zh: "--\(name) 写了两次"), command: command?.name)
+                Text(en: "--\(name) is given twice", zh: "--\(name) 重复"), command: command?.name)
         }
         try check(value, of: flag, command: command)
         values[name, default: []].append(value)
@@ -157,15 +157,15 @@ struct CommandLineParser: Sendable {
             let bounds = Self.describe(range)
             throw UsageError(
                 Text(
-                    en: "--\(flag.name) wants a whole number\(bounds.en), not \"\(shown(value))\"",
-                    zh: "--\(flag.name) 要一个整数\(bounds.zh)，而不是“\(shown(value))”"),
+                    en: "--\(flag.name) must be a whole number\(bounds.en), not \"\(shown(value))\"",
+                    zh: "--\(flag.name) 应为整数\(bounds.zh)，实际为“\(shown(value))”"),
                 command: command?.name)
         case .choice(let words):
             if words.contains(value) { return }
             throw UsageError(
                 Text(
-                    en: "--\(flag.name) wants \(words.joined(separator: " or ")), not \"\(shown(value))\"",
-                    zh: "--\(flag.name) 要 \(words.joined(separator: " 或 "))，而不是“\(shown(value))”"),
+                    en: "--\(flag.name) must be \(words.joined(separator: " or ")), not \"\(shown(value))\"",
+                    zh: "--\(flag.name) 应为 \(words.joined(separator: " 或 "))，实际为“\(shown(value))”"),
                 suggestion: nearestName(to: value, among: words), command: command?.name)
         }
     }

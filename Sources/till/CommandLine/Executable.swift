@@ -28,6 +28,6 @@ enum Executable {
     }
 
     private static var notFound: CommandFailure {
-        CommandFailure(Text(en: "this program's own file can't be found", zh: "找不到本程序自身的文件"))
+        CommandFailure(Text(en: "the executable file of this program can't be found", zh: "找不到本程序自身的文件"))
     }
 }

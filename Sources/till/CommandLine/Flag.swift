@@ -38,7 +38,7 @@ struct Flag: Sendable {
 }
 
 extension Flag {
-    static let help = Flag("help", summary: Text(en: "show this help", zh: "显示这份说明"))
+    static let help = Flag("help", summary: Text(en: "show this help", zh: "显示帮助"))
     static let version = Flag("version", summary: Text(en: "show the version", zh: "显示版本"))
     static let json = Flag(
         "json",

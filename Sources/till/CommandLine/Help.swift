@@ -8,7 +8,7 @@ struct Help: Sendable {
         var lines = [
             Text(
                 en: "till: a self-hosted purchase backend and an emulated App Store",
-                zh: "till：自托管的内购后端，带一个模拟的 App Store")(language),
+                zh: "till：自托管的内购后端与模拟 App Store")(language),
             "",
             heading(en: "Usage", zh: "用法"),
             "  till \(Text(en: "COMMAND", zh: "命令")(language)) …",
@@ -21,8 +21,8 @@ struct Help: Sendable {
         lines += [
             "",
             Text(
-                en: "`till COMMAND --help` tells more. Exit codes: 0 done, 1 refused or failed, 2 wrong usage.",
-                zh: "“till 命令 --help” 有更多说明。退出码：0 完成，1 被拒绝或失败，2 用法不对。")(language),
+                en: "Run `till COMMAND --help` for details. Exit codes: 0 done, 1 refused or failed, 2 wrong usage.",
+                zh: "运行“till 命令 --help”查看详细说明。退出码：0 完成，1 被拒绝或失败，2 用法错误。")(language),
         ]
         return lines.joined(separator: "\n")
     }

@@ -17,7 +17,7 @@ struct Program: Sendable {
         } catch let error as UsageError {
             complain(error.message, language)
             let help = "till " + (error.commandName.map { $0 + " " } ?? "") + "--help"
-            process.console.complain(Text(en: "See `\(help)`.", zh: "请看 “\(help)”。")(language))
+            process.console.complain(Text(en: "See `\(help)`.", zh: "请运行“\(help)”查看用法。")(language))
             return .wrongUsage
         } catch let failure as CommandFailure {
             for reason in failure.reasons { complain(reason, language) }

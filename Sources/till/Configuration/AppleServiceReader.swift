@@ -55,9 +55,9 @@ extension ConfigurationReader {
             reader.complain(
                 keyText.place,
                 Text(
-                    en: "is no P-256 private key in PKCS#8 PEM (-----BEGIN PRIVATE KEY-----), as App Store Connect "
-                        + "gives it in a .p8 file",
-                    zh: "不是 PKCS#8 PEM 格式的 P-256 私钥（-----BEGIN PRIVATE KEY-----），即 App Store Connect 给出的 .p8 文件"))
+                    en: "is not a P-256 private key in PKCS#8 PEM (-----BEGIN PRIVATE KEY-----), as App Store Connect "
+                        + "provides in a .p8 file",
+                    zh: "不是 PKCS#8 PEM 格式的 P-256 私钥（-----BEGIN PRIVATE KEY-----），即 App Store Connect 提供的 .p8 文件"))
             return nil
         }
     }
@@ -70,8 +70,8 @@ extension ConfigurationReader {
         reader.complain(
             secret.place,
             Text(
-                en: "wants 1 to 128 printable ASCII characters without spaces, as App Store Connect shows it",
-                zh: "要 1 到 128 个不带空格的可见 ASCII 字符，即 App Store Connect 显示的那一串"))
+                en: "must be 1 to 128 printable ASCII characters without spaces, as shown in App Store Connect",
+                zh: "应为 1 到 128 个不含空格的可见 ASCII 字符，与 App Store Connect 中显示的一致"))
         return nil
     }
 
@@ -83,8 +83,9 @@ extension ConfigurationReader {
         reader.complain(
             setting.place,
             Text(
-                en: "wants off, soft or hard, found \"\(shown(text))\"" + (near.map { ". Did you mean \($0)?" } ?? ""),
-                zh: "要 off、soft 或 hard，却是“\(shown(text))”" + (near.map { "。是不是想写 \($0)？" } ?? "")))
+                en: "must be off, soft or hard, found \"\(shown(text))\""
+                    + (near.map { ". Did you mean \($0)?" } ?? ""),
+                zh: "应为 off、soft 或 hard，实际为“\(shown(text))”" + (near.map { "。是否想写 \($0)？" } ?? "")))
         return .off
     }
 
@@ -98,9 +99,9 @@ extension ConfigurationReader {
             reader.complain(
                 setting.place,
                 Text(
-                    en: "wants the origin of an emulated store such as http://127.0.0.1:8788, found "
+                    en: "must be the origin of an emulated store such as http://127.0.0.1:8788, found "
                         + "\"\(shown(text))\"",
-                    zh: "要模拟商店的地址，如 http://127.0.0.1:8788，却是“\(shown(text))”"))
+                    zh: "应为模拟商店的地址，如 http://127.0.0.1:8788，实际为“\(shown(text))”"))
             return nil
         }
         // An emulator's answers would be accepted as Apple's.
@@ -109,9 +110,10 @@ extension ConfigurationReader {
             reader.complain(
                 setting.place,
                 Text(
-                    en: "stands beside Production: an emulated store is never asked about real purchases. Take one of "
-                        + "the two out",
-                    zh: "和 Production 同时出现：真实购买绝不能去问模拟商店。请去掉其中之一"))
+                    en:
+                        "can't be combined with Production: an emulated store knows no real purchases. Remove "
+                        + "one of the two",
+                    zh: "不能与 Production 同时使用：真实的购买绝不能向模拟商店查询。请去掉其中之一"))
             return nil
         }
         return origin
@@ -120,16 +122,16 @@ extension ConfigurationReader {
     // MARK: Forms
 
     private static let issuerForm = Text(
-        en: "wants the issuer id of App Store Connect, a UUID", zh: "要 App Store Connect 的 issuer id，是一个 UUID")
+        en: "must be the issuer id of App Store Connect, a UUID", zh: "应为 App Store Connect 的 issuer id，是一个 UUID")
     private static let keyIDForm = Text(
-        en: "wants the key's id, letters and digits like 2X9R4HXF34", zh: "要密钥的 id，由字母和数字组成，如 2X9R4HXF34")
+        en: "must be the key's id, letters and digits like 2X9R4HXF34", zh: "应为密钥的 id，由字母和数字组成，如 2X9R4HXF34")
 
     private mutating func matching(_ setting: Setting, _ form: Text, _ isGood: (String) -> Bool) -> String? {
         guard let text = reader.text(setting) else { return nil }
         if isGood(text) { return text }
         reader.complain(
             setting.place,
-            Text(en: "\(form.en), found \"\(shown(text))\"", zh: "\(form.zh)，却是“\(shown(text))”"))
+            Text(en: "\(form.en), found \"\(shown(text))\"", zh: "\(form.zh)，实际为“\(shown(text))”"))
         return nil
     }
 
@@ -141,7 +143,7 @@ extension ConfigurationReader {
         case (_?, let file?):
             reader.complain(
                 file.place,
-                Text(en: "is there beside \(key.name); only one may be", zh: "和 \(key.name) 同时出现；只能有一个"))
+                Text(en: "can't be combined with \(key.name); set only one", zh: "不能与 \(key.name) 同时设置；只能设置一个"))
             return nil
         case (let setting?, nil):
             reader.noteSecret(in: setting.place.origin)

@@ -26,8 +26,8 @@ extension ConfigurationReader {
         reader.complain(
             setting.place,
             Text(
-                en: "wants letters, digits, - and . only, found \"\(shown(text))\"",
-                zh: "只能有字母、数字、- 和 .，却是“\(shown(text))”"))
+                en: "must be letters, digits, - and . only, found \"\(shown(text))\"",
+                zh: "只能有字母、数字、- 和 .，实际为“\(shown(text))”"))
         return nil
     }
 
@@ -45,22 +45,22 @@ extension ConfigurationReader {
                 reader.complain(
                     entry.place,
                     Text(
-                        en: "a server never accepts \(text): nobody vouches for its signatures",
-                        zh: "服务器从不接受 \(text)：它的签名没有人担保"))
+                        en: "a server never accepts \(text): its signatures don't come from Apple",
+                        zh: "服务器从不接受 \(text)：其签名并非来自 Apple"))
             } else {
                 let near = nearestName(to: text, among: names)
                 reader.complain(
                     entry.place,
                     Text(
-                        en: "wants Production or Sandbox, found \"\(shown(text))\""
+                        en: "must be Production or Sandbox, found \"\(shown(text))\""
                             + (near.map { ". Did you mean \($0)?" } ?? ""),
-                        zh: "要 Production 或 Sandbox，却是“\(shown(text))”" + (near.map { "。是不是想写 \($0)？" } ?? "")))
+                        zh: "应为 Production 或 Sandbox，实际为“\(shown(text))”" + (near.map { "。是否想写 \($0)？" } ?? "")))
             }
         }
         if list.isEmpty {
             reader.complain(
                 setting.place,
-                Text(en: "is empty: no purchase could be accepted", zh: "是空的：任何购买都不会被接受"))
+                Text(en: "is empty, so no purchase could be accepted", zh: "为空，任何购买都不会被接受"))
         }
         return environments
     }
@@ -71,7 +71,7 @@ extension ConfigurationReader {
         if list.isEmpty {
             reader.complain(
                 setting.place,
-                Text(en: "is empty: leave it out to trust Apple's roots", zh: "是空的：去掉它就信任 Apple 的根证书"))
+                Text(en: "is empty; leave it out to trust Apple's roots", zh: "为空；删去此项即信任 Apple 的根证书"))
         }
         var roots: [[UInt8]] = []
         for entry in list {
@@ -81,7 +81,7 @@ extension ConfigurationReader {
             guard let certificates = RootFile.certificates(in: file) else {
                 reader.complain(
                     entry.place,
-                    Text(en: "is no certificate in DER or PEM", zh: "不是 DER 或 PEM 格式的证书"))
+                    Text(en: "is not a certificate in DER or PEM", zh: "不是 DER 或 PEM 格式的证书"))
                 continue
             }
             for certificate in certificates {
@@ -102,8 +102,8 @@ extension ConfigurationReader {
             place,
             Text(
                 en: "is not one of Apple's root certificates (SHA-256 \(fingerprint)), and Production is accepted: "
-                    + "an emulator's root is never trusted beside production. Take one of the two out",
-                zh: "不是 Apple 的根证书（SHA-256 \(fingerprint)），而配置又接受 Production："
-                    + "模拟商店的根证书绝不能和生产环境一起受信任，请去掉其中之一"))
+                    + "an emulator's root is never trusted together with Production. Remove one of the two",
+                zh: "不是 Apple 的根证书（SHA-256 \(fingerprint)），而配置接受 Production："
+                    + "模拟商店的根证书绝不能与生产环境同时受信任，请去掉其中之一"))
     }
 }

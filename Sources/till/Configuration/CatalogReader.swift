@@ -24,7 +24,7 @@ extension ConfigurationReader {
             reader.complain(self.place(of: error, in: place), Self.sentence(error))
             return nil
         } catch {
-            reader.complain(place, Text(en: "is no catalogue", zh: "不是商品目录"))
+            reader.complain(place, Text(en: "is not a catalogue", zh: "不是商品目录"))
             return nil
         }
         let findings = catalog.findings
@@ -81,13 +81,13 @@ extension ConfigurationReader {
         case .keyNotFound: Text(en: "is missing", zh: "缺少这一项")
         case .dataCorrupted(let context) where context.codingPath.last?.stringValue == "length":
             Text(
-                en: "is no length of a plan: P1M, P1Y, P2W or P7D, at most 3650 days",
-                zh: "不是套餐时长：写作 P1M、P1Y、P2W 或 P7D，最长 3650 天")
+                en: "must be a plan length such as P1M, P1Y, P2W or P7D, at most 3650 days",
+                zh: "应为套餐时长，如 P1M、P1Y、P2W 或 P7D，最长 3650 天")
         case .dataCorrupted(let context) where context.codingPath.last?.stringValue == "scope":
-            Text(en: "is account or device", zh: "只能是 account 或 device")
+            Text(en: "must be account or device", zh: "应为 account 或 device")
         case .dataCorrupted:
             Text(
-                en: "has a value that isn't known; types are \(types)", zh: "的值无法识别；类型只能是 \(types)")
+                en: "has an unknown value; types are \(types)", zh: "的值无法识别；类型应为 \(types)")
         default: Text(en: "has the wrong type", zh: "的类型不对")
         }
     }

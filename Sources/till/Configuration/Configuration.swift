@@ -140,13 +140,13 @@ extension Configuration {
 extension Flag {
     static let config = Flag(
         "config", .text("FILE"),
-        summary: Text(en: "the configuration (`till init` writes one)", zh: "配置文件（“till init” 会写一份）"))
+        summary: Text(en: "the configuration file (`till init` writes one)", zh: "配置文件（可用“till init”生成）"))
     static let listen = Flag(
         "listen", .text("ADDRESS:PORT"),
-        summary: Text(en: "listen there instead of where the configuration says", zh: "监听这个地址，而不是配置里的"))
+        summary: Text(en: "the address to listen on, instead of the configured one", zh: "监听的地址，代替配置中的地址"))
     static let database = Flag(
         "database", .text("sqlite:PATH"),
-        summary: Text(en: "use this database instead of the configured one", zh: "用这个数据库，而不是配置里的"))
+        summary: Text(en: "the database to use, instead of the configured one", zh: "使用的数据库，代替配置中的数据库"))
     static let unsafeHTTP = Flag(
         "unsafe-http",
         summary: Text(
@@ -168,7 +168,7 @@ extension Configuration {
             throw UsageError(
                 Text(
                     en: "--config is missing (`till init` writes a configuration)",
-                    zh: "缺少 --config（“till init” 会写一份配置）"))
+                    zh: "缺少 --config（可用“till init”生成配置）"))
         }
         var flags: [ConfigurationKey: String] = [:]
         flags[.listen] = call.text(.listen)

@@ -106,8 +106,8 @@ struct ConfigurationReader {
         reader.complain(
             setting.place,
             Text(
-                en: "wants ADDRESS:PORT such as 127.0.0.1:8787 or [::1]:8787, found \"\(shown(text))\"",
-                zh: "要“地址:端口”，如 127.0.0.1:8787 或 [::1]:8787，却是“\(shown(text))”"))
+                en: "must be ADDRESS:PORT such as 127.0.0.1:8787 or [::1]:8787, found \"\(shown(text))\"",
+                zh: "应为“地址:端口”，如 127.0.0.1:8787 或 [::1]:8787，实际为“\(shown(text))”"))
         return nil
     }
 
@@ -119,18 +119,18 @@ struct ConfigurationReader {
                 setting.place,
                 Text(
                     en: "PostgreSQL is not supported yet; use sqlite:PATH",
-                    zh: "还不支持 PostgreSQL；请用 sqlite:路径"))
+                    zh: "尚不支持 PostgreSQL；请使用 sqlite:路径"))
             return nil
         }
         let path = text.dropFirst("sqlite:".count)
         guard text.hasPrefix("sqlite:"), !path.isEmpty, !path.contains("\0") else {
-            reader.complain(setting.place, Text(en: "wants sqlite:PATH", zh: "要 sqlite:路径"))
+            reader.complain(setting.place, Text(en: "must be sqlite:PATH", zh: "应为 sqlite:路径"))
             return nil
         }
         // SQLite uses this name for a database in memory, which is lost with the process.
         guard path != ":memory:" else {
             reader.complain(
-                setting.place, Text(en: "a ledger must be a file, not memory", zh: "账本必须是文件，不能放在内存里"))
+                setting.place, Text(en: "the ledger must be a file, not in memory", zh: "账本必须是文件，不能放在内存里"))
             return nil
         }
         return .sqlite(path: resolve(String(path), from: setting.base))
@@ -155,8 +155,8 @@ struct ConfigurationReader {
             reader.complain(
                 entry.place,
                 Text(
-                    en: "wants an address or a network such as 10.0.0.7 or 10.0.0.0/8, found \"\(shown(text))\"",
-                    zh: "要一个地址或网段，如 10.0.0.7 或 10.0.0.0/8，却是“\(shown(text))”"))
+                    en: "must be an address or a network such as 10.0.0.7 or 10.0.0.0/8, found \"\(shown(text))\"",
+                    zh: "应为地址或网段，如 10.0.0.7 或 10.0.0.0/8，实际为“\(shown(text))”"))
         }
         return TrustedProxies(blocks)
     }

@@ -55,7 +55,7 @@ struct ConfigurationSources {
                     if text != nil {
                         reader.complain(
                             place,
-                            Text(en: "is set beside \(name); only one may be", zh: "和 \(name) 同时设了；只能有一个"))
+                            Text(en: "can't be combined with \(name); set only one", zh: "不能与 \(name) 同时设置；只能设置一个"))
                     }
                     reader.noteSecret(in: file)
                     text = reader.file(file, place: Place(origin: name), most: Self.mostFileBytes)
@@ -77,13 +77,13 @@ struct ConfigurationSources {
             if let number = Int64(text) { return .int(number) }
             reader.complain(
                 place,
-                Text(en: "wants a whole number, found \"\(shown(text))\"", zh: "要一个整数，却是“\(shown(text))”"))
+                Text(en: "must be a whole number, found \"\(shown(text))\"", zh: "应为整数，实际为“\(shown(text))”"))
             return nil
         case .truth:
             if let truth = ["true": true, "false": false][text] { return .bool(truth) }
             reader.complain(
                 place,
-                Text(en: "wants true or false, found \"\(shown(text))\"", zh: "要 true 或 false，却是“\(shown(text))”"))
+                Text(en: "must be true or false, found \"\(shown(text))\"", zh: "应为 true 或 false，实际为“\(shown(text))”"))
             return nil
         case .list:
             let parts = text.split(separator: ",", omittingEmptySubsequences: false).map(trimmed)
@@ -102,7 +102,7 @@ struct ConfigurationSources {
                 Place(origin: name),
                 Text(
                     en: "there is no such variable. Did you mean TILL_\(near)?",
-                    zh: "没有这个变量。是不是想写 TILL_\(near)？"))
+                    zh: "没有这个变量。是否想写 TILL_\(near)？"))
         }
     }
 }

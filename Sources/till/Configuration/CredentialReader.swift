@@ -25,8 +25,8 @@ extension ConfigurationReader {
                 reader.complain(
                     hash.place,
                     Text(
-                        en: "wants 64 hexadecimal digits: the SHA-256 of the key, not the key itself",
-                        zh: "要 64 位十六进制数字：密钥的 SHA-256，而不是密钥本身"))
+                        en: "must be 64 hexadecimal digits: the SHA-256 of the key, not the key itself",
+                        zh: "应为 64 位十六进制数字：密钥的 SHA-256，而不是密钥本身"))
                 continue
             }
             if let id { keys.append(SecretKey(id: id, sha256: sha256)) }
@@ -64,7 +64,7 @@ extension ConfigurationReader {
             reader.complain(
                 setting.place,
                 Text(
-                    en: "must be 60 to 31536000 seconds, is \(seconds)", zh: "要在 60 到 31536000 秒之间，现在是 \(seconds)"))
+                    en: "must be 60 to 31536000 seconds, is \(seconds)", zh: "应在 60 到 31536000 秒之间，现在是 \(seconds)"))
             return nil
         }
         return seconds
@@ -78,7 +78,7 @@ extension ConfigurationReader {
         guard id.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             reader.complain(
                 setting.place,
-                Text(en: "wants printable ASCII without spaces", zh: "只能是不带空格的可见 ASCII 字符"))
+                Text(en: "must be printable ASCII without spaces", zh: "应为不含空格的可见 ASCII 字符"))
             return nil
         }
         guard !taken.contains(id) else {
@@ -108,9 +108,9 @@ extension ConfigurationReader {
             reader.complain(
                 setting.place,
                 Text(
-                    en: "wants HS256 or ES256, found \"\(shown(algorithm))\""
+                    en: "must be HS256 or ES256, found \"\(shown(algorithm))\""
                         + (near.map { ". Did you mean \($0)?" } ?? ""),
-                    zh: "要 HS256 或 ES256，却是“\(shown(algorithm))”" + (near.map { "。是不是想写 \($0)？" } ?? "")))
+                    zh: "应为 HS256 或 ES256，实际为“\(shown(algorithm))”" + (near.map { "。是否想写 \($0)？" } ?? "")))
             return nil
         }
     }
@@ -119,7 +119,7 @@ extension ConfigurationReader {
         for name in names {
             guard let setting = members[name] else { continue }
             reader.complain(
-                setting.place, Text(en: "does not go with \(algorithm)", zh: "和 \(algorithm) 不能一起用"))
+                setting.place, Text(en: "can't be used with \(algorithm)", zh: "不能与 \(algorithm) 一起使用"))
         }
     }
 
@@ -130,7 +130,7 @@ extension ConfigurationReader {
                 place,
                 Text(
                     en: "must be at least \(Self.leastSecretBytes) bytes, is \(secret.count)",
-                    zh: "至少要 \(Self.leastSecretBytes) 字节，现在是 \(secret.count)"))
+                    zh: "至少为 \(Self.leastSecretBytes) 字节，现在是 \(secret.count)"))
             return nil
         }
         return .hs256(secret: secret)
@@ -142,7 +142,7 @@ extension ConfigurationReader {
             reader.complain(
                 place,
                 Text(
-                    en: "is no P-256 public key in PEM (-----BEGIN PUBLIC KEY-----)",
+                    en: "is not a P-256 public key in PEM (-----BEGIN PUBLIC KEY-----)",
                     zh: "不是 PEM 格式的 P-256 公钥（-----BEGIN PUBLIC KEY-----）"))
             return nil
         }
@@ -156,11 +156,11 @@ extension ConfigurationReader {
         switch (members[name], members[fileName]) {
         case (nil, nil):
             reader.complain(
-                entry.place, Text(en: "wants \(name) or \(fileName)", zh: "要有 \(name) 或 \(fileName)"))
+                entry.place, Text(en: "needs \(name) or \(fileName)", zh: "需要 \(name) 或 \(fileName)"))
             return nil
         case (_?, let file?):
             reader.complain(
-                file.place, Text(en: "is there beside \(name); only one may be", zh: "和 \(name) 同时出现；只能有一个"))
+                file.place, Text(en: "can't be combined with \(name); set only one", zh: "不能与 \(name) 同时设置；只能设置一个"))
             return nil
         case (let setting?, nil):
             if name != "publicKey" { reader.noteSecret(in: setting.place.origin) }

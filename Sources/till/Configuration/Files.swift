@@ -85,11 +85,11 @@ extension FileFault {
     init(_ path: String, _ number: Int32) {
         self.path = path
         switch number {
-        case ENOENT: reason = Text(en: "there is no such file", zh: "没有这个文件")
+        case ENOENT: reason = Text(en: "there is no such file", zh: "文件不存在")
         case EACCES, EPERM: reason = Text(en: "permission denied", zh: "没有权限")
         case EISDIR: reason = Text(en: "is a directory", zh: "是一个目录")
-        case ENOTDIR: reason = Text(en: "part of the path is no directory", zh: "路径中有一段不是目录")
-        case EEXIST: reason = Text(en: "is there already", zh: "已经存在")
+        case ENOTDIR: reason = Text(en: "a part of the path is not a directory", zh: "路径中有一段不是目录")
+        case EEXIST: reason = Text(en: "already exists", zh: "已经存在")
         case ENOSPC: reason = Text(en: "no space left on the device", zh: "磁盘已满")
         case EROFS: reason = Text(en: "the file system is read-only", zh: "文件系统只读")
         default:

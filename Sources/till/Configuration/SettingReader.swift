@@ -87,7 +87,7 @@ struct SettingReader {
                 setting.place,
                 Text(
                     en: "must be 1 to \(most) bytes long, is \(text.utf8.count)",
-                    zh: "长度要在 1 到 \(most) 字节之间，现在是 \(text.utf8.count)"))
+                    zh: "长度应在 1 到 \(most) 字节之间，现在是 \(text.utf8.count)"))
             return nil
         }
         return text
@@ -100,7 +100,8 @@ struct SettingReader {
         complain(
             setting.place,
             Text(
-                en: "must not hold \(scalar.codePoint): no control characters, line separators or marks of direction",
+                en:
+                    "must not contain \(scalar.codePoint): no control characters, line separators or direction marks",
                 zh: "不能含有 \(scalar.codePoint)：不允许控制字符、行分隔符和文字方向标记"))
         return nil
     }
@@ -109,7 +110,7 @@ struct SettingReader {
     mutating func positiveInteger(_ setting: Setting) -> Int64? {
         guard let number = setting.value.int else { return wrongType(setting, .number) }
         guard number > 0 else {
-            complain(setting.place, Text(en: "must be above zero, is \(number)", zh: "要大于零，现在是 \(number)"))
+            complain(setting.place, Text(en: "must be above zero, is \(number)", zh: "应大于零，现在是 \(number)"))
             return nil
         }
         return number
@@ -131,8 +132,8 @@ struct SettingReader {
         complain(
             setting.place,
             Text(
-                en: "wants one of \(known), found \"\(shown(text))\"" + (near.map { ". Did you mean \($0)?" } ?? ""),
-                zh: "要 \(known) 之一，却是“\(shown(text))”" + (near.map { "。是不是想写 \($0)？" } ?? "")))
+                en: "must be one of \(known), found \"\(shown(text))\"" + (near.map { ". Did you mean \($0)?" } ?? ""),
+                zh: "应为 \(known) 之一，实际为“\(shown(text))”" + (near.map { "。是否想写 \($0)？" } ?? "")))
         return nil
     }
 
@@ -146,7 +147,7 @@ struct SettingReader {
     static func unknownKey(_ name: String, _ names: [String]) -> Text {
         let listed = names.filter { $0 != "$schema" }.joined(separator: ", ")
         if let near = nearestName(to: name, among: names) {
-            return Text(en: "there is no such key. Did you mean \(near)?", zh: "没有这个键。是不是想写 \(near)？")
+            return Text(en: "there is no such key. Did you mean \(near)?", zh: "没有这个键。是否想写 \(near)？")
         }
         return Text(en: "there is no such key; known: \(listed)", zh: "没有这个键；可用的有：\(listed)")
     }
@@ -172,7 +173,7 @@ struct SettingReader {
         let found = Self.describe(setting.value)
         complain(
             setting.place,
-            Text(en: "wants \(wanted.text.en), found \(found.en)", zh: "要\(wanted.text.zh)，却是\(found.zh)"))
+            Text(en: "must be \(wanted.text.en), found \(found.en)", zh: "应为\(wanted.text.zh)，实际为\(found.zh)"))
         return nil
     }
 
@@ -214,13 +215,13 @@ extension SettingReader {
             case .invalidUTF8: complain(place, Text(en: "is not UTF-8 text", zh: "不是 UTF-8 文本"))
             case .tooDeep: complain(place, Text(en: "is nested too deeply", zh: "嵌套得太深"))
             case .trailing:
-                complain(place, Text(en: "has something after its JSON value", zh: "JSON 值后面还有别的内容"))
+                complain(place, Text(en: "has content after its JSON value", zh: "JSON 值后面还有别的内容"))
             case .tooManyMarks:
                 complain(
                     place,
-                    Text(en: "has a text with too many combining marks in a row", zh: "有一段文字连续用了太多组合符号"))
+                    Text(en: "has a text with too many combining marks in a row", zh: "有一段文字含有过多连续的组合符号"))
             case .duplicateKey:
-                complain(place, Text(en: "names a key twice in one object", zh: "同一个对象里有重复的键"))
+                complain(place, Text(en: "repeats a key in one object", zh: "同一个对象里有重复的键"))
             case .unexpected, .wrongType: complain(place, Text(en: "is not valid JSON", zh: "不是合法的 JSON"))
             }
             return nil

@@ -13,8 +13,9 @@ extension Configuration {
     var lifetimeWarnings: [Text] {
         userTokens.filter { $0.maximumLifetime == nil }.map { key in
             Text(
-                en: "userTokens \"\(shown(key.id))\": a token lives as long as its exp says; set \"maximumLifetime\", "
-                    + "86400 seconds for example, and let tokens say iat",
+                en:
+                    "userTokens \"\(shown(key.id))\": only exp limits a token's lifetime; set \"maximumLifetime\", "
+                    + "86400 seconds for example, and include iat in tokens",
                 zh: "userTokens “\(shown(key.id))”：令牌的有效期完全由 exp 决定；请设置 \"maximumLifetime\"（例如 86400 秒），"
                     + "并让令牌带上 iat")
         }
@@ -23,8 +24,8 @@ extension Configuration {
     private var secretFileWarnings: [Text] {
         secretFiles.sorted().filter(isOpenToOthers).map { path in
             Text(
-                en: "\(shown(path)) holds a secret and is open to other users of this machine; run chmod 600",
-                zh: "\(shown(path)) 里有密钥，而本机其他用户也能读写；请运行 chmod 600")
+                en: "\(shown(path)) contains a secret and is accessible to other users of this machine; run chmod 600",
+                zh: "\(shown(path)) 含有密钥，但本机其他用户也能访问；请运行 chmod 600")
         }
     }
 
@@ -32,9 +33,9 @@ extension Configuration {
         guard case .hs256(let secret) = key.algorithm, WeakSecret.isWeak(secret) else { return nil }
         return Text(
             en:
-                "userTokens \"\(shown(key.id))\": the secret looks like words or a pattern; who guesses it is every "
-                + "user; make one with head -c 32 /dev/urandom | base64",
-            zh: "userTokens “\(shown(key.id))”：密钥像是单词或重复的样式，猜中它就能冒充任何用户；请用 "
+                "userTokens \"\(shown(key.id))\": the secret looks like words or a pattern; if guessed, it opens every "
+                + "account; create a new one with head -c 32 /dev/urandom | base64",
+            zh: "userTokens “\(shown(key.id))”：密钥像是单词或有规律的字符，被猜中后可用来冒充任何用户；请用 "
                 + "head -c 32 /dev/urandom | base64 生成")
     }
 
@@ -43,8 +44,8 @@ extension Configuration {
         return [
             Text(
                 en:
-                    "plain HTTP on \(listen): tokens and keys can be read on the way; listen on 127.0.0.1 and put a "
-                    + "TLS proxy in front, or let nothing but the proxy reach this port",
+                    "plain HTTP on \(listen): tokens and keys can be read in transit; listen on 127.0.0.1 and put a "
+                    + "TLS proxy in front, or allow only the proxy to reach this port",
                 zh: "在 \(listen) 上使用明文 HTTP：令牌和密钥可能在途中被读取；请监听 127.0.0.1 并在前面放 TLS 代理，"
                     + "或只让代理访问这个端口")
         ]
@@ -53,8 +54,8 @@ extension Configuration {
     private var rootWarnings: [Text] {
         (apple.roots ?? []).compactMap(Certificate.init(der:)).filter { !$0.isAuthority }.map { certificate in
             Text(
-                en: "apple.roots: \(shown(certificate.subject)) is no certificate authority but a signer's own "
-                    + "certificate; name the root that it was issued by",
+                en: "apple.roots: \(shown(certificate.subject)) is not a certificate authority but a signer's own "
+                    + "certificate; use the root certificate that issued it",
                 zh: "apple.roots：\(shown(certificate.subject)) 不是证书颁发机构，而是签名者自己的证书；请改用签发它的根证书")
         }
     }

@@ -46,8 +46,9 @@ extension ConfigurationReader {
                 reader.complain(
                     setting.place,
                     Text(
-                        en: "must be at least \(GuestTerms.shortestPrefix) bytes, so that no account has it by chance",
-                        zh: "至少要 \(GuestTerms.shortestPrefix) 字节，以免账号碰巧以此开头"))
+                        en:
+                            "must be at least \(GuestTerms.shortestPrefix) bytes, so that no account matches by chance",
+                        zh: "至少为 \(GuestTerms.shortestPrefix) 字节，以免账号碰巧以此开头"))
             } else {
                 terms.prefix = prefix
             }
@@ -144,8 +145,8 @@ extension ConfigurationReader {
                 reader.complain(
                     item.place,
                     Text(
-                        en: "wants a time like P7D, P2W or P1M, found \"\(shown(text))\"",
-                        zh: "要 P7D、P2W、P1M 这样的时长，却是“\(shown(text))”"))
+                        en: "must be a time like P7D, P2W or P1M, found \"\(shown(text))\"",
+                        zh: "应为 P7D、P2W、P1M 这样的时长，实际为“\(shown(text))”"))
                 return nil
             })
     }
@@ -162,9 +163,10 @@ extension ConfigurationReader {
                     reader.complain(
                         setting.place,
                         Text(
-                            en: "can't be off beside an In-App Purchase key: what got lost would stay lost. Give a "
-                                + "time like P1D, or take the key out",
-                            zh: "配置了 App 内购买密钥就不能设为 off：丢失的购买将无法找回。请写 P1D 这样的时长，或去掉密钥"))
+                            en:
+                                "can't be off with an In-App Purchase key: it recovers lost purchases. Give a "
+                                + "duration like P1D, or remove the key",
+                            zh: "配置了 App 内购买项目密钥时不能设为 off：丢失的购买将无法找回。请设为 P1D 这样的时长，或去掉密钥"))
                 }
                 settings.interval = nil
             } else if let interval = Self.interval(text) {
@@ -173,8 +175,8 @@ extension ConfigurationReader {
                 reader.complain(
                     setting.place,
                     Text(
-                        en: "wants PT1H to PT24H, P1D to P30D, or off, found \"\(shown(text))\"",
-                        zh: "要 PT1H 到 PT24H、P1D 到 P30D 或 off，却是“\(shown(text))”"))
+                        en: "must be PT1H to PT24H, P1D to P30D, or off, found \"\(shown(text))\"",
+                        zh: "应为 PT1H 到 PT24H、P1D 到 P30D 或 off，实际为“\(shown(text))”"))
             }
         }
         if let setting = setting(.reconciliationCustomers), let count = reader.positiveInteger(setting) {
@@ -220,8 +222,8 @@ extension ConfigurationReader {
         reader.complain(
             setting.place,
             Text(
-                en: "wants true, false, a day like 2021-01-01, or two like 2021-01-01/2023-04-30",
-                zh: "要 true、false、一个日期（如 2021-01-01）或起止日期（如 2021-01-01/2023-04-30）"))
+                en: "must be true, false, a day like 2021-01-01, or two like 2021-01-01/2023-04-30",
+                zh: "应为 true、false、一个日期（如 2021-01-01）或起止日期（如 2021-01-01/2023-04-30）"))
         return DeveloperTerms()
     }
 }

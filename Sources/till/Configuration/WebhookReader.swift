@@ -67,9 +67,9 @@ extension ConfigurationReader {
             reader.complain(
                 place,
                 Text(
-                    en: "wants whsec_ and 24 to 64 random bytes in base64: "
+                    en: "must be whsec_ and 24 to 64 random bytes in base64: "
                         + "echo \"whsec_$(head -c 32 /dev/urandom | base64)\"",
-                    zh: "要 whsec_ 加 24 到 64 个随机字节的 base64：echo \"whsec_$(head -c 32 /dev/urandom | base64)\""))
+                    zh: "应为 whsec_ 加 24 到 64 个随机字节的 base64：echo \"whsec_$(head -c 32 /dev/urandom | base64)\""))
             return nil
         }
         return secrets.contains { $0 == nil } ? [] : secrets.compactMap { $0 }
@@ -80,7 +80,7 @@ extension ConfigurationReader {
         guard let list = reader.list(setting, most: 100) else { return nil }
         if list.isEmpty {
             reader.complain(
-                setting.place, Text(en: "is empty: leave it out to get all events", zh: "是空的：去掉它就接收全部事件"))
+                setting.place, Text(en: "is empty; leave it out to receive all events", zh: "为空；删去此项即接收全部事件"))
         }
         return Set(list.compactMap { reader.word($0, of: EventType.self)?.rawValue })
     }
@@ -91,8 +91,8 @@ extension ConfigurationReader {
         reader.complain(
             setting.place,
             Text(
-                en: "wants a time like 2026-01-16T00:00:00Z, found \"\(shown(text))\"",
-                zh: "要 2026-01-16T00:00:00Z 这样的时间，却是“\(shown(text))”"))
+                en: "must be a time like 2026-01-16T00:00:00Z, found \"\(shown(text))\"",
+                zh: "应为 2026-01-16T00:00:00Z 这样的时间，实际为“\(shown(text))”"))
         return nil
     }
 }
@@ -102,8 +102,8 @@ extension WebhookURL.Fault {
         switch self {
         case .form:
             Text(
-                en: "wants a URL of at most 2048 printable ASCII characters, without spaces and backslashes",
-                zh: "要一个最多 2048 个可见 ASCII 字符的 URL，不带空格和反斜杠")
+                en: "must be a URL of at most 2048 printable ASCII characters, without spaces and backslashes",
+                zh: "应为最多 2048 个可见 ASCII 字符的 URL，不带空格和反斜杠")
         case .scheme: Text(en: "must begin with https://", zh: "必须以 https:// 开头")
         case .plain:
             Text(
@@ -111,10 +111,11 @@ extension WebhookURL.Fault {
                     + "webhooks.allowPrivate",
                 zh: "必须以 https:// 开头；明文 http 只用于本机和内网，并要设 webhooks.allowPrivate")
         case .credentials:
-            Text(en: "must hold no user and no password: what is sent is signed", zh: "不能带用户名和密码：发送的内容有签名")
-        case .host: Text(en: "wants a host name or an IP address after ://", zh: "在 :// 后面要有主机名或 IP 地址")
-        case .port: Text(en: "wants a port from 1 to 65535, or none", zh: "端口要在 1 到 65535 之间，或不写")
-        case .fragment: Text(en: "must hold no #: what follows it never reaches a server", zh: "不能带 #：它后面的内容到不了服务器")
+            Text(en: "must not contain a user name or password: the sent events are signed", zh: "不能带用户名和密码：发送的内容有签名")
+        case .host: Text(en: "needs a host name or an IP address after ://", zh: "在 :// 后面需要主机名或 IP 地址")
+        case .port: Text(en: "needs a port from 1 to 65535, or none", zh: "端口应在 1 到 65535 之间，或省略")
+        case .fragment:
+            Text(en: "must not contain #: the part after it is never sent to a server", zh: "不能带 #：其后的内容不会发送到服务器")
         }
     }
 }

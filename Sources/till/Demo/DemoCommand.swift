@@ -5,31 +5,31 @@ extension Command {
     private static let demoPort = Flag(
         "port", .integer("N", 0...65_535),
         summary: Text(
-            en: "the server's port on 127.0.0.1 (default: 8787, with --once any that is free)",
+            en: "the server's port on 127.0.0.1 (default: 8787; with --once any free port)",
             zh: "服务器在 127.0.0.1 上的端口（默认 8787；加 --once 时任选空闲端口）"))
     private static let demoOnce = Flag(
         "once", summary: Text(en: "end after the three purchases", zh: "三笔购买之后就结束"))
     private static let demoData = Flag(
         "data", .text("DIR"),
         summary: Text(
-            en: "keep ledger, store and devices there (default: gone at the end)",
-            zh: "把账本、商店和设备文件存在这里（默认退出后即丢弃）"))
+            en: "the directory that keeps ledger, store and devices (default: discarded at the end)",
+            zh: "保存账本、商店和设备文件的目录（默认退出后丢弃）"))
 
     /// `till demo`: the main features on one screen.
     static let demo = Command(
         "demo",
         summary: Text(
-            en: "three purchases against an emulated App Store, then the open shop",
-            zh: "对着模拟的 App Store 完成三笔购买，然后开店"),
+            en: "three purchases against an emulated App Store, then a running shop",
+            zh: "在模拟 App Store 中完成三笔购买，然后保持商店运行"),
         discussion: Text(
             en: """
-                One buyer buys plainly, one is killed after paying and recovers at relaunch, one brings a forged proof.
-                Then the shop with its dashboard stays open until Ctrl-C. With --once it ends after the purchases, with
-                0 only if each of them ended as it should.
+                One buyer makes a plain purchase, one buyer's app is killed after paying and recovers at relaunch,
+                and one submits a forged proof. The shop and its dashboard then run until Ctrl-C. With --once the
+                demo ends after the purchases, with 0 only if each of them ended as expected.
                 """,
             zh: """
-                一位买家正常购买；一位付款后 App 被强行终止，重新启动后补单成功；一位拿着伪造的凭证。
-                之后商店和后台一直开着，直到 Ctrl-C。加 --once 则购买结束就退出，三笔都如预期才返回 0。
+                一位买家正常购买；一位买家的 App 在付款后被强行终止，重新启动后完成补单；一位提交伪造的凭证。
+                之后商店和控制台继续运行，直到按下 Ctrl-C。加 --once 则在购买结束后退出，三笔结果都符合预期时返回 0。
                 """),
         flags: [demoPort, demoOnce, demoData]
     ) { call in
@@ -89,7 +89,7 @@ private struct Demo: Sendable {
         call.say(
             Text(
                 en: "till demo: an emulated App Store (\(shop.storeURL)) and a purchase server (\(shop.serverURL))",
-                zh: "till demo：模拟的 App Store（\(shop.storeURL)）和内购服务器（\(shop.serverURL)）"))
+                zh: "till demo：模拟 App Store（\(shop.storeURL)）和内购服务器（\(shop.serverURL)）"))
         let fetch = try Fetch()
         defer { fetch.stop() }
         let transcript = Transcript(call)
@@ -106,8 +106,8 @@ private struct Demo: Sendable {
         call.say(Text(""))
         call.say(
             transcript.passed
-                ? Text(en: "Each purchase ended as it should.", zh: "三笔购买都如预期结束。")
-                : Text(en: "Not every purchase ended as it should.", zh: "并非每笔购买都如预期结束。"))
+                ? Text(en: "Each purchase ended as expected.", zh: "三笔购买的结果都符合预期。")
+                : Text(en: "Not every purchase ended as expected.", zh: "有购买的结果不符合预期。"))
     }
 
     private func openDoor() throws {
@@ -121,15 +121,15 @@ private struct Demo: Sendable {
             Text(
                 en: """
 
-                    The shop stays open until Ctrl-C.
+                    The shop runs until Ctrl-C.
                       dashboard       \(shop.dashboard)
                       operator token  \(shop.operatorToken)
                       secret key      \(shop.secretKey)
 
-                    Be a buyer yourself, with the same app as theirs (type help in it; the token is good for a day):
+                    To buy something yourself, start the same app (type help in it; the token is valid for one day):
                       \(buyer)
 
-                    Or be the app's backend: open an order, then pay it with its id.
+                    To act as the app's backend, open an order, then pay it with its id:
                       curl -s \(shop.serverURL)/v1/orders -H 'Authorization: Bearer \(shop.secretKey)' \\
                         -d '{"userId": "zoe", "productId": "\(product)"}'
                       curl -s \(shop.storeURL)/emulator/purchases \\
@@ -138,15 +138,15 @@ private struct Demo: Sendable {
                     """,
                 zh: """
 
-                    商店一直开着，按 Ctrl-C 结束。
-                      后台      \(shop.dashboard)
-                      后台令牌  \(shop.operatorToken)
+                    商店持续运行，按 Ctrl-C 结束。
+                      控制台    \(shop.dashboard)
+                      运营令牌  \(shop.operatorToken)
                       后端密钥  \(shop.secretKey)
 
-                    自己当一回买家，用的是和他们一样的 App（进入后输入 help；令牌一天内有效）：
+                    如需亲自购买，请启动同一个 App（进入后输入 help；令牌一天内有效）：
                       \(buyer)
 
-                    或者以 App 后端的身份创建订单，再带着订单号付款。
+                    如需以 App 后端的身份操作，请先创建订单，再用订单号付款：
                       curl -s \(shop.serverURL)/v1/orders -H 'Authorization: Bearer \(shop.secretKey)' \\
                         -d '{"userId": "zoe", "productId": "\(product)"}'
                       curl -s \(shop.storeURL)/emulator/purchases \\

@@ -23,7 +23,7 @@ struct DemoRun: Sendable {
 
     private func product(_ points: Int64) throws -> Product {
         guard let product = shop.catalog.products.first(where: { $0.points["points"] == points }) else {
-            throw CommandFailure(Text(en: "nobody sells \(points) points", zh: "没有 \(points) 学点的商品"))
+            throw CommandFailure(Text(en: "no product gives \(points) points", zh: "没有 \(points) 学点的商品"))
         }
         return product
     }
@@ -80,8 +80,8 @@ struct DemoRun: Sendable {
             started: { [transcript] id in
                 transcript.step(
                     Text(
-                        en: "her app is process \(id), buys by StoreKit 2, and knows nothing of this demo",
-                        zh: "她的 App 是进程 \(id)，通过 StoreKit 2 购买，对本演示一无所知"))
+                        en: "her app runs as process \(id) and buys with StoreKit 2, independently of this demo",
+                        zh: "她的 App 是独立的进程 \(id)，通过 StoreKit 2 购买"))
             },
             answering: { $0["event"] == "purchase" ? "quit" : nil })
         guard let purchase = visit.last("purchase"), let order = purchase["order"]?["orderId"]?.string,
@@ -89,12 +89,12 @@ struct DemoRun: Sendable {
         else { throw visit.failure }
         transcript.step(
             Text(
-                en: "order \(order): written down on the device, then opened at the server",
-                zh: "订单 \(order)：先记在设备上，再在服务器上创建"))
+                en: "order \(order): saved on the device, then opened at the server",
+                zh: "订单 \(order)：先保存在设备上，再在服务器上创建"))
         transcript.step(
             Text(
-                en: "paid in the store: transaction \(transaction), signed with the order's id in it",
-                zh: "已在商店付款：交易 \(transaction)，其中签有订单号"))
+                en: "paid in the store: transaction \(transaction), with the order's id in the signed data",
+                zh: "已在商店付款：交易 \(transaction)，签名数据中包含订单号"))
         // The app and the notification lead to one grant, whichever arrives first.
         let word = line.words.last ?? purchase["code"]?.string ?? "nothing"
         let wasFirst =
@@ -103,13 +103,13 @@ struct DemoRun: Sendable {
             "plain_granted",
             purchase["outcome"] == "completed" && ["granted", "alreadyGranted"].contains(word),
             Text(
-                en: "the server checked the proof: \(word)\(wasFirst.en); only then the app finished it",
-                zh: "服务器验证了凭证：\(word)\(wasFirst.zh)；此后 App 才结束这笔交易"))
+                en: "the server verified the proof: \(word)\(wasFirst.en); then the app finished the transaction",
+                zh: "服务器验证了凭证：\(word)\(wasFirst.zh)；随后 App 完成了这笔交易（finish）"))
         let arrived = try await shop.notificationsArrived()
         transcript.step(
             arrived
-                ? Text(en: "the store sent the server a notification of its own as well", zh: "商店自己也向服务器发了通知")
-                : Text(en: "the store's own notification is late", zh: "商店自己的通知迟到了"))
+                ? Text(en: "the store also sent the server a notification", zh: "商店也向服务器发送了通知")
+                : Text(en: "the store's notification has not arrived in time", zh: "商店的通知未按时到达"))
         let after = try await shop.points(of: UserID(user))
         let grants = try await shop.grants(of: UserID(user)) - grantsBefore
         let expected = before + (product.points["points"] ?? 0)

@@ -12,8 +12,8 @@ extension DemoRun {
     func forge(user: String, product: Product) async throws {
         transcript.heading(
             Text(
-                en: "3. \(user) wants \(product.names.en) for a forged proof",
-                zh: "3. \(user) 想用伪造的凭证换 \(product.names.zh)"))
+                en: "3. \(user) submits a forged proof for \(product.names.en)",
+                zh: "3. \(user) 提交 \(product.names.zh) 的伪造凭证"))
         let before = try await shop.points(of: UserID(user))
         let grantsBefore = try await shop.grants(of: UserID(user))
         let (call, token) = (JSONCall(fetch), shop.token(of: UserID(user)))
@@ -30,8 +30,9 @@ extension DemoRun {
         }
         transcript.step(
             Text(
-                en: "order \(order) is open and not paid; the proof names it, under another root of the same name",
-                zh: "订单 \(order) 已创建但未付款；凭证写着它，由另一个同名的根证书签名"))
+                en:
+                    "order \(order) is open and unpaid; the proof names it, signed under another root of that name",
+                zh: "订单 \(order) 已创建但未付款；凭证写有该订单号，但由另一个同名的根证书签名"))
         let reply = try await call.post(
             shop.serverURL + Paths.transactions,
             ["signedTransaction": .string(try forgedProof(of: order, product)), "orderId": .string(order.description)],
@@ -42,7 +43,7 @@ extension DemoRun {
         transcript.check(
             "forged_refused", isRefused,
             Text(
-                en: "the server's word: \(word). \(sentence.en)", zh: "服务器的答复：\(word)。\(sentence.zh)"))
+                en: "the server's response: \(word). \(sentence.en)", zh: "服务器的答复：\(word)。\(sentence.zh)"))
         let after = try await shop.points(of: UserID(user))
         let grants = try await shop.grants(of: UserID(user)) - grantsBefore
         transcript.check(
@@ -54,7 +55,7 @@ extension DemoRun {
         transcript.check(
             "forged_order", status == OrderStatus.prepared.name,
             Text(
-                en: "at the server the order is still \(status)",
+                en: "on the server the order is still \(status)",
                 zh: "服务器上订单仍是“\(OrderStatus(name: status)?.title.zh ?? status)”"))
         transcript.record([
             "kind": "forged", "userId": .string(user), "productId": .string(product.id.text),
@@ -78,7 +79,7 @@ extension DemoRun {
         ]
         let unsigned = "e30.\(Base64.encode(Array(content.encoded().utf8), .url)).AA"
         guard let token = try Issuer.forged(unsigned, at: now, serials: { process.entropy(16) }) else {
-            throw CommandFailure(Text(en: "the forger has failed", zh: "伪造失败"))
+            throw CommandFailure(Text(en: "the forged proof could not be created", zh: "无法生成伪造的凭证"))
         }
         return token
     }

@@ -12,7 +12,7 @@ struct JSONCall: Sendable {
         let answer = try await ask(.get, url, nil, bearer)
         guard (200..<300).contains(answer.status) else {
             throw CommandFailure(
-                Text(en: "GET \(url) was answered \(answer.status)", zh: "GET \(url) 的答复是 \(answer.status)"))
+                Text(en: "GET \(url) returned \(answer.status)", zh: "GET \(url) 返回 \(answer.status)"))
         }
         return answer.body
     }
@@ -35,8 +35,8 @@ struct JSONCall: Sendable {
         guard let answer = try? JSONValue(decoding: response.body) else {
             throw CommandFailure(
                 Text(
-                    en: "\(method.rawValue) \(url) was answered \(response.status), and not with JSON",
-                    zh: "\(method.rawValue) \(url) 的答复是 \(response.status)，且不是 JSON"))
+                    en: "\(method.rawValue) \(url) returned \(response.status) without JSON",
+                    zh: "\(method.rawValue) \(url) 返回 \(response.status)，且不是 JSON"))
         }
         return (response.status, answer)
     }

@@ -17,8 +17,9 @@ extension DemoRun {
         try await shop.setNotifications(on: false)
         transcript.step(
             Text(
-                en: "the store's notifications are switched off for this one: only his own relaunch can save it",
-                zh: "这一笔关闭了商店通知：只有他自己重新启动 App 才能补单"))
+                en:
+                    "the store's notifications are off for this purchase: only a relaunch can recover it",
+                zh: "这笔购买关闭了商店通知：只有重新启动 App 才能补单"))
         let before = try await shop.points(of: UserID(user))
         let grantsBefore = try await shop.grants(of: UserID(user))
         let app = try app(of: user, generation: 1, line: line)
@@ -29,17 +30,18 @@ extension DemoRun {
         transcript.check(
             "killed_kept", device.status == .ongoing && device.hasProof && unfinished == 1 && between == before,
             Text(
-                en: "left behind: order \(device.status.name) with its proof on the device, \(unfinished) transaction "
+                en:
+                    "left: order \(device.status.name) and its proof on the device, \(unfinished) transaction "
                     + "in the store's queue, wallet \(between)",
-                zh: "留下的是：设备上订单“\(device.status.title.zh)”及其凭证，商店队列中 \(unfinished) 笔交易，钱包 \(between)"))
+                zh: "终止后的状态：设备上订单“\(device.status.title.zh)”及其凭证，商店队列中 \(unfinished) 笔交易，钱包 \(between)"))
 
         let relaunched = try await relaunch(app, killed.order, line)
         transcript.check(
             "killed_recovered", relaunched.outcome == "granted",
             Text(
-                en: "relaunched as process \(relaunched.process): it found the order by itself and sent the proof: "
+                en: "relaunched as process \(relaunched.process): it found the order and sent the proof: "
                     + relaunched.outcome,
-                zh: "以进程 \(relaunched.process) 重新启动：自己找到订单并提交凭证：\(relaunched.outcome)"))
+                zh: "以进程 \(relaunched.process) 重新启动：找到订单并提交凭证：\(relaunched.outcome)"))
         let after = try await shop.points(of: UserID(user))
         let grants = try await shop.grants(of: UserID(user)) - grantsBefore
         transcript.check(
@@ -80,8 +82,9 @@ extension DemoRun {
             started: { [transcript] id in
                 transcript.step(
                     Text(
-                        en: "his app is process \(id) and buys by StoreKit 1; the line to the server holds his proof",
-                        zh: "他的 App 是进程 \(id)，通过 StoreKit 1 购买；通往服务器的线路扣住了他的凭证"))
+                        en:
+                            "his app runs as process \(id) and buys with StoreKit 1; the network delays his proof",
+                        zh: "他的 App 是进程 \(id)，通过 StoreKit 1 购买；与服务器的连接暂不送出他的凭证"))
             },
             during: { process in
                 for await held in line.held {
@@ -96,7 +99,7 @@ extension DemoRun {
         guard let proof = proof.withLock({ $0 }) else { throw visit.failure }
         transcript.step(
             Text(
-                en: "order \(proof.order) is open, and paid in the store: transaction \(proof.transaction)",
+                en: "order \(proof.order) is open and paid in the store: transaction \(proof.transaction)",
                 zh: "订单 \(proof.order) 已创建，并已在商店付款：交易 \(proof.transaction)"))
         transcript.check(
             "killed_by_signal_9", visit.signal == 9,

@@ -37,7 +37,7 @@ final class Transcript: Sendable {
     var failures: [Text] {
         state.withLock { state in
             state.checks.filter { !$0.passed }.map { check in
-                Text(en: "not so: \(check.sentence.en)", zh: "不成立：\(check.sentence.zh)")
+                Text(en: "check failed: \(check.sentence.en)", zh: "检查未通过：\(check.sentence.zh)")
             }
         }
     }

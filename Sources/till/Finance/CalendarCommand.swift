@@ -4,7 +4,7 @@ import TillBilling
 extension Flag {
     fileprivate static let year = Flag(
         "year", .integer("YEAR", 1977...9_998),
-        summary: Text(en: "the fiscal year (default: the one under way)", zh: "财年（默认当前财年）"))
+        summary: Text(en: "the fiscal year (default: the current one)", zh: "财年（默认当前财年）"))
     fileprivate static let on = Flag(
         "on", .text("DATE"),
         summary: Text(en: "only the month that a day falls into, like 2026-03-15", zh: "只看某一天所在的财务月，如 2026-03-15"))
@@ -14,12 +14,12 @@ extension Command {
     /// `till calendar`: Apple's fiscal calendar.
     static let calendar = Command(
         "calendar",
-        summary: Text(en: "Apple's fiscal months, and when they are paid", zh: "苹果财务月及其回款日期"),
+        summary: Text(en: "Apple's fiscal months and their payment dates", zh: "Apple 财务月及其回款日期"),
         discussion: Text(
             en: """
                 A fiscal year starts on the Sunday after the last Saturday of September; quarters have months of 5, 4
-                and 4 weeks, and Apple pays 33 days after a month's end. In years of 53 weeks December has five; that
-                it is December, of the three months of that quarter, is assumed.
+                and 4 weeks, and Apple pays 33 days after a month's end. In years of 53 weeks December has five weeks;
+                that the extra week falls in December is an assumption.
                 --json: {"fiscalYear", "weeks", "start", "end", "periods": [{"fiscalYear", "quarter", "period": 1…12,
                 "label": "Oct", "start", "end", "weeks", "paymentDate"}]}; with --on one of the periods.
                 """,

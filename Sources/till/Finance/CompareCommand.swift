@@ -12,13 +12,13 @@ extension Command {
     static let compare = Command(
         "compare",
         summary: Text(
-            en: "Apple's financial report held against the ledger, line by line", zh: "逐行核对 Apple 财务报告与账本"),
+            en: "compare Apple's financial report with the ledger, line by line", zh: "逐行核对 Apple 财务报告与账本"),
         discussion: Text(
             en: """
                 FILE is the tab-separated text from App Store Connect (Payments and Financial Reports), unpacked;
-                several files of a period, one for each region, are compared together. Reads the ledger, also beside
-                a running server; keeps nothing. Ends with 1 if a line differs. --json prints {"comparisons": […]}, one
-                for each fiscal period, as GET /v1/finance/comparison answers.
+                several files of a period, one for each region, are compared together. Reads the ledger, also while
+                a server runs; stores nothing. Ends with 1 if a line differs. --json prints {"comparisons": […]}, one
+                for each fiscal period, as in GET /v1/finance/comparison.
                 """,
             zh: """
                 FILE 是从 App Store Connect“付款和财务报告”下载并解压的制表符分隔文本；同一财务月按地区分开的几个文件可一起核对。

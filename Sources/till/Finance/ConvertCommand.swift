@@ -11,15 +11,16 @@ extension Flag {
     fileprivate static let balanceOf = Flag(
         "balance-of", .text("PLAN:PRICE:PAID_AT[:DEVICE]"), repeatable: true,
         summary: Text(
-            en: "a plan that is under way: what was paid for it, like 2.99, and when", zh: "正在使用的套餐：付了多少（如 2.99），何时付的"))
+            en: "a current plan, the price paid for it (like 2.99) and the payment time",
+            zh: "正在使用的套餐：付了多少（如 2.99），何时付的"))
     fileprivate static let to = Flag("to", .text("PLAN"), summary: Text(en: "the plan to buy", zh: "要购买的套餐"))
     fileprivate static let at = Flag(
         "at", .text("TIME"),
         summary: Text(
-            en: "when it is bought: 2026-01-16, 2026-01-16T08:30:00Z or seconds since 1970 (default: now)",
+            en: "the purchase time: 2026-01-16, 2026-01-16T08:30:00Z or seconds since 1970 (default: now)",
             zh: "何时购买：2026-01-16、2026-01-16T08:30:00Z 或 1970 年以来的秒数（默认现在）"))
     fileprivate static let quantity = Flag(
-        "quantity", .integer("N", 1...10), summary: Text(en: "how many of it (default: 1)", zh: "购买几份（默认 1）"))
+        "quantity", .integer("N", 1...10), summary: Text(en: "the quantity (default: 1)", zh: "购买几份（默认 1）"))
     fileprivate static let catalog = Flag(
         "catalog", .text("FILE"),
         summary: Text(
@@ -32,10 +33,10 @@ extension Command {
     static let convert = Command(
         "convert",
         summary: Text(
-            en: "what is left of plans, converted into time of another plan", zh: "把套餐余额折算成另一套餐的天数"),
+            en: "convert the unused value of plans into time of another plan", zh: "把套餐余额折算成另一套餐的天数"),
         discussion: Text(
             en: """
-                Each --balance-of is service of its own, running since it was paid for; those of several devices add up.
+                Each --balance-of is a separate service that runs from its payment time; several devices are added up.
                 balance = Σ price paid × remaining time ÷ bought time; days = balance ÷ daily price of the new plan.
                 A month has 30 days and a year 365. The only rounding is at the end, up to whole seconds.
                 """,
@@ -106,7 +107,7 @@ private struct Conversion {
                 )
                 : Text(
                     en: "there is no plan \(shown(name)). Did you mean \(listed)?",
-                    zh: "没有“\(shown(name))”这个套餐。是不是想写 \(listed)？"))
+                    zh: "没有“\(shown(name))”这个套餐。是否想写 \(listed)？"))
     }
 
     /// Both times and device names may contain colons; the longest prefix that is a time is the time.
@@ -140,7 +141,7 @@ private struct Conversion {
     private static func wrong(_ flag: String, _ found: some StringProtocol, _ en: String, _ zh: String) -> UsageError {
         UsageError(
             Text(
-                en: "\(flag) wants \(en), not \"\(shown(found))\"", zh: "\(flag) 要\(zh)，而不是“\(shown(found))”"),
+                en: "\(flag) must be \(en), not \"\(shown(found))\"", zh: "\(flag) 应为\(zh)，实际为“\(shown(found))”"),
             command: "convert")
     }
 }

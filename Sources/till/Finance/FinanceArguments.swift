@@ -21,8 +21,8 @@ extension Invocation {
         guard let money = Money(decimal: amount, currency: code) else {
             throw UsageError(
                 Text(
-                    en: "\(name) wants an amount of \(code) like 6 or 0.99, not \"\(shown(amount))\"",
-                    zh: "\(name) 要一个 \(code) 金额，如 6 或 0.99，而不是“\(shown(amount))”"),
+                    en: "\(name) must be an amount of \(code) like 6 or 0.99, not \"\(shown(amount))\"",
+                    zh: "\(name) 应为 \(code) 金额，如 6 或 0.99，实际为“\(shown(amount))”"),
                 command: command)
         }
         return money
@@ -35,8 +35,8 @@ extension Invocation {
         if let moment = Instant(rfc3339: text) { return ReportingDay.day(of: moment, storefront: storefront) }
         throw UsageError(
             Text(
-                en: "--\(flag.name) wants a day like 2026-03-15, not \"\(shown(text))\"",
-                zh: "--\(flag.name) 要一个日期，如 2026-03-15，而不是“\(shown(text))”"),
+                en: "--\(flag.name) must be a day like 2026-03-15, not \"\(shown(text))\"",
+                zh: "--\(flag.name) 应为日期，如 2026-03-15，实际为“\(shown(text))”"),
             command: command)
     }
 

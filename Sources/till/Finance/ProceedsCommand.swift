@@ -3,22 +3,22 @@ import TillBilling
 
 extension Flag {
     fileprivate static let price = Flag(
-        "price", .text("AMOUNT"), summary: Text(en: "what the customer pays, like 6 or 0.99", zh: "用户支付的价格，如 6 或 0.99"))
+        "price", .text("AMOUNT"), summary: Text(en: "the customer's price, like 6 or 0.99", zh: "客户支付的价格，如 6 或 0.99"))
     fileprivate static let currency = Flag(
         "currency", .text("CODE"), summary: Text(en: "its currency, like CNY", zh: "货币，如 CNY"))
     fileprivate static let storefront = Flag(
-        "storefront", .text("CODE"), summary: Text(en: "where it is sold, like CHN", zh: "销售的店面，如 CHN"))
+        "storefront", .text("CODE"), summary: Text(en: "the storefront of the sale, like CHN", zh: "销售的店面，如 CHN"))
     fileprivate static let at = Flag(
         "at", .text("DATE"),
         summary: Text(en: "the day of the sale, like 2026-03-15 (default: today)", zh: "销售日期，如 2026-03-15（默认今天）"))
     fileprivate static let type = Flag(
         "type", .choice(["consumable", "non-consumable", "auto-renewable", "non-renewing"]),
-        summary: Text(en: "what kind of product it is (default: consumable)", zh: "商品类型（默认 consumable）"))
+        summary: Text(en: "the product type (default: consumable)", zh: "商品类型（默认 consumable）"))
     fileprivate static let paidDays = Flag(
         "paid-days", .integer("N", 0...36_500),
         summary: Text(
             en: "days of paid service the subscriber had in the group before (auto-renewable only)",
-            zh: "该用户此前在订阅组内的付费天数（仅自动续期订阅）"))
+            zh: "该客户此前在订阅组内的付费天数（仅自动续期订阅）"))
     fileprivate static let smallBusiness = Flag(
         "small-business",
         summary: Text(en: "the developer is in the Small Business Program", zh: "开发者参加了小型企业计划"))
@@ -28,12 +28,12 @@ extension Command {
     /// `till proceeds`: the developer's proceeds of a price.
     static let proceeds = Command(
         "proceeds",
-        summary: Text(en: "what a developer gets of a price: tax, commission, proceeds", zh: "一个价格里开发者得多少：税、佣金、收入"),
+        summary: Text(en: "split a price into tax, commission and the developer's proceeds", zh: "计算一个价格的税、佣金和开发者收入"),
         discussion: Text(
             en: """
                 proceeds = price ÷ tax divisor × rate, exact, rounded half up once at the end. A classic price in US
-                dollars counts as the next whole dollar. Rates and taxes are those of the day; where the tax is not
-                known the answer says so and takes it for nothing.
+                dollars counts as the next whole dollar. Rates and taxes are those of the day; if the tax is not
+                known, the output says so and counts no tax.
                 --json: {"price", "storefront", "at", "type", "taxDivisor": "1.0203", "taxUnknown": false,
                 "rate": "0.7", "rateClass": "standard|afterOneYear|smallBusiness", "roundedUpPrice": null or money,
                 "gross", "tax", "net", "commission", "proceeds"}; money is {"amount", "currency"} in minor units,
@@ -108,7 +108,7 @@ private struct ProceedsQuestion {
         let capitals = code.uppercased()
         if capitals.utf8.count == 3, let territory = Territory(code: capitals) { return territory.alpha3 }
         let near = Territory(code: capitals)?.alpha3 ?? nearestName(to: capitals, among: Territory.all.map(\.alpha3))
-        let question = near.map { Text(en: ". Did you mean \($0)?", zh: "。是不是想写 \($0)？") }
+        let question = near.map { Text(en: ". Did you mean \($0)?", zh: "。是否想写 \($0)？") }
         throw CommandFailure(
             Text(
                 en: "there is no storefront \(shown(code))\(question?.en ?? ": three letters, like CHN")",

@@ -9,8 +9,8 @@ extension Flag {
     fileprivate static let fiscalYear = Flag(
         "fiscal-year", .integer("N", Int64(FinanceSpan.years.lowerBound)...Int64(FinanceSpan.years.upperBound)),
         summary: Text(
-            en: "Apple's fiscal year: 2026 began on 2025-09-28 (default: the present one)",
-            zh: "苹果财年：2026 财年从 2025-09-28 开始（默认当前财年）"))
+            en: "Apple's fiscal year: 2026 began on 2025-09-28 (default: the current one)",
+            zh: "Apple 财年：2026 财年从 2025-09-28 开始（默认当前财年）"))
     fileprivate static let period = Flag(
         "period", .integer("N", 1...12),
         summary: Text(en: "one month of that year; 1 is October (default: all)", zh: "其中一个财务月，1 是十月（默认全部）"))
@@ -27,12 +27,12 @@ extension Command {
     static let report = Command(
         "report",
         summary: Text(
-            en: "what Apple owes for each fiscal period, from the ledger", zh: "按财务月列出苹果应付的款项（来自账本）"),
+            en: "the amount that Apple owes for each fiscal period, from the ledger", zh: "按财务月列出 Apple 应付的款项（来自账本）"),
         discussion: Text(
             en: """
-                Reads the ledger, also beside a running server; changes nothing. Units, gross, tax, commission, proceeds
-                and refunds, by product and storefront; when Apple is expected to pay, and how much. A refund counts in
-                the period in which it happens. --json prints what GET /v1/finance/report answers.
+                Reads the ledger, also while a server runs; changes nothing. Units, gross, tax, commission, proceeds
+                and refunds by product and storefront, and Apple's expected payment date and amount. A refund counts in
+                the period in which it happens. --json prints the output of GET /v1/finance/report.
                 """,
             zh: """
                 只读账本，可在服务器运行时使用，不改动任何内容。按商品与店面列出数量、总额、税、佣金、收入与退款，
@@ -69,7 +69,8 @@ extension Flag {
     static let financeEnvironment = Flag(
         "environment", .choice(["production", "sandbox"]),
         summary: Text(
-            en: "whose purchases (default: production, if the configuration accepts it)", zh: "哪个环境的购买（默认生产环境，若配置接受）"))
+            en: "the environment of the purchases (default: production, if the configuration accepts it)",
+            zh: "哪个环境的购买（默认生产环境，若配置接受）"))
 }
 
 extension FinanceSpan {

@@ -9,18 +9,18 @@ import TillBilling
 extension Flag {
     fileprivate static let tier = Flag(
         "tier", .text("N"),
-        summary: Text(en: "what a tier costs: 0 to 87, A, B, alt1 to alt5", zh: "某一档的价格：0 到 87、A、B、alt1 到 alt5"))
+        summary: Text(en: "the prices of a tier: 0 to 87, A, B, alt1 to alt5", zh: "某一档的价格：0 到 87、A、B、alt1 到 alt5"))
 }
 
 extension Command {
     /// `till tiers`: Apple's price tiers.
     static let tiers = Command(
         "tiers",
-        summary: Text(en: "Apple's price tiers: price to tier and tier to price", zh: "苹果价格档位：按价格查档位，按档位查价格"),
+        summary: Text(en: "Apple's price tiers: price to tier and tier to price", zh: "Apple 价格档位：按价格查档位，按档位查价格"),
         discussion: Text(
             en: """
-                Without arguments, the whole classic table (as of 2019-10-03). A price that is on no tier is named with
-                the tiers next to it; in US dollars today's price points are known too.
+                Without arguments, prints the whole classic table (as of 2019-10-03). For a price on no tier, prints the
+                nearest tiers. In US dollars, current price points are recognized too.
                 --json of a price: {"price", "standing": "onTiers|pricePoint|notOffered|onNoTier|unknownCurrency",
                 "isOffered": true, false or null (not known), "tiers": […], "nearest": {"below", "above"}};
                 of --tier: one tier; without arguments {"validFrom", "tiers": […]}.
@@ -28,7 +28,7 @@ extension Command {
                 the proceeds at 70 %.
                 """,
             zh: """
-                不带参数时打印整张经典价格表（2019-10-03）。价格不在任何一档时，会指出相邻的档位；美元还认识现在的价格点。
+                不带参数时打印整张经典价格表（2019-10-03）。价格不在任何一档时，会列出相邻的档位；美元价格还可识别现行价格点。
                 查价格的 --json：{"price", "standing": "onTiers|pricePoint|notOffered|onNoTier|unknownCurrency",
                 "isOffered": true、false 或 null（未知）, "tiers": […], "nearest": {"below", "above"}}；
                 --tier 输出一档；不带参数为 {"validFrom", "tiers": […]}。
@@ -114,7 +114,7 @@ private struct TierLookup {
             call.say(
                 Text(
                     en: "\(price) is on no tier. Which prices Apple offers in \(price.currency) today is not known",
-                    zh: "\(price) 不在任何档位上。苹果现在提供哪些 \(price.currency) 价格点，这里不知道"))
+                    zh: "\(price) 不在任何档位上。Apple 现在提供哪些 \(price.currency) 价格点，这里不知道"))
         case .unknownCurrency:
             call.say(
                 Text(
@@ -178,7 +178,7 @@ extension PriceTierTable {
                     })
         }
         let title = Text(
-            en: "Apple's classic price tiers, as of \(validFrom)", zh: "苹果经典价格档位（\(validFrom)）")
+            en: "Apple's classic price tiers, as of \(validFrom)", zh: "Apple 经典价格档位（\(validFrom)）")
         return [title(language)] + table.lines
     }
 }

@@ -69,7 +69,7 @@ struct OwnReconciliation {
             // A server started in the meantime can't open the ledger, so this ends only by itself or by Ctrl-C.
             _ = try await withProgress(of: sequence) { try await reconciliations.advance() }
             guard let found = try await Self.read(sequence, ledger) else {
-                throw CommandFailure(Text(en: "the run is gone", zh: "核对记录不见了"))
+                throw CommandFailure(Text(en: "the reconciliation no longer exists", zh: "对账记录已不存在"))
             }
             let run = found.reconciliation
             if run.state == .finished || run.state == .failed { return found }

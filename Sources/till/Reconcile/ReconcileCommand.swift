@@ -3,17 +3,17 @@ import TillBilling
 
 extension Flag {
     static let dryRun = Flag(
-        "dry-run", summary: Text(en: "say what would change, and change nothing", zh: "只说明会改变什么，不作任何更改"))
+        "dry-run", summary: Text(en: "report the differences without changing anything", zh: "只报告差异，不作任何更改"))
     static let since = Flag(
         "since", .text("TIME"),
         summary: Text(
-            en: "read notifications from then on (2026-03-01T00:00:00Z) and all histories whole",
+            en: "read the notifications since this time (2026-03-01T00:00:00Z) and all histories in full",
             zh: "从这一时刻（2026-03-01T00:00:00Z）起读取通知，并完整读取全部历史"))
     static let keyFile = Flag(
         "key-file", .text("FILE"),
         summary: Text(
-            en: "holds an operator token or a secret key, to ask a running server with",
-            zh: "内含后台令牌或后端密钥，用来请求正在运行的服务器"))
+            en: "the file with an operator token or a secret key for the running server",
+            zh: "内含运营令牌或后端密钥的文件，用于请求正在运行的服务器"))
 }
 
 extension Command {
@@ -21,18 +21,18 @@ extension Command {
     static let reconcile = Command(
         "reconcile",
         summary: Text(
-            en: "compare the ledger with Apple's books and settle what differs", zh: "核对账本与 Apple 的记录，并处理差异"),
+            en: "compare the ledger with Apple's records and correct the differences", zh: "将账本与 Apple 的记录对账，并处理差异"),
         discussion: Text(
             en: """
-                Needs the In-App Purchase key in the configuration. While a server runs on the ledger it is asked over
-                HTTP, which takes --key-file; what it has begun goes on when this command is ended. Without a server
-                the ledger is opened here. Ends with 0 when the books agree: reconciled, or under --dry-run without a
-                difference. --json prints {"reconciliation": {…}, "differences": […]}.
+                Needs the In-App Purchase key in the configuration. If a server uses the ledger, the command calls
+                it over HTTP with --key-file, and the run continues in the server when this command is stopped.
+                Without a server, the command opens the ledger itself. Ends with 0 when the records agree:
+                reconciled, or no difference in a --dry-run. --json prints {"reconciliation": {…}, "differences": […]}.
                 """,
             zh: """
-                需要在配置里写出 App 内购买密钥。账本正由服务器使用时，通过 HTTP 请求它（要 --key-file）；
-                本命令结束后，已开始的核对仍会继续。没有服务器时直接打开账本。两边一致时以 0 结束：
-                核对完成，或 --dry-run 没有发现差异。--json 输出 {"reconciliation": {…}, "differences": […]}。
+                需要在配置中设置 App 内购买项目密钥。账本正由服务器使用时，通过 HTTP 请求该服务器（需要 --key-file）；
+                本命令结束后，已开始的对账仍会继续。没有服务器时直接打开账本。两边一致时以 0 结束：
+                对账完成，或 --dry-run 没有发现差异。--json 输出 {"reconciliation": {…}, "differences": […]}。
                 """),
         flags: Configuration.flags + [.dryRun, .since, .keyFile]
     ) { call in
@@ -58,8 +58,9 @@ extension Invocation {
         guard let moment, moment <= process.clock() else {
             throw UsageError(
                 Text(
-                    en: "--\(flag.name) wants a moment that is past, like 2026-03-01T00:00:00Z, not \"\(shown(text))\"",
-                    zh: "--\(flag.name) 要一个过去的时刻，如 2026-03-01T00:00:00Z，而不是“\(shown(text))”"),
+                    en:
+                        "--\(flag.name) must be a past time, like 2026-03-01T00:00:00Z, not \"\(shown(text))\"",
+                    zh: "--\(flag.name) 应为过去的时刻，如 2026-03-01T00:00:00Z，实际为“\(shown(text))”"),
                 command: "reconcile")
         }
         return moment
@@ -86,17 +87,17 @@ struct ReconcileResult: Sendable {
                 Text(
                     en: "\(count("notifications")) notifications and \(count("customers")) customers compared: "
                         + "\(drift) differences, \(differences.count - drift) remarks",
-                    zh: "核对了 \(count("notifications")) 条通知、\(count("customers")) 位顾客："
+                    zh: "核对了 \(count("notifications")) 条通知、\(count("customers")) 位客户："
                         + "\(drift) 处差异，\(differences.count - drift) 条备注"))
         }
         guard reconciliation.state == .finished else {
             call.warn(
                 Text(
-                    en: "not reconciled: \(reconciliation.ending ?? "")", zh: "核对未完成：\(reconciliation.ending ?? "")"))
+                    en: "not reconciled: \(reconciliation.ending ?? "")", zh: "对账未完成：\(reconciliation.ending ?? "")"))
             return .refused
         }
         guard reconciliation.dryRun, drift > 0 else { return .done }
-        call.warn(Text(en: "the books differ; nothing was changed", zh: "两边不一致；未作任何更改"))
+        call.warn(Text(en: "the records differ; nothing was changed", zh: "两边不一致；未作任何更改"))
         return .refused
     }
 

@@ -20,8 +20,8 @@ struct ServerReconciliation {
         guard let file = call.text(.keyFile) else {
             throw CommandFailure(
                 Text(
-                    en: "a server has the ledger: give --key-file with an operator token or a secret key to ask it",
-                    zh: "账本正由服务器使用：请用 --key-file 给出后台令牌或后端密钥，以便请求它"))
+                    en: "a server uses the ledger: give --key-file with an operator token or a secret key for it",
+                    zh: "账本正由服务器使用：请用 --key-file 给出运营令牌或后端密钥，以便请求该服务器"))
         }
         do throws(FileFault) {
             let bytes = try readFile(file, limit: 4_096).filter { $0 > 0x20 && $0 < 0x7F }
@@ -82,7 +82,7 @@ struct ServerReconciliation {
         } catch {
             throw CommandFailure(
                 Text(
-                    en: "the ledger is in use, but no server answers at \(origin): \(error.detail)",
+                    en: "the ledger is in use, but no server responds at \(origin): \(error.detail)",
                     zh: "账本正被使用，但 \(origin) 没有服务器应答：\(error.detail)"))
         }
         let decoder = JSONDecoder()
@@ -94,7 +94,7 @@ struct ServerReconciliation {
         }
         throw CommandFailure(
             Text(
-                en: "\(origin)\(path) was answered \(response.status)",
-                zh: "\(origin)\(path) 的答复是 \(response.status)"))
+                en: "\(origin)\(path) returned \(response.status)",
+                zh: "\(origin)\(path) 返回 \(response.status)"))
     }
 }

@@ -15,7 +15,7 @@ extension Flag {
     fileprivate static let data = Flag(
         "data", .text("DIR"),
         summary: Text(
-            en: "directory that keeps the store; made if missing (default: gone when it ends)",
+            en: "directory that keeps the store; created if missing (default: discarded at exit)",
             zh: "保存商店数据的目录，没有就新建（默认结束后不保留）"))
     fileprivate static let bundleID = Flag(
         "bundle-id", .text("ID"),
@@ -23,27 +23,27 @@ extension Flag {
             en: "the app on sale (default: com.example.learn)", zh: "在售 App 的 bundle id（默认 com.example.learn）"))
     fileprivate static let environment = Flag(
         "environment", .choice(["sandbox", "production"]),
-        summary: Text(en: "what it signs as (default: sandbox)", zh: "签名时所称的环境（默认 sandbox）"))
+        summary: Text(en: "the environment in signed data (default: sandbox)", zh: "签名数据中的环境（默认 sandbox）"))
     fileprivate static let products = Flag(
         "products", .text("FILE"),
         summary: Text(
-            en: "what a new store sells: a list as PUT /emulator/products takes it, or Xcode's .storekit file",
+            en: "products of a new store: a list as in PUT /emulator/products, or Xcode's .storekit file",
             zh: "新商店出售的商品：PUT /emulator/products 的列表，或 Xcode 的 .storekit 文件"))
     fileprivate static let storefront = Flag(
         "storefront", .text("CODE"),
         summary: Text(
-            en: "where accounts are opened, such as USA (default: the .storekit file's, or CHN)",
+            en: "storefront of new accounts, such as USA (default: the .storekit file's, or CHN)",
             zh: "账户所在地区，例如 USA（默认取自 .storekit 文件，否则为 CHN）"))
     fileprivate static let pace = Flag(
         "pace", .choice(RenewalPace.allCases.map(\.rawValue)),
         summary: Text(
-            en: "how fast subscriptions run in a new store (default: the .storekit file's, or real)",
+            en: "subscription rate of a new store (default: the .storekit file's, or real)",
             zh: "新商店中订阅运行的速度（默认取自 .storekit 文件，否则为 real）"))
     fileprivate static let grace = Flag(
         "grace", .choice(BillingGracePeriod.Length.allCases.map { String($0.rawValue) }),
         summary: Text(
             en: "days of service after a renewal could not be charged (default: none)",
-            zh: "续期扣款失败后继续提供服务的天数（默认没有宽限期）"))
+            zh: "续订扣款失败后继续提供服务的天数（默认没有宽限期）"))
     fileprivate static let secret = Flag(
         "secret", .text("TEXT"),
         summary: Text(
@@ -57,8 +57,8 @@ extension Command {
         summary: Text(en: "run an emulated App Store", zh: "运行模拟的 App Store"),
         discussion: Text(
             en: """
-                Signs with its own root, which GET /emulator/root.cer gives: name it under apple.roots of a sandbox
-                configuration. It is not Apple's, and a configuration that accepts production refuses it.
+                Signs with its own root certificate, available at GET /emulator/root.cer. List it under apple.roots
+                of a sandbox configuration. A configuration that accepts production refuses it.
                 """,
             zh: """
                 用它自己的根证书签名，可从 GET /emulator/root.cer 获取：写入 sandbox 配置的 apple.roots。
@@ -73,7 +73,7 @@ extension Command {
         if fileExists("\(directory.path)/store.db"), call.isSet(.products) || call.isSet(.pace) {
             call.warn(
                 Text(
-                    en: "the store in \(shown(directory.path)) is there already: it keeps its products and its pace",
+                    en: "the store in \(shown(directory.path)) already exists: its products and rate are unchanged",
                     zh: "\(shown(directory.path)) 中已有商店：其商品与速度保持不变"))
         }
         let running = try await RunningEmulator(
@@ -115,8 +115,8 @@ extension EmulatorConfiguration {
                 let names = file.ignored.joined(separator: ", ")
                 call.warn(
                     Text(
-                        en: "\(shown(path)): these mean nothing here and are left out: \(names)",
-                        zh: "\(shown(path))：以下内容在此没有意义，未采用：\(names)"))
+                        en: "\(shown(path)): not supported and left out: \(names)",
+                        zh: "\(shown(path))：以下内容不受支持，未采用：\(names)"))
             }
         }
         if let code = call.text(.storefront) {
@@ -163,7 +163,7 @@ struct StoreDirectory {
                 atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         } catch {
             throw CommandFailure(
-                Text(en: "\(shown(path)) can't be made a directory", zh: "无法创建目录 \(shown(path))"))
+                Text(en: "the directory \(shown(path)) can't be created", zh: "无法创建目录 \(shown(path))"))
         }
     }
 

@@ -127,15 +127,15 @@ extension ListenerFault {
         case .addressInUse:
             CommandFailure(
                 Text(
-                    en: "\(address) is taken by another program; end it or choose another port",
+                    en: "\(address) is in use by another program; stop that program or choose another port",
                     zh: "\(address) 已被其他程序占用；请结束它或换一个端口"))
         case .badAddress:
             CommandFailure(
-                Text(en: "\(address) is no address of this machine", zh: "\(address) 不是本机的地址"))
+                Text(en: "\(address) is not an address of this machine", zh: "\(address) 不是本机的地址"))
         case .notPermitted(let port):
             CommandFailure(
                 Text(
-                    en: "port \(port) needs a privilege this process hasn't; choose one from 1024 up",
+                    en: "this process has no permission to use port \(port); choose a port from 1024 up",
                     zh: "端口 \(port) 需要本进程没有的权限；请选择 1024 及以上的端口"))
         case .unknownLibrary(let version):
             Self.unknownLibrary(version, known: ListenerConfiguration.knownLibraryVersion)

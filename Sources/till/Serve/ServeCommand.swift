@@ -8,9 +8,9 @@ extension Command {
         summary: Text(en: "run the purchase backend", zh: "运行内购后端"),
         discussion: Text(
             en: """
-                Needs a configuration (`till init` writes one). SIGTERM or SIGINT stops it in good order: requests under
-                way are answered, the ledger is closed. A second signal ends it at once; nothing that was answered is
-                lost even then.
+                Needs a configuration (`till init` writes one). SIGTERM or SIGINT stops the server gracefully: it
+                completes open requests and closes the ledger. A second signal ends it immediately; confirmed
+                results are kept in both cases.
                 """,
             zh: """
                 需要一份配置（用 `till init` 生成）。收到 SIGTERM 或 SIGINT 后有序停止：

@@ -7,10 +7,10 @@ extension Command {
     /// `till doctor`: finds problems in the ledger and names their cures.
     static let doctor = Command(
         "doctor",
-        summary: Text(en: "check the ledger for what needs somebody's attention", zh: "检查账本中需要处理的问题"),
+        summary: Text(en: "check the ledger for problems that need attention", zh: "检查账本中需要处理的问题"),
         discussion: Text(
             en: """
-                Reads the configuration and the ledger, beside a running server or without one, and changes nothing.
+                Reads the configuration and the ledger, with or without a running server, and changes nothing.
                 Ends with 1 if any check is an error. --json prints {"checks": [{"name", "status", "detail",
                 "action"}]}; a status is ok, warning or error.
                 """,
@@ -79,14 +79,14 @@ struct Checkup: Sendable {
                 Checkup(
                     name: "ledger", status: .error, detail: failure.reasons.first ?? Text(""),
                     action: Text(
-                        en: "Name the file in `database`; `till serve` makes a new one.",
+                        en: "Set the file in `database`; `till serve` creates a new one.",
                         zh: "请在 `database` 中指明文件；`till serve` 会创建新文件。"))
             ]
         }
         do {
             let found = try await ledger.read { session in
                 [
-                    Checkup(name: "ledger", status: .ok, detail: Text(en: "It can be read.", zh: "可以读取。")),
+                    Checkup(name: "ledger", status: .ok, detail: Text(en: "The ledger can be read.", zh: "可以读取。")),
                     sharedTokens(
                         try SharedToken.list(moreThan: appleAccountsOfOneCustomer, limit: 20, session)),
                     try quarantine(session),
@@ -105,7 +105,7 @@ struct Checkup: Sendable {
             return Checkup(
                 name: "shared_tokens", status: .ok,
                 detail: Text(
-                    en: "No appAccountToken stands on payments of more than \(appleAccountsOfOneCustomer) "
+                    en: "No appAccountToken occurs in payments of more than \(appleAccountsOfOneCustomer) "
                         + "Apple Accounts.",
                     zh: "没有任何 appAccountToken 出现在超过 \(appleAccountsOfOneCustomer) 个 Apple 账户的付款中。"))
         }
@@ -113,7 +113,7 @@ struct Checkup: Sendable {
         return Checkup(
             name: "shared_tokens", status: .warning,
             detail: Text(
-                en: "\(tokens.count) appAccountTokens stand on payments of several Apple Accounts, \(first.token) on "
+                en: "\(tokens.count) appAccountTokens occur in payments of several Apple Accounts, \(first.token) in "
                     + "\(first.payments) payments of \(first.appleAccounts) accounts: \(list)",
                 zh: "有 \(tokens.count) 个 appAccountToken 出现在多个 Apple 账户的付款中，其中 \(first.token) 出现在 "
                     + "\(first.appleAccounts) 个账户的 \(first.payments) 笔付款中：\(list)"),
@@ -134,8 +134,8 @@ struct Checkup: Sendable {
             name: "quarantine", status: .warning,
             detail: Text(en: "\(number) payments wait for an owner.", zh: "有 \(number) 笔付款等待认领。"),
             action: Text(
-                en: "Look at them on the dashboard's quarantine page; register account tokens, or decide whose they "
-                    + "are.",
-                zh: "请在后台的待认领页面查看；登记账户令牌，或决定其归属。"))
+                en: "Review them on the dashboard's quarantine page; register account tokens, or assign their "
+                    + "owners.",
+                zh: "请在控制台的待认领页面查看；登记账户令牌，或决定其归属。"))
     }
 }

@@ -12,8 +12,8 @@ extension Flag {
     fileprivate static let sample = Flag(
         "sample", .choice(SampleShop.allCases.map(\.rawValue)),
         summary: Text(
-            en: "the catalogue to begin with: packs of points (default), or a service's plans",
-            zh: "从哪份示例目录开始：学点包（默认），或服务套餐"))
+            en: "the sample catalogue: packs of points (default), or a service's plans",
+            zh: "示例商品目录：学点包（默认），或服务套餐"))
 }
 
 extension Command {
@@ -26,18 +26,20 @@ extension Command {
         discussion: Text(
             en: """
                 Writes till.json, catalog.json and user-token.secret. Nothing that exists is overwritten. The secret key
-                and the operator token are kept as hashes only: this is the one time they are shown. The secret of
-                user tokens stands in its file alone and is not shown.
+                and the operator token are stored as hashes and are shown only this time. The secret of
+                user tokens is stored in its file and is not shown.
                 """,
             zh: """
                 写出 till.json、catalog.json 和 user-token.secret，不会覆盖已有的文件。
-                后端密钥和后台令牌只保存哈希值：它们只在这一次显示。用户令牌的密钥只在它的文件里，不会显示。
+                后端密钥和运营令牌只保存哈希值，仅显示这一次。用户令牌的密钥只保存在其文件中，不会显示。
                 """),
         flags: [.sample],
         positionals: [
             Positional(
                 "DIR", .optional,
-                summary: Text(en: "where to write; made if missing (default: here)", zh: "写到哪个目录；没有就新建（默认当前目录）"))
+                summary: Text(
+                    en: "the directory to write to; created if missing (default: the current one)",
+                    zh: "写入的目录，不存在时新建（默认当前目录）"))
         ]
     ) { call in
         let starter = Starter(
@@ -79,7 +81,7 @@ struct Starter: Sendable {
                 CommandFailure(
                     reasons: files.map {
                         Text(
-                            en: "\(shown($0)) is there already and is not overwritten",
+                            en: "\(shown($0)) already exists and is not overwritten",
                             zh: "\(shown($0)) 已经存在，不会覆盖")
                     })
             case .fault(let fault): CommandFailure(fault.sentence)
@@ -181,7 +183,7 @@ struct Starter: Sendable {
                 Written:
                 \(files.joined(separator: "\n"))
 
-                Keys, shown this once (they are kept as hashes only):
+                Keys, shown only this time (they are stored as hashes):
                   secret key of your backend  \(secretKey)
                   operator token (dashboard)  \(operatorToken)
                 The secret of user tokens (HS256) is in \(shown(secretFile)) and nowhere else.
@@ -195,7 +197,7 @@ struct Starter: Sendable {
 
                 密钥，只显示这一次（只保存哈希值）：
                   后端密钥             \(secretKey)
-                  后台令牌             \(operatorToken)
+                  运营令牌             \(operatorToken)
                 用户令牌的密钥 (HS256) 只在 \(shown(secretFile)) 里。
 
                 把应用的 bundle id 写进 \(shown(configurationFile))，然后启动服务器：

@@ -82,7 +82,7 @@ final class KeptReports: Sendable {
     private static func isOfAnother(_ path: String) -> CommandFailure {
         CommandFailure(
             Text(
-                en: "\(shown(path)) holds worlds of another build or another plan: name another file, or remove it",
+                en: "\(shown(path)) holds worlds of another build or another plan: use another file, or remove it",
                 zh: "\(shown(path)) 里是另一次编译或另一种计划的世界：请换一个文件，或删除它"))
     }
 }

@@ -15,10 +15,10 @@ extension Flag {
         summary: Text(en: "the first seed (default: 1)", zh: "第一个种子（默认 1）"))
     fileprivate static let seeds = Flag(
         "seeds", .integer("N", 1...100_000_000),
-        summary: Text(en: "how many worlds, a seed each (default: 1)", zh: "世界数量，每个一个种子（默认 1）"))
+        summary: Text(en: "the number of worlds, one seed each (default: 1)", zh: "世界数量，每个一个种子（默认 1）"))
     fileprivate static let purchases = Flag(
         "purchases", .integer("N", 1...100_000),
-        summary: Text(en: "about how many purchases are begun in a world (default: 100)", zh: "每个世界大约发起多少笔购买（默认 100）"))
+        summary: Text(en: "the approximate number of purchases in a world (default: 100)", zh: "每个世界大约发起多少笔购买（默认 100）"))
     fileprivate static let thieves = Flag(
         "thieves",
         summary: Text(
@@ -28,12 +28,12 @@ extension Flag {
         "families",
         summary: Text(
             en: "worlds where customers share Apple Accounts (about 30 purchases unless --purchases says more)",
-            zh: "顾客共用 Apple 账户的世界（约 30 笔，可另行指定）"))
+            zh: "客户共用 Apple 账户的世界（约 30 笔，可另行指定）"))
     fileprivate static let without = Flag(
         "without", .text("KIND,…"),
-        summary: Text(en: "faults that never strike, thieves that don't live there", zh: "不发生的故障种类、不出现的盗取者"))
+        summary: Text(en: "the fault kinds and thief kinds to leave out", zh: "不发生的故障种类、不出现的盗取者"))
     fileprivate static let only = Flag(
-        "only", .text("KIND,…"), summary: Text(en: "the only faults that strike, or none", zh: "只发生这些故障，或 none"))
+        "only", .text("KIND,…"), summary: Text(en: "the only fault kinds to use, or none", zh: "只使用这些故障种类，或 none"))
     fileprivate static let faults = Flag(
         "faults", .integer("N", 0...Int64.max), summary: Text(en: "at most so many faults in a world", zh: "每个世界的故障上限"))
     fileprivate static let phones = Flag(
@@ -42,7 +42,7 @@ extension Flag {
         fileprivate static let plant = Flag(
             "plant", .choice(SimulationPlan.plantable),
             summary: Text(
-                en: "puts a mistake into our own code, to see that it is found", zh: "在自己的代码里植入一个错误，检验能否发现"))
+                en: "plants a mistake in Till's own code, to check that it is found", zh: "在自己的代码里植入一个错误，检验能否发现"))
     #endif
     fileprivate static let workers = Flag(
         "workers", .integer("N", 1...256),
@@ -50,12 +50,13 @@ extension Flag {
     fileprivate static let keep = Flag(
         "keep", .text("FILE"),
         summary: Text(
-            en: "writes each world's report there, and goes on after those that are there already",
+            en: "writes each world's report to this file and continues after the existing ones",
             zh: "把每个世界的报告写入该文件，并从其中已有的继续"))
     fileprivate static let shrink = Flag(
-        "shrink", summary: Text(en: "makes the first failing world as small as it goes", zh: "把第一个失败的世界缩到最小"))
+        "shrink",
+        summary: Text(en: "reduces the first failing world to the smallest plan that fails", zh: "把第一个失败的世界缩到最小"))
     fileprivate static let story = Flag(
-        "story", summary: Text(en: "tells what happened to whatever went wrong", zh: "讲述出错的那笔购买的经过"))
+        "story", summary: Text(en: "prints the events of each violation", zh: "打印每处违例的经过"))
 }
 
 extension Command {
@@ -65,14 +66,14 @@ extension Command {
         summary: Text(en: "prove that nothing is lost: whole worlds from seeds", zh: "证明不丢单：由种子生成的完整世界"),
         discussion: Text(
             en: """
-                Each seed is a world: the emulated App Store, this server on its own database driver, phones with the
-                client kit on both StoreKits, people, a cheat, and faults at every await. It runs on one thread in
-                virtual time, so a seed always tells the same story. Faults stop in the end; days later everything paid
-                must be granted, once, to whoever ordered it.
+                Each seed is a world: the emulated App Store, this server with its database driver, phones with the
+                client kit on both StoreKits, buyers, a cheat, and faults at every await. It runs on one thread in
+                virtual time, so a seed always gives the same result. Faults stop at the end; days later every payment
+                must be granted exactly once, to the user who ordered it.
                 Exit code 1 if any promise was broken; each is printed with the command that shows it again.
                 """,
             zh: """
-                每个种子是一个世界：模拟 App Store、本服务器及其数据库驱动、装有客户端套件（两代 StoreKit）的手机、
+                每个种子是一个世界：模拟 App Store、本服务器及其数据库驱动、装有客户端 SDK（两代 StoreKit）的手机、
                 买家、作弊者，以及发生在每个 await 处的故障。全部在一个线程、虚拟时间里运行，同一种子永远同一经过。
                 故障最终停止；数日之后，凡已付款的都必须恰好发放一次，发给下单的人。
                 有任何承诺被打破时退出码为 1，并打印可以重现它的命令。

@@ -104,6 +104,6 @@ actor SimulationPool {
     }
 
     private static var unreadable: CommandFailure {
-        CommandFailure(Text(en: "a worker of the simulation says what nobody understands", zh: "模拟的工作进程输出了无法理解的内容"))
+        CommandFailure(Text(en: "a worker of the simulation printed unreadable output", zh: "模拟的工作进程输出了无法理解的内容"))
     }
 }

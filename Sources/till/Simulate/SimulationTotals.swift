@@ -81,9 +81,9 @@ struct SimulationTotals: Sendable {
             line(
                 "\(seeds) seeds, \(purchases) purchases begun, \(paid) paid (renewals included), "
                     + "\(virtualTime / 86_400_000) days of virtual time",
-                "\(seeds) 个种子，发起 \(purchases) 笔购买，付款 \(paid) 笔（含续期），虚拟时间 \(virtualTime / 86_400_000) 天"),
+                "\(seeds) 个种子，发起 \(purchases) 笔购买，付款 \(paid) 笔（含续订），虚拟时间 \(virtualTime / 86_400_000) 天"),
             line(
-                "\(Int(seconds)) s, \(rate) purchases/s, \(looks) audits of the books, \(total) faults:",
+                "\(Int(seconds)) s, \(rate) purchases/s, \(looks) audits of the ledger, \(total) faults:",
                 "用时 \(Int(seconds)) 秒，每秒 \(rate) 笔购买，核对账本 \(looks) 次，注入故障 \(total) 次："),
         ]
         for (kind, count) in faults.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
@@ -92,12 +92,12 @@ struct SimulationTotals: Sendable {
         if rightsChecks > 0 {
             lines.append(
                 line(
-                    "\(rightsChecks) times a customer's right was held against Apple's books",
-                    "以 Apple 的账核对顾客的权益 \(rightsChecks) 次"))
+                    "\(rightsChecks) comparisons of a customer's entitlements with Apple's records",
+                    "按 Apple 的记录核对客户的权益 \(rightsChecks) 次"))
         }
         if !thefts.isEmpty {
             let tries = thefts.values.reduce(0, +)
-            lines.append(line("\(tries) attempts of thieves:", "盗取尝试 \(tries) 次："))
+            lines.append(line("\(tries) attempts by thieves:", "盗取尝试 \(tries) 次："))
         }
         for (kind, count) in thefts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             lines.append("  \(kind.rawValue) \(count)")

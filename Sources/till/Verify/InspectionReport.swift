@@ -26,8 +26,8 @@ struct InspectionReport: Sendable {
             lines += [
                 "",
                 Text(
-                    en: isTrusted ? "It says:" : "It claims (not to be believed):",
-                    zh: isTrusted ? "内容：" : "它自称（不可相信）：")(language),
+                    en: isTrusted ? "Content:" : "Unverified content (do not trust):",
+                    zh: isTrusted ? "内容：" : "未经验证的内容（不可信）：")(language),
             ]
             lines += facts
         }

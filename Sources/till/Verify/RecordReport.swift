@@ -13,12 +13,12 @@ struct RecordReport: Sendable {
             let source = source(judgedAt.source)
             lines += [
                 "",
-                Text(en: "Date of judgement: \(time), \(source.en)", zh: "判断日期：\(time)，\(source.zh)")(language),
+                Text(en: "Verification time: \(time), \(source.en)", zh: "验证时间：\(time)，\(source.zh)")(language),
             ]
         }
         lines += record.certificates.flatMap { certificate in self.lines(certificate, language) }
         if !record.unsigned.isEmpty {
-            lines += ["", Text(en: "Lines that nobody signed:", zh: "没有签名保护的各行：")(language)]
+            lines += ["", Text(en: "Lines without a signature:", zh: "没有签名保护的各行：")(language)]
             lines += record.unsigned.sorted { $0.key < $1.key }.map { "  \(shown($0.key)) = \(shown($0.value))" }
         }
         for nested in record.nested {
@@ -42,7 +42,7 @@ struct RecordReport: Sendable {
             add(Text(en: "found: ", zh: "实为："), check.found)
             add(Text(en: "reason: ", zh: "原因："), check.words)
             add(
-                Text(en: "SHA-256 of what was looked at: ", zh: "所查内容的 SHA-256："),
+                Text(en: "SHA-256 of the checked content: ", zh: "所查内容的 SHA-256："),
                 check.inputSHA256.map { hexadecimal($0) })
             return lines
         }
@@ -59,18 +59,18 @@ struct RecordReport: Sendable {
         switch reason {
         case .notAsked: Text(en: " (not checked)", zh: "（不检查）")
         case .notReached: Text(en: " (not reached)", zh: "（未进行到）")
-        case .undecided: Text(en: " (not decided: the dates broke it first)", zh: "（未定：先在有效期上失败）")
-        case .unsigned: Text(en: " (not checked: nobody signed it)", zh: "（不检查：没有签名保护）")
+        case .undecided: Text(en: " (not decided: the validity dates failed first)", zh: "（未定：有效期检查已失败）")
+        case .unsigned: Text(en: " (not checked: not signed)", zh: "（不检查：没有签名保护）")
         }
     }
 
     private func source(_ source: VerificationRecord.JudgedAt.Source) -> Text {
         switch source {
-        case .signedDate: Text(en: "when it says it was signed", zh: "它自称的签名时间")
-        case .receiptCreationDate, .receiptAttribute: Text(en: "when it says it was made", zh: "它自称的生成时间")
-        case .purchaseDate: Text(en: "when it says it was bought", zh: "它自称的购买时间")
-        case .policy: Text(en: "as --at says", zh: "由 --at 指定")
-        case .now: Text(en: "now, as it states none", zh: "现在，因为它没有写明")
+        case .signedDate: Text(en: "the signing time in the proof", zh: "凭证中的签名时间")
+        case .receiptCreationDate, .receiptAttribute: Text(en: "the creation time in the proof", zh: "凭证中的生成时间")
+        case .purchaseDate: Text(en: "the purchase time in the proof", zh: "凭证中的购买时间")
+        case .policy: Text(en: "from --at", zh: "由 --at 指定")
+        case .now: Text(en: "now, because the proof has none", zh: "现在，因为凭证中没有写明")
         }
     }
 
@@ -109,17 +109,17 @@ struct RecordReport: Sendable {
     static func sentence(of verdict: String) -> Text {
         guard let verdict = Verdict(rawValue: verdict) else {
             return verdict == "ok-unverified"
-                ? Text(en: "decoded, and trusted by nobody", zh: "只解码，不受信任")
+                ? Text(en: "decoded, not trusted", zh: "只解码，不受信任")
                 : Text(en: "only read; its signature is not of Apple's format", zh: "只读出内容；签名不是 Apple 的格式")
         }
         return switch verdict {
         case .ok: Text(en: "genuine", zh: "真实有效")
         case .malformed: Text(en: "not of the format", zh: "格式不对")
-        case .missingX5C: Text(en: "it brings no certificates", zh: "没有附带证书")
-        case .chainLength: Text(en: "it does not bring exactly three certificates", zh: "附带的证书不是正好三张")
-        case .badCertificate: Text(en: "one of its certificates can't be read", zh: "附带的证书有一张读不了")
-        case .badRoot: Text(en: "a root certificate to be trusted can't be read", zh: "要信任的根证书读不了")
-        case .chainUntrusted: Text(en: "its certificates lead to no trusted root", zh: "证书链通不到受信任的根证书")
+        case .missingX5C: Text(en: "it contains no certificates", zh: "没有附带证书")
+        case .chainLength: Text(en: "it does not contain exactly three certificates", zh: "附带的证书不是正好三张")
+        case .badCertificate: Text(en: "one of its certificates can't be read", zh: "有一张附带的证书无法读取")
+        case .badRoot: Text(en: "a root certificate to be trusted can't be read", zh: "受信任的根证书无法读取")
+        case .chainUntrusted: Text(en: "its certificates do not lead to a trusted root", zh: "证书链通不到受信任的根证书")
         case .chainExpired: Text(en: "a certificate was not valid at its date", zh: "签名时有证书不在有效期内")
         case .missingOID: Text(en: "a certificate is not for App Store proofs", zh: "有证书不是用来签 App Store 凭证的")
         case .badSignature: Text(en: "the signature is not of this content", zh: "签名和内容不符")

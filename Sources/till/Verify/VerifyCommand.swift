@@ -49,25 +49,26 @@ enum VerifyFlags {
         summary: Text(
             en: "trust this root certificate (DER or PEM) instead of Apple's", zh: "信任这个根证书（DER 或 PEM），而不是 Apple 的"))
     private static let bundleID = Flag(
-        "bundle-id", .text("ID"), summary: Text(en: "the app it must be of", zh: "必须属于这个应用"))
+        "bundle-id", .text("ID"), summary: Text(en: "the app that the proof must belong to", zh: "必须属于这个应用"))
     private static let environment = Flag(
         "environment", .choice(["production", "sandbox", "xcode"]),
         summary: Text(
-            en: "the environment it must be of; xcode decodes without trust", zh: "必须属于这个环境；xcode 只解码、不信任"))
+            en: "the environment that the proof must belong to; xcode decodes without trust",
+            zh: "必须属于这个环境；xcode 只解码、不信任"))
     private static let appAppleID = Flag(
         "app-apple-id", .integer("N", 1...Int64.max),
         summary: Text(
-            en: "the app's number in the App Store, which Apple states in production",
+            en: "the app's Apple ID (number), which only production proofs contain",
             zh: "应用在 App Store 的数字 id，只有生产环境的凭证才有"))
     private static let at = Flag(
         // Up to the end of the year 9999, the last date in a certificate.
         "at", .integer("UNIXSECONDS", 0...253_402_300_799),
         summary: Text(
-            en: "judge certificates at this time, not at the proof's own", zh: "按这个时间判断证书，而不是凭证自己的时间"))
+            en: "verify certificates at this time instead of the proof's time", zh: "按这个时间验证证书，代替凭证中的时间"))
     private static let deviceGUID = Flag(
         "device-guid", .text("HEX"),
         summary: Text(
-            en: "the device a receipt must be of: identifierForVendor or MAC address, in hexadecimal",
+            en: "the device that a receipt must belong to: identifierForVendor or MAC address, in hexadecimal",
             zh: "收据必须属于这台设备：identifierForVendor 或 MAC 地址的十六进制"))
 
     static let all = [root, bundleID, environment, appAppleID, at, deviceGUID]
@@ -90,8 +91,8 @@ enum VerifyFlags {
             guard let device = bytes(hexadecimal: text.filter { $0 != "-" && $0 != ":" }), !device.isEmpty else {
                 throw UsageError(
                     Text(
-                        en: "--device-guid wants hexadecimal digits, not \"\(shown(text))\"",
-                        zh: "--device-guid 要十六进制数字，而不是“\(shown(text))”"),
+                        en: "--device-guid must be hexadecimal digits, not \"\(shown(text))\"",
+                        zh: "--device-guid 应为十六进制数字，实际为“\(shown(text))”"),
                     command: "verify")
             }
             policy.device = device
@@ -107,7 +108,7 @@ enum VerifyFlags {
             }
         }
         guard let input = call.console.readInput(limit: mostProofBytes) else {
-            throw CommandFailure(Text(en: "stdin can't be read", zh: "标准输入读不了"))
+            throw CommandFailure(Text(en: "stdin can't be read", zh: "无法读取标准输入"))
         }
         guard input.count <= mostProofBytes else {
             throw CommandFailure(

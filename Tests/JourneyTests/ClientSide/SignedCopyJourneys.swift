@@ -84,7 +84,7 @@ import TillLedger
             await phone.signIn("ben")
             await phone.use { await $0.checkOrderStatus() }
             let note = Text(
-                en: "The payment arrived, but not yet whose it is. Tell support the order number.",
+                en: "The payment arrived, but its owner is not known yet. Tell support the order number.",
                 zh: "付款已收到，但尚未确认归属。请将订单号告知客服。")
             #expect(await eventually { await phone.use { await $0.orders(all: true) }.map(\.note) == [note] })
             #expect(try await phones.shop.grantCount() == 0)

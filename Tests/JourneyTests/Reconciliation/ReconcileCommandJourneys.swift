@@ -99,7 +99,7 @@ import TillJSON
             let process = try TillProcess.start(
                 ["reconcile", "--config", configuration, "--since", "tomorrow", "--lang", "zh"])
             #expect(await process.finish().code == 2)
-            #expect(process.complaints.contains("--since 要一个过去的时刻"), "\(process.complaints)")
+            #expect(process.complaints.contains("--since 应为过去的时刻"), "\(process.complaints)")
         }
     }
 }

@@ -87,10 +87,10 @@ struct EmulatorPageBrowserTests {
                 + ".filter((one) => one.textContent.startsWith('Paid period')).length"
             try await page.open("\(address)/page/notifications")
             _ = try await page.value("document.getElementById('url').value = 'http://127.0.0.1:9/hook'")
-            try await press("main form .primary", said("Notifications go there"), "a server is told of everything")
+            try await press("main form .primary", said("The receiver URL was set"), "a server is told of everything")
             try await page.open(address)
             _ = try await page.value("document.getElementById('days').value = '16'")
-            try await press("#set-grace", said("Billing errors"), "there is a grace period")
+            try await press("#set-grace", said("The billing grace period was set"), "there is a grace period")
             _ = try await page.value(
                 "document.getElementById('productId').value = 'com.example.learnpoints.member.monthly'")
             try await press("#buy", said("Bought"), "somebody subscribes")

@@ -84,7 +84,7 @@ struct EmulatorPageTests {
         let more = try #require(page.next())
         let rest = await store.world.see("/emulator/page/account", more)
         for text in [
-            "Paid", "Waits for a parent", "Interrupted", "Declined", "Refunded", "in the queue", "finished", "33.5",
+            "Paid", "Waits for approval", "Interrupted", "Declined", "Refunded", "in the queue", "finished", "33.5",
             "3f2c91ab-0000-4000-8000-000000000001", "×",
         ] {
             #expect(page.text.contains(text) || rest.text.contains(text), "\(text)")
@@ -92,7 +92,7 @@ struct EmulatorPageTests {
         for text in [
             "Active", "Grace period", "Billing retry", "Expired", "Revoked", "Subscribed", "Renewed", "Upgraded to",
             "Renewal cancelled", "Charge failed: grace period", "introductory offer", "free trial", "Price increase",
-            "Apple tries until", "2 charges left", "SOMETHING_&lt;NEW&gt;", "Ended by an upgrade", "Refunded period",
+            "Billing retry until", "2 charges left", "SOMETHING_&lt;NEW&gt;", "Ended by an upgrade", "Refunded period",
         ] {
             #expect(page.text.contains(text), "\(text)")
         }

@@ -105,7 +105,7 @@ struct PageActionTests {
     @Test("Pages show that faults are injected, as long as they are")
     func faults() async throws {
         let world = try await EmulatedWorld()
-        let sentence = "Some things go wrong on purpose"
+        let sentence = "Faults are configured"
         #expect(!(await world.see("/emulator")).text.contains(sentence))
         _ = await world.ask(.put, "/emulator/faults", ["drop": 0.5])
         let page = await world.see("/emulator/page/products")

@@ -228,8 +228,8 @@ extension StoreRefusal {
     static func unknownDevice(_ id: UniqueID) -> StoreRefusal {
         StoreRefusal(
             "unknown_device", status: 404,
-            "There is no device \(id) here: PUT /emulator/accounts/{id}/devices registers one.",
-            "这里没有设备 \(id)：请用 PUT /emulator/accounts/{id}/devices 登记。")
+            "Device \(id) is unknown. Register it with PUT /emulator/accounts/{id}/devices.",
+            "未登记设备 \(id)，请用 PUT /emulator/accounts/{id}/devices 登记。")
     }
 
     static func deviceOfAnother(_ id: UniqueID) -> StoreRefusal {
@@ -240,7 +240,7 @@ extension StoreRefusal {
 
     static func tooManyDevices(_ limit: Int64) -> StoreRefusal {
         StoreRefusal(
-            "too_many_devices", status: 409, "An account has at most \(limit) devices here.",
+            "too_many_devices", status: 409, "An account can have at most \(limit) devices.",
             "每个账户最多 \(limit) 台设备。")
     }
 
@@ -264,17 +264,18 @@ extension StoreRefusal {
 
     static func inAnotherFamily(_ name: String) -> StoreRefusal {
         StoreRefusal(
-            "in_another_family", status: 409, "The account \(name) is in another family: let it leave that first.",
+            "in_another_family", status: 409,
+            "The account \(name) is in another family. Remove it from that family first.",
             "账户 \(name) 已在另一个家庭中，请先退出。")
     }
 
     static func familyFull(_ organizer: String) -> StoreRefusal {
         StoreRefusal(
-            "family_full", status: 409, "The family of \(organizer) has its organizer and five members already.",
+            "family_full", status: 409, "The family of \(organizer) is full: it has an organizer and five members.",
             "\(organizer) 的家庭已满：组织者加五名成员。")
     }
 
     static func noFamily(_ name: String) -> StoreRefusal {
-        StoreRefusal("no_family", status: 409, "The account \(name) is in no family.", "账户 \(name) 不在任何家庭中。")
+        StoreRefusal("no_family", status: 409, "The account \(name) is not in a family.", "账户 \(name) 不在任何家庭中。")
     }
 }

@@ -37,7 +37,7 @@ public struct ProductFile: Sendable {
         guard bytes.count <= Self.byteLimit,
             let value = try? JSONValue(decoding: bytes.isEmpty ? Array("{}".utf8) : bytes)
         else {
-            throw .badRequest("not_json", "The body is no JSON: send one JSON object.", "请求体不是 JSON：请发送一个 JSON 对象。")
+            throw .badRequest("not_json", "The body is not JSON. Send one JSON object.", "请求体不是 JSON：请发送一个 JSON 对象。")
         }
         guard case .object(let members) = value else {
             throw .badRequest("not_an_object", "Expected a JSON object.", "这里需要一个 JSON 对象。")
@@ -157,9 +157,9 @@ struct FileMember {
             let known = names.joined(separator: ", ")
             throw .badRequest(
                 "unknown_member",
-                "There is no member \"\(place(name))\""
-                    + (nearest.map { "; did you mean \"\($0)\"?" } ?? ". Known are: \(known)."),
-                "没有成员 “\(place(name))”" + (nearest.map { "，是否想写 “\($0)”？" } ?? "。可用的有：\(known)。"))
+                "The member \"\(place(name))\" is unknown"
+                    + (nearest.map { "; did you mean \"\($0)\"?" } ?? ". Known members: \(known)."),
+                "未知成员 “\(place(name))”" + (nearest.map { "，是否想写 “\($0)”？" } ?? "。可用的有：\(known)。"))
         }
     }
 

@@ -58,8 +58,8 @@ struct ProductLint {
             ProductFinding(
                 code: .noAppVersion, product: id,
                 sentence: Text(
-                    en: "\(id) would be the app's first product, and no app version is submitted with it.",
-                    zh: "\(id) 是此 App 的首个商品，却没有随 App 版本一起提交。"),
+                    en: "\(id) is the app's first product and is not submitted together with an app version.",
+                    zh: "\(id) 是此 App 的首个商品，但没有随 App 版本一起提交。"),
                 cure: Text(
                     en: "Submit it together with an app version: POST /emulator/products/\(id)/submit with "
                         + "{\"withAppVersion\": true}.",
@@ -76,7 +76,8 @@ struct ProductLint {
                     code: .missingScreenshot, product: id,
                     sentence: Text(en: "\(id) has no screenshot for App Review.", zh: "\(id) 没有审核截图。"),
                     cure: Text(
-                        en: "Upload one: \"reviewScreenshot\": true.", zh: "请上传截图：\"reviewScreenshot\": true。")))
+                        en: "Upload a screenshot: \"reviewScreenshot\": true.", zh: "请上传截图：\"reviewScreenshot\": true。")
+                ))
         }
         // A product on sale had a localization when it was approved; only products before review need the finding.
         if product.localizations.isEmpty, product.state != .approved {
@@ -84,8 +85,8 @@ struct ProductLint {
                 ProductFinding(
                     code: .missingLocalization, product: id,
                     sentence: Text(
-                        en: "\(id) has no name and description for customers.", zh: "\(id) 没有给顾客看的名称和描述。"),
-                    cure: Text(en: "Add one item at least to \"localizations\".", zh: "请在 \"localizations\" 中至少添加一项。")))
+                        en: "\(id) has no name and description for customers.", zh: "\(id) 没有面向客户的名称和描述。"),
+                    cure: Text(en: "Add at least one item to \"localizations\".", zh: "请在 \"localizations\" 中至少添加一项。")))
         }
         if !product.isSold(in: environment) {
             findings.append(
@@ -96,10 +97,10 @@ struct ProductLint {
                         zh: "商店不返回 \(id)：状态为 \(product.state.rawValue)。"),
                     cure: Text(
                         en: environment == .sandbox
-                            ? "Complete its metadata; from READY_TO_SUBMIT on testers get it."
-                            : "Bring it through review; in production customers get it once it is APPROVED.",
+                            ? "Complete its metadata. Testers see the product once it is READY_TO_SUBMIT."
+                            : "Submit it for review. In production, customers see the product once it is APPROVED.",
                         zh: environment == .sandbox
-                            ? "请补全元数据；到 READY_TO_SUBMIT 后测试者即可获取。" : "请通过审核；生产环境中 APPROVED 后顾客才能获取。")))
+                            ? "请补全元数据；状态到 READY_TO_SUBMIT 后，测试者即可看到该商品。" : "请提交审核；在生产环境中，状态为 APPROVED 后客户才能看到该商品。")))
         }
         return findings
     }
@@ -120,7 +121,8 @@ struct ProductLint {
                             en: "\(id) costs \(price) in \(shown): \(off.en)",
                             zh: "\(id) 在 \(shown) 的价格为 \(price)：\(off.zh)"),
                         cure: Text(
-                            en: "Choose the price of a tier (\"tier\": 1), or one that App Store Connect offers there.",
+                            en:
+                                "Choose a tier (\"tier\": 1), or a price that App Store Connect offers there.",
                             zh: "请选用某一价格档（\"tier\": 1），或 App Store Connect 在该地区提供的价格。")))
             }
             if let code = storefronts.sorted().first(where: { Storefront.currency(of: $0) != price.currency }) {
@@ -130,7 +132,7 @@ struct ProductLint {
                         code: .foreignCurrency, product: id,
                         sentence: Text(
                             en: "\(id) is priced in \(price.currency) in \(code), where customers pay in \(currency).",
-                            zh: "\(id) 在 \(code) 以 \(price.currency) 标价，而当地顾客以 \(currency) 付款。"),
+                            zh: "\(id) 在 \(code) 以 \(price.currency) 标价，而当地客户以 \(currency) 付款。"),
                         cure: Text(en: "Give the price in \(currency).", zh: "请改用 \(currency) 标价。")))
             }
         }
@@ -141,11 +143,11 @@ struct ProductLint {
         switch PriceStanding(of: price) {
         case .onTiers, .pricePoint, .unknownCurrency: nil
         case .notOffered:
-            Text(en: "that is no price point of Apple's.", zh: "Apple 没有这个价格点。")
+            Text(en: "Apple has no such price point.", zh: "Apple 没有这个价格点。")
         case .onNoTier:
             Text(
-                en: "that is on no classic tier; whether it is one of today's price points is not known here.",
-                zh: "不在任何经典价格档上；是否为现行价格点，此处无从得知。")
+                en: "this price is on no classic tier. Till cannot tell whether it is a current price point.",
+                zh: "不在任何经典价格档上；Till 无法判断它是否为现行价格点。")
         }
     }
 
@@ -162,7 +164,9 @@ struct ProductLint {
                 sentence: Text(
                     en: "The \(long.locale) name or description of \(id) is longer than 35 or 55 characters.",
                     zh: "\(id) 的 \(long.locale) 名称或描述超过 35 或 55 个字符。"),
-                cure: Text(en: "Shorten it: 30 and 45 are safe.", zh: "请缩短：30 和 45 以内最为稳妥。"))
+                cure: Text(
+                    en: "Shorten it: at most 30 characters for the name and 45 for the description.",
+                    zh: "请缩短：名称不超过 30 个字符，描述不超过 45 个字符。"))
         ]
     }
 
@@ -176,7 +180,7 @@ struct ProductLint {
             return ProductFinding(
                 code: .oddOfferPeriod, product: product.id.text,
                 sentence: Text(
-                    en: "The offer \(name) of \(product.id) lasts \(period), which App Store Connect does not have.",
+                    en: "The offer \(name) of \(product.id) lasts \(period), which App Store Connect does not offer.",
                     zh: "\(product.id) 的优惠 \(name) 时长为 \(period)，App Store Connect 没有这一选项。"),
                 cure: Text(
                     en: "Choose 3 days, 1 or 2 weeks, 1, 2, 3 or 6 months, or a year.",
@@ -196,9 +200,9 @@ struct ProductLint {
             return ProductFinding(
                 code: .oddLevels, product: nil,
                 sentence: Text(
-                    en: "The levels of group \(group) are \(shown): they count from 1 without a gap.",
-                    zh: "订阅组 \(group) 的等级为 \(shown)：应从 1 起连续。"),
-                cure: Text(en: "Number them from 1, the highest service.", zh: "请从 1（最高服务）起编号。"))
+                    en: "The levels of group \(group) are \(shown). Levels must start at 1 without gaps.",
+                    zh: "订阅组 \(group) 的等级为 \(shown)。等级必须从 1 起连续编号。"),
+                cure: Text(en: "Number them from 1, where 1 is the highest level of service.", zh: "请从 1 起编号，1 为最高等级。"))
         }
     }
 
@@ -240,10 +244,11 @@ struct ProductLint {
         ProductFinding(
             code: .wrongType, product: product.id.text,
             sentence: Text(
-                en: "The app takes \(product.id) for \(kind.rawValue), the store sells it as \(product.kind.rawValue).",
-                zh: "App 将 \(product.id) 当作 \(kind.rawValue)，商店却以 \(product.kind.rawValue) 出售。"),
+                en:
+                    "The app expects \(product.id) to be \(kind.rawValue), but it is \(product.kind.rawValue).",
+                zh: "App 认为 \(product.id) 的类型是 \(kind.rawValue)，但商店中的类型是 \(product.kind.rawValue)。"),
             cure: Text(
-                en: "Correct the app; a type never changes, so another one needs a new id.",
-                zh: "请更正 App；类型不可更改，换类型需要新的 id。"))
+                en: "Correct the app. A product's type cannot change, so another type needs a new product id.",
+                zh: "请更正 App；商品类型不可更改，其他类型需要新的商品 ID。"))
     }
 }

@@ -140,8 +140,8 @@ enum ProductRules {
         }
         guard !product.isFamilyShareable || product.kind == .nonConsumable || product.kind == .autoRenewable else {
             throw place.wrong(
-                "no familyShareable product: only non-consumables and auto-renewables can be shared",
-                "不可家庭共享的商品：只有非消耗型与自动续期订阅可以共享")
+                "without familyShareable: only non-consumables and auto-renewable subscriptions can be shared",
+                "不可家人共享的商品：只有非消耗型商品与自动续期订阅可以共享")
         }
         if let terms = product.subscription, terms.allowsMonthlyBilling, terms.period != .year {
             throw place.wrong(
@@ -180,7 +180,7 @@ enum ProductRules {
     ) throws(Problem) {
         let isForSubscription = product.kind == .autoRenewable
         guard isForSubscription || offer.kind == .code else {
-            throw place.wrong("an offer by code: others belong to auto-renewables", "优惠代码：其他优惠只属于自动续期订阅")
+            throw place.wrong("an offer code: other offers are for auto-renewable subscriptions", "优惠代码：其他优惠只属于自动续期订阅")
         }
         guard (offer.discount == .oneTime) != isForSubscription else {
             throw place.wrong(
@@ -193,7 +193,7 @@ enum ProductRules {
         }
         guard isForSubscription == (offer.period != nil) else {
             throw place.wrong(
-                "of a period if and only if it is a subscription's", "订阅优惠要有周期，一次性购买没有")
+                "given a period if it belongs to a subscription, and none otherwise", "订阅优惠要有周期，一次性购买没有")
         }
         guard (1...999).contains(offer.period?.count ?? 1) else {
             throw place.wrong("of at most 999 days, weeks, months or years", "不超过 999 天、周、月或年的优惠")
@@ -207,7 +207,7 @@ enum ProductRules {
             }
         }
         guard offer.periods == 1 || offer.discount == .payAsYouGo else {
-            throw place.wrong("of one period, unless it is pay as you go", "只有随用随付可有多个周期")
+            throw place.wrong("limited to one period, unless it is pay as you go", "只有随用随付可有多个周期")
         }
         if offer.discount == .payAsYouGo, let terms = product.subscription, offer.period != OfferPeriod(terms.period) {
             throw place.wrong(

@@ -184,7 +184,7 @@ extension StoreRefusal {
     static func needsAppVersion(_ id: String) -> StoreRefusal {
         StoreRefusal(
             "needs_app_version", status: 409,
-            "\(id) would be the app's first product, which is submitted together with an app version: "
+            "\(id) is the app's first product and must be submitted together with an app version: "
                 + "send {\"withAppVersion\": true}.",
             "\(id) 是此 App 的首个商品，须与 App 版本一起提交：请发送 {\"withAppVersion\": true}。")
     }
@@ -193,7 +193,7 @@ extension StoreRefusal {
         StoreRefusal(
             "not_on_sale", status: 409,
             "\(id) can't be bought: its state is \(state.rawValue). POST /emulator/products/\(id)/submit and the other "
-                + "steps of the review change that.",
+                + "review steps change the state.",
             "\(id) 当前不能购买：状态为 \(state.rawValue)。可用 POST /emulator/products/\(id)/submit 等审核步骤更改。")
     }
 
@@ -201,23 +201,23 @@ extension StoreRefusal {
         let steps = ProductReview.steps(from: state).map(\.rawValue).joined(separator: ", ")
         return StoreRefusal(
             "illegal_step", status: 409,
-            "\(id) is \(state.rawValue): \(step.rawValue) does not lead on from there"
-                + (steps.isEmpty ? "." : ", but \(steps) does."),
+            "\(id) is \(state.rawValue): \(step.rawValue) is not allowed in this state"
+                + (steps.isEmpty ? "." : ", but \(steps) is."),
             "\(id) 处于 \(state.rawValue)，不能 \(step.rawValue)" + (steps.isEmpty ? "。" : "，可以：\(steps)。"))
     }
 
     static func kindIsFixed(_ id: String, _ kind: ProductType) -> StoreRefusal {
         StoreRefusal(
             "kind_is_fixed", status: 409,
-            "\(id) is a \(kind.rawValue) for ever: a product of another kind needs an id of its own.",
-            "\(id) 的类型永远是 \(kind.rawValue)：其他类型的商品需要新的 id。")
+            "The type of \(id) cannot change from \(kind.rawValue). A product of another type needs a new id.",
+            "\(id) 的类型是 \(kind.rawValue)，不可更改；其他类型的商品需要新的 ID。")
     }
 
     static func idWasUsed(_ id: String) -> StoreRefusal {
         StoreRefusal(
             "id_was_used", status: 409,
-            "\(id) was sold and removed, and App Store Connect gives no id twice: choose another, or say ?force=true.",
-            "\(id) 曾经使用并已删除，App Store Connect 不允许再次使用：请换一个 id，或加上 ?force=true。")
+            "\(id) was removed, and App Store Connect ids cannot be reused. Choose another id, or add ?force=true.",
+            "\(id) 曾使用过且已删除，App Store Connect 不允许再次使用。请换一个 ID，或加上 ?force=true。")
     }
 
     static func notEditable(_ id: String, _ state: ProductState) -> StoreRefusal {

@@ -80,21 +80,24 @@ extension Dial {
     /// A description for the page.
     var note: Text {
         switch self {
-        case .dropBefore: Text(en: "nothing happens, no answer", zh: "什么也不发生，没有应答")
-        case .dropAfter: Text(en: "it happens, no answer", zh: "已生效，但没有应答")
-        case .delay: Text(en: "takes its time", zh: "延迟")
-        case .duplicate: Text(en: "happens twice, answered once", zh: "处理两次，应答一次")
-        case .reorder: Text(en: "changes places with the next one", zh: "与下一个交换次序")
-        case .error5xx: Text(en: "nothing happens; 500 or 503", zh: "什么也不发生；500 或 503")
-        case .html: Text(en: "nothing happens; an HTML page, 200 or 502", zh: "什么也不发生；HTML 页面，200 或 502")
-        case .rateLimit: Text(en: "nothing happens; 429", zh: "什么也不发生；429")
+        case .dropBefore: Text(en: "drops the request: it has no effect and no response", zh: "丢弃请求：不处理，也没有应答")
+        case .dropAfter: Text(en: "drops the response: the request takes effect", zh: "丢弃应答：请求已生效")
+        case .delay: Text(en: "delays the request", zh: "延迟处理请求")
+        case .duplicate: Text(en: "processes the request twice and responds once", zh: "处理两次，应答一次")
+        case .reorder: Text(en: "swaps the request with the next one", zh: "与下一个请求交换次序")
+        case .error5xx: Text(en: "responds 500 or 503 without processing the request", zh: "不处理请求，返回 500 或 503")
+        case .html:
+            Text(
+                en: "responds with an HTML page, 200 or 502, without processing the request",
+                zh: "不处理请求，返回 HTML 页面（200 或 502）")
+        case .rateLimit: Text(en: "responds 429 without processing the request", zh: "不处理请求，返回 429")
         case .internalStatus:
             Text(
-                en: "verifyReceipt only: 21005, 21009 or 21100 to 21199",
-                zh: "仅 verifyReceipt：21005、21009 或 21100 到 21199")
+                en: "verifyReceipt only: responds with status 21005, 21009 or 21100 to 21199",
+                zh: "仅 verifyReceipt：返回状态 21005、21009 或 21100 到 21199")
         case .lostApplicationUsername:
-            Text(en: "purchases only: appAccountToken is lost", zh: "仅 purchases：appAccountToken 丢失")
-        case .forgery: Text(en: "notifications only: a bad signature", zh: "仅 notifications：签名错误")
+            Text(en: "purchases only: drops the appAccountToken", zh: "仅 purchases：丢弃 appAccountToken")
+        case .forgery: Text(en: "notifications only: sends a bad signature", zh: "仅 notifications：发送错误的签名")
         }
     }
 }
@@ -102,9 +105,9 @@ extension Dial {
 extension DisturbedEndpoint {
     var note: Text {
         switch self {
-        case .purchases: Text(en: "buying, as a device does it", zh: "设备发起的购买")
-        case .notifications: Text(en: "to the developer's server", zh: "发往开发者服务器")
-        case .verifyReceipt: Text(en: "all three paths", zh: "三个路径")
+        case .purchases: Text(en: "purchases from devices", zh: "设备发起的购买")
+        case .notifications: Text(en: "notifications to the developer's server", zh: "发往开发者服务器的通知")
+        case .verifyReceipt: Text(en: "all three verifyReceipt paths", zh: "verifyReceipt 的三个路径")
         default: Text(en: "App Store Server API", zh: "App Store Server API")
         }
     }

@@ -98,7 +98,7 @@ struct BrokenAnswer {
         switch endpoint {
         case .verifyReceipt, .purchases, .notifications:
             var response = trouble(
-                429, code: "rate_limited", "Too many requests: come back later.", "请求过多，请稍后再试。")
+                429, code: "rate_limited", "Too many requests. Try again later.", "请求过多，请稍后再试。")
             response.headers.set("Retry-After", String(seconds))
             return response
         default:
@@ -119,7 +119,7 @@ struct BrokenAnswer {
         case .purchases:
             return trouble(
                 dice.choice("error", of: [500, 503]) ?? 500, code: "store_in_trouble",
-                "The App Store is in trouble, as PUT /emulator/faults asked for: try again.",
+                "The App Store is unavailable, as configured with PUT /emulator/faults. Try again.",
                 "App Store 出现故障（由 PUT /emulator/faults 设定），请重试。")
         default:
             // The messages of facts/server-api §6.

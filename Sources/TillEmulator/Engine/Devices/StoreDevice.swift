@@ -111,14 +111,14 @@ extension Issuer {
 extension StoreRefusal {
     static func unknownIntent(_ id: UniqueID) -> StoreRefusal {
         StoreRefusal(
-            "unknown_intent", status: 404, "Nobody tapped \(id) for the account and device that ask.",
+            "unknown_intent", status: 404, "There is no purchase intent \(id) for this account and device.",
             "该账户与设备没有待处理的购买意向 \(id)。")
     }
 
     static func tooManyIntents(_ limit: Int) -> StoreRefusal {
         StoreRefusal(
             "too_many_intents", status: 409,
-            "\(limit) products were tapped already, and the app has taken none of them.",
+            "\(limit) purchase intents already wait for the app.",
             "已有 \(limit) 个购买意向等待 App 处理。")
     }
 
@@ -130,7 +130,7 @@ extension StoreRefusal {
 
     static func tooManyMessages(_ limit: Int) -> StoreRefusal {
         StoreRefusal(
-            "too_many_messages", status: 409, "\(limit) messages wait to be shown already.",
+            "too_many_messages", status: 409, "\(limit) messages already wait to be shown.",
             "已有 \(limit) 条消息等待显示。")
     }
 }

@@ -77,18 +77,19 @@ extension Store {
 
 extension StoreRefusal {
     static func unknownNotification(_ id: String) -> StoreRefusal {
-        StoreRefusal("unknown_notification", status: 404, "There is no notification \(id) here.", "这里没有通知 \(id)。")
+        StoreRefusal("unknown_notification", status: 404, "There is no notification \(id).", "没有通知 \(id)。")
     }
 
     static func sentTooOften(_ id: String) -> StoreRefusal {
         StoreRefusal(
-            "sent_too_often", status: 409, "Notification \(id) was sent a hundred times already.", "通知 \(id) 已经发送了一百次。")
+            "sent_too_often", status: 409, "Notification \(id) has already been sent a hundred times.",
+            "通知 \(id) 已经发送了一百次。")
     }
 
     static let noNotificationURL = StoreRefusal(
         "no_notification_url", status: 409,
-        "There is no URL to send it to: set one with PUT /emulator/notifications.",
-        "没有可以发送的地址：请先用 PUT /emulator/notifications 设置。")
+        "No notification URL is set. Set one with PUT /emulator/notifications.",
+        "尚未设置通知地址，请先用 PUT /emulator/notifications 设置。")
 }
 
 /// Pages of notifications that were attempted at least once, oldest first (facts/server-api §4.3).

@@ -99,13 +99,13 @@ extension StoreRefusal {
     static func noLongerSold(_ product: String) -> StoreRefusal {
         StoreRefusal(
             "no_longer_sold", status: 409,
-            "\(product) is not sold any more where it was asked for: the request goes on waiting.",
-            "\(product) 已不再出售，购买请求继续等待。")
+            "\(product) is no longer sold in the storefront of the request. The request keeps waiting.",
+            "\(product) 在该店面已不再出售，购买请求继续等待。")
     }
 
     static func ownedAlready(_ product: String) -> StoreRefusal {
         StoreRefusal(
-            "owned_already", status: 409, "The account has \(product) by now, so the request to buy it is closed.",
+            "owned_already", status: 409, "The account already owns \(product), so the purchase request is closed.",
             "该账户已拥有 \(product)，购买请求已关闭。")
     }
 }

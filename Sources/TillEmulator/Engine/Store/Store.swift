@@ -128,7 +128,7 @@ extension StoreRefusal {
         StoreRefusal(
             "unknown_product", status: 422,
             "The store does not sell \(id)." + (nearest.map { " Did you mean \($0)?" } ?? "")
-                + " PUT /emulator/products replaces what it sells.",
+                + " Use PUT /emulator/products to replace the products.",
             "商店没有商品 \(id)。" + (nearest.map { "是否想写 \($0)？" } ?? "") + "可用 PUT /emulator/products 更换商品。")
     }
 
@@ -142,8 +142,8 @@ extension StoreRefusal {
     static func quantityNotAllowed(product: String) -> StoreRefusal {
         StoreRefusal(
             "quantity_not_allowed", status: 422,
-            "\(product) is bought one at a time: only consumables and non-renewing subscriptions take a quantity.",
-            "\(product) 一次只能买一个：只有消耗型和非续期订阅可以有数量。")
+            "\(product) allows no quantity above 1. Only consumables and non-renewing subscriptions do.",
+            "\(product) 一次只能购买一个；只有消耗型商品和非续期订阅可以指定数量。")
     }
 
     static func alreadySubscribed(product: String) -> StoreRefusal {
@@ -154,39 +154,39 @@ extension StoreRefusal {
     }
 
     static func unknownTransaction(_ id: String) -> StoreRefusal {
-        StoreRefusal("unknown_transaction", status: 404, "There is no transaction \(id) here.", "这里没有交易 \(id)。")
+        StoreRefusal("unknown_transaction", status: 404, "There is no transaction \(id).", "没有交易 \(id)。")
     }
 
     static func notPurchased(_ id: String) -> StoreRefusal {
         StoreRefusal(
-            "not_purchased", status: 409, "Transaction \(id) has not been paid: approve it first.",
+            "not_purchased", status: 409, "Transaction \(id) has not been paid. Approve it first.",
             "交易 \(id) 尚未付款，请先批准。")
     }
 
     static func alreadyRefunded(_ id: String) -> StoreRefusal {
         StoreRefusal(
-            "already_refunded", status: 409, "Transaction \(id) has been refunded already.", "交易 \(id) 已经退款。")
+            "already_refunded", status: 409, "Transaction \(id) has already been refunded.", "交易 \(id) 已经退款。")
     }
 
     static func notWaiting(_ id: String) -> StoreRefusal {
         StoreRefusal(
-            "not_waiting", status: 409, "Transaction \(id) waits for nobody's approval.", "交易 \(id) 不在等待批准。")
+            "not_waiting", status: 409, "Transaction \(id) is not waiting for approval.", "交易 \(id) 不在等待批准。")
     }
 
     static func approvalExpired(_ id: String) -> StoreRefusal {
         StoreRefusal(
             "approval_expired", status: 409,
-            "The request to buy behind transaction \(id) is older than 24 hours: buy again.",
+            "The purchase request of transaction \(id) is older than 24 hours. Buy the product again.",
             "交易 \(id) 的购买请求已超过 24 小时，请重新购买。")
     }
 
     static func unknownSubscription(_ id: String) -> StoreRefusal {
         StoreRefusal(
             "unknown_subscription", status: 404,
-            "There is no subscription with the original transaction \(id) here.", "这里没有首笔交易为 \(id) 的订阅。")
+            "There is no subscription with the original transaction \(id).", "没有首笔交易为 \(id) 的订阅。")
     }
 
     static func unknownAccount(_ name: String) -> StoreRefusal {
-        StoreRefusal("unknown_account", status: 404, "There is no account \(name) here.", "这里没有账户 \(name)。")
+        StoreRefusal("unknown_account", status: 404, "There is no account \(name).", "没有账户 \(name)。")
     }
 }

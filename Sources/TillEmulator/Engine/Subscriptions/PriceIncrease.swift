@@ -199,7 +199,7 @@ extension StoreRefusal {
     static func notAnIncrease(ofProduct product: String) -> StoreRefusal {
         StoreRefusal(
             "not_an_increase", status: 422,
-            "The price must be higher than what \(product) costs there now, in the same currency.",
-            "新价格必须高于 \(product) 在该地区的现价，且币种相同。")
+            "The price must be higher than the current price of \(product) in the storefront, in the same currency.",
+            "新价格必须高于 \(product) 在该店面的现价，且币种相同。")
     }
 }

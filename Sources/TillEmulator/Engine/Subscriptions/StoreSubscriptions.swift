@@ -103,14 +103,14 @@ extension StoreRefusal {
     static func noMonthlyBilling(product: String) -> StoreRefusal {
         StoreRefusal(
             "no_monthly_billing", status: 422,
-            "\(product) can't be paid by the month: only a yearly subscription with \"monthlyBilling\": true can.",
+            "\(product) can't be paid monthly. Only yearly subscriptions with \"monthlyBilling\": true can.",
             "\(product) 不能按月付款：只有设置了 “monthlyBilling”: true 的年度订阅可以。")
     }
 
     static func noOfferByTheMonth(product: String) -> StoreRefusal {
         StoreRefusal(
             "no_offer_by_the_month", status: 422,
-            "\(product) is bought at its own price where it is paid by the month: leave the offer out.",
+            "\(product) has no offers when it is paid monthly. Leave out the offer.",
             "\(product) 按月付款时没有优惠，请去掉 offer。")
     }
 
@@ -118,37 +118,37 @@ extension StoreRefusal {
     static func codeNotForCustomer(_ code: String) -> StoreRefusal {
         StoreRefusal(
             "code_not_for_customer", status: 409,
-            "The offer code \(code) is for other customers: its offer says whether for new, existing or expired ones.",
-            "优惠代码 \(code) 不适用于该顾客：优惠限定了新顾客、现有订阅者或过期订阅者。")
+            "The offer code \(code) is limited to other customers (new, existing or expired subscribers).",
+            "优惠代码 \(code) 不适用于该客户：该优惠限定了新订阅者、现有订阅者或过期订阅者。")
     }
 
     /// SKError 18 as well.
     static func notEligible(offer: String) -> StoreRefusal {
         StoreRefusal(
             "not_eligible", status: 409,
-            "The account may not have the offer \(offer): promotional offers are for current and former subscribers, "
+            "The account can't use the offer \(offer): promotional offers are for current and former subscribers, "
                 + "win-back offers for former ones.",
-            "该账户不能享受优惠 \(offer)：促销优惠只给现有和过去的订阅者，赢回优惠只给过去的订阅者。")
+            "该账户不符合优惠 \(offer) 的条件：促销优惠仅面向现有和过去的订阅者，赢回优惠仅面向过去的订阅者。")
     }
 
     static func subscribedMeanwhile(product: String) -> StoreRefusal {
         StoreRefusal(
             "subscribed_meanwhile", status: 409,
-            "The account subscribes to \(product) by now, so the request to buy is closed.",
+            "The account already subscribes to \(product), so the purchase request is closed.",
             "该账户已订阅 \(product)，购买请求已关闭。")
     }
 
     static func subscriptionEnded(_ id: String) -> StoreRefusal {
         StoreRefusal(
-            "subscription_ended", status: 409, "Subscription \(id) has ended: subscribe again.",
+            "subscription_ended", status: 409, "Subscription \(id) has ended. Subscribe again.",
             "订阅 \(id) 已结束，请重新订阅。")
     }
 
     static func sharedSubscription(_ id: String) -> StoreRefusal {
         StoreRefusal(
             "shared_subscription", status: 409,
-            "Subscription \(id) is a family member's copy: only the one who pays can change it.",
-            "订阅 \(id) 是家庭共享的副本，只有付款人可以更改。")
+            "Subscription \(id) is shared by a family member. Only the payer can change it.",
+            "订阅 \(id) 由家人共享，只有付款人可以更改。")
     }
 
     static func nothingToRecover(_ id: String) -> StoreRefusal {
@@ -160,18 +160,18 @@ extension StoreRefusal {
         StoreRefusal(
             "not_an_increase", status: 422,
             "The price must be higher than the one that subscription \(id) renews at, in the same currency.",
-            "新价格必须高于订阅 \(id) 当前的续期价格，且币种相同。")
+            "新价格必须高于订阅 \(id) 当前的续订价格，且币种相同。")
     }
 
     static func noConsentAsked(_ id: String) -> StoreRefusal {
         StoreRefusal(
             "no_consent_asked", status: 409,
-            "No increase of the price of subscription \(id) waits for an answer.", "订阅 \(id) 没有待同意的涨价。")
+            "Subscription \(id) has no price increase that waits for consent.", "订阅 \(id) 没有待同意的涨价。")
     }
 
     static func otherGroup(product: String, _ id: String) -> StoreRefusal {
         StoreRefusal(
-            "other_group", status: 422, "\(product) is no product of the group that subscription \(id) is in.",
+            "other_group", status: 422, "\(product) is not in the group of subscription \(id).",
             "\(product) 与订阅 \(id) 不在同一订阅组。")
     }
 
@@ -181,7 +181,8 @@ extension StoreRefusal {
         case .familyShared: sharedSubscription(id)
         case .tooMany:
             StoreRefusal(
-                "too_many_extensions", status: 409, "Subscription \(id) was extended twice within 365 days.",
+                "too_many_extensions", status: 409,
+                "Subscription \(id) has already been extended twice within 365 days.",
                 "订阅 \(id) 在 365 天内已延期两次。")
         case .ineligible:
             StoreRefusal(
