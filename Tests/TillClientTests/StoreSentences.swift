@@ -48,12 +48,12 @@ enum StoreSentences {
         购买服务器的地址必须使用 HTTPS，请在 StoreConfiguration 中修改；HTTP 仅可用于本机上的服务器。
 
         payments_not_allowed
-        Purchases are turned off on this device. Allow them in Settings under Screen Time, or ask whoever manages the \
-        device.
+        Purchases are turned off on this device. Allow them in Settings under Screen Time, or ask the person who \
+        manages the device.
         此设备不允许购买。请在“设置”的“屏幕使用时间”中开启，或联系设备管理者。
 
         unknown_order
-        There is no such order. Begin the purchase anew.
+        There is no such order. Begin the purchase again.
         没有这个订单，请重新发起购买。
         """
 
@@ -72,8 +72,8 @@ enum StoreSentences {
         App Store 未接受此次购买。请更新 App 后重试。
 
         store_payment_not_allowed
-        Purchases are turned off on this device. Allow them in Settings under Screen Time, or ask whoever manages the \
-        device.
+        Purchases are turned off on this device. Allow them in Settings under Screen Time, or ask the person who \
+        manages the device.
         此设备不允许购买。请在“设置”的“屏幕使用时间”中开启，或联系设备管理者。
 
         store_product_not_available
@@ -209,8 +209,8 @@ enum StoreSentences {
         请先登录，然后重试。
 
         unreadable_answer
-        Something on this network answers in the server's place. Try another network, or try again later.
-        当前网络返回了异常的内容。请更换网络，或稍后重试。
+        This response did not come from the server. Try another network, or try again later.
+        当前网络返回的内容并非来自服务器。请更换网络，或稍后重试。
 
         offline
         This device is offline. Connect to the internet and try again.
@@ -278,23 +278,23 @@ enum StoreSentences {
         此商品已下架，请重新打开商店选择其他商品。
 
         unknown_order
-        There is no such order. Begin the purchase anew.
+        There is no such order. Begin the purchase again.
         没有这个订单，请重新发起购买。
 
         order_id_unproven
-        The app and the server don't agree who is signed in. Sign in again, then buy.
+        The signed-in user differs between the app and the server. Sign in again, then buy.
         App 与服务器的登录信息不一致，请重新登录后再购买。
 
         order_conflict token_in_use
-        This order was changed meanwhile. Begin the purchase anew.
+        This order has changed. Begin the purchase again.
         此订单已发生变化，请重新发起购买。
 
         illegal_move
-        This order can't be changed any more. Open the list of orders to see how it stands.
+        This order can't be changed any more. Open the list of orders to see its status.
         此订单的状态已不能更改，请打开订单列表查看。
 
         preview_changed
-        Your plans or the prices changed since this preview. Look at the new one, then buy.
+        Your plans or the prices changed since this preview. Check the new preview, then buy.
         您的套餐或价格在预览之后发生了变化，请查看新的预览后再购买。
 
         insufficient_funds
@@ -310,7 +310,7 @@ enum StoreSentences {
         相同的请求已提交过且内容不同，请返回后重新操作。
 
         idempotency_in_flight
-        The same request is still under way. Wait a moment, then try again.
+        The same request is still being processed. Wait a moment, then try again.
         相同的请求仍在处理，请稍候再试。
 
         not_auto_renewable
@@ -318,11 +318,11 @@ enum StoreSentences {
         此商品没有优惠，请按原价购买。
 
         malformed_json invalid_field not_found method_not_allowed payload_too_large
-        The app and the server don't understand each other. Update the app and try again.
+        The app's version doesn't match the server. Update the app and try again.
         App 与服务器的版本不匹配，请更新 App 后重试。
 
         unauthorized
-        Your sign-in has run out. Sign in again.
+        Your sign-in has expired. Sign in again.
         登录已失效，请重新登录。
 
         forbidden
@@ -336,7 +336,7 @@ enum StoreSentences {
         bad_root stale_cursor unknown_entitlement unknown_currency undo_expired same_user not_the_holder \
         unknown_transfer not_reversible unknown_transaction not_in_quarantine not_claimable unknown_order_number \
         no_order_lookup no_in_app_purchase_key unknown_endpoint unknown_event report_unusable internal_error
-        Something is wrong on our side. Nothing is lost; try again later.
+        The server has a problem. Nothing is lost; try again later.
         服务器出现问题。没有丢失任何内容，请稍后重试。
 
         guest_taken
@@ -379,15 +379,15 @@ enum StoreSentences {
         购买记录由另一版本的 App 写入，请更新 App。
 
         unknown_order
-        There is no such order. Begin the purchase anew.
+        There is no such order. Begin the purchase again.
         没有这个订单，请重新发起购买。
 
         known_order
-        This order was changed meanwhile. Begin the purchase anew.
+        This order has changed. Begin the purchase again.
         此订单已发生变化，请重新发起购买。
 
         illegal_move
-        This order can't be changed any more. Open the list of orders to see how it stands.
+        This order can't be changed any more. Open the list of orders to see its status.
         此订单的状态已不能更改，请打开订单列表查看。
         """
 }

@@ -83,7 +83,7 @@ struct AppleServiceTests {
             problems(", \"privateKeyFile\": \"key.p8\"") == ["apple.issuerId: is missing", "apple.keyId: is missing"])
         let parts = ", \"issuerId\": \"\(Self.issuer)\", \"keyId\": \"AB\""
         let wrongKind = problems(parts + ", \"privateKeyFile\": \"rsa.p8\"")
-        #expect(wrongKind.count == 1 && wrongKind[0].hasPrefix("apple.privateKeyFile: is no P-256 private key"))
+        #expect(wrongKind.count == 1 && wrongKind[0].hasPrefix("apple.privateKeyFile: is not a P-256 private key"))
         #expect(problems(parts + ", \"privateKey\": \"no key\"").count == 1)
         #expect(
             problems(", \"sharedSecret\": \"a\", \"sharedSecretFile\": \"secret\"") == [

@@ -196,7 +196,7 @@ struct ConfigurationTests {
             ),
             (
                 "\"userTokens\": [{\"id\": \"a\", \"algorithm\": \"ES256\", \"publicKey\": \"x\"}]",
-                "userTokens[0].publicKey: is no P-256 public key in PEM"
+                "userTokens[0].publicKey: is not a P-256 public key in PEM"
             ),
             (
                 "\"userTokens\": [{\"id\": \"a\", \"algorithm\": \"HS256\", \"secret\": \"\(secret)\", "
@@ -255,7 +255,7 @@ struct ConfigurationTests {
             ),
             (
                 "{\"bundleId\": \"a\", \"environments\": [\"Sandbox\"], \"roots\": []}",
-                "apple.roots: is empty: leave it out"
+                "apple.roots: is empty; leave it out to trust Apple's roots"
             ),
             (
                 "{\"bundleId\": \"a\", \"environments\": [\"Sandbox\"], \"roots\": [\"no\"]}",
@@ -294,7 +294,7 @@ struct ConfigurationTests {
         }
         let chinese = problems(file, language: .chinese)
         #expect(chinese.contains { $0.hasSuffix("listn：没有这个键。是否想写 listen？") }, "\(chinese)")
-        #expect(chinese.contains { $0.hasSuffix("database：要文字，却是一个数") }, "\(chinese)")
+        #expect(chinese.contains { $0.hasSuffix("database：应为文字，实际为一个数") }, "\(chinese)")
     }
 
     @Test(

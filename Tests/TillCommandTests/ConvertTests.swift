@@ -64,7 +64,7 @@ struct ConvertTests {
             "--catalog", file, "--balance-of", "week:7:2026-01-01", "--to", "com.example.week", "--at", "2026-01-02")
         #expect(said["seconds"]?.int == 6 * 86_400 && said["change"]?.string == "extend")
         for (plan, complaint) in [
-            ("{\"id\": \"week\", \"length\": \"P1X\"}", "plan.length: is no length of a plan"),
+            ("{\"id\": \"week\", \"length\": \"P1X\"}", "plan.length: must be a plan length such as P1M"),
             ("{\"id\": \"week\", \"lenght\": \"P1W\"}", "there is no such key. Did you mean length?"),
             ("{\"id\": \"we ek\", \"length\": \"P1W\"}", "The plan of com.example.week is not usable"), ("7", "plan"),
         ] {

@@ -105,7 +105,7 @@ struct FinanceCommandTests {
             ("proceeds --price 6 --currency CNY --storefront CHN --paid-days 400", 2, "auto-renewable only"),
             ("proceeds --price 6 --currency CNY --storefront CHN --type auto", 2, "Did you mean auto-renewable?"),
             ("calendar --year 0", 2, "--year must be"), ("calendar --on 2026-02-30", 2, "--on must be a day"),
-            ("calendar --on 2026-02-01 --year 2026", 2, "not both"), ("calendar 2026", 2, "too many"),
+            ("calendar --on 2026-02-01 --year 2026", 2, "not both"), ("calendar 2026", 2, "unexpected argument"),
         ])
     func refusals(_ line: String, _ code: Int, _ complaint: String) async {
         let result = await run(line)

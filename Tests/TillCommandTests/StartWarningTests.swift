@@ -125,7 +125,8 @@ struct StartWarningTests {
             return try Configuration.load(file: file).startWarnings.map(\.en)
         }
         let found = try warnings(signer.chain[0])
-        #expect(found.count == 1 && found.first?.contains("A signer is no certificate authority") == true, "\(found)")
+        #expect(
+            found.count == 1 && found.first?.contains("A signer is not a certificate authority") == true, "\(found)")
         #expect(try warnings(root.chain[0]).isEmpty)
     }
 

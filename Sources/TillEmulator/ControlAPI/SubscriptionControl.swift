@@ -64,10 +64,7 @@ extension ControlEndpoint {
             try await $0.resumeSubscription($1)
         }
         on("billingFailure", Text(en: "Makes future charges fail.", zh: "令此后的扣款失败。")) { try await $0.failBilling($1) }
-        on(
-            "recover",
-            Text(en: "Makes charges succeed again and retries a failed one immediately.", zh: "令扣款恢复正常，并立即重试失败的扣款。")
-        ) {
+        on("recover", Text(en: "Charges succeed again, and a failed one is retried.", zh: "扣款恢复正常，并重试失败的扣款。")) {
             try await $0.recover($1)
         }
         routes.on(
@@ -85,9 +82,7 @@ extension ControlEndpoint {
             body: [
                 ControlMember(
                     "accept", .bool, required: true,
-                    Text(
-                        en: "whether the customer accepts; false turns off automatic renewal", zh: "是否接受；false 会关闭自动续订")
-                )
+                    Text(en: "false turns off automatic renewal", zh: "false 表示关闭自动续订"))
             ], answer: SubscriptionText.answer
         ) { call in
             guard let accepts = try call.body.bool("accept") else {
@@ -107,9 +102,7 @@ extension ControlEndpoint {
                     "price", .object(ControlMember.money), required: true, Text(en: "the new price", zh: "新价格")),
                 ControlMember(
                     "needsConsent", .bool,
-                    Text(
-                        en: "whether consent is needed; decided by Apple's thresholds if absent",
-                        zh: "是否需要同意，省略则按 Apple 的界限判断")),
+                    Text(en: "decided by Apple's thresholds if absent", zh: "省略则按 Apple 的界限判断")),
                 ControlMember(
                     "effectiveDate", .instant,
                     Text(en: "the effective time; the next renewal if absent", zh: "生效时间，省略则为下次续订")),
@@ -367,9 +360,7 @@ extension ControlEndpoint {
                 .bundleID,
                 ControlMember(
                     "needsConsent", .bool,
-                    Text(
-                        en: "whether consent is needed; decided by Apple's thresholds if absent",
-                        zh: "是否需要同意，省略则按 Apple 的界限判断")),
+                    Text(en: "decided by Apple's thresholds if absent", zh: "省略则按 Apple 的界限判断")),
                 ControlMember(
                     "effectiveDate", .instant,
                     Text(en: "the effective time; the next renewal if absent", zh: "生效时间，省略则为下次续订")),
