@@ -29,31 +29,31 @@ struct CountedPurchase {
             entropy: RandomBytes.make
         ).router
         let opened = await router.respond(to: Self.openOrder)
-        guard opened.status == 201 else { throw LoadFault("the order was answered \(opened.status)") }
+        guard opened.status == 201 else { throw LoadError("the order was answered \(opened.status)") }
         let post = Self.post(try issuer.proof(0))
         #if COUNTS_FILES
             resetProfile()
             let answer = await router.respond(to: post)
             let written = writeProfile()
-            guard written == 0 else { throw LoadFault("the profile can't be written") }
+            guard written == 0 else { throw LoadError("the profile can't be written") }
             try Self.check(answer)
             // An ordinary exit would write the profile again, with everything that ran since.
             _exit(0)
         #else
             try Self.check(await router.respond(to: post))
-            throw LoadFault("built without coverage: see scripts/purchase-files")
+            throw LoadError("built without coverage: see scripts/purchase-files")
         #endif
     }
 
     private static func check(_ answer: HTTPResponse) throws {
         guard answer.status == 200, try JSONValue(decoding: answer.body)["outcome"]?.string == "granted" else {
-            throw LoadFault("the purchase was answered \(answer.status)")
+            throw LoadError("the purchase was answered \(answer.status)")
         }
     }
 
     private func configuration(root: [UInt8]) -> ServerConfiguration {
-        let product = Product(
-            id: ProductID(LoadSet.productID), type: .consumable, names: Text(en: "60 points", zh: "60 学点"),
+        let product = CatalogProduct(
+            id: ProductID(LoadSet.productID), type: .consumable, names: LocalizedText(en: "60 points", zh: "60 学点"),
             price: Money(amount: 600, currency: Currency("CNY")), points: ["points": LoadSet.pointsEach])
         return ServerConfiguration(
             catalog: Catalog(products: [product]),

@@ -33,14 +33,14 @@ struct FinanceLoad {
         for _ in 0..<3 {
             let began = clock.now
             let sum = try await ledger.read { try Self.scan($0) }
-            guard sum == purchases else { throw LoadFault("\(sum) transactions in a ledger of \(purchases)") }
+            guard sum == purchases else { throw LoadError("\(sum) transactions in a ledger of \(purchases)") }
             scan = min(scan, (clock.now - began) / .seconds(1))
         }
         let before = try ProcessMemory.now()
         try ProcessMemory.forgetHighest()
         let reading = clock.now
-        let found = try await ledger.read { session in
-            try FinanceEntries(session).list(
+        let found = try await ledger.read { connection in
+            try FinanceEntries(connection).list(
                 from: Self.start, through: Self.start.adding(days: Self.days), in: .production)
         }
         let read = (clock.now - reading) / .seconds(1)
@@ -51,7 +51,7 @@ struct FinanceLoad {
         await ledger.close()
 
         let sold = found.entries.filter { $0.kind == .sale }.reduce(0) { $0 + $1.count }
-        guard sold == purchases - purchases / 20 else { throw LoadFault("\(sold) sales of \(purchases) purchases") }
+        guard sold == purchases - purchases / 20 else { throw LoadError("\(sold) sales of \(purchases) purchases") }
         let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
         return [
             seconds(filled), seconds(scan), seconds(read), seconds(reported), seconds((read + reported) / scan),
@@ -61,8 +61,8 @@ struct FinanceLoad {
     }
 
     /// The minimum work of any report: reads every row, and columns at both ends of it.
-    private static func scan(_ session: any Connection) throws -> Int {
-        try session.first(
+    private static func scan(_ connection: any Connection) throws -> Int {
+        try connection.first(
             """
             SELECT count(*) AS count, sum(price), max(purchased_at), max(revoked_at), max(storefront), \
             max(original_id) FROM transactions WHERE +environment = 1
@@ -75,13 +75,13 @@ struct FinanceLoad {
         let purchases = purchases
         let portion = 5_000
         for first in stride(from: 0, to: purchases, by: portion) {
-            try await ledger.write { session in
-                let table = TransactionTable(session)
+            try await ledger.write { connection in
+                let table = TransactionTable(connection)
                 for number in first..<min(first + portion, purchases) {
                     let transaction = Self.transaction(number, of: purchases)
                     _ = try table.insert(
                         transaction, state: transaction.revokedAt == nil ? .granted : .revoked, quarantine: nil,
-                        orderSequence: nil, at: transaction.purchasedAt)
+                        orderRowID: nil, at: transaction.purchasedAt)
                 }
             }
         }

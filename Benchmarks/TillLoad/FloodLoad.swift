@@ -26,14 +26,14 @@ struct FloodLoad {
     func line() async throws -> String {
         let count = 2 * rate * seconds + Self.sample
         let available = try set.proofCount()
-        guard count <= available else { throw LoadFault("\(count) proofs are needed, there are \(available)") }
+        guard count <= available else { throw LoadError("\(count) proofs are needed, there are \(available)") }
         let database = FileManager.default.temporaryDirectory.appendingPathComponent("till-flood-\(getpid()).db").path
         defer { for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: database + end) } }
         let server = try ServerProcess(till: till, set: set, database: database)
         do {
             let url = try server.listening()
             guard let port = url.split(separator: ":").last.flatMap({ UInt16($0) }) else {
-                throw LoadFault("no port in \(url)")
+                throw LoadError("no port in \(url)")
             }
             try await OrderLoad(set: set, url: url).open(0..<count)
             let line = try measure(port, server.id)
@@ -138,7 +138,7 @@ struct FloodLoad {
             }
         }
         let failed = next.withLock { $0.failed }
-        guard failed == 0 else { throw LoadFault("\(failed) of \(requests.count) requests were answered otherwise") }
+        guard failed == 0 else { throw LoadError("\(failed) of \(requests.count) requests were answered otherwise") }
     }
 
     // MARK: Cost at the server
@@ -169,12 +169,12 @@ private struct ProcessFigures {
         let stat = try String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
         let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
         guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
-            throw LoadFault("/proc/\(process)/stat")
+            throw LoadError("/proc/\(process)/stat")
         }
         processorSeconds = (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
         let lines = try String(contentsOfFile: "/proc/\(process)/io", encoding: .utf8).split(separator: "\n")
         let written = lines.first { $0.hasPrefix("write_bytes: ") }?.split(separator: " ").last
-        guard let bytes = written.flatMap({ Int($0) }) else { throw LoadFault("/proc/\(process)/io") }
+        guard let bytes = written.flatMap({ Int($0) }) else { throw LoadError("/proc/\(process)/io") }
         bytesWritten = bytes
     }
 }

@@ -32,7 +32,7 @@ struct JournalLoad {
         let listed = await reopened.summaries()
         let done = clock.now
         guard listed.count == orders, reopened.recovery.isClean else {
-            throw LoadFault("\(listed.count) orders in a journal of \(orders)")
+            throw LoadError("\(listed.count) orders in a journal of \(orders)")
         }
         let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
         return [
@@ -60,7 +60,7 @@ struct JournalLoad {
                     quantity: 1, token: id, purchasedAt: at,
                     // About as long as Apple's.
                     proof: .signedTransaction(String(repeating: "e", count: 6_000))), for: id, at: at)
-        default: try await journal.settle(id, as: .completed, at: at, reason: "granted")
+        default: try await journal.complete(id, as: .completed, at: at, reason: "granted")
         }
     }
 

@@ -10,8 +10,8 @@ struct LedgerFigures {
     /// of the database without its log, which is merged into the file when the server ends normally.
     func line() async throws -> String {
         let ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(.ledger))
-        let figures = try await ledger.read { session in
-            func number(_ sql: SQL) throws -> Int64 { try session.first(sql, []) { $0.integer("number") } ?? 0 }
+        let figures = try await ledger.read { connection in
+            func number(_ sql: SQL) throws -> Int64 { try connection.first(sql, []) { $0.integer("number") } ?? 0 }
             return [
                 try number("SELECT count(*) AS number FROM grants"),
                 try number("SELECT count(*) AS number FROM orders"),
@@ -23,7 +23,7 @@ struct LedgerFigures {
                 try number(
                     """
                     SELECT coalesce(sum(length(p.body) + coalesce(length(h.header), 0)), 0) AS number FROM proofs p \
-                    LEFT JOIN proof_headers h ON h.sequence = p.header_sequence
+                    LEFT JOIN proof_headers h ON h.row_id = p.header_row_id
                     """),
                 try number(
                     "SELECT page_count * page_size AS number FROM pragma_page_count, pragma_page_size"),

@@ -12,7 +12,7 @@ struct LoadIssuer: Sendable {
 
     init() throws {
         let now = Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
-        issuer = try Issuer.found(at: now) { RandomBytes.make(16) }
+        issuer = try Issuer.create(at: now) { RandomBytes.make(16) }
         bought = now.milliseconds - 60_000
     }
 

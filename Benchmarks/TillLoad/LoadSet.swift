@@ -63,7 +63,7 @@ struct LoadSet {
             var lines = ""
             for number in first..<min(first + 1_000, count) {
                 let proof = try issuer.proof(number)
-                guard let dot = proof.utf8.firstIndex(of: UInt8(ascii: ".")) else { throw LoadFault("no token") }
+                guard let dot = proof.utf8.firstIndex(of: UInt8(ascii: ".")) else { throw LoadError("no token") }
                 if number == 0 { lines += proof[...dot] + "\n" }
                 lines += proof[proof.utf8.index(after: dot)...] + "\n"
             }
@@ -77,7 +77,7 @@ struct LoadSet {
     private func parts() throws -> (header: Substring, rests: ArraySlice<Substring>) {
         let text = try String(contentsOf: file("proofs.txt"), encoding: .utf8)
         let lines = text.split(separator: "\n")
-        guard let header = lines.first else { throw LoadFault("\(directory.path) has no proofs") }
+        guard let header = lines.first else { throw LoadError("\(directory.path) has no proofs") }
         return (header, lines.dropFirst())
     }
 
@@ -85,7 +85,7 @@ struct LoadSet {
 
     func proofs(_ numbers: Range<Int>) throws -> [String] {
         let (header, rests) = try parts()
-        guard numbers.upperBound <= rests.count else { throw LoadFault("there are only \(rests.count) proofs") }
+        guard numbers.upperBound <= rests.count else { throw LoadError("there are only \(rests.count) proofs") }
         return rests.dropFirst(numbers.lowerBound).prefix(numbers.count).map { String(header + $0) }
     }
 
@@ -104,7 +104,7 @@ struct LoadSet {
     }
 }
 
-struct LoadFault: Error, CustomStringConvertible {
+struct LoadError: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
 }

@@ -40,6 +40,6 @@ struct OrderLoad {
             return failed
         }
         fetch.stop()
-        guard failed == 0 else { throw LoadFault("\(failed) of \(numbers.count) requests failed") }
+        guard failed == 0 else { throw LoadError("\(failed) of \(numbers.count) requests failed") }
     }
 }

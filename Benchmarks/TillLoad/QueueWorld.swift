@@ -36,7 +36,7 @@ final class QueueWorld: Sendable {
             configuration: configuration,
             database: try Emulator.openDatabase(path: directory.appendingPathComponent("store.db").path),
             clock: { Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) },
-            entropy: RandomBytes.make, send: { _, _ throws(HTTPFault) in throw HTTPFault(.stopped, "nobody listens") })
+            entropy: RandomBytes.make, send: { _, _ throws(HTTPError) in throw HTTPError(.stopped, "nobody listens") })
         emulator = store
         let asked = Locked(0)
         self.asked = asked
@@ -58,7 +58,7 @@ final class QueueWorld: Sendable {
         url = try server.listening()
         self.server = Locked(server)
         guard let port = url.split(separator: ":").last.flatMap({ UInt16($0) }) else {
-            throw LoadFault("no port in \(url)")
+            throw LoadError("no port in \(url)")
         }
         self.port = port
     }
@@ -76,7 +76,7 @@ final class QueueWorld: Sendable {
     private static func settings(_ key: [UInt8], store port: UInt16) throws -> JSONValue {
         let key = try JSONValue(decoding: key)
         guard let issuer = key["issuerId"], let id = key["keyId"], let pem = key["privateKey"] else {
-            throw LoadFault("the store has no key")
+            throw LoadError("the store has no key")
         }
         let hash = Digest.sha256.hash(LoadSet.secretKey.utf8).map {
             String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
@@ -110,7 +110,7 @@ final class QueueWorld: Sendable {
         guard answer.status == 200, let json = try? JSONValue(decoding: answer.body),
             let id = json["transactionId"]?.string, let signed = json["signedTransaction"]?.string,
             let receipt = json["receipt"]?.string
-        else { throw LoadFault("a purchase was answered \(answer.status)") }
+        else { throw LoadError("a purchase was answered \(answer.status)") }
         return Payment(id: id, signed: signed, receipt: receipt)
     }
 
@@ -141,19 +141,19 @@ final class QueueWorld: Sendable {
         let user = "ann"
         let opened = await post("/v1/orders", #"{"productId":"\#(LoadSet.productID)"}"#, as: user)
         guard opened.status == 201, let order = opened.body?["id"]?.string else {
-            throw LoadFault("an order was answered \(opened.status)")
+            throw LoadError("an order was answered \(opened.status)")
         }
         let payment = try await pay(token: order)
         let clock = ContinuousClock()
         let start = clock.now
         let told = await post("/v1/transactions", #"{"signedTransaction":"\#(payment.signed)"}"#, as: user)
-        guard (200...202).contains(told.status) else { throw LoadFault("a proof was answered \(told.status)") }
+        guard (200...202).contains(told.status) else { throw LoadError("a proof was answered \(told.status)") }
         let read = HTTPRequest(method: .get, path: "", headers: Self.headers(user))
         while clock.now - start < .seconds(120) {
             let answer = await exchange(read, "/v1/orders/\(order)")
             if answer.body?["status"]?.string == "completed" { return (clock.now - start) / .milliseconds(1) }
             try await Task.sleep(for: .milliseconds(5))
         }
-        throw LoadFault("a purchase was not granted in two minutes")
+        throw LoadError("a purchase was not granted in two minutes")
     }
 }

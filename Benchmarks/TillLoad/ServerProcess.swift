@@ -32,7 +32,7 @@ final class ServerProcess {
             line.append(byte)
         }
         guard let url = try? JSONValue(decoding: line)["listening"]?.string else {
-            throw LoadFault("the server did not say where it listens")
+            throw LoadError("the server did not say where it listens")
         }
         self.url = url
         return url
@@ -49,7 +49,7 @@ final class ServerProcess {
         process.terminate()
         waitForEnd()
         guard process.terminationStatus == 0 else {
-            throw LoadFault("the server ended with \(process.terminationStatus)")
+            throw LoadError("the server ended with \(process.terminationStatus)")
         }
     }
 

@@ -26,7 +26,7 @@ struct StoreLoad {
         let emulator = try await Emulator(
             configuration: configuration, database: database,
             clock: { Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) },
-            entropy: RandomBytes.make, send: { _, _ throws(HTTPFault) in throw HTTPFault(.stopped, "nobody listens") })
+            entropy: RandomBytes.make, send: { _, _ throws(HTTPError) in throw HTTPError(.stopped, "nobody listens") })
         let clock = ContinuousClock()
         let began = clock.now
         let first = try await buyAll(emulator)
@@ -61,7 +61,7 @@ struct StoreLoad {
                         to: HTTPRequest(method: .post, path: "/emulator/purchases", body: body))
                     guard answer.status == 200, let json = try? JSONValue(decoding: answer.body),
                         let id = json["transactionId"]?.string, json["signedTransaction"]?.string != nil
-                    else { throw LoadFault("a purchase was answered \(answer.status)") }
+                    else { throw LoadError("a purchase was answered \(answer.status)") }
                     return id
                 }
             }
@@ -89,12 +89,12 @@ struct StoreLoad {
             times.append((clock.now - began) / .seconds(1))
             guard answer.status == 200, let page = try? JSONValue(decoding: answer.body),
                 let signed = page["signedTransactions"]?.array
-            else { throw LoadFault("a page was answered \(answer.status)") }
+            else { throw LoadError("a page was answered \(answer.status)") }
             seen += signed.count
             guard page["hasMore"]?.bool == true else { break }
             revision = page["revision"]?.string
         }
-        guard seen == purchases else { throw LoadFault("\(seen) transactions in the history of \(purchases)") }
+        guard seen == purchases else { throw LoadError("\(seen) transactions in the history of \(purchases)") }
         return times
     }
 
@@ -110,7 +110,7 @@ struct StoreLoad {
                 body: Array(#"{"receipt-data":"\#(Base64.encode(receipt))"}"#.utf8)))
         let answered = clock.now
         guard answer.status == 200, try JSONValue(decoding: answer.body)["status"]?.int == 0 else {
-            throw LoadFault("the receipt was answered \(answer.status)")
+            throw LoadError("the receipt was answered \(answer.status)")
         }
         return ((made - began) / .seconds(1), (answered - made) / .seconds(1), receipt.count)
     }

@@ -8,7 +8,7 @@ struct SyncLoop {
     func run(seconds: Double) throws -> Int {
         let path = directory + "/sync.unfinished"
         let file = open(path, O_CREAT | O_RDWR | O_TRUNC, 0o600)
-        guard file >= 0 else { throw LoadFault("\(path): error \(errno)") }
+        guard file >= 0 else { throw LoadError("\(path): error \(errno)") }
         defer {
             close(file)
             unlink(path)
@@ -19,7 +19,7 @@ struct SyncLoop {
         var appended = 0
         while clock.now - start < .seconds(seconds) {
             guard write(file, block, block.count) == block.count, fdatasync(file) == 0 else {
-                throw LoadFault("\(path): error \(errno)")
+                throw LoadError("\(path): error \(errno)")
             }
             appended += 1
         }

@@ -93,7 +93,7 @@ struct TillLoad {
     }
 
     private static func number(_ text: String, _ name: String) throws -> Int {
-        guard let number = Int(text), number > 0 else { throw LoadFault("\(name): a positive whole number") }
+        guard let number = Int(text), number > 0 else { throw LoadError("\(name): a positive whole number") }
         return number
     }
 }

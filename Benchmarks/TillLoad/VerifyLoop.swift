@@ -28,7 +28,7 @@ struct VerifyLoop {
     /// The processor time of this thread in seconds.
     private func coreTime() throws -> Double {
         var time = timespec()
-        guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 else { throw LoadFault("no clock of this thread") }
+        guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 else { throw LoadError("no clock of this thread") }
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 }

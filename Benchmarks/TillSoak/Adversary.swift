@@ -12,26 +12,26 @@ struct Adversary: Sendable {
 
     let url: String
     let send: HTTPSend
-    let line: Line
+    let line: FaultyProxy
     let token: String
     let tally: Tally
     let seed: UInt64
 
     func run(until deadline: ContinuousClock.Instant) async {
-        var dice = Dice(seed: seed, player: "adversary")
+        var random = SeededRandom(seed: seed, player: "adversary")
         while ContinuousClock.now < deadline, !Task.isCancelled {
-            try? await Task.sleep(for: dice.duration(0.3...2))
-            guard let heard = dice.pick(line.proofs), var proof = heard.object else { continue }
+            try? await Task.sleep(for: random.duration(0.3...2))
+            guard let heard = random.pick(line.proofs), var proof = heard.object else { continue }
             // An order of the same whole second would leave it undecidable which one was first.
             try? await Task.sleep(for: .seconds(1.2))
             var trick = "borrowed"
-            if dice.strikes(0.5) {
+            if random.occurs(0.5) {
                 trick = "borrowed under an order"
-                proof["orderId"] = await openOrder(like: proof, &dice).map { .string($0.description) }
-            } else if dice.strikes(0.4) {
+                proof["orderId"] = await openOrder(like: proof, &random).map { .string($0.description) }
+            } else if random.occurs(0.4) {
                 trick = "changed"
                 for part in ["signedTransaction", "receipt"] {
-                    proof[part] = proof[part]?.string.map { .string(Self.changed($0, &dice)) }
+                    proof[part] = proof[part]?.string.map { .string(Self.changed($0, &random)) }
                 }
             }
             let answer = await post(Paths.transactions, .object(proof))
@@ -40,8 +40,8 @@ struct Adversary: Sendable {
     }
 
     /// - Returns: the id, if the server accepted the order.
-    private func openOrder(like proof: [String: JSONValue], _ dice: inout Dice) async -> OrderID? {
-        let bytes = (0..<OrderIDNonce.count).map { _ in UInt8.random(in: .min ... .max, using: &dice) }
+    private func openOrder(like proof: [String: JSONValue], _ random: inout SeededRandom) async -> OrderID? {
+        let bytes = (0..<OrderIDNonce.count).map { _ in UInt8.random(in: .min ... .max, using: &random) }
         guard let nonce = OrderIDNonce(bytes: bytes) else { return nil }
         let id = OrderIDCommitment(user: UserID(Self.user), nonce: nonce).id
         let product = proof["productId"]?.string ?? Self.product(signed: proof["signedTransaction"]?.string) ?? ""
@@ -58,9 +58,9 @@ struct Adversary: Sendable {
     }
 
     /// Changes one character.
-    private static func changed(_ text: String, _ dice: inout Dice) -> String {
+    private static func changed(_ text: String, _ random: inout SeededRandom) -> String {
         var letters = Array(text.utf8)
-        guard let index = letters.indices.randomElement(using: &dice) else { return text }
+        guard let index = letters.indices.randomElement(using: &random) else { return text }
         letters[index] = letters[index] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
         return String(decoding: letters, as: UTF8.self)
     }

@@ -70,7 +70,7 @@ final class Child: @unchecked Sendable {
     var isRunning: Bool { state.withLock { $0.ending == nil } }
 
     /// Writes lines to its stdin. A process that has ended does not receive them.
-    func tell(_ lines: [String]) {
+    func send(_ lines: [String]) {
         try? input.write(contentsOf: Data((lines.joined(separator: "\n") + "\n").utf8))
     }
 
@@ -115,7 +115,7 @@ final class Child: @unchecked Sendable {
     }
 
     /// The output of this run so far.
-    var said: String {
+    var output: String {
         guard let file = try? FileHandle(forReadingFrom: log) else { return "" }
         defer { try? file.close() }
         try? file.seek(toOffset: logStart)
@@ -123,7 +123,7 @@ final class Child: @unchecked Sendable {
     }
 }
 
-struct SoakFault: Error, CustomStringConvertible {
+struct SoakError: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
 }

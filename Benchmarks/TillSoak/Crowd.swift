@@ -10,10 +10,10 @@ final class Crowd: Sendable {
         var underWay: [Int: Int64] = [:]
     }
 
-    private let place: Place
-    private let keys: Place.Keys
-    private let server: Line
-    private let store: Line
+    private let directory: SoakDirectory
+    private let keys: SoakDirectory.Keys
+    private let server: FaultyProxy
+    private let store: FaultyProxy
     private let control: StoreControl
     private let tally: Tally
     private let seed: UInt64
@@ -23,10 +23,10 @@ final class Crowd: Sendable {
     static let width = 5
 
     init(
-        _ place: Place, _ keys: Place.Keys, server: Line, store: Line, control: StoreControl, tally: Tally,
+        _ directory: SoakDirectory, _ keys: SoakDirectory.Keys, server: FaultyProxy, store: FaultyProxy, control: StoreControl, tally: Tally,
         seed: UInt64
     ) {
-        self.place = place
+        self.directory = directory
         self.keys = keys
         self.server = server
         self.store = store
@@ -47,54 +47,54 @@ final class Crowd: Sendable {
         await withTaskGroup(of: Void.self) { group in
             for buyer in 0..<Self.width {
                 group.addTask { [self] in
-                    var dice = Dice(seed: seed, player: "buyer \(buyer)")
+                    var random = SeededRandom(seed: seed, player: "buyer \(buyer)")
                     while ContinuousClock.now < deadline, !Task.isCancelled {
-                        await visit(&dice, until: deadline)
+                        await visit(&random, until: deadline)
                     }
                 }
             }
         }
     }
 
-    private func visit(_ dice: inout Dice, until deadline: ContinuousClock.Instant) async {
+    private func visit(_ random: inout SeededRandom, until deadline: ContinuousClock.Instant) async {
         let free = state.withLock { state in Phone.all.filter { !state.inUse.contains($0.number) } }
-        guard let phone = dice.pick(free), state.withLock({ $0.inUse.insert(phone.number).inserted }) else {
+        guard let phone = random.pick(free), state.withLock({ $0.inUse.insert(phone.number).inserted }) else {
             try? await Task.sleep(for: .milliseconds(50))
             return
         }
         defer { state.withLock { _ = $0.inUse.remove(phone.number) } }
         // The customer's action at payment sheets. If the store is unavailable now, the previous setting remains.
         let sheets = Array(repeating: "purchased", count: 14) + ["cancelled", "failed", "deferred", "interrupted"]
-        if let sheet = dice.pick(sheets) {
+        if let sheet = random.pick(sheets) {
             try? await control.put("/emulator/accounts/\(phone.account)", ["paymentSheet": .string(sheet)])
         }
-        guard let user = dice.pick(phone.users),
-            let child = try? phone.launch(user, keys, in: place, server: server.url, store: store.url)
+        guard let user = random.pick(phone.users),
+            let child = try? phone.launch(user, keys, in: directory, server: server.url, store: store.url)
         else { return }
-        child.tell(script(of: phone, &dice))
-        let isKilled = dice.strikes(0.6)
-        let patience = min(dice.duration(isKilled ? 0.3...9 : 6...14), max(.zero, deadline - .now))
+        child.send(script(of: phone, &random))
+        let isKilled = random.occurs(0.6)
+        let patience = min(random.duration(isKilled ? 0.3...9 : 6...14), max(.zero, deadline - .now))
         if await child.end(within: patience) == nil {
-            if isKilled { child.kill() } else { child.tell(["wait 5", "quit"]) }
+            if isKilled { child.kill() } else { child.send(["wait 5", "quit"]) }
         }
         await close(child, of: phone, wasKilled: isKilled, within: .seconds(40))
-        if dice.strikes(0.08), (try? phone.deleteApp(in: place)) != nil { tally.add(.deeds, "app deleted") }
+        if random.occurs(0.08), (try? phone.deleteApp(in: directory)) != nil { tally.add(.deeds, "app deleted") }
     }
 
     /// The actions of its users, as they would type them.
-    private func script(of phone: Phone, _ dice: inout Dice) -> [String] {
+    private func script(of phone: Phone, _ random: inout SeededRandom) -> [String] {
         var lines: [String] = []
-        for _ in 0..<Int.random(in: 2...7, using: &dice) {
-            switch Int.random(in: 0..<20, using: &dice) {
-            case 0..<8: lines.append("buy \(Goods.all[0].id) \(Int.random(in: 1...3, using: &dice))")
-            case 8..<11: lines.append("buy \(Goods.all[1].id)")
-            case 11: lines.append("buy \(Goods.all[2].id)")
-            case 12..<14: lines.append("buy \(Goods.all[3].id)")
+        for _ in 0..<Int.random(in: 2...7, using: &random) {
+            switch Int.random(in: 0..<20, using: &random) {
+            case 0..<8: lines.append("buy \(SoakCatalog.all[0].id) \(Int.random(in: 1...3, using: &random))")
+            case 8..<11: lines.append("buy \(SoakCatalog.all[1].id)")
+            case 11: lines.append("buy \(SoakCatalog.all[2].id)")
+            case 12..<14: lines.append("buy \(SoakCatalog.all[3].id)")
             case 14:
                 lines.append("sign-out")
-                if let user = dice.pick(phone.users) { lines.append("sign-in \(user) \(keys.token(of: user))") }
+                if let user = random.pick(phone.users) { lines.append("sign-in \(user) \(keys.token(of: user))") }
             case 15..<17:
-                if let user = dice.pick(phone.users) { lines.append("sign-in \(user) \(keys.token(of: user))") }
+                if let user = random.pick(phone.users) { lines.append("sign-in \(user) \(keys.token(of: user))") }
             case 17: lines.append("restore")
             case 18: lines.append("wait 2")
             default: lines.append("resubmit 1")
@@ -110,7 +110,7 @@ final class Crowd: Sendable {
     /// that the phone cannot prove any more.
     func comeBack(to phone: Phone, within time: Duration) async {
         guard let user = phone.users.first,
-            let child = try? phone.launch(user, keys, in: place, server: server.url, store: store.url)
+            let child = try? phone.launch(user, keys, in: directory, server: server.url, store: store.url)
         else { return state.withLock { $0.surprises.append("phone \(phone.number): the app can't be started") } }
         let deadline = ContinuousClock.now + time
         let path = "/emulator/transactions?account=\(phone.account)&unfinished=true"
@@ -120,7 +120,7 @@ final class Crowd: Sendable {
             try? await Task.sleep(for: .milliseconds(500))
         }
         let others = phone.users.dropFirst().flatMap { ["sign-in \($0) \(keys.token(of: $0))", "wait 8"] }
-        child.tell(["wait 20"] + others + ["quit"])
+        child.send(["wait 20"] + others + ["quit"])
         await close(child, of: phone, wasKilled: false, within: .seconds(60))
     }
 
@@ -135,20 +135,20 @@ final class Crowd: Sendable {
             ending = await child.end()
             tally.add(.deeds, "app closed by force")
         }
-        let said = child.said
-        note(said, of: phone)
+        let output = child.output
+        note(output, of: phone)
         switch ending {
         case .signal(SIGKILL): tally.add(.kills, "app")
         case .exit(0): tally.add(.deeds, "app closed")
         default:
             state.withLock {
-                $0.surprises.append("phone \(phone.number): the app ended with \(ending): \(said.suffix(2_000))")
+                $0.surprises.append("phone \(phone.number): the app ended with \(ending): \(output.suffix(2_000))")
             }
         }
     }
 
-    private func note(_ said: String, of phone: Phone) {
-        for line in said.split(separator: "\n") {
+    private func note(_ output: String, of phone: Phone) {
+        for line in output.split(separator: "\n") {
             guard let event = try? JSONValue(decoding: line), let name = event["event"]?.string else { continue }
             let code = event["code"]?.string
             if let number = event["underWay"]?.int { state.withLock { $0.underWay[phone.number] = number } }

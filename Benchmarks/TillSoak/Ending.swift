@@ -4,9 +4,9 @@ import TillBilling
 
 /// The end of a soak: all programs run, no more faults occur, every app is opened once by each of its users, and the
 /// store sends undelivered notifications again. Afterwards nothing may be pending.
-struct Ending: Sendable {
-    let place: Place
-    let server: KeptProgram
+struct SoakEnding: Sendable {
+    let directory: SoakDirectory
+    let server: SupervisedProgram
     let control: StoreControl
     let crowd: Crowd
     let tally: Tally
@@ -16,9 +16,9 @@ struct Ending: Sendable {
     let support: Support
 
     /// - Returns: by transaction, the user to whom support assigned a purchase without a token.
-    func run(_ world: World, seed: UInt64) async throws -> [String: String] {
-        var dice = Dice(seed: seed, player: "ending")
-        try await world.settle(&dice)
+    func run(_ world: StoreEvents, seed: UInt64) async throws -> [String: String] {
+        var random = SeededRandom(seed: seed, player: "ending")
+        try await world.settle(&random)
         say("every phone opens its app once more")
         await openAll()
         say("the store sends again what did not arrive")
@@ -64,15 +64,15 @@ struct Ending: Sendable {
     // MARK: Reconciliation
 
     /// Whether this `till` supports reconciliation.
-    static func canReconcile(_ place: Place) async throws -> Bool {
+    static func canReconcile(_ directory: SoakDirectory) async throws -> Bool {
         let child = try Child(
-            place.till, ["reconcile", "--help"], log: place.root.appendingPathComponent("reconcile-help.log"))
+            directory.till, ["reconcile", "--help"], log: directory.root.appendingPathComponent("reconcile-help.log"))
         return await child.end() == .exit(0)
     }
 
     /// Reconciles everything since the beginning, then once more: the second time must find no difference.
     private func reconcile() async throws {
-        guard try await Self.canReconcile(place) else {
+        guard try await Self.canReconcile(directory) else {
             say("this till does not reconcile: notifications and buyers must do")
             return
         }
@@ -84,17 +84,17 @@ struct Ending: Sendable {
 
     private func reconcile(_ more: [String]) async throws {
         let child = try Child(
-            place.till,
+            directory.till,
             [
-                "reconcile", "--config", place.configuration.path, "--key-file", place.secretKey.path, "--since",
+                "reconcile", "--config", directory.configuration.path, "--key-file", directory.secretKey.path, "--since",
                 began.rfc3339, "--json",
-            ] + more, log: place.server.appendingPathComponent("reconcile.log"))
+            ] + more, log: directory.server.appendingPathComponent("reconcile.log"))
         let ending = await child.end(within: .seconds(600))
         if ending == nil { child.kill() }
         tally.add(.deeds, (["reconcile"] + more).joined(separator: " "))
         guard ending == .exit(0) else {
             let outcome = ending?.description ?? "not within ten minutes"
-            throw SoakFault("till reconcile \(more.joined(separator: " ")): \(outcome): \(child.said.suffix(4_000))")
+            throw SoakError("till reconcile \(more.joined(separator: " ")): \(outcome): \(child.output.suffix(4_000))")
         }
     }
 
@@ -117,11 +117,11 @@ struct Ending: Sendable {
         let state = try await control.get("/emulator/state")
         guard state["notifications"]?["pending"]?.int == 0 else { return false }
         // Purchases without an owner stay in the queue, with their proof in quarantine.
-        let quarantine = try await LedgerBooks.quarantined(in: place.ledger)
+        let quarantine = try await LedgerContents.quarantined(in: directory.ledger)
         for account in Phone.accounts {
             let queue = try await control.list("/emulator/transactions?account=\(account)&unfinished=true")
             guard queue.allSatisfy({ quarantine.contains($0["transactionId"]?.string ?? "") }) else { return false }
         }
-        return try await LedgerBooks.waiting(in: place.ledger).isEmpty
+        return try await LedgerContents.waiting(in: directory.ledger).isEmpty
     }
 }

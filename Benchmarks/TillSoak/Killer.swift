@@ -1,7 +1,7 @@
 /// Kills the server and the store at random, and restarts them, sometimes with a delay.
 struct Killer: Sendable {
-    let server: KeptProgram
-    let store: KeptProgram
+    let server: SupervisedProgram
+    let store: SupervisedProgram
     let tally: Tally
     let seed: UInt64
     /// The length of the whole chaos: a short one has shorter outages.
@@ -23,26 +23,26 @@ struct Killer: Sendable {
     }
 
     private func killServer(until deadline: ContinuousClock.Instant) async throws {
-        var dice = Dice(seed: seed, player: "killer of the server")
-        while try await rest(dice.duration(5...40), until: deadline) {
+        var random = SeededRandom(seed: seed, player: "killer of the server")
+        while try await rest(random.duration(5...40), until: deadline) {
             await server.kill()
-            if dice.strikes(0.12) {
+            if random.occurs(0.12) {
                 tally.add(.faults, "server away for long")
                 _ = try await rest(min(.seconds(60), length / 6), until: deadline)
-            } else if dice.strikes(0.3) {
-                _ = try await rest(dice.duration(0.5...5), until: deadline)
+            } else if random.occurs(0.3) {
+                _ = try await rest(random.duration(0.5...5), until: deadline)
             }
-            while dice.strikes(0.2) { try await server.killAtStart(after: dice.duration(0...0.4)) }
+            while random.occurs(0.2) { try await server.killAtStart(after: random.duration(0...0.4)) }
             try await server.start()
         }
     }
 
     private func killStore(until deadline: ContinuousClock.Instant) async throws {
-        var dice = Dice(seed: seed, player: "killer of the store")
+        var random = SeededRandom(seed: seed, player: "killer of the store")
         let longest = min(180, Double((length / 3).components.seconds))
-        while try await rest(dice.duration(longest / 3...longest), until: deadline) {
+        while try await rest(random.duration(longest / 3...longest), until: deadline) {
             await store.kill()
-            if dice.strikes(0.3) { _ = try await rest(dice.duration(0.5...8), until: deadline) }
+            if random.occurs(0.3) { _ = try await rest(random.duration(0.5...8), until: deadline) }
             try await store.start()
         }
     }

@@ -26,27 +26,27 @@ struct Phone: Sendable {
     static let accounts = Array(Set(all.map(\.account))).sorted()
 
     /// The app's files on the phone.
-    func files(in place: Place) -> URL { place.phones.appendingPathComponent("\(number)/app", isDirectory: true) }
-    private func log(in place: Place) -> URL { place.phones.appendingPathComponent("\(number)/app.log") }
+    func files(in directory: SoakDirectory) -> URL { directory.phones.appendingPathComponent("\(number)/app", isDirectory: true) }
+    private func log(in directory: SoakDirectory) -> URL { directory.phones.appendingPathComponent("\(number)/app.log") }
 
     /// Starts the app with a signed-in user.
-    func launch(_ user: String, _ keys: Place.Keys, in place: Place, server: String, store: String) throws -> Child {
-        try FileManager.default.createDirectory(at: files(in: place), withIntermediateDirectories: true)
+    func launch(_ user: String, _ keys: SoakDirectory.Keys, in directory: SoakDirectory, server: String, store: String) throws -> Child {
+        try FileManager.default.createDirectory(at: files(in: directory), withIntermediateDirectories: true)
         return try Child(
-            place.app,
+            directory.app,
             [
                 "--server", server, "--user", user, "--token", keys.token(of: user), "--directory",
-                files(in: place).path, "--storekit", String(generation), "--lang", "en", "--json",
+                files(in: directory).path, "--storekit", String(generation), "--lang", "en", "--json",
             ],
             environment: [
                 "TILL_STORE": store, "TILL_STORE_ACCOUNT": account, "TILL_STORE_DEVICE": device.uuidString,
-                "TILL_STORE_BUNDLE_ID": Goods.bundleID, "TILL_STORE_DIRECTORY": files(in: place).path,
+                "TILL_STORE_BUNDLE_ID": SoakCatalog.bundleID, "TILL_STORE_DIRECTORY": files(in: directory).path,
                 // No proxy between the two, whatever the machine's settings are.
                 "no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1",
             ],
-            log: log(in: place))
+            log: log(in: directory))
     }
 
     /// Deletes the app with all its files.
-    func deleteApp(in place: Place) throws { try FileManager.default.removeItem(at: files(in: place)) }
+    func deleteApp(in directory: SoakDirectory) throws { try FileManager.default.removeItem(at: files(in: directory)) }
 }

@@ -6,29 +6,29 @@ import TillHTTP
 /// Runs `till emulate`, `till serve` and the apps of ten phones as real processes, with random kills and network faults
 /// for a while, then the audit.
 struct Soak: Sendable {
-    let place: Place
+    let directory: SoakDirectory
     let chaos: Duration
     let seed: UInt64
     let say: @Sendable (String) -> Void
 
     func run() async throws -> SoakReport {
         let began = ContinuousClock.now
-        var dice = Dice(seed: seed, player: "ports")
+        var random = SeededRandom(seed: seed, player: "ports")
         var answers = FetchConfiguration()
         answers.connectionLimit = 256
         let fetch = try Fetch(configuration: answers)
         defer { fetch.stop() }
         let tally = Tally()
-        let (serverPort, storePort) = (try Place.freePort(&dice), try Place.freePort(&dice))
-        let store = KeptProgram(
-            "store", program: place.till,
+        let (serverPort, storePort) = (try SoakDirectory.freePort(&random), try SoakDirectory.freePort(&random))
+        let store = SupervisedProgram(
+            "store", program: directory.till,
             [
-                "emulate", "--port", "\(storePort)", "--data", place.store.path, "--pace", "monthInFiveMinutes",
+                "emulate", "--port", "\(storePort)", "--data", directory.store.path, "--pace", "monthInFiveMinutes",
                 "--json",
-            ], port: storePort, health: "/emulator/state", directory: place.store, send: fetch.send, tally: tally)
-        let server = KeptProgram(
-            "server", program: place.till, ["serve", "--config", place.configuration.path, "--json"],
-            port: serverPort, health: "/readyz", directory: place.server, send: fetch.send, tally: tally)
+            ], port: storePort, health: "/emulator/state", directory: directory.store, send: fetch.send, tally: tally)
+        let server = SupervisedProgram(
+            "server", program: directory.till, ["serve", "--config", directory.configuration.path, "--json"],
+            port: serverPort, health: "/readyz", directory: directory.server, send: fetch.send, tally: tally)
         // No process is left running, whatever happens.
         defer {
             server.abandon()
@@ -36,14 +36,14 @@ struct Soak: Sendable {
         }
         try await store.start()
         let control = StoreControl(url: store.url, send: fetch.send)
-        let keys = try await place.initialize(
+        let keys = try await directory.initialize(
             serverPort: serverPort, store: store.url, root: try await control.bytes("/emulator/root.cer"),
             appleKey: try await control.get("/emulator/api-key"))
         try await server.start()
         let parts = Parts(
             store: store, server: server, control: control,
-            storeLine: try Line("store", to: store.url, seed: seed, send: fetch.send, tally: tally),
-            serverLine: try Line("server", to: server.url, seed: seed, send: fetch.send, tally: tally), keys: keys,
+            storeLine: try FaultyProxy("store", to: store.url, seed: seed, send: fetch.send, tally: tally),
+            serverLine: try FaultyProxy("server", to: server.url, seed: seed, send: fetch.send, tally: tally), keys: keys,
             tally: tally, send: fetch.send)
         let report = try await live(parts)
         await parts.storeLine.close()
@@ -52,12 +52,12 @@ struct Soak: Sendable {
     }
 
     private struct Parts: Sendable {
-        let store: KeptProgram
-        let server: KeptProgram
+        let store: SupervisedProgram
+        let server: SupervisedProgram
         let control: StoreControl
-        let storeLine: Line
-        let serverLine: Line
-        let keys: Place.Keys
+        let storeLine: FaultyProxy
+        let serverLine: FaultyProxy
+        let keys: SoakDirectory.Keys
         let tally: Tally
         let send: HTTPSend
     }
@@ -68,24 +68,24 @@ struct Soak: Sendable {
         try await control.put("/emulator/notifications", ["url": .string(notifications)])
         for account in Phone.accounts { try await control.put("/emulator/accounts/\(account)", .object([:])) }
         let crowd = Crowd(
-            place, parts.keys, server: parts.serverLine, store: parts.storeLine, control: control, tally: tally,
+            directory, parts.keys, server: parts.serverLine, store: parts.storeLine, control: control, tally: tally,
             seed: seed)
-        let weather = Weather(
+        let faultSchedule = FaultSchedule(
             control: control, lines: [parts.serverLine, parts.storeLine], tally: tally, seed: seed,
-            mayLoseNotifications: try await Ending.canReconcile(place), notificationURL: notifications)
-        let world = World(control: control, tally: tally, seed: seed)
+            mayLoseNotifications: try await SoakEnding.canReconcile(directory), notificationURL: notifications)
+        let world = StoreEvents(control: control, tally: tally, seed: seed)
         let adversary = Adversary(
             url: parts.server.url, send: parts.send, line: parts.serverLine,
             token: parts.keys.token(of: Adversary.user), tally: tally, seed: seed)
         let killer = Killer(server: parts.server, store: parts.store, tally: tally, seed: seed, length: chaos)
 
         let began = Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000) - 60_000)
-        say("chaos for \(chaos.components.seconds) seconds, seed \(seed), in \(place.root.path)")
+        say("chaos for \(chaos.components.seconds) seconds, seed \(seed), in \(directory.root.path)")
         let deadline = ContinuousClock.now + chaos
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await killer.run(until: deadline) }
             group.addTask { await crowd.run(until: deadline) }
-            group.addTask { await weather.run(until: deadline) }
+            group.addTask { await faultSchedule.run(until: deadline) }
             group.addTask { await world.run(until: deadline) }
             group.addTask { await adversary.run(until: deadline) }
             group.addTask { await progress(tally, until: deadline) }
@@ -96,18 +96,18 @@ struct Soak: Sendable {
         // One of them may not have been running when the chaos ended.
         try await up(parts.store)
         try await up(parts.server)
-        try await weather.clear()
-        let ending = Ending(
-            place: place, server: parts.server, control: control, crowd: crowd, tally: tally, say: say,
+        try await faultSchedule.clear()
+        let ending = SoakEnding(
+            directory: directory, server: parts.server, control: control, crowd: crowd, tally: tally, say: say,
             began: began,
             support: Support(
                 server: parts.server.url, secretKey: parts.keys.secretKey, send: parts.send, control: control,
-                ledger: place.ledger, tally: tally))
+                ledger: directory.ledger, tally: tally))
         let claims = try await ending.run(world, seed: seed)
         return try await audit(parts, crowd, claims)
     }
 
-    private func up(_ program: KeptProgram) async throws {
+    private func up(_ program: SupervisedProgram) async throws {
         await program.kill()
         try await program.start()
     }
@@ -136,19 +136,19 @@ struct Soak: Sendable {
             report.faults.append("the store says that \(total) were paid, and lists \(sales.count)")
         }
         var audit = Audit(
-            sales: sales, owners: parts.serverLine.owners, strangers: [Adversary.user], points: Goods.points)
+            sales: sales, owners: parts.serverLine.owners, strangers: [Adversary.user], points: SoakCatalog.points)
         audit.claims = claims
         try await parts.server.stop()
-        report.take(audit(try await LedgerBooks.read(place.ledger)), sales)
+        report.take(audit(try await LedgerContents.read(directory.ledger)), sales)
         for finding in report.findings.prefix(20) {
             guard let id = finding.transaction else { continue }
-            report.stories[id] = await Story(transaction: id, control: parts.control, ledger: place.ledger).lines()
+            report.stories[id] = await PurchaseLog(transaction: id, control: parts.control, ledger: directory.ledger).lines()
         }
-        let planted = place.root.appendingPathComponent("planted.db")
-        try FileManager.default.copyItem(atPath: place.ledger, toPath: planted.path)
-        let lies = try await PlantedLies(path: planted.path).plant()
-        let found = Set(audit(try await LedgerBooks.read(planted.path)).findings.map(Lie.init))
-        report.lies = (lies.count, lies.filter { found.contains(Lie(kind: $0.key, transaction: $0.value)) }.count)
+        let planted = directory.root.appendingPathComponent("planted.db")
+        try FileManager.default.copyItem(atPath: directory.ledger, toPath: planted.path)
+        let lies = try await PlantedErrors(path: planted.path).plant()
+        let found = Set(audit(try await LedgerContents.read(planted.path)).findings.map(PlantedError.init))
+        report.lies = (lies.count, lies.filter { found.contains(PlantedError(kind: $0.key, transaction: $0.value)) }.count)
         report.faults += parts.server.surprises + parts.store.surprises + crowd.surprises
         // A quarantined purchase stays pending on the phone that submitted it.
         if report.unattributed.isEmpty {
@@ -161,7 +161,7 @@ struct Soak: Sendable {
         return report
     }
 
-    private struct Lie: Hashable {
+    private struct PlantedError: Hashable {
         let kind: Audit.Finding.Kind
         let transaction: String?
 

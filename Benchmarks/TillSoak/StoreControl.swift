@@ -9,7 +9,7 @@ struct StoreControl: Sendable {
     let send: HTTPSend
 
     /// An error answer.
-    struct Refused: Error, CustomStringConvertible {
+    struct ResponseError: Error, CustomStringConvertible {
         let status: Int
         let code: String
         var description: String { "the store answered \(status) \(code)" }
@@ -44,7 +44,7 @@ struct StoreControl: Sendable {
         for _ in 0..<100 {
             do {
                 return try await ask(method, path, body)
-            } catch is HTTPFault {
+            } catch is HTTPError {
                 try await Task.sleep(for: .milliseconds(300))
             }
         }
@@ -60,7 +60,7 @@ struct StoreControl: Sendable {
         ).arrived()
         let answer = try? JSONValue(decoding: response.body)
         guard (200..<300).contains(response.status), let answer else {
-            throw Refused(status: response.status, code: answer?["code"]?.string ?? "")
+            throw ResponseError(status: response.status, code: answer?["code"]?.string ?? "")
         }
         return answer
     }

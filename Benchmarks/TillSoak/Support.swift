@@ -15,7 +15,7 @@ struct Support: Sendable {
     /// - Returns: by transaction, the user who received it. Empty if this server has no such API.
     func claimAll() async throws -> [String: String] {
         var claims: [String: String] = [:]
-        let quarantine = try await LedgerBooks.quarantined(in: ledger)
+        let quarantine = try await LedgerContents.quarantined(in: ledger)
         guard !quarantine.isEmpty else { return [:] }
         for account in Phone.accounts {
             guard let user = Phone.all.first(where: { $0.account == account })?.users.first else { continue }

@@ -23,12 +23,12 @@ struct TillSoak {
                 exit(2)
             }
             let soak = Soak(
-                place: try Place(arguments.directory, programs: arguments.programs), chaos: arguments.chaos,
+                directory: try SoakDirectory(arguments.directory, programs: arguments.programs), chaos: arguments.chaos,
                 seed: arguments.seed, say: { complain("soak: \($0)") })
             let report = try await soak.run()
             print(arguments.wantsJSON ? report.json.encoded(pretty: true) : report.text)
             try Data(report.json.encoded(pretty: true).utf8)
-                .write(to: soak.place.root.appendingPathComponent("figures.json"))
+                .write(to: soak.directory.root.appendingPathComponent("figures.json"))
             exit(report.isGood ? 0 : 1)
         } catch {
             complain("soak: \(error)")

@@ -24,14 +24,14 @@ struct App: Sendable {
             for await line in input {
                 let words = line.split(separator: " ").map(String.init)
                 if words == ["quit"] { break }
-                await obey(words, &seen)
+                await handle(words, &seen)
             }
             await store.stop()
         }
     }
 
     /// - Parameter seen: the last preview that was shown, if nothing was bought since.
-    private func obey(_ words: [String], _ seen: inout PlanPreview?) async {
+    private func handle(_ words: [String], _ seen: inout PlanPreview?) async {
         switch (words.first, words.count) {
         case (nil, _): break
         case ("plans", 1): screen.show(await plans())
@@ -47,9 +47,9 @@ struct App: Sendable {
 
     /// The four plans that are bought for a time. The four auto-renewable subscriptions sell the same plans; this shop
     /// page does not show them.
-    private func plans() async -> Shelf {
-        let all = await store.shelf()
-        return await store.shelf(all.items.filter { $0.kind == .consumable }.map(\.id))
+    private func plans() async -> ProductList {
+        let all = await store.products()
+        return await store.products(all.items.filter { $0.kind == .consumable }.map(\.id))
     }
 
     private func showPlan() async {
@@ -88,7 +88,7 @@ struct App: Sendable {
     }
 
     /// Finds a plan by its number on the page, by its id, or by the end of its id: `basic_monthly`.
-    private func plan(_ choice: String) async -> ShelfItem? {
+    private func plan(_ choice: String) async -> ListedProduct? {
         let items = await plans().items
         if let number = Int(choice) { return items.indices.contains(number - 1) ? items[number - 1] : nil }
         return items.first { $0.id == choice || $0.id.hasSuffix(".\(choice)") }

@@ -12,12 +12,12 @@ struct Screen: Sendable {
         terminal.say("Hello \(user). Type help for what you can do.", "\(user)，你好。输入 help 查看可用的命令。")
     }
 
-    func show(_ shelf: Shelf) {
-        for (index, item) in shelf.items.enumerated() {
+    func show(_ productList: ProductList) {
+        for (index, item) in productList.items.enumerated() {
             let hint = item.canBuy ? "" : terminal.choose("  (not now)", "（暂不可购买）")
             terminal.say("  \(index + 1)  \(item.name)  \(item.displayPrice)\(hint)")
         }
-        if let problem = shelf.problem { failed(problem) }
+        if let problem = productList.error { failed(problem) }
     }
 
     /// The current entitlements, and their ends.
@@ -36,7 +36,7 @@ struct Screen: Sendable {
     }
 
     /// The calculation line by line, then Apple's price.
-    func show(_ preview: PlanPreview, paying plan: ShelfItem) {
+    func show(_ preview: PlanPreview, paying plan: ListedProduct) {
         for line in preview.explanation(in: language.rawValue) { terminal.say("  " + line) }
         terminal.say(
             "  → to pay: \(plan.displayPrice); then until \(time(preview.expires))",
@@ -46,7 +46,7 @@ struct Screen: Sendable {
     func show(_ outcome: PurchaseOutcome) {
         switch outcome {
         case .completed: terminal.say("  Bought. Thank you!", "  购买成功，谢谢！")
-        case .willArrive: terminal.say("  Paid; it will arrive by itself.", "  已付款，稍后会自动到账。")
+        case .deliveryPending: terminal.say("  Paid; it will arrive by itself.", "  已付款，稍后会自动到账。")
         case .deferred: terminal.say("  It waits for approval.", "  等待批准。")
         case .cancelled: terminal.say("  Cancelled. Nothing was charged.", "  已取消，没有扣款。")
         case .failed(_, let error): failed(error)

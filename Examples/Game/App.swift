@@ -21,7 +21,7 @@ struct App: Sendable {
                 if words.count == 2, words[0] == "buy" {
                     group.addTask { await buy(words[1]) }
                 } else {
-                    await obey(words)
+                    await handle(words)
                 }
             }
             await store.stop()
@@ -39,7 +39,7 @@ struct App: Sendable {
         }
     }
 
-    private func obey(_ words: [String]) async {
+    private func handle(_ words: [String]) async {
         switch words {
         case []: break
         case ["shop"]: await openShop()
@@ -51,14 +51,14 @@ struct App: Sendable {
 
     /// Shows the cached page at once, dimmed; then the store's answer about what can be bought.
     private func openShop() async {
-        let kept = await store.keptShelf()
+        let kept = await store.cachedProducts()
         if !kept.items.isEmpty { screen.show(kept) }
-        screen.show(await store.shelf())
+        screen.show(await store.products())
     }
 
     /// A tap on a product with a purchase in progress begins no second one: the kit returns `inProgress`.
     private func buy(_ choice: String) async {
-        let items = await store.keptShelf().items
+        let items = await store.cachedProducts().items
         let number = Int(choice) ?? 0
         let product = items.indices.contains(number - 1) ? items[number - 1].id : choice
         screen.show(await store.purchase(product))

@@ -12,11 +12,11 @@ struct Screen: Sendable {
     }
 
     /// A product that can't be bought now is in brackets, because a terminal has no grey.
-    func show(_ shelf: Shelf) {
-        if shelf.isFromCache, shelf.problem == nil {
+    func show(_ productList: ProductList) {
+        if productList.isFromCache, productList.error == nil {
             terminal.say("  the App Store is asked …", "  正在连接 App Store……")
         }
-        for (index, item) in shelf.items.enumerated() {
+        for (index, item) in productList.items.enumerated() {
             let price = item.displayPrice.isEmpty ? "–" : item.displayPrice
             let name = "\(index + 1)  \(item.name)  \(price)"
             if item.isPurchasing {
@@ -25,13 +25,13 @@ struct Screen: Sendable {
                 terminal.say(item.canBuy ? "   \(name)" : "  [\(name)]")
             }
         }
-        if let problem = shelf.problem { failed(problem) }
+        if let problem = productList.error { failed(problem) }
     }
 
     func show(_ outcome: PurchaseOutcome) {
         switch outcome {
         case .completed: terminal.say("  The coins are yours!", "  金币到手！")
-        case .willArrive: terminal.say("  Paid; the coins will arrive by themselves.", "  已付款，金币稍后自动到账。")
+        case .deliveryPending: terminal.say("  Paid; the coins will arrive by themselves.", "  已付款，金币稍后自动到账。")
         case .deferred:
             terminal.say(
                 "  Your family is asked. The coins come when they agree.", "  已向家人发出请求，批准后金币就会到账。")

@@ -17,7 +17,7 @@ struct App: Sendable {
             for await line in input {
                 guard let command = Command(line) else { continue }
                 if command == .quit { break }
-                await obey(command)
+                await handle(command)
             }
             // Also ends the loop over the updates. Pending purchases are kept for the next launch.
             await store.stop()
@@ -36,7 +36,7 @@ struct App: Sendable {
         }
     }
 
-    private func obey(_ command: Command) async {
+    private func handle(_ command: Command) async {
         switch command {
         case .shop: await showShop()
         case .buy(let choice, let quantity): await buy(choice, quantity)
@@ -61,15 +61,15 @@ struct App: Sendable {
         screen.signedIn(user)
     }
 
-    private func showShop() async { screen.show(await store.shelf()) }
+    private func showShop() async { screen.show(await store.products()) }
 
     private func buy(_ choice: Command.Choice, _ quantity: Int) async {
         switch choice {
         case .product(let id): await buy(id, quantity: quantity)
         case .number(let number):
-            let shelf = await store.shelf()
-            guard shelf.items.indices.contains(number - 1) else { return screen.noSuchNumber(number) }
-            await buy(shelf.items[number - 1].id, quantity: quantity)
+            let productList = await store.products()
+            guard productList.items.indices.contains(number - 1) else { return screen.noSuchNumber(number) }
+            await buy(productList.items[number - 1].id, quantity: quantity)
         }
     }
 

@@ -46,7 +46,7 @@ struct Event: Encodable {
         let canBuy: Bool
         let isPurchasing: Bool
 
-        init(_ item: ShelfItem) {
+        init(_ item: ListedProduct) {
             productId = item.id
             name = item.name
             displayPrice = item.displayPrice
@@ -58,10 +58,10 @@ struct Event: Encodable {
 
 extension PurchaseOutcome {
     /// The outcome's name for programs.
-    var word: String {
+    var name: String {
         switch self {
         case .completed: "completed"
-        case .willArrive: "willArrive"
+        case .deliveryPending: "deliveryPending"
         case .deferred: "deferred"
         case .cancelled: "cancelled"
         case .failed: "failed"

@@ -9,31 +9,31 @@ struct Screen: Sendable {
 
     // MARK: The shop
 
-    func show(_ shelf: Shelf) {
+    func show(_ productList: ProductList) {
         var event = Event(event: "shop")
-        event.items = shelf.items.map(Event.Item.init)
-        event.isFromCache = shelf.isFromCache
-        event.code = shelf.problem?.code
-        event.message = shelf.problem.map(sentence)
+        event.items = productList.items.map(Event.Item.init)
+        event.isFromCache = productList.isFromCache
+        event.code = productList.error?.code
+        event.message = productList.error.map(sentence)
         terminal.tell(event)
-        for (index, item) in shelf.items.enumerated() {
+        for (index, item) in productList.items.enumerated() {
             let price = item.displayPrice.isEmpty ? "–" : item.displayPrice
             let hint = item.canBuy ? "" : terminal.choose("  (not now)", "（暂不可购买）")
             terminal.say("  \(index + 1)  \(item.name)  \(price)\(hint)")
         }
-        if let problem = shelf.problem { terminal.say("  " + sentence(problem)) }
+        if let problem = productList.error { terminal.say("  " + sentence(problem)) }
     }
 
     /// The outcome of a purchase.
     func show(_ outcome: PurchaseOutcome, of product: String) {
-        var event = Event(event: "purchase", productId: product, outcome: outcome.word)
+        var event = Event(event: "purchase", productId: product, outcome: outcome.name)
         event.code = outcome.error?.code
         event.message = outcome.error.map(sentence)
         event.order = outcome.order.map { Event.Order($0, language) }
         terminal.tell(event)
         switch outcome {
         case .completed: terminal.say("It has arrived. Thank you!", "已到账，谢谢！")
-        case .willArrive(_, let error):
+        case .deliveryPending(_, let error):
             let reason = error.map(sentence) ?? ""
             terminal.say("Paid; it will arrive by itself. \(reason)", "已付款，稍后会自动到账。\(reason)")
         case .deferred: terminal.say("It waits for approval.", "等待批准。")

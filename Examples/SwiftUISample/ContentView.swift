@@ -11,10 +11,10 @@ struct ContentView: View {
             List {
                 Section("Points · 学点") { Text("\(shop.points)") }
                 Section("Shop · 商店") {
-                    ForEach(shop.shelf?.items ?? []) { item in
-                        ShelfRow(item: item) { await shop.buy(item.id) }
+                    ForEach(shop.productList?.items ?? []) { item in
+                        ProductRow(item: item) { await shop.buy(item.id) }
                     }
-                    if let problem = shop.shelf?.problem { Text(problem.message()).foregroundColor(.secondary) }
+                    if let problem = shop.productList?.error { Text(problem.message()).foregroundColor(.secondary) }
                 }
                 Section("Orders · 订单") {
                     ForEach(shop.orders) { order in
@@ -37,8 +37,8 @@ struct ContentView: View {
 }
 
 /// Dimmed until the store has answered, disabled while it is being bought.
-private struct ShelfRow: View {
-    let item: ShelfItem
+private struct ProductRow: View {
+    let item: ListedProduct
     let buy: () async -> Void
 
     var body: some View {

@@ -18,7 +18,7 @@ struct LearnPointsApp: App {
 /// The state of the screens, and the only code that uses the kit.
 @MainActor
 final class Shop: ObservableObject {
-    @Published private(set) var shelf: Shelf?
+    @Published private(set) var productList: ProductList?
     @Published private(set) var orders: [OrderSummary] = []
     @Published private(set) var points: Int64 = 0
     /// The message for the buyer after a purchase.
@@ -41,7 +41,7 @@ final class Shop: ObservableObject {
         await store.start()
         // Your own sign-in provides the user, and your own backend issues the token.
         await store.signIn("ann") { await Backend.token() }
-        shelf = await store.keptShelf()
+        productList = await store.cachedProducts()
         await reload()
         for await update in store.updates {
             if case .promoted(let product) = update { await buy(product) }
@@ -54,7 +54,7 @@ final class Shop: ObservableObject {
         let outcome = await store.purchase(product)
         switch outcome {
         case .completed: message = Language.isChinese ? "已到账，谢谢！" : "It has arrived. Thank you!"
-        case .willArrive: message = Language.isChinese ? "已付款，稍后会自动到账。" : "Paid; it will arrive by itself."
+        case .deliveryPending: message = Language.isChinese ? "已付款，稍后会自动到账。" : "Paid; it will arrive by itself."
         case .deferred: message = Language.isChinese ? "等待批准。" : "It waits for approval."
         case .failed(_, let error): message = error.message()
         // The buyer knows about the cancellation, and the row shows a purchase in progress.
@@ -72,7 +72,7 @@ final class Shop: ObservableObject {
     private func reload() async {
         guard let store else { return }
         orders = await store.orders()
-        shelf = await store.shelf()
+        productList = await store.products()
         if let wallet = try? await store.wallet() { points = wallet["points"] ?? 0 }
     }
 }

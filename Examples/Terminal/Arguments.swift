@@ -9,7 +9,7 @@ public struct Arguments: Sendable {
     /// `--json`: prints one event per line, for programs.
     public var wantsJSON: Bool
 
-    public enum Problem: Error, Hashable, Sendable {
+    public enum ParseError: Error, Hashable, Sendable {
         /// `--help`, which is not an error.
         case wantsHelp
         case unknown(String)
@@ -20,7 +20,7 @@ public struct Arguments: Sendable {
     /// - Parameters:
     ///   - words: the arguments without the program's name.
     ///   - speaksJSON: whether the app supports events for programs.
-    public init(_ words: [String], speaksJSON: Bool = false) throws(Problem) {
+    public init(_ words: [String], speaksJSON: Bool = false) throws(ParseError) {
         var values: [String: String] = [:]
         var rest = words[...]
         while let word = rest.popFirst() {

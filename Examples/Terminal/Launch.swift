@@ -15,7 +15,7 @@ public struct Launch: Sendable {
         let words = Array(CommandLine.arguments.dropFirst())
         let usage = "\(program) --server URL --user NAME --token TOKEN"
         let options = "[--directory DIR] [--storekit 1|2] [--lang zh|en]" + (speaksJSON ? " [--json]" : "")
-        do throws(Arguments.Problem) {
+        do throws(Arguments.ParseError) {
             return launch(program, try Arguments(words, speaksJSON: speaksJSON))
         } catch {
             let terminal = Terminal(language: language(in: words))

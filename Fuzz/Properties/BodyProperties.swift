@@ -9,7 +9,7 @@ import TillLedger
 /// The properties of every request body of Till's own API: it decodes to a value or a refusal, and the hand-written
 /// reader agrees with the `Codable` form of the body.
 enum BodyProperties {
-    static func check(_ input: [UInt8]) throws(BrokenProperty) {
+    static func check(_ input: [UInt8]) throws(PropertyError) {
         let body = try read("the proof") { try SubmitProofBody(json: input) }
         let codable = try read("the proof's Codable form") {
             try TillServer.JSONText.decode(SubmitProofBody.self, from: input)
@@ -38,14 +38,14 @@ enum BodyProperties {
     }
 
     /// Only a refusal may be thrown.
-    private static func read<Body>(_ name: String, _ decode: () throws -> Body) throws(BrokenProperty) -> Body? {
+    private static func read<Body>(_ name: String, _ decode: () throws -> Body) throws(PropertyError) -> Body? {
         do {
             return try decode()
         } catch let refused as Refused {
             try hold(!refused.refusal.rawValue.isEmpty, "the refusal of \(name) has a code")
             return nil
         } catch {
-            throw BrokenProperty(claim: "\(name) is refused by a refusal, not by \(error)")
+            throw PropertyError(claim: "\(name) is refused by a refusal, not by \(error)")
         }
     }
 

@@ -2,7 +2,7 @@
 
 /// The properties of every request target, query, form body and header field.
 enum FormProperties {
-    static func check(_ input: [UInt8]) throws(BrokenProperty) {
+    static func check(_ input: [UInt8]) throws(PropertyError) {
         try everyBytesCanBeWritten(input)
         try itemsReadBack(input)
         try targetsArePlain(input)
@@ -10,7 +10,7 @@ enum FormProperties {
     }
 
     /// `%XX` for each byte decodes to the bytes, if they are text without NUL.
-    private static func everyBytesCanBeWritten(_ input: [UInt8]) throws(BrokenProperty) {
+    private static func everyBytesCanBeWritten(_ input: [UInt8]) throws(PropertyError) {
         let escaped = input.flatMap { escape($0) }
         let decoded = try? PercentEncoding.decode(escaped)
         let text = String(validating: input, as: UTF8.self).flatMap { text in
@@ -26,7 +26,7 @@ enum FormProperties {
         }
     }
 
-    private static func itemsReadBack(_ input: [UInt8]) throws(BrokenProperty) {
+    private static func itemsReadBack(_ input: [UInt8]) throws(PropertyError) {
         guard let items = try? PercentEncoding.items(input) else { return }
         try hold(items.count <= PercentEncoding.itemLimit, "items are bounded")
         let written = items.map { item in
@@ -37,9 +37,9 @@ enum FormProperties {
         try hold(again.elementsEqual(items) { $0 == $1 }, "items read back")
     }
 
-    private static func targetsArePlain(_ input: [UInt8]) throws(BrokenProperty) {
+    private static func targetsArePlain(_ input: [UInt8]) throws(PropertyError) {
         guard
-            let target = try? input.withUnsafeBufferPointer({ (raw) throws(BadRequest) in try RequestTarget(raw: raw) })
+            let target = try? input.withUnsafeBufferPointer({ (raw) throws(HTTPRequestError) in try RequestTarget(raw: raw) })
         else { return }
         try hold(target.path.utf8.first == UInt8(ascii: "/"), "a path begins with a slash")
         try hold(target.path.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }, "a path has no control characters")
@@ -51,8 +51,8 @@ enum FormProperties {
     }
 
     /// Each line is one field: `name:value`.
-    private static func headersAreJudged(_ input: [UInt8]) throws(BrokenProperty) {
-        var border = HeaderBorder()
+    private static func headersAreJudged(_ input: [UInt8]) throws(PropertyError) {
+        var border = HeaderValidator()
         var names: [[UInt8]] = []
         for line in input.split(separator: 0x0A, maxSplits: 64, omittingEmptySubsequences: true) {
             let name = Array(line.prefix { $0 != UInt8(ascii: ":") })

@@ -9,8 +9,8 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     /// Request targets, queries, form bodies and header fields.
     case form
 
-    /// - Throws: `BrokenProperty`.
-    func check(_ input: [UInt8], _ bench: FuzzBench) throws(BrokenProperty) {
+    /// - Throws: `PropertyError`.
+    func check(_ input: [UInt8], _ bench: FuzzBench) throws(PropertyError) {
         switch self {
         case .receipt: try ReceiptProperties(bench).check(input)
         case .token: try TokenProperties(bench).check(input)

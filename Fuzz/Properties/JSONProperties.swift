@@ -5,13 +5,13 @@ import TillBilling
 
 /// The properties of every JSON text.
 enum JSONProperties {
-    static func check(_ input: [UInt8]) throws(BrokenProperty) {
+    static func check(_ input: [UInt8]) throws(PropertyError) {
         let grammar = JSONGrammar.read(input)
         let value = try? JSONValue(decoding: input)
         let isReadable =
             grammar.map {
                 $0.depth <= JSONScanner.depthLimit && !$0.hasEndlessNumber && !$0.hasRepeatedKey
-                    && $0.longestRun <= CombiningRun.limit
+                    && $0.longestRun <= CombiningMarkCounter.limit
             } ?? false
         try hold((value != nil) == isReadable, "a value is read exactly if the text is JSON, bounded")
         try utf8IsJudgedAsTheLibraryDoes(input)
@@ -19,13 +19,13 @@ enum JSONProperties {
         try objectsAgree(input, value)
     }
 
-    private static func utf8IsJudgedAsTheLibraryDoes(_ input: [UInt8]) throws(BrokenProperty) {
+    private static func utf8IsJudgedAsTheLibraryDoes(_ input: [UInt8]) throws(PropertyError) {
         let isUTF8 = input.withUnsafeBufferPointer(JSONText.isUTF8)
         try hold(isUTF8 == (String(validating: input, as: UTF8.self) != nil), "UTF-8 is what the library calls UTF-8")
     }
 
     /// The written text is JSON, decodes to the same value, and is the only text of that value.
-    private static func valuesReadBack(_ value: JSONValue) throws(BrokenProperty) {
+    private static func valuesReadBack(_ value: JSONValue) throws(PropertyError) {
         for pretty in [false, true] {
             let text = value.encoded(pretty: pretty)
             try hold(JSONGrammar.read(Array(text.utf8)) != nil, "what is written is JSON")
@@ -37,7 +37,7 @@ enum JSONProperties {
 
     /// The reader of one object's members accepts exactly the objects that the tree reader accepts, and returns the
     /// same members.
-    private static func objectsAgree(_ input: [UInt8], _ value: JSONValue?) throws(BrokenProperty) {
+    private static func objectsAgree(_ input: [UInt8], _ value: JSONValue?) throws(PropertyError) {
         let object = try? JSONObject(input)
         try hold((object != nil) == (value?.object != nil), "both readers accept the same objects")
         guard let object, let value else { return }
@@ -64,7 +64,7 @@ enum JSONProperties {
     private static func read<Value: Equatable>(
         _ member: JSONValue?, _ get: () throws(JSONError) -> Value?, _ name: StaticString,
         _ expected: (JSONValue) -> Value?
-    ) throws(BrokenProperty) {
+    ) throws(PropertyError) {
         let result = Result { () throws(JSONError) in try get() }
         guard let member, !member.isNull else {
             return try hold(result == .success(nil), "what is missing or null reads as nil: \(name)")
@@ -78,7 +78,7 @@ enum JSONProperties {
 
     private static func innerObjectsAgree(
         _ member: JSONValue?, _ object: JSONObject, _ name: StaticString
-    ) throws(BrokenProperty) {
+    ) throws(PropertyError) {
         let inner = (try? object.object(name)).flatMap { $0 }
         try hold((inner != nil) == (member?.object != nil), "both readers find the object \(name)")
         if let inner {

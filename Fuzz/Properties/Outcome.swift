@@ -2,9 +2,9 @@ import TillAppStore
 
 /// The accepted value; nil for a refusal. A refusal with the verdict `ok` breaks a property.
 func accepted<Verified>(
-    _ verify: () throws(VerificationFailure) -> Verified
-) throws(BrokenProperty) -> Verified? {
-    do throws(VerificationFailure) {
+    _ verify: () throws(VerificationError) -> Verified
+) throws(PropertyError) -> Verified? {
+    do throws(VerificationError) {
         return try verify()
     } catch {
         try hold(error.verdict != .ok, "a refusal does not say ok")
@@ -14,9 +14,9 @@ func accepted<Verified>(
 
 /// The verdict of a refusal; nil if the proof is accepted.
 func refusal<Verified>(
-    _ verify: () throws(VerificationFailure) -> Verified
-) throws(BrokenProperty) -> Verdict? {
-    do throws(VerificationFailure) {
+    _ verify: () throws(VerificationError) -> Verified
+) throws(PropertyError) -> Verdict? {
+    do throws(VerificationError) {
         _ = try verify()
         return nil
     } catch {

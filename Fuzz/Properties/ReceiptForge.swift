@@ -33,7 +33,7 @@ enum ReceiptForge {
     /// - Parameter signature: replaces the real one, for messages that must be refused before the signature is checked.
     static func receipt(
         _ payload: [UInt8], _ form: Form, by signer: SigningIdentity, signature: [UInt8]? = nil
-    ) throws(IssuingFault) -> [UInt8] {
+    ) throws(SigningError) -> [UInt8] {
         let content = content(payload, form)
         var attributes: [UInt8] = []
         var covered = content
@@ -74,8 +74,8 @@ enum ReceiptForge {
     private static func indefinite(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] { [tag, 0x80] + content + [0, 0] }
 
     /// IssuerAndSerialNumber from the signer's certificate.
-    private static func name(of signer: SigningIdentity) throws(IssuingFault) -> [UInt8] {
-        do throws(ASN1Reader.Malformation) {
+    private static func name(of signer: SigningIdentity) throws(SigningError) -> [UInt8] {
+        do throws(ASN1Reader.FormatError) {
             var outer = ASN1Reader(try ASN1Reader.single((signer.chain.first ?? [])[...]).content)
             var fields = ASN1Reader(try outer.next().content)
             _ = try fields.next(0xA0)
@@ -86,7 +86,7 @@ enum ReceiptForge {
                 DERWriter.value(tag: issuer.tag, Array(issuer.content)),
                 DERWriter.value(tag: serial.tag, Array(serial.content)))
         } catch {
-            throw IssuingFault("the signer's certificate: \(error.reason)")
+            throw SigningError("the signer's certificate: \(error.reason)")
         }
     }
 }

@@ -11,7 +11,7 @@ struct ReceiptProperties {
 
     init(_ bench: FuzzBench) { self.bench = bench }
 
-    func check(_ input: [UInt8]) throws(BrokenProperty) {
+    func check(_ input: [UInt8]) throws(PropertyError) {
         try base64IsStrict(input)
         try elementsReadBack(input[...], depth: 0)
         try onlySignedContentIsAccepted(input)
@@ -23,7 +23,7 @@ struct ReceiptProperties {
     // MARK: - ASN.1
 
     /// Every element lies within its parent, and reads the same when it is written with a definite length.
-    private func elementsReadBack(_ bytes: ArraySlice<UInt8>, depth: Int) throws(BrokenProperty) {
+    private func elementsReadBack(_ bytes: ArraySlice<UInt8>, depth: Int) throws(PropertyError) {
         guard depth < 4 else { return }
         var reader = ASN1Reader(bytes)
         while !reader.isAtEnd {
@@ -53,8 +53,8 @@ struct ReceiptProperties {
     // MARK: - Containers
 
     /// The seeds' roots signed a few contents. Any other content that is accepted under them is a forgery.
-    private func onlySignedContentIsAccepted(_ input: [UInt8]) throws(BrokenProperty) {
-        guard let receipt = try accepted({ () throws(VerificationFailure) in try bench.seedVerifier.receipt(input) })
+    private func onlySignedContentIsAccepted(_ input: [UInt8]) throws(PropertyError) {
+        guard let receipt = try accepted({ () throws(VerificationError) in try bench.seedVerifier.receipt(input) })
         else { return }
         let message = try held(try? SignedMessage(input), "an accepted receipt is a signed message")
         try hold(bench.wasSigned(message.content), "an accepted content was signed")
@@ -62,18 +62,18 @@ struct ReceiptProperties {
             receipt.payload.bundleID == receipt.bundleID && receipt.payload.creationDate == receipt.creationDate,
             "an accepted receipt is its payload")
         try hold(
-            (try refusal { () throws(VerificationFailure) in try bench.verifier.receipt(input) }) == .chainUntrusted,
+            (try refusal { () throws(VerificationError) in try bench.verifier.receipt(input) }) == .chainUntrusted,
             "another root refuses it")
         let text = Base64.encode(input)
         let lines = stride(from: 0, to: text.utf8.count, by: 76).map { text.utf8.dropFirst($0).prefix(76) }
         try hold(
-            try accepted { () throws(VerificationFailure) in
+            try accepted { () throws(VerificationError) in
                 try bench.seedVerifier.receipt(base64: lines.map { String(Substring($0)) }.joined(separator: "\r\n"))
             } != nil, "its base64 in lines is the same receipt")
     }
 
     /// An inspection is never more positive than the verifier, and its record is JSON.
-    private func inspectionIsARecord(_ input: [UInt8]) throws(BrokenProperty) {
+    private func inspectionIsARecord(_ input: [UInt8]) throws(PropertyError) {
         let inspection = ProofInspection.inspect(input, policy: FuzzBench.inspection(bench.seedRoots))
         let text = inspection.json.encoded()
         try hold((try? JSONValue(decoding: text)) == inspection.json, "a record of an inspection is JSON")
@@ -81,7 +81,7 @@ struct ReceiptProperties {
         case .oldStyleReceipt: try hold(!inspection.isOK, "only Apple's keys make an old-style receipt")
         case .receipt where inspection.isOK:
             var message: SignedMessage?
-            if case .receipt(let container) = ProofForm(input) { message = try? SignedMessage(container) }
+            if case .receipt(let container) = ProofFormat(input) { message = try? SignedMessage(container) }
             try hold(message.map { bench.wasSigned($0.content) } == true, "an inspected content was signed")
         case .receipt: break
         default:
@@ -97,18 +97,18 @@ struct ReceiptProperties {
     // MARK: - Contents
 
     /// With a trusted signature, a content is accepted if and only if it is readable and complete.
-    private func contentIsAcceptedOnlyIfWhole(_ input: [UInt8]) throws(BrokenProperty) {
+    private func contentIsAcceptedOnlyIfWhole(_ input: [UInt8]) throws(PropertyError) {
         guard let tag = input.first, [0x31, 0x04, 0x24].contains(tag) else { return }
         guard let payload = try? ReceiptPayload(input) else {
             guard let forged = try? forge(input, .der, signature: [UInt8](repeating: 1, count: 256)) else { return }
-            let verdict = try refusal { () throws(VerificationFailure) in try bench.verifier.receipt(forged) }
+            let verdict = try refusal { () throws(VerificationError) in try bench.verifier.receipt(forged) }
             return try hold(verdict == .malformed, "a content that cannot be read is malformed")
         }
         try contentReadsBack(payload)
         let form = ReceiptForge.Form.allCases[input.count % ReceiptForge.Form.allCases.count]
         let message = try held(try? forge(input, form), "any content can be signed")
         let isDoublyWrapped = form == .wrapped && tag != 0x31
-        let receipt = try accepted { () throws(VerificationFailure) in try bench.verifier.receipt(message) }
+        let receipt = try accepted { () throws(VerificationError) in try bench.verifier.receipt(message) }
         try hold((receipt != nil) == (isWhole(payload) && !isDoublyWrapped), "accepted exactly if whole, as \(form)")
         guard let receipt else { return }
         try hold(
@@ -124,7 +124,7 @@ struct ReceiptProperties {
 
     private func forge(
         _ payload: [UInt8], _ form: ReceiptForge.Form, signature: [UInt8]? = nil
-    ) throws(IssuingFault) -> [UInt8] {
+    ) throws(SigningError) -> [UInt8] {
         try ReceiptForge.receipt(payload, form, by: bench.chain.receiptSigner, signature: signature)
     }
 
@@ -139,14 +139,14 @@ struct ReceiptProperties {
     }
 
     /// A payload that is written again as plain DER has the same values.
-    private func contentReadsBack(_ payload: ReceiptPayload) throws(BrokenProperty) {
+    private func contentReadsBack(_ payload: ReceiptPayload) throws(PropertyError) {
         guard Self.dates(of: payload).allSatisfy({ Instant(rfc3339: $0.rfc3339) == $0 }) else { return }
         let again = try held(
             try? ReceiptPayload(ReceiptWriter.content(of: payload)), "a payload written anew can be read")
         try hold(Self.summary(of: again) == Self.summary(of: payload), "a payload written anew says the same")
     }
 
-    private func transactionsAreBounded(_ receipt: VerifiedReceipt) throws(BrokenProperty) {
+    private func transactionsAreBounded(_ receipt: VerifiedReceipt) throws(PropertyError) {
         try hold(receipt.transactions.count <= receipt.payload.purchases.count, "no purchase is made up")
         for transaction in receipt.transactions {
             try hold(
@@ -162,11 +162,11 @@ struct ReceiptProperties {
         }
     }
 
-    private func deviceDecides(_ message: [UInt8], _ payload: ReceiptPayload) throws(BrokenProperty) {
+    private func deviceDecides(_ message: [UInt8], _ payload: ReceiptPayload) throws(PropertyError) {
         let parts: [[UInt8]?] = [FuzzBench.device, payload.opaqueValue, payload.octets(ofType: 2)]
         let hash = Digest.sha1.hash(parts.flatMap { $0 ?? [] })
         let matches = parts.allSatisfy { $0 != nil } && hash == payload.deviceHash
-        let verdict = try refusal { () throws(VerificationFailure) in
+        let verdict = try refusal { () throws(VerificationError) in
             try bench.verifier.receipt(message, device: FuzzBench.device)
         }
         try hold(verdict == (matches ? nil : .wrongDevice), "the device's hash decides")
@@ -175,11 +175,11 @@ struct ReceiptProperties {
     /// A changed bit of the content invalidates the signature.
     private func alteredContentIsRefused(
         _ message: [UInt8], content: [UInt8], _ form: ReceiptForge.Form
-    ) throws(BrokenProperty) {
+    ) throws(PropertyError) {
         guard let start = Self.start(of: content.suffix(content.count - content.count / 2), in: message) else { return }
         var altered = message
         altered[start + content.count / 4] ^= 0x10
-        let verdict = try refusal { () throws(VerificationFailure) in try bench.verifier.receipt(altered) }
+        let verdict = try refusal { () throws(VerificationError) in try bench.verifier.receipt(altered) }
         try hold(verdict != nil, "an altered content is refused, as \(form)")
     }
 
@@ -193,7 +193,7 @@ struct ReceiptProperties {
     // MARK: - Old-style receipts, base64
 
     /// The blob of an old-style signature consists of its parts, without bytes between or after them.
-    private func oldStyleReceiptsAreTakenApart(_ input: [UInt8]) throws(BrokenProperty) {
+    private func oldStyleReceiptsAreTakenApart(_ input: [UInt8]) throws(PropertyError) {
         for blob in [input, OldStyleReceipt(input)?.outer["signature"].flatMap { Base64.decode($0) } ?? []] {
             guard let signature = OldStyleReceipt.Signature(blob) else { continue }
             let count = withUnsafeBytes(of: UInt32(signature.certificate.count).bigEndian) { Array($0) }
@@ -205,7 +205,7 @@ struct ReceiptProperties {
     }
 
     /// Different texts never decode to the same bytes.
-    private func base64IsStrict(_ input: [UInt8]) throws(BrokenProperty) {
+    private func base64IsStrict(_ input: [UInt8]) throws(PropertyError) {
         for alphabet in [Base64.Alphabet.standard, .url] {
             try hold(
                 Base64.decode(Base64.encode(input, alphabet), alphabet) == input, "base64 reads back (\(alphabet))")

@@ -10,7 +10,7 @@ struct TestChain: Sendable {
     static let validity: ClosedRange<Int64> = 1_577_836_800...2_524_608_000
 
     /// - Parameter name: OpenSSL finds issuers by name, so different chains need different names.
-    init(_ name: String) throws(IssuingFault) {
+    init(_ name: String) throws(SigningError) {
         tokenSigner = try Self.signer("\(name) tokens", .p256)
         receiptSigner = try Self.signer("\(name) receipts", .rsa2048)
     }
@@ -18,7 +18,7 @@ struct TestChain: Sendable {
     /// The roots, in the form of a policy.
     var roots: [[UInt8]] { [tokenSigner, receiptSigner].compactMap(\.chain.last) }
 
-    private static func signer(_ name: String, _ kind: PrivateKey.Kind) throws(IssuingFault) -> SigningIdentity {
+    private static func signer(_ name: String, _ kind: PrivateKey.Kind) throws(SigningError) -> SigningIdentity {
         let root = try SigningIdentity.root(
             template("\(name) root", 1, .authority(pathLength: nil), []), key: .generate(kind))
         let intermediate = try root.issue(

@@ -14,7 +14,7 @@ struct TokenProperties {
 
     init(_ bench: FuzzBench) { self.bench = bench }
 
-    func check(_ input: [UInt8]) throws(BrokenProperty) {
+    func check(_ input: [UInt8]) throws(PropertyError) {
         try partsMakeTheToken(input)
         if input.first == UInt8(ascii: "{") {
             if let border = input.firstIndex(of: 0) {
@@ -29,7 +29,7 @@ struct TokenProperties {
 
     // MARK: - Tokens as received
 
-    private func partsMakeTheToken(_ input: [UInt8]) throws(BrokenProperty) {
+    private func partsMakeTheToken(_ input: [UInt8]) throws(PropertyError) {
         guard let token = CompactToken(input) else { return }
         let dots = input.count { $0 == UInt8(ascii: ".") }
         try hold(dots == 2, "a token has three parts")
@@ -42,7 +42,7 @@ struct TokenProperties {
     }
 
     /// The seeds' roots signed a few tokens. Any other token that is accepted under them is a forgery.
-    private func onlySignedTokensAreAccepted(_ input: [UInt8]) throws(BrokenProperty) {
+    private func onlySignedTokensAreAccepted(_ input: [UInt8]) throws(PropertyError) {
         let end = input.lastIndex(of: UInt8(ascii: ".")) ?? 0
         let kind = try acceptedKind(input, bench.seedVerifier)
         if let kind {
@@ -67,18 +67,18 @@ struct TokenProperties {
     }
 
     /// The kind as which the token is accepted; at most one, whatever the token states.
-    private func acceptedKind(_ token: [UInt8], _ verifier: SignedDataVerifier) throws(BrokenProperty) -> String? {
+    private func acceptedKind(_ token: [UInt8], _ verifier: SignedDataVerifier) throws(PropertyError) -> String? {
         var kinds: [String] = []
-        if try accepted({ () throws(VerificationFailure) in try verifier.transaction(token) }) != nil {
+        if try accepted({ () throws(VerificationError) in try verifier.transaction(token) }) != nil {
             kinds.append("transaction")
         }
-        if try accepted({ () throws(VerificationFailure) in try verifier.renewalInfo(token) }) != nil {
+        if try accepted({ () throws(VerificationError) in try verifier.renewalInfo(token) }) != nil {
             kinds.append("renewal")
         }
-        if try accepted({ () throws(VerificationFailure) in try verifier.appTransaction(token) }) != nil {
+        if try accepted({ () throws(VerificationError) in try verifier.appTransaction(token) }) != nil {
             kinds.append("apptransaction")
         }
-        if try accepted({ () throws(VerificationFailure) in try verifier.notification(token) }) != nil {
+        if try accepted({ () throws(VerificationError) in try verifier.notification(token) }) != nil {
             kinds.append("notification")
         }
         try hold(kinds.count <= 1, "a token of one kind is not taken for another: \(kinds)")
@@ -87,7 +87,7 @@ struct TokenProperties {
 
     // MARK: - Signed payloads
 
-    private func payloadIsAcceptedOnlyIfWhole(_ payload: [UInt8]) throws(BrokenProperty) {
+    private func payloadIsAcceptedOnlyIfWhole(_ payload: [UInt8]) throws(PropertyError) {
         let token = try signed(payload, header: header())
         let expected = TokenExpectation(payload, bench.verifier)
         let kind = try acceptedKind(token, bench.verifier)
@@ -107,7 +107,7 @@ struct TokenProperties {
 
     private func fieldsAreWhatWasSigned(
         _ token: [UInt8], _ payload: [UInt8], _ kind: String
-    ) throws(BrokenProperty) {
+    ) throws(PropertyError) {
         let json = try held(try? JSONValue(decoding: payload), "an accepted payload is JSON")
         switch kind {
         case "transaction":
@@ -154,7 +154,7 @@ struct TokenProperties {
     }
 
     /// A different signature, a truncated one, and a different payload under the same signature are refused.
-    private func alteredTokensAreRefused(_ token: [UInt8]) throws(BrokenProperty) {
+    private func alteredTokensAreRefused(_ token: [UInt8]) throws(PropertyError) {
         let end = token.lastIndex(of: UInt8(ascii: ".")) ?? 0
         var otherSignature = token
         otherSignature[end + 40] = otherSignature[end + 40] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
@@ -175,7 +175,7 @@ struct TokenProperties {
     // MARK: - Headers
 
     /// Exactly the header's algorithm and its first two certificates count (facts/jws §2).
-    private func headerDecides(_ header: [UInt8], payload: [UInt8]) throws(BrokenProperty) {
+    private func headerDecides(_ header: [UInt8], payload: [UInt8]) throws(PropertyError) {
         let header = try filled(header)
         let payload = try filled(payload)
         let token = try signed(payload, header: header)
@@ -208,14 +208,14 @@ struct TokenProperties {
         return Array(JSONValue.object(["alg": "ES256", "x5c": .array(certificates)]).encoded().utf8)
     }
 
-    private func signed(_ payload: [UInt8], header: [UInt8]) throws(BrokenProperty) -> [UInt8] {
+    private func signed(_ payload: [UInt8], header: [UInt8]) throws(PropertyError) -> [UInt8] {
         let text = Array((Base64.encode(header, .url) + "." + Base64.encode(payload, .url)).utf8)
         let signature = try held(try? bench.chain.tokenSigner.key.signES256(text), "the process's key signs")
         return text + Array(("." + Base64.encode(signature, .url)).utf8)
     }
 
     /// The text with its placeholders replaced.
-    private func filled(_ text: [UInt8]) throws(BrokenProperty) -> [UInt8] {
+    private func filled(_ text: [UInt8]) throws(PropertyError) -> [UInt8] {
         guard text.contains(UInt8(ascii: "$")) else { return text }
         let chain = bench.chain.tokenSigner.chain.map { Array(Base64.encode($0).utf8) }
         var result: [UInt8] = []

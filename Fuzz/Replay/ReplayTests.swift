@@ -82,8 +82,8 @@ struct ReplayTests {
 
     @Test("A property that does not hold is noticed")
     func broken() {
-        #expect(throws: BrokenProperty.self) { try hold(false, "two and two are five") }
-        #expect(throws: BrokenProperty.self) { try held(nil as Int?, "something is there") }
+        #expect(throws: PropertyError.self) { try hold(false, "two and two are five") }
+        #expect(throws: PropertyError.self) { try held(nil as Int?, "something is there") }
     }
 
     private enum Base64Text {

@@ -29,7 +29,7 @@ private struct Program {
     }
 
     func check(_ input: [UInt8]) {
-        do throws(BrokenProperty) {
+        do throws(PropertyError) {
             try target?.check(input, bench)
             try planted?.check(input)
         } catch {
@@ -51,7 +51,7 @@ public func initialize(
     let words = CommandLine.arguments
     guard words.count == 3, words[1] == "--write-seeds" else { return 0 }
     do {
-        try SeedBook().write(to: URL(fileURLWithPath: words[2]))
+        try SeedCorpus().write(to: URL(fileURLWithPath: words[2]))
     } catch {
         Program.end("\(error)", code: 1)
     }
@@ -62,7 +62,7 @@ public func initialize(
 public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
     let input = Array(UnsafeBufferPointer(start: bytes, count: count))
     program.check(input)
-    return Worth.isKept(input, program.target) ? 0 : -1
+    return CorpusFilter.isKept(input, program.target) ? 0 : -1
 }
 
 /// Half of the time, receipts are altered as trees; otherwise, and for all other inputs, the bytes are altered.

@@ -11,7 +11,7 @@ enum Planted: String {
     /// A read beyond the end of an allocation, which only AddressSanitizer detects.
     case plantedOverflow = "planted-overflow"
 
-    func check(_ input: [UInt8]) throws(BrokenProperty) {
+    func check(_ input: [UInt8]) throws(PropertyError) {
         guard let payload = try? ReceiptPayload(input) else { return }
         guard payload.purchases.contains(where: Self.isReached) else { return }
         switch self {
@@ -22,7 +22,7 @@ enum Planted: String {
             _ = piece.initialize(from: input)
             // The value is used, because the optimizer would otherwise remove the read.
             let behind = piece.baseAddress.map { $0[input.count] }
-            throw BrokenProperty(claim: "nobody saw the read behind the end, of \(String(describing: behind))")
+            throw PropertyError(claim: "nobody saw the read behind the end, of \(String(describing: behind))")
         }
     }
 

@@ -13,36 +13,36 @@ enum ReceiptMutator {
 
     /// Nil if there is no element to alter, or if the result is too long.
     static func altered(_ input: [UInt8], limit: Int, seed: UInt32) -> [UInt8]? {
-        var dice = Dice(state: UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1)
+        var random = SeededRandom(state: UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1)
         guard var tree = ASN1Tree.all(in: input[...]).first else { return nil }
         // Usually one change, because a broken structure hides further changes.
         repeat {
             let count = tree.count
-            var place = dice.roll(count)
+            var place = random.roll(count)
             // Values are at the leaves of the tree.
-            while dice.roll(2) == 0, tree.element(place).children != nil { place = dice.roll(count) }
-            let other = tree.element(dice.roll(count))
-            guard let changed = tree.changing(place, { change($0, other, &dice) }).first else { return nil }
+            while random.roll(2) == 0, tree.element(place).children != nil { place = random.roll(count) }
+            let other = tree.element(random.roll(count))
+            guard let changed = tree.changing(place, { change($0, other, &random) }).first else { return nil }
             tree = changed
-        } while dice.roll(3) == 0
+        } while random.roll(3) == 0
         let bytes = tree.bytes
         return bytes.count <= limit ? bytes : nil
     }
 
-    private static func change(_ element: ASN1Tree, _ other: ASN1Tree, _ dice: inout Dice) -> [ASN1Tree] {
+    private static func change(_ element: ASN1Tree, _ other: ASN1Tree, _ random: inout SeededRandom) -> [ASN1Tree] {
         var element = element
-        switch dice.roll(12) {
+        switch random.roll(12) {
         case 0: return []
         case 1: return [element, element]
         case 2: return [other]
         case 3: return [element, other]
-        case 4: element.tag = tags[dice.roll(tags.count)]
+        case 4: element.tag = tags[random.roll(tags.count)]
         case 5: element.isIndefinite.toggle()
         case 6...8 where element.children == nil:
             // Another value of the same type.
             element.octets =
                 element.tag == 0x02
-                ? Array(DERWriter.integer(number(&dice)).dropFirst(2)) : Array(texts[dice.roll(texts.count)].utf8)
+                ? Array(DERWriter.integer(number(&random)).dropFirst(2)) : Array(texts[random.roll(texts.count)].utf8)
         default:
             guard element.children == nil else { return [element, other] }
             element.octets = mutated(element.octets)
@@ -51,12 +51,12 @@ enum ReceiptMutator {
     }
 
     /// Attribute types, small numbers, and numbers at the limits of the range.
-    private static func number(_ dice: inout Dice) -> Int64 {
-        switch dice.roll(4) {
-        case 0: Int64(dice.roll(22))
-        case 1: Int64(1_700 + dice.roll(22))
-        case 2: Int64(dice.roll(3_000)) - 1_000
-        default: [Int64.min, .max, -1, 0, 1 << 31, 1 << 32][dice.roll(6)]
+    private static func number(_ random: inout SeededRandom) -> Int64 {
+        switch random.roll(4) {
+        case 0: Int64(random.roll(22))
+        case 1: Int64(1_700 + random.roll(22))
+        case 2: Int64(random.roll(3_000)) - 1_000
+        default: [Int64.min, .max, -1, 0, 1 << 31, 1 << 32][random.roll(6)]
         }
     }
 
@@ -70,7 +70,7 @@ enum ReceiptMutator {
     }
 
     /// Numbers derived from libFuzzer's seed alone (xorshift).
-    private struct Dice {
+    private struct SeededRandom {
         var state: UInt64
 
         mutating func roll(_ sides: Int) -> Int {

@@ -44,9 +44,9 @@ public struct ReportFindingReply: Codable, Sendable, Hashable {
     public let code: String
     /// The line in the file, from 1; absent if the finding concerns the whole file.
     public let line: Int?
-    public let sentence: Text
+    public let sentence: LocalizedText
     /// The remedy.
-    public let cure: Text
+    public let cure: LocalizedText
 
     public init(_ finding: FinancialReportFile.Finding) {
         code = finding.code.rawValue
@@ -69,7 +69,7 @@ public struct ComparisonReply: Codable, Sendable, Hashable {
     public let totals: [ComparisonTotalReply]
 
     public init(
-        environment: Environment, period: FiscalPeriod, reports: [AppleReportReply], _ comparison: ReportComparison
+        environment: StoreEnvironment, period: FiscalPeriod, reports: [AppleReportReply], _ comparison: ReportComparison
     ) {
         self.environment = environment.rawValue.lowercased()
         self.period = FiscalPeriodReply(period)

@@ -139,15 +139,15 @@ public struct QuarantinedTransaction: Codable, Sendable, Hashable {
         public let ground: String
         /// The finding of each step of owner matching.
         public let detail: String?
-        public let door: String
+        public let source: String
         public let caller: String
 
-        public init(at: Instant, decision: String, ground: String, detail: String?, door: String, caller: String) {
+        public init(at: Instant, decision: String, ground: String, detail: String?, source: String, caller: String) {
             self.at = at
             self.decision = decision
             self.ground = ground
             self.detail = detail
-            self.door = door
+            self.source = source
             self.caller = caller
         }
     }
@@ -187,7 +187,7 @@ public struct QuarantinedTransaction: Codable, Sendable, Hashable {
 
     public init(
         ids: (transaction: TransactionID, original: TransactionID), productID: ProductID, quantity: Int,
-        environment: Environment, price: Money?, times: (purchased: Instant, received: Instant), reason: String,
+        environment: StoreEnvironment, price: Money?, times: (purchased: Instant, received: Instant), reason: String,
         evidence: [Evidence], reasons: [Reason]
     ) {
         transactionId = ids.transaction.text

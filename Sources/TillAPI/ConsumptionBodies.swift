@@ -50,7 +50,7 @@ public struct ConsumptionRequestReply: Codable, Sendable, Hashable {
     }
 
     public let transactionId: String
-    public let environment: Environment
+    public let environment: StoreEnvironment
     /// Nil if the owner of the purchase is unknown.
     public var userId: String?
     public var productId: String?
@@ -67,7 +67,7 @@ public struct ConsumptionRequestReply: Codable, Sendable, Hashable {
     public let endedAt: Instant?
 
     public init(
-        transactionId: String, environment: Environment, reason: String?, asked: (at: Instant, until: Instant),
+        transactionId: String, environment: StoreEnvironment, reason: String?, asked: (at: Instant, until: Instant),
         state: State, attempts: Int64, detail: String, ended: (answer: Answer?, at: Instant?)
     ) {
         self.transactionId = transactionId

@@ -26,7 +26,7 @@ public struct EntitlementReply: Codable, Sendable, Hashable {
     /// `RightReason`.
     public let why: String
     /// The reason for people.
-    public let sentence: Text
+    public let sentence: LocalizedText
     public var plan: String?
     /// The device that the order named.
     public var deviceId: String?
@@ -62,7 +62,7 @@ public struct EntitlementReply: Codable, Sendable, Hashable {
 }
 
 /// `GET /v1/users/{userId}/entitlements/{entitlement}`: whether a user has one entitlement now, until when, and why.
-public struct EntitlementAnswer: Codable, Sendable, Hashable {
+public struct EntitlementAccessReply: Codable, Sendable, Hashable {
     public let entitlement: String
     public let allowed: Bool
     /// The first moment without it, in the future or past; absent for a permanent entitlement and for one that never
@@ -70,7 +70,7 @@ public struct EntitlementAnswer: Codable, Sendable, Hashable {
     public let until: Instant?
     /// `RightReason`.
     public let why: String
-    public let sentence: Text
+    public let sentence: LocalizedText
     /// All its current and past sources; those that allow it come first.
     public let sources: [EntitlementReply]
     /// True in the sandbox, where purchases are not paid: do not deliver real goods. Absent otherwise.

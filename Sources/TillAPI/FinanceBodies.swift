@@ -14,15 +14,15 @@ public struct FinanceReportReply: Codable, Sendable, Hashable {
     /// The number of sales and refunds that cannot be added up; normally 0.
     public let unusable: Int
 
-    public init(_ books: FinanceReport) {
-        environment = books.environment.rawValue.lowercased()
-        from = books.span.start.description
-        to = books.span.end.description
-        periods = books.settlement.periods.map { FinancePeriodReply($0, in: books.span) }
-        unpriced = books.unpriced.sorted { $0.key < $1.key }.map {
+    public init(_ report: FinanceReport) {
+        environment = report.environment.rawValue.lowercased()
+        from = report.span.start.description
+        to = report.span.end.description
+        periods = report.settlement.periods.map { FinancePeriodReply($0, in: report.span) }
+        unpriced = report.unpriced.sorted { $0.key < $1.key }.map {
             UnpricedReply(productId: $0.key.text, transactions: $0.value)
         }
-        unusable = books.settlement.unusable.reduce(0) { $0 + $1.count }
+        unusable = report.settlement.unusable.reduce(0) { $0 + $1.count }
     }
 }
 

@@ -66,7 +66,7 @@ public struct TiersReply: Codable, Sendable, Hashable {
     public init(of price: Money, in table: PriceTierTable, _ language: Language) {
         self.init(validFrom: table.validFrom, tiers: table.tiers(at: price), language)
         self.price = price
-        switch PriceStanding(of: price) {
+        switch PriceAvailability(of: price) {
         case .onTiers: (standing, isOffered) = ("onTiers", true)
         case .pricePoint: (standing, isOffered) = ("pricePoint", true)
         case .notOffered: (standing, isOffered) = ("notOffered", false)

@@ -47,7 +47,7 @@ public struct PlanRemainderReply: Codable, Sendable, Hashable {
     public let origin: String
     /// The purchase's effect: `converted`, `kept` (the same plan) or `untouched` (a trial, or another device's
     /// service).
-    public let fate: String
+    public let treatment: String
     public let deviceId: String?
     public let transactionId: String?
     /// The price of `boughtSeconds`.
@@ -65,7 +65,7 @@ public struct PlanRemainderReply: Codable, Sendable, Hashable {
         plan = period.plan.id.text
         productId = period.plan.productID.text
         origin = period.origin.rawValue
-        fate = remainder.fate.rawValue
+        treatment = remainder.treatment.rawValue
         deviceId = period.deviceID?.text
         transactionId = period.transactionID?.text
         paid = period.paid
@@ -112,7 +112,7 @@ public struct PlanPreviewReply: Codable, Sendable, Hashable {
         public let en: [String]
         public let zh: [String]
 
-        public init(_ lines: [Text]) {
+        public init(_ lines: [LocalizedText]) {
             en = lines.map(\.en)
             zh = lines.map(\.zh)
         }

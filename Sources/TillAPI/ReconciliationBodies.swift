@@ -27,11 +27,11 @@ public struct ReconciliationReply: Codable, Sendable, Hashable {
 
     /// One count in one environment.
     public struct Count: Codable, Sendable, Hashable {
-        public let environment: Environment
+        public let environment: StoreEnvironment
         public let name: String
         public let count: Int64
 
-        public init(environment: Environment, name: String, count: Int64) {
+        public init(environment: StoreEnvironment, name: String, count: Int64) {
             self.environment = environment
             self.name = name
             self.count = count
@@ -49,7 +49,7 @@ public struct ReconciliationReply: Codable, Sendable, Hashable {
     public let beganAt: Instant
     /// The current phase and its position.
     public var phase: String?
-    public var environment: Environment?
+    public var environment: StoreEnvironment?
     /// The completed customers, transactions or pages of this phase.
     public var done: Int64?
     public var progressedAt: Instant?
@@ -81,13 +81,13 @@ public struct DifferenceReply: Codable, Sendable, Hashable {
     public let kind: String
     /// Whether the records differed; otherwise the entry states what could not be compared, or the end of an order.
     public let isDrift: Bool
-    public let environment: Environment
+    public let environment: StoreEnvironment
     public let transactionId: String?
     public let orderId: UniqueID?
     public let notificationId: String?
     public let was: String
     public let now: String
-    public let explanation: Text
+    public let explanation: LocalizedText
     /// Nil for a dry run.
     public let foundAt: Instant?
 

@@ -23,9 +23,9 @@ public struct SubscriptionReply: Codable, Sendable, Hashable {
     /// `Subscription.State`.
     public let state: String
     /// The state's name for people.
-    public let stateName: Text
+    public let stateName: LocalizedText
     /// The product's name in the catalogue; its id if the catalogue has no name.
-    public let title: Text
+    public let title: LocalizedText
     public var entitlement: String?
     public var plan: String?
     /// The subscription group's identifier.
@@ -51,7 +51,7 @@ public struct SubscriptionReply: Codable, Sendable, Hashable {
     /// Why it ended: `Subscription.Expiry`.
     public var reason: String?
 
-    public init(_ original: TransactionID, _ subscription: Subscription, title: Text) {
+    public init(_ original: TransactionID, _ subscription: Subscription, title: LocalizedText) {
         let current = subscription.current
         originalTransactionId = original.text
         transactionId = current.transactionID.text

@@ -113,7 +113,7 @@ public struct AppleNotificationBody: Codable, Sendable {
     public init(signedPayload: String) { self.signedPayload = signedPayload }
 }
 
-extension Environment {
+extension StoreEnvironment {
     /// The `sandbox` member of responses: `true` in the sandbox, where purchases are not paid, and absent otherwise. It
     /// keeps backends from delivering real goods on a status alone.
     public var sandboxMark: Bool? { self == .sandbox ? true : nil }

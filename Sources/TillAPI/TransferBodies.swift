@@ -66,7 +66,7 @@ public struct TransferReply: Codable, Sendable, Hashable {
 
         public init(
             id: UniqueID, transactionID: TransactionID, originalID: TransactionID, productID: ProductID,
-            environment: Environment
+            environment: StoreEnvironment
         ) {
             self.id = id
             transactionId = transactionID.text
@@ -91,7 +91,7 @@ public struct TransferReply: Codable, Sendable, Hashable {
     }
 
     /// The part of a reversed transfer that was not returned.
-    public struct Stayed: Codable, Sendable, Hashable {
+    public struct Remaining: Codable, Sendable, Hashable {
         /// Purchases that had moved on to a third customer.
         public let grantCount: Int64
         /// Points that were spent or refunded in the meantime.
@@ -123,11 +123,11 @@ public struct TransferReply: Codable, Sendable, Hashable {
     /// The transfer that reversed this one.
     public let reversedBy: UniqueID?
     /// For a reversal.
-    public let stayed: Stayed?
+    public let stayed: Remaining?
 
     public init(
         _ transfer: Transfer, grantCount: Int64, grants: [MovedGrant], points: [MovedPoints],
-        reverses: UniqueID? = nil, reversedBy: UniqueID? = nil, stayed: Stayed? = nil
+        reverses: UniqueID? = nil, reversedBy: UniqueID? = nil, stayed: Remaining? = nil
     ) {
         id = transfer.id
         kind = transfer.kind.rawValue

@@ -108,7 +108,7 @@ public struct CorrectionBody: Codable, Sendable {
 }
 
 /// A bonus or a correction, and the balance after it.
-public struct HandPostingReply: Codable, Sendable, Hashable {
+public struct ManualPostingReply: Codable, Sendable, Hashable {
     public let reference: String
     public let currency: String
     public let amount: Int64
@@ -234,7 +234,7 @@ public struct LotReply: Codable, Sendable, Hashable {
 
 /// `GET /v1/products`.
 public struct ProductsReply: Codable, Sendable {
-    public let data: [Product]
+    public let data: [CatalogProduct]
 
-    public init(data: [Product]) { self.data = data }
+    public init(data: [CatalogProduct]) { self.data = data }
 }

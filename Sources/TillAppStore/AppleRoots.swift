@@ -90,7 +90,7 @@ public struct TrustPolicy: Sendable {
     /// The app's number in the App Store, checked in production only, where Apple states it; nil accepts any.
     public var appAppleID: Int64?
     /// Environments whose purchases are accepted; nil accepts both.
-    public var environments: Set<Environment>?
+    public var environments: Set<StoreEnvironment>?
     /// Verify certificates at this time instead of the proof's own.
     public var at: Instant?
     /// Also apply the finer rules of RFC 5280 to certificates.
@@ -101,7 +101,7 @@ public struct TrustPolicy: Sendable {
     public var now: @Sendable () -> Instant
 
     public init(
-        bundleID: String?, environments: Set<Environment>?, now: @escaping @Sendable () -> Instant
+        bundleID: String?, environments: Set<StoreEnvironment>?, now: @escaping @Sendable () -> Instant
     ) {
         self.bundleID = bundleID
         self.environments = environments

@@ -9,10 +9,10 @@ import TillCrypto
 public final class SignedDataVerifier: Sendable {
     public let policy: TrustPolicy
     let trust: TrustStore
-    private let demands: ProofDemands
+    private let verificationPolicy: VerificationPolicy
     private let chains: ChainCache
     /// Receives the chains that a verification relies on; nil if they are not needed.
-    private let witness: SignerWitness?
+    private let observer: SignerObserver?
 
     /// The maximum length of tokens and receipts, in bytes (facts/limits §3).
     public static let tokenLimit = 64 << 10
@@ -21,24 +21,24 @@ public final class SignedDataVerifier: Sendable {
 
     /// - Parameter other: a verifier whose cache of signers is shared; it must have the same roots and strictness.
     /// - Throws: `bad_root` if there is no root, or a root of the policy is not a certificate.
-    public init(policy: TrustPolicy, rememberingWith other: SignedDataVerifier? = nil) throws(VerificationFailure) {
+    public init(policy: TrustPolicy, rememberingWith other: SignedDataVerifier? = nil) throws(VerificationError) {
         guard let trust = Self.trustStore(roots: policy.roots, isStrict: policy.isStrict), !policy.roots.isEmpty else {
-            throw VerificationFailure(.badRoot)
+            throw VerificationError(.badRoot)
         }
         self.policy = policy
         self.trust = trust
-        demands = ProofDemands(policy, trust: trust)
+        verificationPolicy = VerificationPolicy(policy, trust: trust)
         chains = other?.chains ?? ChainCache(lifetime: policy.chainLifetime)
-        witness = nil
+        observer = nil
     }
 
     /// A copy with the same cache, for a verification whose signers are collected.
-    init(_ other: SignedDataVerifier, telling witness: SignerWitness) {
+    init(_ other: SignedDataVerifier, notifying observer: SignerObserver) {
         policy = other.policy
         trust = other.trust
-        demands = other.demands
+        verificationPolicy = other.verificationPolicy
         chains = other.chains
-        self.witness = witness
+        self.observer = observer
     }
 
     static func trustStore(roots: [[UInt8]], isStrict: Bool) -> TrustStore? {
@@ -52,9 +52,9 @@ public final class SignedDataVerifier: Sendable {
 
     /// Whether the chain of the token's signer is cached. If it is, verification is cheap; otherwise a certificate
     /// chain has to be verified first.
-    public func knowsSigner(of jws: [UInt8]) -> Bool { chains.knows(jws, now: demands.now()) }
+    public func knowsSigner(of jws: [UInt8]) -> Bool { chains.knows(jws, now: verificationPolicy.now()) }
 
-    private var checks: ProofChecks { ProofChecks(demands, chains: chains, witness: witness) }
+    private var checks: ProofChecks { ProofChecks(verificationPolicy, chains: chains, observer: observer) }
 
     // MARK: - Tokens
 
@@ -63,29 +63,29 @@ public final class SignedDataVerifier: Sendable {
     /// - Parameter jws: the compact serialization, at most 64 KiB.
     /// - Throws: the first check that fails; `malformed` also if a field that processing needs is missing (ids,
     ///   product, dates).
-    public func transaction(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedTransaction {
+    public func transaction(_ jws: [UInt8]) throws(VerificationError) -> VerifiedTransaction {
         try checks.transaction(jws)
     }
 
-    public func transaction(_ jws: String) throws(VerificationFailure) -> VerifiedTransaction {
+    public func transaction(_ jws: String) throws(VerificationError) -> VerifiedTransaction {
         try transaction(Array(jws.utf8))
     }
 
     /// Verifies a signed renewal info (JWSRenewalInfo). It names no app: use it only together with its transaction.
-    public func renewalInfo(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedRenewalInfo {
+    public func renewalInfo(_ jws: [UInt8]) throws(VerificationError) -> VerifiedRenewalInfo {
         try checks.renewalInfo(jws)
     }
 
-    public func renewalInfo(_ jws: String) throws(VerificationFailure) -> VerifiedRenewalInfo {
+    public func renewalInfo(_ jws: String) throws(VerificationError) -> VerifiedRenewalInfo {
         try renewalInfo(Array(jws.utf8))
     }
 
     /// Verifies a signed app transaction (AppTransaction): the customer's download of the app.
-    public func appTransaction(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedAppTransaction {
+    public func appTransaction(_ jws: [UInt8]) throws(VerificationError) -> VerifiedAppTransaction {
         try checks.appTransaction(jws)
     }
 
-    public func appTransaction(_ jws: String) throws(VerificationFailure) -> VerifiedAppTransaction {
+    public func appTransaction(_ jws: String) throws(VerificationError) -> VerifiedAppTransaction {
         try appTransaction(Array(jws.utf8))
     }
 
@@ -93,11 +93,11 @@ public final class SignedDataVerifier: Sendable {
     /// verdict of a nested token becomes the notification's, with the token's name in the detail.
     ///
     /// - Parameter signedPayload: the compact serialization, at most 512 KiB.
-    public func notification(_ signedPayload: [UInt8]) throws(VerificationFailure) -> VerifiedNotification {
+    public func notification(_ signedPayload: [UInt8]) throws(VerificationError) -> VerifiedNotification {
         try checks.notification(signedPayload)
     }
 
-    public func notification(_ signedPayload: String) throws(VerificationFailure) -> VerifiedNotification {
+    public func notification(_ signedPayload: String) throws(VerificationError) -> VerifiedNotification {
         try notification(Array(signedPayload.utf8))
     }
 
@@ -105,7 +105,7 @@ public final class SignedDataVerifier: Sendable {
     /// Apple signed. Nested tokens are verified too, if the notification names an environment of the App Store.
     ///
     /// - Parameter signedPayload: the compact serialization, at most 512 KiB.
-    public func envelope(_ signedPayload: [UInt8]) throws(VerificationFailure) -> NotificationEnvelope {
+    public func envelope(_ signedPayload: [UInt8]) throws(VerificationError) -> NotificationEnvelope {
         try checks.envelope(signedPayload)
     }
 
@@ -119,16 +119,16 @@ public final class SignedDataVerifier: Sendable {
     /// - Parameters:
     ///   - bytes: at most 8 MiB.
     ///   - device: the identifier that the receipt must have been made for; nil skips this check.
-    public func receipt(_ bytes: [UInt8], device: [UInt8]? = nil) throws(VerificationFailure) -> VerifiedReceipt {
-        try ProofChecks(demands(device), witness: witness).receipt(bytes)
+    public func receipt(_ bytes: [UInt8], device: [UInt8]? = nil) throws(VerificationError) -> VerifiedReceipt {
+        try ProofChecks(verificationPolicy(device), observer: observer).receipt(bytes)
     }
 
     /// Verifies a receipt as clients post it: base64 text in which white space is ignored.
     public func receipt(
         base64 text: some StringProtocol, device: [UInt8]? = nil
-    ) throws(VerificationFailure) -> VerifiedReceipt {
+    ) throws(VerificationError) -> VerifiedReceipt {
         guard text.utf8.count <= Self.receiptTextLimit, let bytes = Base64.decode(ignoringBlanks: text)
-        else { throw VerificationFailure(.malformed, "base64") }
+        else { throw VerificationError(.malformed, "base64") }
         return try receipt(bytes, device: device)
     }
 
@@ -143,10 +143,10 @@ public final class SignedDataVerifier: Sendable {
     public func explain(
         _ proof: [UInt8], as kind: ProofInspection.Kind, device: [UInt8]? = nil
     ) -> VerificationRecord {
-        let journal = VerificationJournal(kind: kind, input: proof)
-        let demands = demands(device)
-        let checks = ProofChecks(demands, journal: journal)
-        do throws(VerificationFailure) {
+        let recorder = VerificationRecorder(kind: kind, input: proof)
+        let verificationPolicy = verificationPolicy(device)
+        let checks = ProofChecks(verificationPolicy, recorder: recorder)
+        do throws(VerificationError) {
             switch kind {
             case .transaction: _ = try checks.transaction(proof)
             case .renewal: _ = try checks.renewalInfo(proof)
@@ -154,21 +154,21 @@ public final class SignedDataVerifier: Sendable {
             case .notification: _ = try checks.notification(proof)
             case .receipt: _ = try checks.receipt(proof)
             case .oldStyleReceipt:
-                let text = if case .oldStyleReceipt(let text) = ProofForm(proof) { text } else { proof }
-                return ProofInspection.oldStyleReceipt(text, demands, journal).record
+                let text = if case .oldStyleReceipt(let text) = ProofFormat(proof) { text } else { proof }
+                return ProofInspection.oldStyleReceipt(text, verificationPolicy, recorder).record
             case .certificateChain:
-                journal.refuse(.certificateCount, VerificationFailure(.malformed, "no proof"))
-                return journal.finished()
+                recorder.refuse(.certificateCount, VerificationError(.malformed, "no proof"))
+                return recorder.finished()
             }
-            journal.complete()
+            recorder.complete()
         } catch {
             // The journal has recorded the failure.
         }
-        return journal.finished()
+        return recorder.finished()
     }
 
-    private func demands(_ device: [UInt8]?) -> ProofDemands {
-        device.map { ProofDemands(policy, trust: trust, device: $0) } ?? demands
+    private func verificationPolicy(_ device: [UInt8]?) -> VerificationPolicy {
+        device.map { VerificationPolicy(policy, trust: trust, device: $0) } ?? verificationPolicy
     }
 }
 
@@ -194,7 +194,7 @@ public enum Verdict: String, Sendable, CaseIterable {
 }
 
 /// A refusal of a proof: decisions use the verdict; the detail is for people.
-public struct VerificationFailure: Error, Equatable, Sendable {
+public struct VerificationError: Error, Equatable, Sendable {
     public let verdict: Verdict
     public let detail: String
 
@@ -207,7 +207,7 @@ public struct VerificationFailure: Error, Equatable, Sendable {
     public var isRetryable: Bool { false }
 
     /// The same verdict for a token nested in another, with its name.
-    func nested(in name: String) -> VerificationFailure {
-        VerificationFailure(verdict, detail.isEmpty ? name : "\(name): \(detail)")
+    func nested(in name: String) -> VerificationError {
+        VerificationError(verdict, detail.isEmpty ? name : "\(name): \(detail)")
     }
 }

@@ -19,7 +19,7 @@ public struct VerifiedTransaction: Sendable {
     public let purchaseDate: Instant
     /// When Apple signed this copy; a later copy of the same transaction has a later date.
     public let signedDate: Instant
-    public let environment: Environment
+    public let environment: StoreEnvironment
     public let source: Source
     /// All signed fields, as written.
     public let payload: TransactionPayload
@@ -30,7 +30,7 @@ public struct VerifiedTransaction: Sendable {
     static let nameLimit = 255
 
     /// The fields that processing a purchase requires, checked for presence and bounds.
-    struct Essentials {
+    struct RequiredFields {
         let id: TransactionID
         let originalID: TransactionID
         let productID: ProductID
@@ -40,10 +40,10 @@ public struct VerifiedTransaction: Sendable {
         let signedDate: Instant
 
         /// - Throws: `malformed`, naming the field.
-        init(_ payload: TransactionPayload) throws(VerificationFailure) {
-            func text(_ text: String?, _ name: String, limit: Int) throws(VerificationFailure) -> String {
+        init(_ payload: TransactionPayload) throws(VerificationError) {
+            func text(_ text: String?, _ name: String, limit: Int) throws(VerificationError) -> String {
                 guard let text, (1...limit).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-                else { throw VerificationFailure(.malformed, name) }
+                else { throw VerificationError(.malformed, name) }
                 return text
             }
             let id = try text(payload.transactionID, "transactionId", limit: idLimit)
@@ -52,17 +52,17 @@ public struct VerifiedTransaction: Sendable {
                 try text(payload.originalTransactionID ?? id, "originalTransactionId", limit: idLimit))
             productID = ProductID(try text(payload.productID, "productId", limit: nameLimit))
             bundleID = try text(payload.bundleID, "bundleId", limit: nameLimit)
-            guard let purchaseDate = payload.purchaseDate else { throw VerificationFailure(.malformed, "purchaseDate") }
-            guard let signedDate = payload.signedDate else { throw VerificationFailure(.malformed, "signedDate") }
+            guard let purchaseDate = payload.purchaseDate else { throw VerificationError(.malformed, "purchaseDate") }
+            guard let signedDate = payload.signedDate else { throw VerificationError(.malformed, "signedDate") }
             let quantity = payload.quantity ?? 1
-            guard (1...Int(Int32.max)).contains(quantity) else { throw VerificationFailure(.malformed, "quantity") }
+            guard (1...Int(Int32.max)).contains(quantity) else { throw VerificationError(.malformed, "quantity") }
             self.purchaseDate = purchaseDate
             self.signedDate = signedDate
             self.quantity = quantity
         }
     }
 
-    init(_ essentials: Essentials, payload: TransactionPayload, environment: Environment, source: Source) {
+    init(_ essentials: RequiredFields, payload: TransactionPayload, environment: StoreEnvironment, source: Source) {
         id = essentials.id
         originalID = essentials.originalID
         productID = essentials.productID
@@ -120,9 +120,9 @@ extension VerifiedTransaction {
 /// A subscription's renewal info whose Apple signature was verified.
 public struct VerifiedRenewalInfo: Sendable {
     public let payload: RenewalInfoPayload
-    public let environment: Environment
+    public let environment: StoreEnvironment
 
-    init(payload: RenewalInfoPayload, environment: Environment) {
+    init(payload: RenewalInfoPayload, environment: StoreEnvironment) {
         self.payload = payload
         self.environment = environment
     }
@@ -134,9 +134,9 @@ public struct VerifiedRenewalInfo: Sendable {
 /// A customer's download of the app, whose Apple signature was verified.
 public struct VerifiedAppTransaction: Sendable {
     public let payload: AppTransactionPayload
-    public let environment: Environment
+    public let environment: StoreEnvironment
 
-    init(payload: AppTransactionPayload, environment: Environment) {
+    init(payload: AppTransactionPayload, environment: StoreEnvironment) {
         self.payload = payload
         self.environment = environment
     }
@@ -147,14 +147,14 @@ public struct VerifiedNotification: Sendable {
     /// Apple's `notificationUUID`: the same for every delivery of one notification.
     public let id: String
     public let payload: NotificationPayload
-    public let environment: Environment
+    public let environment: StoreEnvironment
     public let bundleID: String?
     public let transaction: VerifiedTransaction?
     public let renewalInfo: VerifiedRenewalInfo?
     public let appTransaction: VerifiedAppTransaction?
 
     init(
-        id: String, payload: NotificationPayload, environment: Environment, bundleID: String?,
+        id: String, payload: NotificationPayload, environment: StoreEnvironment, bundleID: String?,
         transaction: VerifiedTransaction?, renewalInfo: VerifiedRenewalInfo?, appTransaction: VerifiedAppTransaction?
     ) {
         self.id = id

@@ -1,5 +1,5 @@
 /// A currency by its ISO 4217 code, three capital letters.
-public typealias Currency = Identifier<Identified.Currency>
+public typealias Currency = Identifier<IdentifierKind.Currency>
 
 extension Currency {
     /// The decimal digits of the minor unit (ISO 4217): the yen and the won have none, the Kuwaiti dinar has three.

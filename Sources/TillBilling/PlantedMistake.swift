@@ -10,11 +10,11 @@
         /// Invariant 1: a granted transaction is granted again when Apple repeats it.
         case grantsAgain = "grants_again"
         /// Invariant 1: the caller who submits a proof receives its purchase.
-        case believesCaller = "believes_caller"
+        case trustsCaller = "trusts_caller"
         /// Invariant 1: the signer of a proof is not checked.
-        case believesAnySignature = "believes_any_signature"
+        case acceptsAnySignature = "accepts_any_signature"
         /// Invariant 2: the event is written after the commit.
-        case tellsApart = "tells_apart"
+        case recordsEventApart = "records_event_apart"
         /// Invariant 3: the phone finishes a transaction without regard to the server's answer.
         case finishesAnyway = "finishes_anyway"
         /// Invariant 4: a refund does not take the points back.
@@ -24,9 +24,9 @@
         /// Invariant 6: an unclaimed purchase is recorded without its proof.
         case dropsProofs = "drops_proofs"
         /// Invariant 7: the proof determines which environment counts.
-        case believesStatedEnvironment = "believes_stated_environment"
+        case trustsStatedEnvironment = "trusts_stated_environment"
         /// Invariant 8: the copy that arrived last counts, instead of the one that was signed last.
-        case believesLastCopy = "believes_last_copy"
+        case keepsLastCopy = "keeps_last_copy"
         /// Identity: user ids that are canonically equivalent in Unicode belong to one user.
         case comparesCanonically = "compares_canonically"
         /// Identity: a caller with any token of a user may merge that user into another account.

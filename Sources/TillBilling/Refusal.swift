@@ -55,7 +55,7 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     case guestMerged = "guest_merged"
     case undoExpired = "undo_expired"
     case sameUser = "same_user"
-    case notTheHolder = "not_the_holder"
+    case notTheOwner = "not_the_owner"
     case unknownTransfer = "unknown_transfer"
     case notReversible = "not_reversible"
 

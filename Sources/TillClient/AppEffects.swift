@@ -40,7 +40,7 @@ extension Store {
     public convenience init(_ configuration: StoreConfiguration) throws(StoreError) {
         guard ServerAddress(configuration.server).isSecure else { throw .insecureServer }
         let files: DeviceFiles
-        do throws(DiskFault) {
+        do throws(DiskError) {
             files = try .inDirectory(try StoreDirectory.made(configuration.directory))
         } catch {
             throw .journal(.disk(error))
@@ -88,14 +88,14 @@ extension Transport {
 
 enum StoreDirectory {
     /// The directory, created with its parent directories if necessary.
-    static func made(_ chosen: String?) throws(DiskFault) -> String {
+    static func made(_ chosen: String?) throws(DiskError) -> String {
         let path = chosen ?? ofDevice
         do {
             try FileManager.default.createDirectory(
                 atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         } catch {
             let code = (error as? CocoaError)?.code
-            throw DiskFault(
+            throw DiskError(
                 code == .fileWriteNoPermission || code == .fileWriteVolumeReadOnly
                     ? .notAllowed : code == .fileWriteOutOfSpace ? .full : .other)
         }

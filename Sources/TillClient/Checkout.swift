@@ -4,34 +4,34 @@ import TillBilling
 /// Runs one purchase from the tap to its outcome, with at most one purchase of a product at a time.
 actor Checkout {
     private let access: StoreAccess
-    private let catalogue: Catalogue
+    private let catalog: ProductCatalog
     private let journal: OrderJournal
-    private let purchase: Purchase
-    private let submit: Submit
-    private let upkeep: Upkeep
-    private let retry: Retry
-    private let restore: Restore
-    private let signIn: SignIn
+    private let purchase: OrderPreparation
+    private let submitter: ProofSubmitter
+    private let retryCoordinator: RetryCoordinator
+    private let retry: Resubmission
+    private let restore: RestoreService
+    private let signIn: SignInState
     /// Products with a purchase in progress.
     private(set) var underWay: Set<ProductID> = []
 
-    init(_ rooms: Rooms, upkeep: Upkeep) {
-        access = rooms.access
-        catalogue = rooms.catalogue
-        journal = rooms.journal
-        purchase = rooms.purchase
-        submit = rooms.submit
-        retry = rooms.retry
-        restore = Restore(rooms)
-        signIn = rooms.signIn
-        self.upkeep = upkeep
+    init(_ components: StoreComponents, retryCoordinator: RetryCoordinator) {
+        access = components.access
+        catalog = components.catalog
+        journal = components.journal
+        purchase = components.purchase
+        submitter = components.submitter
+        retry = components.retry
+        restore = RestoreService(components)
+        signIn = components.signIn
+        self.retryCoordinator = retryCoordinator
     }
 
     /// - Parameter preview: the preview of a plan that the buyer was shown.
     func buy(
         _ product: ProductID, quantity: Int, as preview: OpenOrderBody.Preview? = nil, by user: UserID? = nil
-    ) async -> PurchaseEnding {
-        guard underWay.insert(product).inserted else { return PurchaseEnding(.inProgress) }
+    ) async -> PurchaseResult {
+        guard underWay.insert(product).inserted else { return PurchaseResult(.inProgress) }
         let ending = await goThrough(product, quantity: quantity, as: preview, by: user)
         underWay.remove(product)
         return ending
@@ -39,23 +39,23 @@ actor Checkout {
 
     private func goThrough(
         _ product: ProductID, quantity: Int, as preview: OpenOrderBody.Preview?, by user: UserID?
-    ) async -> PurchaseEnding {
-        guard (1...10).contains(quantity) else { return PurchaseEnding(.failed(nil, .badQuantity)) }
+    ) async -> PurchaseResult {
+        guard (1...10).contains(quantity) else { return PurchaseResult(.failed(nil, .badQuantity)) }
         guard await access.canMakePayments() else {
-            return PurchaseEnding(.failed(nil, .paymentsNotAllowed), .notAllowed)
+            return PurchaseResult(.failed(nil, .paymentsNotAllowed), .notAllowed)
         }
         guard let buyer = await signIn.userID, user == nil || user == buyer else {
-            return PurchaseEnding(.failed(nil, .notSignedIn))
+            return PurchaseResult(.failed(nil, .notSignedIn))
         }
         let listing: StoreListing
-        do throws(StoreError) { listing = try await catalogue.listing(of: product) } catch {
-            return PurchaseEnding(.failed(nil, error), .productsUnavailable)
+        do throws(StoreError) { listing = try await catalog.listing(of: product) } catch {
+            return PurchaseResult(.failed(nil, error), .productsUnavailable)
         }
         // Without the observer, a payment requested now would be reported at the next launch only.
-        await upkeep.start()
+        await retryCoordinator.start()
         await submitUnfinished(before: product)
         let entry: JournalEntry
-        do throws(PurchaseFault) {
+        do throws(PurchaseError) {
             entry = try await purchase.prepare(
                 product, price: listing.price(of: quantity), quantity: quantity, as: preview)
         } catch {
@@ -69,40 +69,40 @@ actor Checkout {
     private func submitUnfinished(before product: ProductID) async {
         guard let shown = try? await access.unfinished() else { return }
         let left = shown.filter { $0.productID == product || !underWay.contains($0.productID) }
-        for outcome in await retry.sendUnfinished(left) { await upkeep.hear(outcome) }
+        for outcome in await retry.sendUnfinished(left) { await retryCoordinator.handle(outcome) }
     }
 
     /// Closes an order for which nothing was requested from the store.
-    private func notBegun(_ fault: PurchaseFault) async -> PurchaseEnding {
-        switch fault {
+    private func notBegun(_ error: PurchaseError) async -> PurchaseResult {
+        switch error {
         case .cannotOpen(let id, let serverFault):
             await purchase.abandon(id, because: serverFault.code)
-            return PurchaseEnding(.failed(await journal.summary(of: id), StoreError(fault)))
+            return PurchaseResult(.failed(await journal.summary(of: id), StoreError(error)))
         case .refused(let id, _):
-            return PurchaseEnding(.failed(await journal.summary(of: id), StoreError(fault)))
-        case .notSignedIn, .badQuantity, .journal: return PurchaseEnding(.failed(nil, StoreError(fault)))
+            return PurchaseResult(.failed(await journal.summary(of: id), StoreError(error)))
+        case .notSignedIn, .badQuantity, .journal: return PurchaseResult(.failed(nil, StoreError(error)))
         }
     }
 
-    private func pay(_ entry: JournalEntry) async -> PurchaseEnding {
-        let wish = StoreWish(order: entry.id, productID: entry.productID, quantity: entry.quantity)
-        switch await access.purchase(wish) {
+    private func pay(_ entry: JournalEntry) async -> PurchaseResult {
+        let request = PurchaseRequest(order: entry.id, productID: entry.productID, quantity: entry.quantity)
+        switch await access.purchase(request) {
         case .paid(let transaction):
-            let outcome = await submit(transaction, paying: entry.id)
-            await upkeep.hear(outcome)
+            let outcome = await submitter(transaction, paying: entry.id)
+            await retryCoordinator.handle(outcome)
             return await ending(of: outcome, for: entry)
         case .deferred:
             // If the journal cannot be written, the order stays prepared, and is completed from that status.
             try? await purchase.deferred(entry.id)
-            return PurchaseEnding(.deferred(await summary(of: entry)))
+            return PurchaseResult(.deferred(await summary(of: entry)))
         case .cancelled:
-            try? await purchase.cancelled(entry.id, reason: StoreProblem.cancelled.code)
-            return PurchaseEnding(.cancelled(await summary(of: entry)))
+            try? await purchase.cancelled(entry.id, reason: AppStoreError.cancelled.code)
+            return PurchaseResult(.cancelled(await summary(of: entry)))
         case .failed(let problem):
             try? await purchase.failed(entry.id, reason: problem.code)
             // The store may still report the payment later.
-            await upkeep.lookSoon()
-            return PurchaseEnding(.failed(await summary(of: entry), .store(problem)))
+            await retryCoordinator.checkSoon()
+            return PurchaseResult(.failed(await summary(of: entry), .store(problem)))
         }
     }
 
@@ -116,35 +116,35 @@ actor Checkout {
         case .deferred: return .deferred(order)
         case .cancelled: return .cancelled(order)
         case .ongoing:
-            guard let outcome = await retry.resubmit(id) else { return .willArrive(order, nil) }
-            await upkeep.hear(outcome)
+            guard let outcome = await retry.resubmit(id) else { return .deliveryPending(order, nil) }
+            await retryCoordinator.handle(outcome)
             return await ending(of: outcome, for: entry).outcome
         case .prepared, .failed, .refunded:
             return .failed(order, .journal(.illegalMove(from: entry.status, to: .completed)))
         }
     }
 
-    private func ending(of outcome: SubmitOutcome, for entry: JournalEntry) async -> PurchaseEnding {
+    private func ending(of outcome: SubmitOutcome, for entry: JournalEntry) async -> PurchaseResult {
         let order = await summary(of: entry)
         switch outcome {
         // If the disk is full the journal falls behind; the server's answer counts.
-        case .completed: return PurchaseEnding(.completed(order.showing(.completed)))
-        case .refunded: return PurchaseEnding(.failed(order.showing(.refunded), .refunded))
-        case .willArrive(let trouble, _):
-            return PurchaseEnding(
-                .willArrive(order.showing(.ongoing, note: trouble.sentence), .undelivered(trouble)),
-                trouble.isOfNetwork ? .network : nil)
-        case .refused(let trouble):
-            return PurchaseEnding(
-                .failed(order.showing(.ongoing, note: trouble.sentence), .undelivered(trouble)))
+        case .completed: return PurchaseResult(.completed(order.showing(.completed)))
+        case .refunded: return PurchaseResult(.failed(order.showing(.refunded), .refunded))
+        case .deliveryPending(let pendingReason, _):
+            return PurchaseResult(
+                .deliveryPending(order.showing(.ongoing, note: pendingReason.sentence), .undelivered(pendingReason)),
+                pendingReason.isOfNetwork ? .network : nil)
+        case .refused(let pendingReason):
+            return PurchaseResult(
+                .failed(order.showing(.ongoing, note: pendingReason.sentence), .undelivered(pendingReason)))
         }
     }
 
     func restoreAll() async -> RestoreOutcome {
         guard await signIn.userID != nil else { return RestoreOutcome(error: .notSignedIn) }
-        await upkeep.start()
+        await retryCoordinator.start()
         // Pending orders of this device are handled like purchases, so they are sent first.
-        await upkeep.checkAll()
+        await retryCoordinator.checkAll()
         return await restore()
     }
 

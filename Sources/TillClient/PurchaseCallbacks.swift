@@ -6,10 +6,10 @@ public struct PurchaseCallbacks: Sendable {
     /// Called when the purchase is paid and granted.
     public var paid: @Sendable (OrderSummary) -> Void
     /// Called when the purchase is paid and will arrive automatically. The error states what the server waits for.
-    public var willArrive: @Sendable (OrderSummary, StoreError?) -> Void
+    public var deliveryPending: @Sendable (OrderSummary, StoreError?) -> Void
     /// Called when the purchase is paid and will arrive automatically once the network or the server is available
     /// again.
-    public var willArriveNetwork: @Sendable (OrderSummary, StoreError) -> Void
+    public var deliveryPendingNetwork: @Sendable (OrderSummary, StoreError) -> Void
     /// Called when the purchase waits for approval (Ask to Buy).
     public var deferred: @Sendable (OrderSummary) -> Void
     /// Called when the buyer closes the payment sheet.
@@ -23,18 +23,18 @@ public struct PurchaseCallbacks: Sendable {
     /// Called when a purchase of this product is already in progress.
     public var inProgress: @Sendable () -> Void
 
-    /// Creates the callbacks. Those that aren't parameters have a default: `willArriveNetwork` and `deferred` call
-    /// `willArrive`, `notAllowed` and `productsUnavailable` call `failed`, and `inProgress` does nothing.
+    /// Creates the callbacks. Those that aren't parameters have a default: `deliveryPendingNetwork` and `deferred` call
+    /// `deliveryPending`, `notAllowed` and `productsUnavailable` call `failed`, and `inProgress` does nothing.
     public init(
         paid: @escaping @Sendable (OrderSummary) -> Void,
-        willArrive: @escaping @Sendable (OrderSummary, StoreError?) -> Void,
+        deliveryPending: @escaping @Sendable (OrderSummary, StoreError?) -> Void,
         cancelled: @escaping @Sendable (OrderSummary) -> Void,
         failed: @escaping @Sendable (OrderSummary?, StoreError) -> Void
     ) {
         self.paid = paid
-        self.willArrive = willArrive
-        willArriveNetwork = { willArrive($0, $1) }
-        deferred = { willArrive($0, nil) }
+        self.deliveryPending = deliveryPending
+        deliveryPendingNetwork = { deliveryPending($0, $1) }
+        deferred = { deliveryPending($0, nil) }
         self.cancelled = cancelled
         self.failed = failed
         notAllowed = { failed(nil, $0) }
@@ -44,11 +44,11 @@ public struct PurchaseCallbacks: Sendable {
 }
 
 extension PurchaseCallbacks {
-    func call(_ ending: PurchaseEnding) {
+    func call(_ ending: PurchaseResult) {
         switch ending.outcome {
         case .completed(let order): paid(order)
-        case .willArrive(let order, let error):
-            if let error, ending.isOfNetwork { willArriveNetwork(order, error) } else { willArrive(order, error) }
+        case .deliveryPending(let order, let error):
+            if let error, ending.isOfNetwork { deliveryPendingNetwork(order, error) } else { deliveryPending(order, error) }
         case .deferred(let order): deferred(order)
         case .cancelled(let order): cancelled(order)
         case .failed(let order, let error):
@@ -63,7 +63,7 @@ extension PurchaseCallbacks {
 }
 
 /// An outcome with the obstacle behind it, for callbacks that distinguish more cases than `PurchaseOutcome`.
-struct PurchaseEnding: Sendable {
+struct PurchaseResult: Sendable {
     enum Obstacle: Sendable {
         case notAllowed
         case productsUnavailable
@@ -88,7 +88,7 @@ public enum PurchaseOutcome: Hashable, Sendable {
     case completed(OrderSummary)
     /// The purchase is paid, and the server hasn't granted it yet. It is sent again automatically; the error states the
     /// reason.
-    case willArrive(OrderSummary, StoreError?)
+    case deliveryPending(OrderSummary, StoreError?)
     /// Another person must approve the purchase (Ask to Buy), which may take days.
     case deferred(OrderSummary)
     /// The buyer closed the payment sheet.
@@ -102,7 +102,7 @@ public enum PurchaseOutcome: Hashable, Sendable {
     /// The order of the purchase, if there is one.
     public var order: OrderSummary? {
         switch self {
-        case .completed(let order), .willArrive(let order, _), .deferred(let order), .cancelled(let order): order
+        case .completed(let order), .deliveryPending(let order, _), .deferred(let order), .cancelled(let order): order
         case .failed(let order, _): order
         case .inProgress: nil
         }
@@ -111,7 +111,7 @@ public enum PurchaseOutcome: Hashable, Sendable {
     /// The error, or the reason for waiting.
     public var error: StoreError? {
         switch self {
-        case .willArrive(_, let error): error
+        case .deliveryPending(_, let error): error
         case .failed(_, let error): error
         case .completed, .deferred, .cancelled, .inProgress: nil
         }

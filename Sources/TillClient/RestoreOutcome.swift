@@ -10,7 +10,7 @@ public struct RestoreOutcome: Hashable, Sendable {
     /// The product ids that the server couldn't decide yet. Restoring again asks again.
     public internal(set) var waiting: [String] = []
     /// The number of returned purchases that belong to another of the app's users. They stay theirs.
-    public internal(set) var ofOthers = 0
+    public internal(set) var ownedByOthers = 0
     /// Why nothing, or not everything, was restored.
     public internal(set) var error: StoreError?
 
@@ -19,14 +19,14 @@ public struct RestoreOutcome: Hashable, Sendable {
     mutating func add(_ purchase: RestoredPurchase) {
         purchases.append(purchase)
         let product = purchase.productID
-        switch purchase.fate {
-        case .yours, .movedToYou, .claimed:
+        switch purchase.status {
+        case .owned, .moved, .claimed:
             if let product, !restored.contains(product) { restored.append(product) }
-        case .ofAnother, .askSupport: ofOthers += 1
+        case .ownedByAnother, .contactSupport: ownedByOthers += 1
         case .waiting:
             if let product, !waiting.contains(product) { waiting.append(product) }
-            error = error ?? .undelivered(purchase.trouble)
-        case .refused: error = error ?? .undelivered(Trouble(code: purchase.code ?? "", isFinal: true))
+            error = error ?? .undelivered(purchase.pendingReason)
+        case .refused: error = error ?? .undelivered(PendingReason(code: purchase.code ?? "", isFinal: true))
         case .notRestorable, .refunded: break
         }
     }
@@ -44,17 +44,17 @@ public struct RestoreOutcome: Hashable, Sendable {
 /// The result of restoring one purchase.
 public struct RestoredPurchase: Hashable, Sendable {
     /// The owner of the purchase, as far as the signed-in user may know.
-    public enum Fate: String, Hashable, Sendable, CaseIterable {
+    public enum Status: String, Hashable, Sendable, CaseIterable {
         /// The signed-in user already owned it.
-        case yours
+        case owned
         /// Another of the app's users owned it; it belongs to the signed-in user now.
-        case movedToYou = "moved_to_you"
+        case moved = "moved_to_you"
         /// It had no owner; it belongs to the signed-in user now.
         case claimed
         /// Another of the app's users owns it and keeps it.
-        case ofAnother = "of_another"
+        case ownedByAnother = "of_another"
         /// Another of the app's users owns it, and the app's support may move it.
-        case askSupport = "ask_support"
+        case contactSupport = "ask_support"
         /// Consumables can't be restored.
         case notRestorable = "not_restorable"
         /// Apple refunded or revoked it.
@@ -70,36 +70,36 @@ public struct RestoredPurchase: Hashable, Sendable {
     /// The product id of App Store Connect; nil if the proof is invalid.
     public let productID: String?
     /// The owner of the purchase now.
-    public let fate: Fate
+    public let status: Status
     /// Why it waits, stays or was refused: a stable code for programs and logs.
     public let code: String?
     /// The server's reason for waiting, if it gave one.
     private let reason: String?
 
-    fileprivate var trouble: Trouble {
-        Trouble(code: code ?? Trouble.accepted.code, isFinal: false, reason: reason)
+    fileprivate var pendingReason: PendingReason {
+        PendingReason(code: code ?? PendingReason.accepted.code, isFinal: false, reason: reason)
     }
 
     /// A message for the buyer.
-    public var sentence: Text {
-        switch fate {
-        case .yours: Text(en: "This purchase is yours and is active here.", zh: "此项购买属于您，已恢复。")
-        case .movedToYou:
-            Text(
+    public var sentence: LocalizedText {
+        switch status {
+        case .owned: LocalizedText(en: "This purchase is yours and is active here.", zh: "此项购买属于您，已恢复。")
+        case .moved:
+            LocalizedText(
                 en: "This purchase was in another account and is in this one now.", zh: "此项购买原在其他账户，现已转入当前账户。")
-        case .claimed: Text(en: "This purchase is in your account now.", zh: "此项购买已归入您的账户。")
-        case .ofAnother:
-            Text(
+        case .claimed: LocalizedText(en: "This purchase is in your account now.", zh: "此项购买已归入您的账户。")
+        case .ownedByAnother:
+            LocalizedText(
                 en: "This purchase belongs to another account. Sign in with the account that bought it.",
                 zh: "此项购买属于其他账户，请登录购买时使用的账户。")
-        case .askSupport:
-            Text(
+        case .contactSupport:
+            LocalizedText(
                 en: "This purchase belongs to another account. If that is yours too, ask support to move it.",
                 zh: "此项购买属于其他账户。如果那也是您的账户，请联系客服转移。")
         case .notRestorable:
-            Text(en: "What is used up can't be restored.", zh: "消耗型商品无法恢复。")
-        case .refunded: Text(en: "This purchase was refunded.", zh: "此项购买已退款。")
-        case .waiting, .refused: trouble.sentence
+            LocalizedText(en: "What is used up can't be restored.", zh: "消耗型商品无法恢复。")
+        case .refunded: LocalizedText(en: "This purchase was refunded.", zh: "此项购买已退款。")
+        case .waiting, .refused: pendingReason.sentence
         }
     }
 
@@ -113,29 +113,29 @@ public struct RestoredPurchase: Hashable, Sendable {
 
 extension RestoredPurchase {
     /// - Parameter transaction: the transaction that the store returned.
-    init(_ told: RestoredTransaction, of transaction: QueuedTransaction?) {
-        transactionID = told.transactionId ?? transaction?.id.text
-        productID = told.productId ?? transaction?.productID.text
-        let waits = told.outcome == .quarantined || told.outcome == .accepted
-        code = told.outcome == .quarantined ? Trouble.quarantined.code : told.reason
-        reason = waits ? told.reason : nil
-        fate =
-            switch told.outcome {
-            case .owned: .yours
-            case .moved: .movedToYou
+    init(_ reply: RestoredTransaction, of transaction: QueuedTransaction?) {
+        transactionID = reply.transactionId ?? transaction?.id.text
+        productID = reply.productId ?? transaction?.productID.text
+        let waits = reply.outcome == .quarantined || reply.outcome == .accepted
+        code = reply.outcome == .quarantined ? PendingReason.quarantined.code : reply.reason
+        reason = waits ? reply.reason : nil
+        status =
+            switch reply.outcome {
+            case .owned: .owned
+            case .moved: .moved
             case .claimed: .claimed
-            case .kept: told.askBackend == true ? .askSupport : .ofAnother
+            case .kept: reply.askBackend == true ? .contactSupport : .ownedByAnother
             case .notRestorable: .notRestorable
             case .revoked: .refunded
             case .quarantined, .accepted: .waiting
-            case .refused: told.reason.flatMap(Refusal.init(rawValue:))?.isRetryable == true ? .waiting : .refused
+            case .refused: reply.reason.flatMap(Refusal.init(rawValue:))?.isRetryable == true ? .waiting : .refused
             }
     }
 
     init(_ transaction: QueuedTransaction, _ fault: StoreError) {
         transactionID = transaction.id.text
         productID = transaction.productID.text
-        fate = .waiting
+        status = .waiting
         code = fault.code
         reason = nil
     }

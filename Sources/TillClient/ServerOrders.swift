@@ -18,7 +18,7 @@ struct ServerOrders: Sendable {
     }
 
     /// Sends one request, if there is an order to check. After a failure, the next occasion checks again.
-    func look() async {
+    func check() async {
         guard let session = await server.session() else { return }
         let since = effects.clock().adding(seconds: -Self.reach)
         let open = Set(await journal.neverPaid(by: session.userID, since: since))
@@ -27,15 +27,15 @@ struct ServerOrders: Sendable {
         guard let page = try? await server.get(path, as: session, expecting: Page<OrderReply>.self) else { return }
         for order in page.data where open.contains(order.id) {
             switch OrderStatus(name: order.status) {
-            case .completed: await settle(order.id, as: .completed)
-            case .refunded: await settle(order.id, as: .refunded)
+            case .completed: await complete(order.id, as: .completed)
+            case .refunded: await complete(order.id, as: .refunded)
             case .prepared, .ongoing, .cancelled, .failed, .deferred, nil: break
             }
         }
     }
 
     /// On a full disk the order stays unchanged.
-    private func settle(_ id: OrderID, as status: OrderStatus) async {
-        _ = try? await journal.settle(id, as: status, at: effects.clock(), reason: "told_by_server")
+    private func complete(_ id: OrderID, as status: OrderStatus) async {
+        _ = try? await journal.complete(id, as: status, at: effects.clock(), reason: "told_by_server")
     }
 }

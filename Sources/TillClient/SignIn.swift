@@ -2,13 +2,13 @@ import TillAPI
 import TillBilling
 
 /// The user who is signed in to the app. The app supplies the token before each request, so that it can renew it.
-actor SignIn {
-    private struct Person {
+actor SignInState {
+    private struct SignedInUser {
         let userID: UserID
         let token: @Sendable () async -> String?
     }
 
-    private var person: Person?
+    private var person: SignedInUser?
     /// Counts the changes, so that a token that arrives after its user signed out is discarded.
     private var changes = 0
     private let changed: @Sendable (UserID?) -> Void
@@ -19,7 +19,7 @@ actor SignIn {
     var userID: UserID? { person?.userID }
 
     func enter(_ userID: UserID, token: @escaping @Sendable () async -> String?) {
-        person = Person(userID: userID, token: token)
+        person = SignedInUser(userID: userID, token: token)
         changes += 1
         changed(userID)
     }
@@ -31,11 +31,11 @@ actor SignIn {
     }
 
     /// Nil while no user is signed in, or if the app has no token for the user.
-    func session() async -> Session? {
+    func session() async -> UserSession? {
         while let person {
             let before = changes
             let token = await person.token()
-            if before == changes { return token.map { Session(userID: person.userID, token: $0) } }
+            if before == changes { return token.map { UserSession(userID: person.userID, token: $0) } }
         }
         return nil
     }
@@ -101,24 +101,24 @@ public enum GuestMerge: Hashable, Sendable {
 
 /// Asks the server to merge this installation's guest into an account. After a failure nothing has changed here, and
 /// repeating the request continues the same merge.
-struct MergeGuest: Sendable {
+struct GuestMerger: Sendable {
     private let journal: OrderJournal
     private let server: ServerAccess
     private let guest: Guest
 
-    init(_ rooms: Rooms) {
-        journal = rooms.journal
-        server = rooms.server
-        guest = rooms.guest
+    init(_ components: StoreComponents) {
+        journal = components.journal
+        server = components.server
+        guest = components.guest
     }
 
-    func callAsFunction(into account: UserID, token: @Sendable () async -> String?) async -> GuestMerge {
+    func merge(into account: UserID, token: @Sendable () async -> String?) async -> GuestMerge {
         let known = await guest.userID
         guard known != account, await !journal.entries(of: known).isEmpty else { return .nothing }
         guard let proof = await token(), let session = await server.session(), session.userID == account else {
             return .postponed(.notSignedIn)
         }
-        do throws(ServerFault) {
+        do throws(ServerError) {
             let body = MergeGuestBody(guestId: known.text, guestToken: proof)
             _ = try await server.post(
                 Paths.guests(of: account), body, as: session, expecting: TransferReply.self)
@@ -126,9 +126,9 @@ struct MergeGuest: Sendable {
             if case .refused(let refusal) = error, refusal.refusal == .guestTaken { try? await guest.retire() }
             return error.isRetryable ? .postponed(.server(error)) : .refused(.server(error))
         }
-        do throws(JournalFault) {
-            try await journal.hand(over: known, to: account)
-            do throws(DiskFault) { try await guest.retire() } catch { throw .disk(error) }
+        do throws(JournalError) {
+            try await journal.transfer(over: known, to: account)
+            do throws(DiskError) { try await guest.retire() } catch { throw .disk(error) }
         } catch {
             return .postponed(.journal(error))
         }
@@ -151,7 +151,7 @@ actor Guest {
     var userID: UserID { UserID(UserID.guestPrefix + identity.guest.description) }
 
     /// Creates a new guest: later payments of the current one go to the account.
-    func retire() throws(DiskFault) {
+    func retire() throws(DiskError) {
         let next = DeviceIdentity(device: identity.device, guest: UniqueID(random: entropy(16)))
         try disk.replace(next.bytes)
         identity = next

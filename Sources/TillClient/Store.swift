@@ -10,8 +10,8 @@ import TillBilling
 ///
 /// Create one store and keep it for the whole life of the app. You can call its methods from any thread, concurrently.
 public final class Store: Sendable {
-    let rooms: Rooms
-    let upkeep: Upkeep
+    let components: StoreComponents
+    let retryCoordinator: RetryCoordinator
     let checkout: Checkout
 
     /// Creates a store for tests and simulations, which supply its environment.
@@ -22,20 +22,20 @@ public final class Store: Sendable {
         _ configuration: StoreConfiguration, access: StoreAccess, effects: Effects, files: DeviceFiles,
         transport: Transport
     ) throws(StoreError) {
-        do throws(JournalFault) {
-            rooms = try Rooms(
+        do throws(JournalError) {
+            components = try StoreComponents(
                 configuration, access: access, effects: effects, files: files, transport: transport)
         } catch {
             throw .journal(error)
         }
-        upkeep = Upkeep(rooms)
-        checkout = Checkout(rooms, upkeep: upkeep)
+        retryCoordinator = RetryCoordinator(components)
+        checkout = Checkout(components, retryCoordinator: retryCoordinator)
     }
 
     deinit {
         // Running background work would keep the journal open, and the next instance would find it in use.
-        let upkeep = upkeep
-        rooms.effects.spawn { await upkeep.stop() }
+        let retryCoordinator = retryCoordinator
+        components.effects.spawn { await retryCoordinator.stop() }
     }
 
     // MARK: App life cycle
@@ -43,18 +43,18 @@ public final class Store: Sendable {
     /// Starts the store. Call it at launch, before you show any content: it adds the only transaction observer for the
     /// life of the app, and begins to send purchases that an earlier launch left. It returns at once. Later calls do
     /// nothing.
-    public func start() async { await upkeep.start() }
+    public func start() async { await retryCoordinator.start() }
 
     /// Stops the store. Call it when the app terminates: it removes the observer and ends the loops over `updates`.
     /// Nothing is lost: pending purchases stay on disk and in the store's queue. A stopped store can't be started
     /// again.
-    public func stop() async { await upkeep.stop() }
+    public func stop() async { await retryCoordinator.stop() }
 
     /// Sends pending purchases now. Call it when the network is available again. It returns at once.
-    public func networkReturned() async { await upkeep.take(.networkReturned) }
+    public func networkReturned() async { await retryCoordinator.take(.networkReturned) }
 
     /// The updates since launch and all later ones. None is lost if the loop over them begins late.
-    public var updates: StoreUpdates { StoreUpdates(board: rooms.board) }
+    public var updates: StoreUpdates { StoreUpdates(updateLog: components.updateLog) }
 
     // MARK: Users
 
@@ -66,8 +66,8 @@ public final class Store: Sendable {
     ///   - token: called before each request; returns the user token (a JWT) that the app's backend issued. If it
     ///     returns nil, the request is handled as if no user were signed in.
     public func signIn(_ userID: String, token: @escaping @Sendable () async -> String?) async {
-        await rooms.signIn.enter(UserID(userID), token: token)
-        await upkeep.take(.signedIn)
+        await components.signIn.enter(UserID(userID), token: token)
+        await retryCoordinator.take(.signedIn)
     }
 
     /// Signs in to an account and merges the purchases of this installation's guest into it, including those in
@@ -86,26 +86,26 @@ public final class Store: Sendable {
         token: @escaping @Sendable () async -> String?
     ) async -> GuestMerge {
         await signIn(userID, token: token)
-        return await MergeGuest(rooms)(into: UserID(userID), token: guestToken)
+        return await GuestMerger(components)(into: UserID(userID), token: guestToken)
     }
 
     /// Signs out. Paid purchases that arrive while no user is signed in are stored, and sent at the next sign-in of any
     /// user.
-    public func signOut() async { await rooms.signIn.leave() }
+    public func signOut() async { await components.signIn.leave() }
 
     /// The id of a buyer without an account on this installation, for which the app's backend may issue a token. It
     /// consists of `guest-` and a UUID, and changes after the guest is merged into an account.
-    public var guestID: String { get async { await rooms.guest.userID.text } }
+    public var guestID: String { get async { await components.guest.userID.text } }
 
     /// Returns whether purchases are allowed on this device.
-    public func canMakePayments() async -> Bool { await rooms.access.canMakePayments() }
+    public func canMakePayments() async -> Bool { await components.access.canMakePayments() }
 
     // MARK: Orders
 
     /// The state of the list of orders when it was opened: the number of orders, and whether an interrupted or damaged
     /// part was removed from the file. All other entries are preserved, and a copy of the file has the suffix
     /// `-damaged`. Log it if it isn't clean.
-    public var recovery: JournalRecovery { rooms.journal.recovery }
+    public var recovery: JournalRecovery { components.journal.recovery }
 
     /// Returns the orders of the signed-in user, newest first; none if no user is signed in.
     public func orders() async -> [OrderSummary] { await orders(all: false) }
@@ -115,9 +115,9 @@ public final class Store: Sendable {
     /// - Parameter all: whether to include the orders of other users of this installation, and those without a known
     ///   owner.
     public func orders(all: Bool) async -> [OrderSummary] {
-        if all { return await rooms.journal.summaries() }
-        guard let user = await rooms.signIn.userID else { return [] }
-        return await rooms.journal.summaries(of: user)
+        if all { return await components.journal.summaries() }
+        guard let user = await components.signIn.userID else { return [] }
+        return await components.journal.summaries(of: user)
     }
 
     /// Sends the proof of one order again. For an order that isn't ongoing, the outcome states its status.
@@ -130,7 +130,7 @@ public final class Store: Sendable {
 
     /// Sends all pending paid purchases again, and returns when each is answered or postponed. Call it when the buyer
     /// opens content that they may have paid for.
-    public func checkOrderStatus() async { await upkeep.checkAll() }
+    public func checkOrderStatus() async { await retryCoordinator.checkAll() }
 
     /// Restores the customer's non-consumables and auto-renewable subscriptions through the store and the server. The
     /// store may ask the customer to sign in. For purchases that belong to another of the app's users, the server's

@@ -10,13 +10,13 @@ package struct StoreAccess: Sendable {
     package var canMakePayments: @Sendable () async -> Bool
     /// The store's listings for these ids. Unknown ids are missing.
     ///
-    /// - Throws: `StoreProblem`.
-    package var products: @Sendable (_ ids: [ProductID]) async throws(StoreProblem) -> [StoreListing]
+    /// - Throws: `AppStoreError`.
+    package var products: @Sendable (_ ids: [ProductID]) async throws(AppStoreError) -> [StoreListing]
     /// Shows the payment sheet and returns when the buyer has closed it. The order's id is passed as `appAccountToken`
     /// or `applicationUsername`. A transaction that is returned here is not delivered as an event.
-    package var purchase: @Sendable (StoreWish) async -> StoreResult
+    package var purchase: @Sendable (PurchaseRequest) async -> PaymentResult
     /// Every unfinished paid transaction of this app, except restored ones.
-    package var unfinished: @Sendable () async throws(StoreProblem) -> [QueuedTransaction]
+    package var unfinished: @Sendable () async throws(AppStoreError) -> [QueuedTransaction]
     /// Removes a transaction from the queue permanently. A transaction that is already removed is no error; one that
     /// cannot be finished now returns at the next launch.
     package var finish: @Sendable (TransactionID) async -> Void
@@ -24,7 +24,7 @@ package struct StoreAccess: Sendable {
     package var events: @Sendable () -> AsyncStream<StoreEvent>
     /// The customer's non-consumables and auto-renewable subscriptions from the store, as proofs for the server. This
     /// finishes none of them; `finishRestored` does, with the id that is returned here.
-    package var restore: @Sendable () async throws(StoreProblem) -> [QueuedTransaction]
+    package var restore: @Sendable () async throws(AppStoreError) -> [QueuedTransaction]
     /// Removes restored transactions from the queue, but no pending purchase of the same chain: StoreKit 1 identifies a
     /// whole chain by its first transaction, and the server's answer may concern its newest.
     package var finishRestored: @Sendable (TransactionID) async -> Void
@@ -33,21 +33,21 @@ package struct StoreAccess: Sendable {
     package var signed: @Sendable (QueuedTransaction) async -> QueuedTransaction
     /// A transaction with a proof that can be sent: the receipt is read again, and refreshed once if it is missing or
     /// empty. StoreKit 2's transactions contain their proof and are returned unchanged.
-    package var proof: @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction
+    package var proof: @Sendable (QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction
     /// Removes the observer, at termination.
     package var stop: @Sendable () async -> Void
 
     package init(
         canMakePayments: @escaping @Sendable () async -> Bool,
-        products: @escaping @Sendable ([ProductID]) async throws(StoreProblem) -> [StoreListing],
-        purchase: @escaping @Sendable (StoreWish) async -> StoreResult,
-        unfinished: @escaping @Sendable () async throws(StoreProblem) -> [QueuedTransaction],
+        products: @escaping @Sendable ([ProductID]) async throws(AppStoreError) -> [StoreListing],
+        purchase: @escaping @Sendable (PurchaseRequest) async -> PaymentResult,
+        unfinished: @escaping @Sendable () async throws(AppStoreError) -> [QueuedTransaction],
         finish: @escaping @Sendable (TransactionID) async -> Void,
         events: @escaping @Sendable () -> AsyncStream<StoreEvent>,
-        restore: @escaping @Sendable () async throws(StoreProblem) -> [QueuedTransaction],
+        restore: @escaping @Sendable () async throws(AppStoreError) -> [QueuedTransaction],
         finishRestored: @escaping @Sendable (TransactionID) async -> Void,
         signed: @escaping @Sendable (QueuedTransaction) async -> QueuedTransaction = { $0 },
-        proof: @escaping @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction,
+        proof: @escaping @Sendable (QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction,
         stop: @escaping @Sendable () async -> Void
     ) {
         self.canMakePayments = canMakePayments
@@ -87,7 +87,7 @@ package struct StoreListing: Hashable, Sendable {
 }
 
 /// A purchase that the buyer confirmed in the app.
-package struct StoreWish: Hashable, Sendable {
+package struct PurchaseRequest: Hashable, Sendable {
     package let order: OrderID
     package let productID: ProductID
     package let quantity: Int
@@ -100,20 +100,20 @@ package struct StoreWish: Hashable, Sendable {
 }
 
 /// The outcome of the payment sheet.
-package enum StoreResult: Hashable, Sendable {
+package enum PaymentResult: Hashable, Sendable {
     case paid(QueuedTransaction)
     /// Another person must approve (Ask to Buy); a payment arrives as an event, if at all.
     case deferred
     case cancelled
     /// The purchase may turn out to be paid; then it arrives as an event.
-    case failed(StoreProblem)
+    case failed(AppStoreError)
 }
 
 /// An event of the store.
 package enum StoreEvent: Hashable, Sendable {
     case paid(QueuedTransaction)
     /// A payment of an earlier call failed or was declined. Includes the token, if the store knows it.
-    case failed(OrderID?, ProductID, StoreProblem)
+    case failed(OrderID?, ProductID, AppStoreError)
     /// The entitlements of these products were revoked. Apple notifies the server; the app reads its entitlements
     /// again.
     case revoked([ProductID])

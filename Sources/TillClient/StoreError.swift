@@ -22,15 +22,15 @@ public enum StoreError: Error, Hashable, Sendable {
     /// A purchase of this product is already in progress.
     case purchaseInProgress
     /// The store refused the request.
-    case store(StoreProblem)
+    case store(AppStoreError)
     /// The server refused the request, or couldn't be reached.
-    case server(ServerFault)
+    case server(ServerError)
     /// The list of orders on this device couldn't be read or changed.
-    case journal(JournalFault)
+    case journal(JournalError)
     /// This device has no order with this number.
     case unknownOrder
     /// The purchase isn't granted yet, for this reason.
-    case undelivered(Trouble)
+    case undelivered(PendingReason)
     /// Apple refunded or revoked the purchase.
     case refunded
     /// The address in `StoreConfiguration.server` is neither `https://` nor `http://` on this machine.
@@ -46,10 +46,10 @@ public enum StoreError: Error, Hashable, Sendable {
         case .paymentsNotAllowed: "payments_not_allowed"
         case .purchaseInProgress: "purchase_in_progress"
         case .store(let problem): problem.code
-        case .server(let fault): fault.code
-        case .journal(let fault): fault.code
+        case .server(let error): error.code
+        case .journal(let error): error.code
         case .unknownOrder: Refusal.unknownOrder.rawValue
-        case .undelivered(let trouble): trouble.code
+        case .undelivered(let pendingReason): pendingReason.code
         case .refunded: "refunded"
         case .insecureServer: "insecure_server"
         }
@@ -61,9 +61,9 @@ public enum StoreError: Error, Hashable, Sendable {
         case .notSignedIn, .productListUnavailable, .purchaseInProgress: true
         case .badQuantity, .productUnavailable, .paymentsNotAllowed, .unknownOrder, .refunded, .insecureServer: false
         case .store(let problem): problem.isRetryable
-        case .server(let fault): fault.isRetryable
-        case .journal(let fault): fault.isRetryable
-        case .undelivered(let trouble): !trouble.isFinal
+        case .server(let error): error.isRetryable
+        case .journal(let error): error.isRetryable
+        case .undelivered(let pendingReason): !pendingReason.isFinal
         }
     }
 
@@ -74,33 +74,33 @@ public enum StoreError: Error, Hashable, Sendable {
     }
 
     /// A message for the buyer: the problem and the remedy.
-    public var sentence: Text {
+    public var sentence: LocalizedText {
         switch self {
-        case .notSignedIn: Text(en: "Sign in first, then try again.", zh: "请先登录，然后重试。")
-        case .badQuantity: Text(en: "Choose a quantity from 1 to 10.", zh: "请选择 1 到 10 之间的数量。")
+        case .notSignedIn: LocalizedText(en: "Sign in first, then try again.", zh: "请先登录，然后重试。")
+        case .badQuantity: LocalizedText(en: "Choose a quantity from 1 to 10.", zh: "请选择 1 到 10 之间的数量。")
         case .productUnavailable:
-            Text(
+            LocalizedText(
                 en: "The App Store doesn't offer this product right now. Choose another one, or try again later.",
                 zh: "App Store 目前不提供此商品。请选择其他商品，或稍后再试。")
         case .productListUnavailable:
-            Text(
+            LocalizedText(
                 en: "The product list is unavailable for now. Check the connection and try again.",
                 zh: "商品列表暂时不可用，请检查网络后重试。")
-        case .paymentsNotAllowed: StoreProblem.paymentNotAllowed.sentence
+        case .paymentsNotAllowed: AppStoreError.paymentNotAllowed.sentence
         case .purchaseInProgress:
-            Text(
+            LocalizedText(
                 en: "This product is being bought already. Wait until that is done.",
                 zh: "此商品正在购买中，请等待完成。")
         case .store(let problem): problem.sentence
-        case .server(let fault): fault.advice
-        case .journal(let fault): fault.advice
+        case .server(let error): error.advice
+        case .journal(let error): error.advice
         case .unknownOrder: Refusal.unknownOrder.advice
-        case .undelivered(let trouble): trouble.sentence
+        case .undelivered(let pendingReason): pendingReason.sentence
         case .refunded:
-            Text(
+            LocalizedText(
                 en: "This purchase was refunded. Buy it again if you still want it.", zh: "此次购买已退款；如仍需要，请重新购买。")
         case .insecureServer:
-            Text(
+            LocalizedText(
                 en: "The purchase server's address must begin with https://. Set one in StoreConfiguration.server; "
                     + "http:// works only for a server on this machine (127.0.0.1, ::1, localhost).",
                 zh: "购买服务器的地址必须使用 HTTPS，请在 StoreConfiguration 中修改；HTTP 仅可用于本机上的服务器。")
@@ -123,13 +123,13 @@ extension StoreError: LocalizedError {
 
 extension StoreError {
     /// Converts the reason why a purchase could not begin.
-    package init(_ fault: PurchaseFault) {
+    package init(_ error: PurchaseError) {
         self =
-            switch fault {
+            switch error {
             case .notSignedIn: .notSignedIn
             case .badQuantity: .badQuantity
-            case .journal(let fault): .journal(fault)
-            case .cannotOpen(_, let fault): .server(fault)
+            case .journal(let error): .journal(error)
+            case .cannotOpen(_, let error): .server(error)
             case .refused(_, let refusal): .server(.refused(refusal))
             }
     }

@@ -21,18 +21,18 @@ extension Store {
     /// within 24 hours and buys no other plan in between. If the result would differ, nothing is charged, and the
     /// outcome is `failed` with the code `preview_changed`; show a new preview then.
     public func purchase(_ preview: PlanPreview) async -> PurchaseOutcome {
-        await checkout.buy(ProductID(preview.productID), quantity: preview.quantity, as: preview.told).outcome
+        await checkout.buy(ProductID(preview.productID), quantity: preview.quantity, as: preview.body).outcome
     }
 
     /// Buys a plan as previewed and reports the outcome through callbacks. Exactly one of them is called, exactly once.
     public func purchase(_ preview: PlanPreview, callbacks: PurchaseCallbacks) {
-        buy(ProductID(preview.productID), quantity: preview.quantity, as: preview.told, callbacks: callbacks)
+        buy(ProductID(preview.productID), quantity: preview.quantity, as: preview.body, callbacks: callbacks)
     }
 
     private func buy(
         _ product: ProductID, quantity: Int, as preview: OpenOrderBody.Preview? = nil, callbacks: PurchaseCallbacks
     ) {
-        let (checkout, effects) = (checkout, rooms.effects)
+        let (checkout, effects) = (checkout, components.effects)
         effects.spawn {
             let ending = await checkout.buy(product, quantity: quantity, as: preview)
             await effects.callback { callbacks.call(ending) }
@@ -51,13 +51,13 @@ extension Store {
         _ productID: String, user: String, success: @escaping @Sendable (OrderSummary) -> Void,
         failure: @escaping @Sendable (OrderSummary?, StoreError) -> Void
     ) {
-        let (checkout, effects) = (checkout, rooms.effects)
+        let (checkout, effects) = (checkout, components.effects)
         effects.spawn {
             let outcome = await checkout.buy(ProductID(productID), quantity: 1, by: UserID(user)).outcome
             await effects.callback {
                 switch outcome {
                 case .completed(let order): success(order)
-                case .willArrive(let order, let error): failure(order, error ?? .undelivered(.accepted))
+                case .deliveryPending(let order, let error): failure(order, error ?? .undelivered(.accepted))
                 case .deferred(let order): failure(order, .undelivered(.deferred))
                 case .cancelled(let order): failure(order, .store(.cancelled))
                 case .failed(let order, let error): failure(order, error)

@@ -47,13 +47,13 @@ package struct StoreQueue: Sendable {
     /// Replaces the receipt of a transaction with Apple's signed copy, if the store has one.
     package var signed: @Sendable (QueuedTransaction) async -> QueuedTransaction
     /// A transaction with a proof that can be sent: a missing or empty receipt has been refreshed.
-    package var proof: @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction
+    package var proof: @Sendable (QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction
 
     package init(
         unfinished: @escaping @Sendable () async throws -> [QueuedTransaction],
         finish: @escaping @Sendable (TransactionID) async -> Void,
         signed: @escaping @Sendable (QueuedTransaction) async -> QueuedTransaction = { $0 },
-        proof: @escaping @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction = { $0 }
+        proof: @escaping @Sendable (QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction = { $0 }
     ) {
         self.unfinished = unfinished
         self.finish = finish

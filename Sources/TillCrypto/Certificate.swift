@@ -160,7 +160,7 @@ enum DistinguishedName {
 }
 
 /// Why no chain of certificates leads to a configured root.
-public struct ChainFailure: Error, Equatable {
+public struct CertificateChainError: Error, Equatable {
     /// A chain exists, but one of its certificates is expired, or not yet valid, at the given time.
     public let isOutsideValidity: Bool
     /// OpenSSL's text, for people. No decision depends on it.
@@ -201,12 +201,12 @@ public final class TrustStore: @unchecked Sendable {
     /// and Apple's marker extensions, which the caller checks, say which leaf may sign what.
     public func chain(
         leaf: Certificate, intermediates: [Certificate], at seconds: Int64
-    ) throws(ChainFailure) -> [Certificate] {
+    ) throws(CertificateChainError) -> [Certificate] {
         // OpenSSL compares years of four digits, and reports any other date as an error of the certificate.
         guard Self.datesWithFourDigits.contains(seconds) else {
-            throw ChainFailure(isOutsideValidity: true, reason: "no certificate is valid in such a year")
+            throw CertificateChainError(isOutsideValidity: true, reason: "no certificate is valid in such a year")
         }
-        return try clearingErrors { () throws(ChainFailure) in
+        return try clearingErrors { () throws(CertificateChainError) in
             guard let context = X509_STORE_CTX_new(), let untrusted = till_x509_stack_new() else {
                 fatalError("out of memory for a chain")
             }
@@ -216,7 +216,7 @@ public final class TrustStore: @unchecked Sendable {
             }
             for certificate in intermediates { till_x509_stack_push(untrusted, certificate.handle) }
             guard X509_STORE_CTX_init(context, store, leaf.handle, untrusted) == 1 else {
-                throw ChainFailure(isOutsideValidity: false, reason: "the chain cannot be examined")
+                throw CertificateChainError(isOutsideValidity: false, reason: "the chain cannot be examined")
             }
             let parameters = X509_STORE_CTX_get0_param(context)
             X509_VERIFY_PARAM_set_time(parameters, time_t(seconds))
@@ -231,17 +231,17 @@ public final class TrustStore: @unchecked Sendable {
             }
             // The anchor equals a configured root in all its bytes, not only in name and key.
             guard let anchor = chain.last, roots.contains(anchor) else {
-                throw ChainFailure(isOutsideValidity: false, reason: "the chain ends at no configured root")
+                throw CertificateChainError(isOutsideValidity: false, reason: "the chain ends at no configured root")
             }
             return chain
         }
     }
 
-    private static func failure(of context: OpaquePointer) -> ChainFailure {
+    private static func failure(of context: OpaquePointer) -> CertificateChainError {
         let code = X509_STORE_CTX_get_error(context)
         let reason = X509_verify_cert_error_string(Int(code)).map { String(cString: $0) } ?? ""
         let isOutsideValidity = code == X509_V_ERR_CERT_HAS_EXPIRED || code == X509_V_ERR_CERT_NOT_YET_VALID
-        return ChainFailure(isOutsideValidity: isOutsideValidity, reason: reason)
+        return CertificateChainError(isOutsideValidity: isOutsideValidity, reason: reason)
     }
 }
 

@@ -1,6 +1,6 @@
 import CTillOpenSSL
 
-extension OCSPQuestion {
+extension OCSPRequest {
     /// The longest response that is parsed, in bytes; Apple's have two to four thousand.
     public static let responseLimit = 64 << 10
     /// The tolerated difference between the responder's clock and ours, in seconds.
@@ -16,22 +16,22 @@ extension OCSPQuestion {
     ///   - nonce: the nonce that was sent. A response without a nonce is accepted (prepared responses have none); a
     ///     response with a different nonce is refused.
     ///   - seconds: the current time, in seconds since 1970.
-    public func answer(in response: [UInt8], nonce: [UInt8]? = nil, at seconds: Int64) -> OCSPAnswer {
+    public func result(in response: [UInt8], nonce: [UInt8]? = nil, at seconds: Int64) -> OCSPStatus {
         guard response.count <= Self.responseLimit else { return .unknown(.tooLarge) }
         return clearingErrors {
-            do throws(OCSPDoubt.Found) {
+            do throws(OCSPFailure.CheckError) {
                 let basic = try Self.basicResponse(of: response)
                 defer { OCSP_BASICRESP_free(basic) }
-                guard isTrusted(basic, at: seconds) else { throw OCSPDoubt.Found(.untrustedResponder) }
-                if let nonce, !agrees(basic, with: nonce) { throw OCSPDoubt.Found(.otherNonce) }
+                guard isTrusted(basic, at: seconds) else { throw OCSPFailure.CheckError(.untrustedResponder) }
+                if let nonce, !agrees(basic, with: nonce) { throw OCSPFailure.CheckError(.otherNonce) }
                 return try status(in: basic, at: seconds)
             } catch {
-                return .unknown(error.doubt)
+                return .unknown(error.failure)
             }
         }
     }
 
-    private static func basicResponse(of bytes: [UInt8]) throws(OCSPDoubt.Found) -> OpaquePointer {
+    private static func basicResponse(of bytes: [UInt8]) throws(OCSPFailure.CheckError) -> OpaquePointer {
         let response: OpaquePointer? = bytes.withUnsafeBufferPointer { buffer in
             var cursor = buffer.baseAddress
             guard let response = d2i_OCSP_RESPONSE(nil, &cursor, buffer.count) else { return nil }
@@ -41,13 +41,13 @@ extension OCSPQuestion {
             }
             return response
         }
-        guard let response else { throw OCSPDoubt.Found(.malformed) }
+        guard let response else { throw OCSPFailure.CheckError(.malformed) }
         defer { OCSP_RESPONSE_free(response) }
         let status = OCSP_response_status(response)
         guard status == OCSP_RESPONSE_STATUS_SUCCESSFUL else {
-            throw OCSPDoubt.Found(OCSPDoubt(responseStatus: status))
+            throw OCSPFailure.CheckError(OCSPFailure(responseStatus: status))
         }
-        guard let basic = OCSP_response_get1_basic(response) else { throw OCSPDoubt.Found(.malformed) }
+        guard let basic = OCSP_response_get1_basic(response) else { throw OCSPFailure.CheckError(.malformed) }
         return basic
     }
 
@@ -75,8 +75,8 @@ extension OCSPQuestion {
         return OCSP_check_nonce(request, basic) != 0
     }
 
-    private func status(in basic: OpaquePointer, at seconds: Int64) throws(OCSPDoubt.Found) -> OCSPAnswer {
-        guard let identifier = makeIdentifier() else { throw OCSPDoubt.Found(.malformed) }
+    private func status(in basic: OpaquePointer, at seconds: Int64) throws(OCSPFailure.CheckError) -> OCSPStatus {
+        guard let identifier = makeIdentifier() else { throw OCSPFailure.CheckError(.malformed) }
         defer { OCSP_CERTID_free(identifier) }
         var status: Int32 = -1
         var reason: Int32 = -1
@@ -85,14 +85,14 @@ extension OCSPQuestion {
         var nextUpdate: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
         let isFound = OCSP_resp_find_status(
             basic, identifier, &status, &reason, &revokedAt, &thisUpdate, &nextUpdate)
-        guard isFound == 1 else { throw OCSPDoubt.Found(.otherCertificate) }
+        guard isFound == 1 else { throw OCSPFailure.CheckError(.otherCertificate) }
         let until = try Self.validity(thisUpdate, nextUpdate, at: seconds)
         switch status {
         case V_OCSP_CERTSTATUS_GOOD: return .good(until: until)
         case V_OCSP_CERTSTATUS_REVOKED:
-            guard let moment = ASN1Time.seconds(revokedAt) else { throw OCSPDoubt.Found(.malformed) }
+            guard let moment = ASN1Time.seconds(revokedAt) else { throw OCSPFailure.CheckError(.malformed) }
             return .revoked(at: moment, reason: reason < 0 ? nil : CRLReason(rawValue: Int(reason)))
-        default: throw OCSPDoubt.Found(.unknownCertificate)
+        default: throw OCSPFailure.CheckError(.unknownCertificate)
         }
     }
 
@@ -101,30 +101,30 @@ extension OCSPQuestion {
     private static func validity(
         _ thisUpdate: UnsafePointer<ASN1_GENERALIZEDTIME>?, _ nextUpdate: UnsafePointer<ASN1_GENERALIZEDTIME>?,
         at seconds: Int64
-    ) throws(OCSPDoubt.Found) -> Int64? {
-        guard let first = ASN1Time.seconds(thisUpdate) else { throw OCSPDoubt.Found(.malformed) }
-        guard first <= seconds + clockSkew else { throw OCSPDoubt.Found(.early) }
+    ) throws(OCSPFailure.CheckError) -> Int64? {
+        guard let first = ASN1Time.seconds(thisUpdate) else { throw OCSPFailure.CheckError(.malformed) }
+        guard first <= seconds + clockSkew else { throw OCSPFailure.CheckError(.early) }
         guard nextUpdate != nil else {
-            guard seconds - first <= ageLimit else { throw OCSPDoubt.Found(.stale) }
+            guard seconds - first <= ageLimit else { throw OCSPFailure.CheckError(.stale) }
             return nil
         }
-        guard let last = ASN1Time.seconds(nextUpdate), first <= last else { throw OCSPDoubt.Found(.malformed) }
-        guard seconds <= last + clockSkew else { throw OCSPDoubt.Found(.stale) }
+        guard let last = ASN1Time.seconds(nextUpdate), first <= last else { throw OCSPFailure.CheckError(.malformed) }
+        guard seconds <= last + clockSkew else { throw OCSPFailure.CheckError(.stale) }
         return last
     }
 }
 
-extension OCSPDoubt {
+extension OCSPFailure {
     /// Carries a doubt out of the checks; callers receive it as an answer, not as an error.
-    fileprivate struct Found: Error {
-        let doubt: OCSPDoubt
+    fileprivate struct CheckError: Error {
+        let failure: OCSPFailure
 
-        init(_ doubt: OCSPDoubt) { self.doubt = doubt }
+        init(_ failure: OCSPFailure) { self.failure = failure }
     }
 }
 
 /// An authority's statement about a certificate, after all checks of the response.
-public enum OCSPAnswer: Sendable, Hashable {
+public enum OCSPStatus: Sendable, Hashable {
     /// Not revoked.
     ///
     /// - Parameter until: when newer information is due (nextUpdate), in seconds since 1970; nil if the responder
@@ -137,11 +137,11 @@ public enum OCSPAnswer: Sendable, Hashable {
     ///   - reason: nil if the response gives none.
     case revoked(at: Int64, reason: CRLReason?)
     /// The response contains no reliable statement. This is no reason to distrust the certificate.
-    case unknown(OCSPDoubt)
+    case unknown(OCSPFailure)
 }
 
 /// Why a response contains no reliable statement.
-public enum OCSPDoubt: String, Sendable, Hashable, CaseIterable {
+public enum OCSPFailure: String, Sendable, Hashable, CaseIterable {
     /// Not an OCSP response: a web page, a truncated response, or bytes after the end.
     case malformed
     case tooLarge = "too_large"
@@ -215,7 +215,7 @@ public struct CRLReason: RawRepresentable, Sendable, Hashable {
 ///
 /// Use it only for certificates that a `TrustStore` has chained to a root: an unverified certificate would let an
 /// attacker choose where the server sends requests.
-public struct OCSPQuestion: Sendable {
+public struct OCSPRequest: Sendable {
     public let certificate: Certificate
     /// The certificate's issuer, whose statement counts.
     public let issuer: Certificate

@@ -26,7 +26,7 @@ public final class PrivateKey: @unchecked Sendable {
     deinit { EVP_PKEY_free(pointer) }
 
     /// Generates a key. RSA takes up to some hundred milliseconds.
-    public static func generate(_ kind: Kind) throws(IssuingFault) -> PrivateKey {
+    public static func generate(_ kind: Kind) throws(SigningError) -> PrivateKey {
         let algorithm = kind == .rsa2048 || kind == .rsa1024 ? EVP_PKEY_RSA : EVP_PKEY_EC
         guard let context = EVP_PKEY_CTX_new_id(algorithm, nil) else { throw .openSSL("EVP_PKEY_CTX_new_id") }
         defer { EVP_PKEY_CTX_free(context) }
@@ -44,9 +44,9 @@ public final class PrivateKey: @unchecked Sendable {
     }
 
     /// Reads an unencrypted PKCS#8 key (`-----BEGIN PRIVATE KEY-----`), the format of Apple's `.p8` files.
-    public convenience init(pem: String) throws(IssuingFault) {
+    public convenience init(pem: String) throws(SigningError) {
         let text = Array(pem.utf8)
-        guard text.count <= 16_384 else { throw IssuingFault("a PEM of \(text.count) bytes is no private key") }
+        guard text.count <= 16_384 else { throw SigningError("a PEM of \(text.count) bytes is no private key") }
         // The BIO reads the text in place, so the text must stay valid until the key is read.
         let read = text.withUnsafeBytes { bytes -> OpaquePointer? in
             guard let bio = BIO_new_mem_buf(bytes.baseAddress, CInt(bytes.count)) else { return nil }
@@ -58,13 +58,13 @@ public final class PrivateKey: @unchecked Sendable {
         guard let key = read else { throw .openSSL("PEM private key") }
         guard let kind = Self.kind(of: key) else {
             EVP_PKEY_free(key)
-            throw IssuingFault("the key is neither EC P-256, EC P-384, RSA 2048 nor RSA 1024")
+            throw SigningError("the key is neither EC P-256, EC P-384, RSA 2048 nor RSA 1024")
         }
         self.init(owning: key, kind: kind)
     }
 
     /// Unencrypted PKCS#8 PEM. Store it in a file of mode 0600.
-    public func pem() throws(IssuingFault) -> String {
+    public func pem() throws(SigningError) -> String {
         guard let bio = BIO_new(BIO_s_mem()) else { throw .openSSL("BIO_new") }
         defer { BIO_free(bio) }
         guard PEM_write_bio_PKCS8PrivateKey(bio, pointer, nil, nil, 0, nil, nil) == 1 else {
@@ -76,19 +76,19 @@ public final class PrivateKey: @unchecked Sendable {
     }
 
     /// The public half as DER SubjectPublicKeyInfo.
-    public func publicKeyInfo() throws(IssuingFault) -> [UInt8] {
+    public func publicKeyInfo() throws(SigningError) -> [UInt8] {
         try encoded("i2d_PUBKEY") { i2d_PUBKEY(pointer, $0) }
     }
 
     /// A SHA-256 signature in the key's own format: DER for EC, PKCS#1 v1.5 for RSA.
-    public func signSHA256(_ message: [UInt8]) throws(IssuingFault) -> [UInt8] {
+    public func signSHA256(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
         try sign(message, digest: .sha256)
     }
 
     /// A SHA-1 signature, which only old-style receipts use.
-    public func signSHA1(_ message: [UInt8]) throws(IssuingFault) -> [UInt8] { try sign(message, digest: .sha1) }
+    public func signSHA1(_ message: [UInt8]) throws(SigningError) -> [UInt8] { try sign(message, digest: .sha1) }
 
-    private func sign(_ message: [UInt8], digest: Digest) throws(IssuingFault) -> [UInt8] {
+    private func sign(_ message: [UInt8], digest: Digest) throws(SigningError) -> [UInt8] {
         guard let context = EVP_MD_CTX_new() else { throw .openSSL("EVP_MD_CTX_new") }
         defer { EVP_MD_CTX_free(context) }
         guard EVP_DigestSignInit(context, nil, digest.algorithm, nil, pointer) == 1 else {
@@ -103,8 +103,8 @@ public final class PrivateKey: @unchecked Sendable {
     }
 
     /// An ES256 signature in JWS format: r and s, 32 bytes each (RFC 7518 §3.4). The key must be P-256.
-    public func signES256(_ message: [UInt8]) throws(IssuingFault) -> [UInt8] {
-        guard kind == .p256 else { throw IssuingFault("ES256 needs a P-256 key, this one is \(kind.rawValue)") }
+    public func signES256(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
+        guard kind == .p256 else { throw SigningError("ES256 needs a P-256 key, this one is \(kind.rawValue)") }
         let der = try signSHA256(message)
         let pair = der.withUnsafeBufferPointer { buffer in
             var position = buffer.baseAddress
@@ -137,7 +137,7 @@ public final class PrivateKey: @unchecked Sendable {
 }
 
 /// Why a key, a certificate or a signature could not be made. A proof from outside never causes it.
-public struct IssuingFault: Error, Sendable, Hashable, CustomStringConvertible {
+public struct SigningError: Error, Sendable, Hashable, CustomStringConvertible {
     /// For operators, in English.
     public let detail: String
     /// False: the same call with the same input fails again.
@@ -147,19 +147,19 @@ public struct IssuingFault: Error, Sendable, Hashable, CustomStringConvertible {
     public init(_ detail: String) { self.detail = detail }
 
     /// OpenSSL's text for its last failure; empties its error queue.
-    static func openSSL(_ call: String) -> IssuingFault {
+    static func openSSL(_ call: String) -> SigningError {
         var text = [CChar](repeating: 0, count: 256)
         ERR_error_string_n(ERR_peek_last_error(), &text, text.count)
         ERR_clear_error()
         let detail = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-        return IssuingFault("\(call): \(String(decoding: detail, as: UTF8.self))")
+        return SigningError("\(call): \(String(decoding: detail, as: UTF8.self))")
     }
 }
 
 /// Calls one of OpenSSL's `i2d_` functions twice: first for the length, then for the bytes.
 func encoded(
     _ call: String, _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> CInt
-) throws(IssuingFault) -> [UInt8] {
+) throws(SigningError) -> [UInt8] {
     let length = write(nil)
     guard length > 0 else { throw .openSSL(call) }
     var bytes = [UInt8](repeating: 0, count: Int(length))

@@ -90,7 +90,7 @@ public final class PublicKey: @unchecked Sendable {
 public final class ES256Verifier: @unchecked Sendable {
     private let key: PublicKey
     private let afterPrefix: OpaquePointer
-    private let idle = Locked<[Session]>([])
+    private let idle = Locked<[Context]>([])
 
     /// The number of contexts kept for reuse; threads beyond this number create and discard their own.
     private static let idleLimit = 16
@@ -121,9 +121,9 @@ public final class ES256Verifier: @unchecked Sendable {
         guard signature.count == 64 else { return false }
         let encoded = Self.sequence(of: Array(signature))
         return clearingErrors {
-            guard let session = idle.withLock({ $0.popLast() }) ?? Session(key: key) else { return false }
-            defer { idle.withLock { if $0.count < Self.idleLimit { $0.append(session) } } }
-            return session.isValid(signature: encoded, from: afterPrefix, message: message)
+            guard let context = idle.withLock({ $0.popLast() }) ?? Context(key: key) else { return false }
+            defer { idle.withLock { if $0.count < Self.idleLimit { $0.append(context) } } }
+            return context.isValid(signature: encoded, from: afterPrefix, message: message)
         }
     }
 
@@ -148,7 +148,7 @@ public final class ES256Verifier: @unchecked Sendable {
     }
 
     /// The contexts that only one thread may use at a time.
-    private final class Session {
+    private final class Context {
         private let verification: OpaquePointer
         private let hash: OpaquePointer
 

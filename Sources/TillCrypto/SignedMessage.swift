@@ -7,7 +7,7 @@ import TillThreads
 /// key is trusted.
 public final class SignedMessage: @unchecked Sendable {
     /// Why a message is refused before its signature is checked.
-    public enum Malformation: String, Error {
+    public enum FormatError: String, Error {
         case notSignedData
         case trailingBytes
         case noContent
@@ -41,7 +41,7 @@ public final class SignedMessage: @unchecked Sendable {
     /// Apple's receipts contain three; the limit keeps a hostile message from making us parse thousands.
     public static let certificateLimit = 32
 
-    public init(_ bytes: [UInt8]) throws(Malformation) {
+    public init(_ bytes: [UInt8]) throws(FormatError) {
         let handle = try Self.parse(bytes)
         message = Locked(handle)
         do {
@@ -82,8 +82,8 @@ public final class SignedMessage: @unchecked Sendable {
         }
     }
 
-    private static func parse(_ bytes: [UInt8]) throws(Malformation) -> OpaquePointer {
-        try clearingErrors { () throws(Malformation) in
+    private static func parse(_ bytes: [UInt8]) throws(FormatError) -> OpaquePointer {
+        try clearingErrors { () throws(FormatError) in
             var consumed = 0
             let handle: OpaquePointer? = bytes.withUnsafeBufferPointer { buffer in
                 var cursor = buffer.baseAddress
@@ -92,7 +92,7 @@ public final class SignedMessage: @unchecked Sendable {
                 return parsed
             }
             guard let handle else { throw .notSignedData }
-            let malformation: Malformation? =
+            let malformation: FormatError? =
                 if OBJ_obj2nid(CMS_get0_type(handle)) != NID_pkcs7_signed {
                     .notSignedData
                 } else if consumed != bytes.count {
@@ -112,7 +112,7 @@ public final class SignedMessage: @unchecked Sendable {
         }
     }
 
-    private static func content(of handle: OpaquePointer) throws(Malformation) -> [UInt8] {
+    private static func content(of handle: OpaquePointer) throws(FormatError) -> [UInt8] {
         guard let octets = octets(of: CMS_get0_content(handle)?.pointee) else { throw .noContent }
         return octets
     }
@@ -122,7 +122,7 @@ public final class SignedMessage: @unchecked Sendable {
         return Array(UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(string))))
     }
 
-    private static func certificates(of handle: OpaquePointer) throws(Malformation) -> [Certificate] {
+    private static func certificates(of handle: OpaquePointer) throws(FormatError) -> [Certificate] {
         guard let stack = clearingErrors({ CMS_get1_certs(handle) }) else { return [] }
         defer { till_x509_stack_release(stack) }
         let count = till_x509_stack_count(stack)
@@ -196,8 +196,8 @@ public enum SignedMessageWriter {
 
     /// - Parameter signer: has an RSA key; its whole chain goes into the message.
     /// - Returns: DER.
-    public static func sign(_ content: [UInt8], by signer: SigningIdentity) throws(IssuingFault) -> [UInt8] {
-        guard signer.key.kind == .rsa2048 else { throw IssuingFault("a receipt is signed with an RSA key") }
+    public static func sign(_ content: [UInt8], by signer: SigningIdentity) throws(SigningError) -> [UInt8] {
+        guard signer.key.kind == .rsa2048 else { throw SigningError("a receipt is signed with an RSA key") }
         let signature = try signer.key.signSHA256(content)
         let issuerName = X509_get_issuer_name(signer.x509)
         let issuer = try encoded("i2d_X509_NAME") { i2d_X509_NAME(issuerName, $0) }

@@ -19,8 +19,8 @@ public final class SigningIdentity: @unchecked Sendable {
     deinit { X509_free(x509) }
 
     /// An identity from a stored key and stored certificates; the identity's own certificate comes first.
-    public convenience init(key: PrivateKey, chain: [[UInt8]]) throws(IssuingFault) {
-        guard let own = chain.first else { throw IssuingFault("an identity needs a certificate") }
+    public convenience init(key: PrivateKey, chain: [[UInt8]]) throws(SigningError) {
+        guard let own = chain.first else { throw SigningError("an identity needs a certificate") }
         let x509 = own.withUnsafeBufferPointer { buffer in
             var position = buffer.baseAddress
             return d2i_X509(nil, &position, buffer.count)
@@ -29,33 +29,33 @@ public final class SigningIdentity: @unchecked Sendable {
         guard X509_check_private_key(x509, key.pointer) == 1 else {
             X509_free(x509)
             ERR_clear_error()
-            throw IssuingFault("the certificate belongs to another key")
+            throw SigningError("the certificate belongs to another key")
         }
         self.init(key: key, owning: x509, chain: chain)
     }
 
     /// A root, whose certificate is signed with its own key.
-    public static func root(_ template: CertificateTemplate, key: PrivateKey) throws(IssuingFault) -> SigningIdentity {
+    public static func root(_ template: CertificateTemplate, key: PrivateKey) throws(SigningError) -> SigningIdentity {
         let x509 = try certificate(template, subjectKey: key, issuer: nil)
         return SigningIdentity(key: key, owning: x509, chain: [try der(of: x509)])
     }
 
     /// Issues a certificate for `key`, signed by this identity. It does not check that this identity is an authority:
     /// tests build invalid chains with it.
-    public func issue(_ template: CertificateTemplate, key: PrivateKey) throws(IssuingFault) -> SigningIdentity {
+    public func issue(_ template: CertificateTemplate, key: PrivateKey) throws(SigningError) -> SigningIdentity {
         let x509 = try Self.certificate(template, subjectKey: key, issuer: self)
         return SigningIdentity(key: key, owning: x509, chain: [try Self.der(of: x509)] + chain)
     }
 
-    private static func der(of x509: OpaquePointer) throws(IssuingFault) -> [UInt8] {
+    private static func der(of x509: OpaquePointer) throws(SigningError) -> [UInt8] {
         try encoded("i2d_X509") { i2d_X509(x509, $0) }
     }
 
     private static func certificate(
         _ template: CertificateTemplate, subjectKey: PrivateKey, issuer: SigningIdentity?
-    ) throws(IssuingFault) -> OpaquePointer {
+    ) throws(SigningError) -> OpaquePointer {
         guard let x509 = X509_new() else { throw .openSSL("X509_new") }
-        do throws(IssuingFault) {
+        do throws(SigningError) {
             try fill(x509, template, subjectKey: subjectKey, issuer: issuer)
             let signer = issuer?.key ?? subjectKey
             // Apple signs with SHA-384 if the signing key is P-384, else with SHA-256 (facts/jws §3, pkcs7-receipt §5).
@@ -70,9 +70,9 @@ public final class SigningIdentity: @unchecked Sendable {
 
     private static func fill(
         _ x509: OpaquePointer, _ template: CertificateTemplate, subjectKey: PrivateKey, issuer: SigningIdentity?
-    ) throws(IssuingFault) {
+    ) throws(SigningError) {
         guard (1...20).contains(template.serial.count), template.serial.contains(where: { $0 != 0 }) else {
-            throw IssuingFault("a serial number is 1 to 20 bytes and not zero")
+            throw SigningError("a serial number is 1 to 20 bytes and not zero")
         }
         guard let serial = BN_bin2bn(template.serial, CInt(template.serial.count), nil) else {
             throw .openSSL("BN_bin2bn")
@@ -98,7 +98,7 @@ public final class SigningIdentity: @unchecked Sendable {
 
     private static func addExtensions(
         _ x509: OpaquePointer, _ template: CertificateTemplate, issuer: SigningIdentity?
-    ) throws(IssuingFault) {
+    ) throws(SigningError) {
         var context = X509V3_CTX()
         X509V3_set_ctx(&context, issuer?.x509 ?? x509, x509, nil, nil, 0)
         var wanted: [(nid: CInt, value: String)] = []
@@ -114,7 +114,7 @@ public final class SigningIdentity: @unchecked Sendable {
         if template.role == .responder { wanted.append((NID_ext_key_usage, "OCSPSigning")) }
         if let url = template.ocspURL {
             // The value is in OpenSSL's configuration language, where these two characters are syntax.
-            guard !url.contains(where: { $0 == "," || $0 == ";" }) else { throw IssuingFault("OCSP URL \(url)") }
+            guard !url.contains(where: { $0 == "," || $0 == ";" }) else { throw SigningError("OCSP URL \(url)") }
             wanted.append((NID_info_access, "OCSP;URI:\(url)"))
         }
         wanted.append((NID_subject_key_identifier, "hash"))
@@ -129,7 +129,7 @@ public final class SigningIdentity: @unchecked Sendable {
         for marker in template.markers { try addMarker(x509, marker) }
     }
 
-    private static func addMarker(_ x509: OpaquePointer, _ oid: String) throws(IssuingFault) {
+    private static func addMarker(_ x509: OpaquePointer, _ oid: String) throws(SigningError) {
         guard let object = OBJ_txt2obj(oid, 1) else { throw .openSSL("OID \(oid)") }
         defer { ASN1_OBJECT_free(object) }
         guard let value = ASN1_OCTET_STRING_new() else { throw .openSSL("ASN1_OCTET_STRING_new") }

@@ -10,8 +10,8 @@ import TillPages
 /// A server mounts the pages: it serves `routes`, authenticates visitors, and redirects everyone else to the login.
 package struct Dashboard: Sendable {
     let ledger: Ledger
-    let finance: FinanceBooks
-    let financeDesk: FinanceDesk
+    let finance: FinanceReports
+    let reportLimiter: ReportLimiter
 
     /// Bytes of a form that holds only text fields.
     package static let formLimit = 16 << 10
@@ -20,11 +20,11 @@ package struct Dashboard: Sendable {
     /// Rows on one page of a list.
     static let pageSize = 50
 
-    /// - Parameter financeDesk: shared by everything that makes reports of the same ledger.
-    package init(ledger: Ledger, finance: FinanceBooks, financeDesk: FinanceDesk) {
+    /// - Parameter reportLimiter: shared by everything that makes reports of the same ledger.
+    package init(ledger: Ledger, finance: FinanceReports, reportLimiter: ReportLimiter) {
         self.ledger = ledger
         self.finance = finance
-        self.financeDesk = financeDesk
+        self.reportLimiter = reportLimiter
     }
 
     /// One address, and the handler behind it.
@@ -87,16 +87,16 @@ package struct DashboardVisit: Sendable {
     let request: HTTPRequest
     let parameters: PathParameters
     let session: DashboardSession
-    let say: Reader
+    let localize: Localizer
     let now: Instant
 
     package init(
-        request: HTTPRequest, parameters: PathParameters, session: DashboardSession, say: Reader, now: Instant
+        request: HTTPRequest, parameters: PathParameters, session: DashboardSession, localize: Localizer, now: Instant
     ) {
         self.request = request
         self.parameters = parameters
         self.session = session
-        self.say = say
+        self.localize = localize
         self.now = now
     }
 

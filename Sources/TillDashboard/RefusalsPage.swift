@@ -10,19 +10,19 @@ extension Dashboard {
     func listRefusals(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let size = Self.pageSize
         let cursor = visit.cursor
-        let (found, anonymous, foreign) = try await ledger.database.read { session in
-            let refused = RefusedProofTable(session)
+        let (found, anonymous, foreign) = try await ledger.database.read { connection in
+            let refused = RefusedProofTable(connection)
             return (
                 try refused.list(before: cursor ?? .max, limit: size + 1),
-                cursor == nil ? try refused.anonymous(limit: StrangersNotifications.limit) : [],
-                cursor == nil ? try ForeignNotificationTable(session).list(limit: StrangersNotifications.limit) : []
+                cursor == nil ? try refused.anonymous(limit: OtherAppNotifications.limit) : [],
+                cursor == nil ? try ForeignNotificationTable(connection).list(limit: OtherAppNotifications.limit) : []
             )
         }
         let page = RefusalsPage(
             visit: visit, entries: found.prefix(size).map(\.entry),
-            older: found.count > size ? found[size - 1].sequence : nil, anonymous: anonymous,
+            older: found.count > size ? found[size - 1].rowID : nil, anonymous: anonymous,
             foreign: foreign)
-        return .page(200, page.html, in: visit.say.language)
+        return .page(200, page.html, in: visit.localize.language)
     }
 }
 
@@ -36,56 +36,56 @@ struct RefusalsPage {
     let foreign: [ForeignNotificationTable.Entry]
 
     var html: HTML {
-        let say = visit.say
-        return PageFrame.page(title: PageFrame.Room.refusals.title(say), visit, in: .refusals) {
-            element("h1") { PageFrame.Room.refusals.title(say) }
+        let localize = visit.localize
+        return PageFrame.page(title: PageFrame.Section.refusals.title(localize), visit, in: .refusals) {
+            element("h1") { PageFrame.Section.refusals.title(localize) }
             element("p", .class("hint")) {
-                say(
+                localize(
                     "Nothing was granted for any of these. The newest \(RefusedProofTable.Quota.user.rows) of each "
                         + "user and \(RefusedProofTable.Quota.trusted.rows) of each backend key are kept.",
                     "以下凭证均未发放任何内容。每个用户最多保留最近 \(RefusedProofTable.Quota.user.rows) 条，"
                         + "每个后端密钥 \(RefusedProofTable.Quota.trusted.rows) 条。")
             }
             if entries.isEmpty, anonymous.isEmpty {
-                HTML.nothing(say("No proof was refused.", "没有被拒的凭证。"))
+                HTML.emptyState(localize("No proof was refused.", "没有被拒的凭证。"))
             } else if !entries.isEmpty {
-                RefusalTable(say: say, entries: entries, showsOrder: true).html
+                RefusalTable(localize: localize, entries: entries, showsOrder: true).html
             }
-            HTML.pager(newest: visit.cursor == nil ? nil : .refusals, older: older.map { .refusals(before: $0) }, say)
+            HTML.pager(newest: visit.cursor == nil ? nil : .refusals, older: older.map { .refusals(before: $0) }, localize)
             if !anonymous.isEmpty { inApplesName }
-            StrangersNotifications(say: say, entries: foreign).html
+            OtherAppNotifications(localize: localize, entries: foreign).html
         }
     }
 }
 
 extension RefusalsPage {
     private var inApplesName: HTML {
-        let say = visit.say
+        let localize = visit.localize
         return element("section") {
-            element("h2") { say("Posted in Apple's name", "以 Apple 名义提交") }
+            element("h2") { localize("Posted in Apple's name", "以 Apple 名义提交") }
             element("p", .class("hint")) {
-                say(
+                localize(
                     "These came from unauthenticated senders and are not signed by Apple. The newest "
                         + "\(RefusedProofTable.Quota.anonymous.rows) are kept, separately from those above.",
                     "以下内容由未经认证的来源提交，并非由 Apple 签名。最近 \(RefusedProofTable.Quota.anonymous.rows) 条与上表分开保留。")
             }
-            RefusalTable(say: say, entries: anonymous, showsOrder: false).html
+            RefusalTable(localize: localize, entries: anonymous, showsOrder: false).html
         }
     }
 }
 
 /// Refused proofs: the reason, the details, the caller, and the hash that identifies the proof.
 struct RefusalTable {
-    let say: Reader
+    let localize: Localizer
     let entries: [RefusedProofTable.Entry]
     let showsOrder: Bool
 
     var html: HTML {
         HTML.table(
-            "refusals", label: PageFrame.Room.refusals.title(say),
+            "refusals", label: PageFrame.Section.refusals.title(localize),
             columns: [
-                say("Time (UTC)", "时间（UTC）"), say("Why", "原因"), say("Source and caller", "来源与调用者"),
-                showsOrder ? say("Named order and SHA-256", "指明的订单与 SHA-256") : "SHA-256",
+                localize("Time (UTC)", "时间（UTC）"), localize("Why", "原因"), localize("Source and caller", "来源与调用者"),
+                showsOrder ? localize("Named order and SHA-256", "指明的订单与 SHA-256") : "SHA-256",
             ]
         ) {
             for entry in entries {
@@ -94,7 +94,7 @@ struct RefusalTable {
                         HTML.exactTime(entry.at)
                         if let last = entry.lastAt {
                             element("p", .class("hint")) {
-                                say("\(entry.count) times, last", "共 \(entry.count) 次，最近") + " "
+                                localize("\(entry.count) times, last", "共 \(entry.count) 次，最近") + " "
                                 HTML.exactTime(last)
                             }
                         }
@@ -102,15 +102,15 @@ struct RefusalTable {
                     HTML.cell("ground") {
                         element("strong") { HTML.code(entry.code) }
                         " "
-                        Evidence.refusal(entry.code, say)
+                        Evidence.refusal(entry.code, localize)
                         if !entry.detail.isEmpty {
-                            element("p", .class("hint")) { HTML.outside(entry.detail, limit: 500) }
+                            element("p", .class("hint")) { HTML.untrusted(entry.detail, limit: 500) }
                         }
                         if let record = entry.record.flatMap({ try? JSONValue(decoding: Array($0.utf8)) }) {
-                            RecordDetails(say: say, record: record).html
+                            RecordDetails(localize: localize, record: record).html
                         }
                     }
-                    HTML.cell("origin") { Evidence.origin(door: entry.door, caller: entry.caller, say) }
+                    HTML.cell("origin") { Evidence.origin(source: entry.source, caller: entry.caller, localize) }
                     HTML.cell("digest") {
                         if showsOrder, let order = entry.claimedOrder {
                             element("p") {
@@ -127,8 +127,8 @@ struct RefusalTable {
 
 /// Notifications that Apple signed for another app, or for this app under another name. If any belong to this app, the
 /// configuration is wrong.
-struct StrangersNotifications {
-    let say: Reader
+struct OtherAppNotifications {
+    let localize: Localizer
     let entries: [ForeignNotificationTable.Entry]
 
     /// The number of newest entries shown.
@@ -139,7 +139,7 @@ struct StrangersNotifications {
         return element("section") {
             element("h2") { title }
             element("p", .class("hint")) {
-                say(
+                localize(
                     "Apple signed these notifications for another app than the configured one. They were not used. "
                         + "At most \(ForeignNotificationTable.capacity) are kept; beyond that, the app with the most "
                         + "loses its oldest.",
@@ -148,14 +148,14 @@ struct StrangersNotifications {
             }
             HTML.table(
                 "refusals", label: title,
-                columns: [say("Time (UTC)", "时间（UTC）"), say("Why", "原因"), say("App", "App"), "UUID"]
+                columns: [localize("Time (UTC)", "时间（UTC）"), localize("Why", "原因"), localize("App", "App"), "UUID"]
             ) {
                 for entry in entries { row(entry) }
             }
         }
     }
 
-    private var title: String { say("Notifications for other apps", "其他 App 的通知") }
+    private var title: String { localize("Notifications for other apps", "其他 App 的通知") }
 
     private func row(_ entry: ForeignNotificationTable.Entry) -> HTML {
         HTML.row {
@@ -163,13 +163,13 @@ struct StrangersNotifications {
             HTML.cell("ground") {
                 element("strong") { HTML.code(entry.code) }
                 " "
-                Evidence.refusal(entry.code, say)
+                Evidence.refusal(entry.code, localize)
                 if !entry.detail.isEmpty {
-                    element("p", .class("hint")) { HTML.outside(entry.detail, limit: 500) }
+                    element("p", .class("hint")) { HTML.untrusted(entry.detail, limit: 500) }
                 }
             }
             HTML.cell("origin") {
-                HTML.code(entry.bundleID ?? say("none stated", "未注明"), limit: 160)
+                HTML.code(entry.bundleID ?? localize("none stated", "未注明"), limit: 160)
                 " "
                 HTML.code([entry.type, entry.subtype ?? ""].joined(separator: " "), limit: 160)
             }

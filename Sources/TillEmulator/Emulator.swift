@@ -20,7 +20,7 @@ public final class Emulator: Sendable {
     public let router: Router
 
     private let control: ControlEndpoint
-    private let chaos: Chaos
+    private let faultInjector: FaultInjector
     private let send: HTTPSend
     /// Every route of the control API and of the page, as listed in the OpenAPI document.
     let described: [ControlRoute]
@@ -35,32 +35,32 @@ public final class Emulator: Sendable {
     ///   - send: delivers notifications.
     ///   - pause: returns after the given number of milliseconds, or at once when the calling task is cancelled.
     ///     Without it no request is delayed, whatever the fault rates are.
-    /// - Throws: `DatabaseError`, or `IssuingFault` for invalid keys.
+    /// - Throws: `DatabaseError`, or `SigningError` for invalid keys.
     public init(
         configuration: EmulatorConfiguration = EmulatorConfiguration(), database: any Database,
         clock: @escaping @Sendable () -> Instant, entropy: @escaping @Sendable (Int) -> [UInt8],
         send: @escaping HTTPSend, pause: (@Sendable (Int64) async -> Void)? = nil
     ) async throws {
         let now = clock()
-        let (issuer, apiKey, kept, faults) = try await database.write { session in
-            let (issuer, apiKey) = try Self.found(configuration, at: now, entropy: entropy, session)
-            try RenewalPace.begin(configuration.renewalPace, session)
-            return (issuer, apiKey, try StoreClock.Kept(session), try FaultSettings.reopened(session))
+        let (issuer, apiKey, savedState, faults) = try await database.write { connection in
+            let (issuer, apiKey) = try Self.create(configuration, at: now, entropy: entropy, connection)
+            try RenewalPace.begin(configuration.renewalPace, connection)
+            return (issuer, apiKey, try StoreClock.SavedState(connection), try FaultSettings.reopened(connection))
         }
-        let clock = StoreClock(clock, kept)
-        let chaos = Chaos(faults, clock: clock, pause: pause)
+        let clock = StoreClock(clock, savedState)
+        let faultInjector = FaultInjector(faults, clock: clock, pause: pause)
         var outgoing = issuer
-        outgoing.clock = SkewedClock { chaos.skew(of: .notifications) }
+        outgoing.clock = SkewedClock { faultInjector.skew(of: .notifications) }
         let notifications = NotificationSender(
             database: database, issuer: outgoing, configuration: configuration, clock: clock,
-            send: chaos.disturbing(send))
-        self.chaos = chaos
+            send: faultInjector.injectingFaults(send))
+        self.faultInjector = faultInjector
         self.send = send
         self.configuration = configuration
         self.issuer = issuer
         store = Store(
             database: database, configuration: configuration, clock: clock, entropy: entropy,
-            notifications: notifications, chaos: chaos)
+            notifications: notifications, faultInjector: faultInjector)
         control = ControlEndpoint(
             store: store, issuer: issuer, configuration: configuration, apiKey: apiKey, entropy: entropy)
         var router = Router { request, status, allowed in Self.refusal(of: request, status, allowed) }
@@ -96,11 +96,11 @@ public final class Emulator: Sendable {
     /// Answers as Apple does, or with the faults set by `PUT /emulator/faults`; a dropped answer is
     /// `HTTPResponse.hangUp`.
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
-        await chaos.respond(to: request, by: router.respond(to:))
+        await faultInjector.respond(to: request, by: router.respond(to:))
     }
 
     /// Stops fault injection for shutdown: delayed requests continue at once.
-    public func endFaults() { chaos.stop() }
+    public func endFaults() { faultInjector.stop() }
 
     // MARK: Time
 
@@ -109,20 +109,20 @@ public final class Emulator: Sendable {
     public func run() async {
         await withTaskGroup(of: Void.self) { jobs in
             jobs.addTask { await self.store.run() }
-            jobs.addTask { await self.chaos.runLateDeliveries(by: self.send) }
+            jobs.addTask { await self.faultInjector.runLateDeliveries(by: self.send) }
         }
     }
 
     /// Makes `run` check for due work. Call it regularly, for example twice a second.
     public func wake() {
         store.notifications.wake()
-        chaos.wakeLateDeliveries()
+        faultInjector.wakeLateDeliveries()
     }
 
     /// Sends everything that is due now, for callers that do not use `run`.
     public func sendDueNotifications() async {
         await store.notifications.sendDue()
-        await chaos.deliverLate(by: send)
+        await faultInjector.deliverLate(by: send)
     }
 
     /// Ends a clock advance at the moment it has reached and sends nothing more. Call it when the process stops.
@@ -142,14 +142,14 @@ public final class Emulator: Sendable {
 
     // MARK: New stores
 
-    private static func found(
-        _ configuration: EmulatorConfiguration, at now: Instant, entropy: (Int) -> [UInt8], _ session: any Connection
+    private static func create(
+        _ configuration: EmulatorConfiguration, at now: Instant, entropy: (Int) -> [UInt8], _ connection: any Connection
     ) throws -> (Issuer, APIKey) {
-        if let issuer = try IdentityTable.issuer(session), let key = try IdentityTable.apiKey(session),
-            let keyID = try SettingTable.value(.apiKeyID, session),
-            let issuerID = try SettingTable.value(.apiIssuerID, session).flatMap({ UniqueID($0) })
+        if let issuer = try IdentityTable.issuer(connection), let key = try IdentityTable.apiKey(connection),
+            let keyID = try SettingTable.value(.apiKeyID, connection),
+            let issuerID = try SettingTable.value(.apiIssuerID, connection).flatMap({ UniqueID($0) })
         {
-            let founded = try SettingTable.value(.environment, session)
+            let founded = try SettingTable.value(.environment, connection)
             guard founded == configuration.environment.rawValue else {
                 throw DatabaseError(
                     .other,
@@ -158,31 +158,31 @@ public final class Emulator: Sendable {
             }
             return (issuer, try APIKey(issuerID: issuerID, keyID: keyID, privateKey: key))
         }
-        let issuer = try Issuer.found(at: now, keys: configuration.keys) { entropy(16) }
-        try IdentityTable.store(issuer, session)
+        let issuer = try Issuer.create(at: now, keys: configuration.keys) { entropy(16) }
+        try IdentityTable.store(issuer, connection)
         let apiKey = try APIKey(
             issuerID: UniqueID(random: entropy(16)), keyID: APIKey.keyID(entropy(10)),
             privateKey: configuration.keys["apiKey"].map { try PrivateKey(pem: $0) } ?? .generate(.p256))
-        try IdentityTable.store(apiKey: apiKey.privateKey, session)
-        try SettingTable.set(.apiKeyID, to: apiKey.keyID, session)
-        try SettingTable.set(.apiIssuerID, to: apiKey.issuerID.description, session)
-        try SettingTable.set(.environment, to: configuration.environment.rawValue, session)
-        try Counter.begin(environment: configuration.environment, entropy: entropy, session)
-        let products = configuration.products ?? StoreProduct.sampleCatalogue(bundleID: configuration.app.bundleID)
+        try IdentityTable.store(apiKey: apiKey.privateKey, connection)
+        try SettingTable.set(.apiKeyID, to: apiKey.keyID, connection)
+        try SettingTable.set(.apiIssuerID, to: apiKey.issuerID.description, connection)
+        try SettingTable.set(.environment, to: configuration.environment.rawValue, connection)
+        try Counter.begin(environment: configuration.environment, entropy: entropy, connection)
+        let products = configuration.products ?? StoreProduct.sampleCatalog(bundleID: configuration.app.bundleID)
         // A new store has no products, so `replace` has no reason to refuse.
-        _ = try ProductTable.replace(products, session)
+        _ = try ProductTable.replace(products, connection)
         return (issuer, apiKey)
     }
 
     private static func refusal(of request: HTTPRequest, _ status: Int, _ allowed: [HTTPMethod]) -> HTTPResponse {
-        if request.path.hasPrefix("/inApps/") { return APIRefusal.unserved(status) }
+        if request.path.hasPrefix("/inApps/") { return APIError.unserved(status) }
         let methods = allowed.map(\.rawValue).joined(separator: ", ")
         let problem =
             status == 405
-            ? Problem(
+            ? ControlError(
                 status: 405, code: "method_not_allowed", english: "This path accepts \(methods) only.",
                 chinese: "此路径只接受 \(methods)。")
-            : Problem(
+            : ControlError(
                 status: 404, code: "not_found", english: "The emulator has no such path.",
                 chinese: "模拟商店没有此路径。")
         var response = problem.response(to: request)

@@ -4,10 +4,10 @@ import TillBilling
 /// The configuration of an emulated App Store. Every setting has a default that suits a first try.
 public struct EmulatorConfiguration: Sendable {
     /// The environment that the store signs into its payloads. One emulator serves one environment.
-    public var environment = Environment.sandbox
+    public var environment = StoreEnvironment.sandbox
     /// Which of Apple's two hosts `/verifyReceipt` plays: a receipt of the other environment gets 21007 or 21008. Nil:
     /// the environment's own host. `/production/verifyReceipt` and `/sandbox/verifyReceipt` are always served.
-    public var verifyReceiptFace: Environment?
+    public var verifyReceiptFace: StoreEnvironment?
     /// The storefront of new accounts, ISO 3166-1 alpha-3.
     public var storefront = "CHN"
     /// The app of `GET /emulator/api-key` and of the sample catalogue. Other bundle ids work too.

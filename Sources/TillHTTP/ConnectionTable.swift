@@ -18,7 +18,7 @@ struct ConnectionTable {
         case leaving
     }
 
-    struct Place {
+    struct Slot {
         var socket: Int32 = -1
         var phase = Phase.leaving
         /// In milliseconds of ``monotonicMilliseconds()``.
@@ -26,16 +26,16 @@ struct ConnectionTable {
         var address = 0
         var peer = ""
         var exchange: Exchange?
-        var inAll = Link()
-        var inAddress = Link()
+        var inAll = ListLink()
+        var inAddress = ListLink()
     }
 
-    struct Link {
+    struct ListLink {
         var previous = -1
         var next = -1
     }
 
-    private struct Chain {
+    private struct LinkedList {
         var first = -1
         var last = -1
     }
@@ -45,15 +45,15 @@ struct ConnectionTable {
         var count = 0
         /// The part of `count` in ``Phase/leaving``.
         var leaving = 0
-        var unfinished = Chain()
+        var unfinished = LinkedList()
     }
 
-    private(set) var places: [Place] = []
-    private var freePlaces: [Int] = []
+    private(set) var slots: [Slot] = []
+    private var freeSlots: [Int] = []
     private var addresses: [Address] = []
     private var freeAddresses: [Int] = []
     private var addressIndex: [PeerAddress.Key: Int] = [:]
-    private var unfinished = Chain()
+    private var unfinished = LinkedList()
     private(set) var count = 0
     private var leaving = 0
     /// Connections whose request has begun and is not yet answered.
@@ -87,21 +87,21 @@ struct ConnectionTable {
 
     /// Records a new connection, which waits for its first request.
     mutating func open(socket: Int32, peer: PeerAddress, deadline: Int) -> Int {
-        let place = freePlaces.popLast() ?? places.count
-        if place == places.count { places.append(Place()) }
+        let slot = freeSlots.popLast() ?? slots.count
+        if slot == slots.count { slots.append(Slot()) }
         let address = self.address(of: peer.key)
-        places[place] = Place(socket: socket, phase: .waiting, deadline: deadline, address: address, peer: peer.text)
+        slots[slot] = Slot(socket: socket, phase: .waiting, deadline: deadline, address: address, peer: peer.text)
         addresses[address].count += 1
         count += 1
-        chain(place)
-        return place
+        link(slot)
+        return slot
     }
 
     /// Records that the socket is about to be closed; the system may reuse its number.
-    mutating func close(_ place: Int) -> Exchange? {
-        set(place, .leaving)
-        let exchange = places[place].exchange
-        let address = places[place].address
+    mutating func close(_ slot: Int) -> Exchange? {
+        set(slot, .leaving)
+        let exchange = slots[slot].exchange
+        let address = slots[slot].address
         addresses[address].count -= 1
         addresses[address].leaving -= 1
         count -= 1
@@ -110,55 +110,55 @@ struct ConnectionTable {
             addressIndex[addresses[address].key] = nil
             freeAddresses.append(address)
         }
-        places[place] = Place()
-        freePlaces.append(place)
+        slots[slot] = Slot()
+        freeSlots.append(slot)
         return exchange
     }
 
     /// Records the arrival of a request line. Returns the exchange that the place held before, for the caller to
     /// release.
-    mutating func begin(_ place: Int, _ exchange: Exchange, deadline: Int) -> Exchange? {
-        let previous = places[place].exchange
-        places[place].exchange = exchange
-        set(place, .header, deadline: deadline)
+    mutating func begin(_ slot: Int, _ exchange: Exchange, deadline: Int) -> Exchange? {
+        let previous = slots[slot].exchange
+        slots[slot].exchange = exchange
+        set(slot, .header, deadline: deadline)
         return previous
     }
 
     /// Records the end of the request; the connection waits for its next one.
-    mutating func end(_ place: Int, deadline: Int) -> Exchange? {
-        let exchange = places[place].exchange
-        places[place].exchange = nil
-        set(place, .waiting, deadline: deadline)
+    mutating func end(_ slot: Int, deadline: Int) -> Exchange? {
+        let exchange = slots[slot].exchange
+        slots[slot].exchange = nil
+        set(slot, .waiting, deadline: deadline)
         return exchange
     }
 
     /// - Returns: false if the connection was shut down before and only waits to be closed.
     @discardableResult
-    mutating func set(_ place: Int, _ phase: Phase, deadline: Int = .max) -> Bool {
-        let old = places[place].phase
+    mutating func set(_ slot: Int, _ phase: Phase, deadline: Int = .max) -> Bool {
+        let old = slots[slot].phase
         guard old != .leaving else { return false }
-        places[place].deadline = deadline
+        slots[slot].deadline = deadline
         guard old != phase else { return true }
         // A body keeps its header's position in the chain: sending it slowly does not make the connection younger.
-        let keepsTurn = phase == .body && Self.isUnfinished(old)
-        if Self.isUnfinished(old), !keepsTurn { unchain(place) }
-        if Self.isUnfinished(phase), !keepsTurn { chain(place) }
+        let keepsReservation = phase == .body && Self.isUnfinished(old)
+        if Self.isUnfinished(old), !keepsReservation { unlink(slot) }
+        if Self.isUnfinished(phase), !keepsReservation { link(slot) }
         busy += (Self.isBusy(phase) ? 1 : 0) - (Self.isBusy(old) ? 1 : 0)
-        places[place].phase = phase
+        slots[slot].phase = phase
         if phase == .leaving {
             leaving += 1
-            addresses[places[place].address].leaving += 1
+            addresses[slots[slot].address].leaving += 1
         }
         return true
     }
 
-    mutating func postpone(_ place: Int) { places[place].deadline = .max }
+    mutating func postpone(_ slot: Int) { slots[slot].deadline = .max }
 
     /// Marks a connection as leaving and has its socket shut down.
-    mutating func leave(_ place: Int, shut: (Int32) -> Void) {
-        guard places[place].phase != .leaving else { return }
-        set(place, .leaving)
-        shut(places[place].socket)
+    mutating func leave(_ slot: Int, shut: (Int32) -> Void) {
+        guard slots[slot].phase != .leaving else { return }
+        set(slot, .leaving)
+        shut(slots[slot].socket)
     }
 
     private static func isUnfinished(_ phase: Phase) -> Bool {
@@ -187,30 +187,30 @@ struct ConnectionTable {
 
 // The chains: append at the end, remove anywhere.
 extension ConnectionTable {
-    private mutating func chain(_ place: Int) {
-        let address = places[place].address
-        places[place].inAll = Link(previous: unfinished.last, next: -1)
-        if unfinished.last >= 0 { places[unfinished.last].inAll.next = place } else { unfinished.first = place }
-        unfinished.last = place
+    private mutating func link(_ slot: Int) {
+        let address = slots[slot].address
+        slots[slot].inAll = ListLink(previous: unfinished.last, next: -1)
+        if unfinished.last >= 0 { slots[unfinished.last].inAll.next = slot } else { unfinished.first = slot }
+        unfinished.last = slot
         let last = addresses[address].unfinished.last
-        places[place].inAddress = Link(previous: last, next: -1)
-        if last >= 0 { places[last].inAddress.next = place } else { addresses[address].unfinished.first = place }
-        addresses[address].unfinished.last = place
+        slots[slot].inAddress = ListLink(previous: last, next: -1)
+        if last >= 0 { slots[last].inAddress.next = slot } else { addresses[address].unfinished.first = slot }
+        addresses[address].unfinished.last = slot
     }
 
-    private mutating func unchain(_ place: Int) {
-        let address = places[place].address
-        let all = places[place].inAll
-        if all.previous >= 0 { places[all.previous].inAll.next = all.next } else { unfinished.first = all.next }
-        if all.next >= 0 { places[all.next].inAll.previous = all.previous } else { unfinished.last = all.previous }
-        let own = places[place].inAddress
+    private mutating func unlink(_ slot: Int) {
+        let address = slots[slot].address
+        let all = slots[slot].inAll
+        if all.previous >= 0 { slots[all.previous].inAll.next = all.next } else { unfinished.first = all.next }
+        if all.next >= 0 { slots[all.next].inAll.previous = all.previous } else { unfinished.last = all.previous }
+        let own = slots[slot].inAddress
         if own.previous >= 0 {
-            places[own.previous].inAddress.next = own.next
+            slots[own.previous].inAddress.next = own.next
         } else {
             addresses[address].unfinished.first = own.next
         }
         if own.next >= 0 {
-            places[own.next].inAddress.previous = own.previous
+            slots[own.next].inAddress.previous = own.previous
         } else {
             addresses[address].unfinished.last = own.previous
         }

@@ -19,22 +19,22 @@ final class Exchange: @unchecked Sendable {
     }
 
     let connection: OpaquePointer
-    let place: Int
+    let slot: Int
     let peer: String
     /// Whether the request arrived after the server began to stop.
     let isLate: Bool
-    var target: Result<RequestTarget, BadRequest>
-    /// The address at which libmicrohttpd keeps the target, for ``WireLayout``.
+    var target: Result<RequestTarget, HTTPRequestError>
+    /// The address at which libmicrohttpd keeps the target, for ``WireHeaderReader``.
     let targetStart: UInt
     let targetCount: Int
     var stage = Stage.named
     var method = HTTPMethod.get
-    var border = HeaderBorder()
+    var validator = HeaderValidator()
     var body: [UInt8] = []
     var bodyLimit = 0
     /// Whether the admission check accepted a long body, and the value it returned to hold while the request lasts.
     var isAdmitted = false
-    var held: (any Sendable)?
+    var admissionToken: (any Sendable)?
     /// Bytes of body received, kept or not.
     var received = 0
     /// Protected by the lock of the connection table.
@@ -43,20 +43,20 @@ final class Exchange: @unchecked Sendable {
     private enum Progress { static let running: UInt8 = 0, parked: UInt8 = 1, answered: UInt8 = 2 }
     private let progress = Atomic<UInt8>(Progress.running)
     private let isClaimed = Atomic<Bool>(false)
-    private var answer: MadeResponse?
-    private let live: LiveCount
+    private var answer: DaemonResponse?
+    private let live: ExchangeCounter
     private let memory: BodyMemory
-    private var taken = 0
+    private var reserved = 0
 
     init(
-        connection: OpaquePointer, place: Int, peer: String, isLate: Bool, raw: UnsafeBufferPointer<UInt8>,
-        live: LiveCount, memory: BodyMemory
+        connection: OpaquePointer, slot: Int, peer: String, isLate: Bool, raw: UnsafeBufferPointer<UInt8>,
+        live: ExchangeCounter, memory: BodyMemory
     ) {
         self.connection = connection
-        self.place = place
+        self.slot = slot
         self.peer = peer
         self.isLate = isLate
-        target = Result { () throws(BadRequest) in try RequestTarget(raw: raw) }
+        target = Result { () throws(HTTPRequestError) in try RequestTarget(raw: raw) }
         targetStart = UInt(bitPattern: raw.baseAddress)
         targetCount = raw.count
         self.live = live
@@ -66,36 +66,36 @@ final class Exchange: @unchecked Sendable {
 
     deinit {
         live.value.subtract(1, ordering: .relaxed)
-        memory.giveBack(taken)
+        memory.release(reserved)
     }
 
     /// Appends a piece of the body; false if the shared body memory is exhausted. The memory is returned when the
     /// exchange is deallocated; the handler's task keeps the exchange alive as long as the body.
-    func keep(_ piece: UnsafeRawBufferPointer) -> Bool {
+    func append(_ piece: UnsafeRawBufferPointer) -> Bool {
         let needed = body.count + piece.count
-        if needed > body.capacity, let announced = border.contentLength {
+        if needed > body.capacity, let announced = validator.contentLength {
             // Reserves what the header announced: an array's own growth would double beyond it.
             body.reserveCapacity(max(needed, min(announced, 2 * body.count)))
         }
         body.append(contentsOf: piece)
-        let counted = max(0, body.capacity - ListenerConfiguration.smallBody) - taken
+        let counted = max(0, body.capacity - ListenerConfiguration.smallBody) - reserved
         guard counted > 0 else { return true }
-        taken += counted
+        reserved += counted
         return memory.take(counted)
     }
 
     /// Releases the body and its memory.
     func dropBody() {
         body = []
-        memory.giveBack(taken)
-        taken = 0
+        memory.release(reserved)
+        reserved = 0
     }
 
     /// True for the first caller only, which alone answers the request.
     func claim() -> Bool { !isClaimed.exchange(true, ordering: .acquiringAndReleasing) }
 
     /// Stores the response (from any thread) and resumes the connection if it is suspended.
-    func put(_ response: MadeResponse?) {
+    func put(_ response: DaemonResponse?) {
         answer = response
         let before = progress.exchange(Progress.answered, ordering: .acquiringAndReleasing)
         if before == Progress.parked { MHD_resume_connection(connection) }
@@ -113,7 +113,7 @@ final class Exchange: @unchecked Sendable {
     }
 
     /// The response, returned once.
-    func takeAnswer() -> MadeResponse? {
+    func takeAnswer() -> DaemonResponse? {
         guard progress.load(ordering: .acquiring) == Progress.answered else { return nil }
         defer { answer = nil }
         return answer
@@ -121,12 +121,12 @@ final class Exchange: @unchecked Sendable {
 }
 
 /// The number of exchanges in memory, which reveals leaks.
-final class LiveCount: Sendable {
+final class ExchangeCounter: Sendable {
     let value = Atomic<Int>(0)
 }
 
 /// A response in libmicrohttpd's form, created on the thread that has the response.
-final class MadeResponse: @unchecked Sendable {
+final class DaemonResponse: @unchecked Sendable {
     private let pointer: OpaquePointer
     private let status: UInt32
 

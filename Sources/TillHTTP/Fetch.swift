@@ -4,10 +4,10 @@ import CTillCurl
 /// simulations can replace the network.
 ///
 /// `url` is absolute, `http` or `https`. Redirects are not followed; the sender limits the size of the response's body.
-public typealias HTTPSend = @Sendable (_ url: String, _ request: HTTPRequest) async throws(HTTPFault) -> HTTPResponse
+public typealias HTTPSend = @Sendable (_ url: String, _ request: HTTPRequest) async throws(HTTPError) -> HTTPResponse
 
 /// Why no response arrived.
-public struct HTTPFault: Error, Sendable, Hashable {
+public struct HTTPError: Error, Sendable, Hashable {
     public enum Kind: String, Sendable, Hashable {
         case badURL
         case cannotResolve
@@ -17,7 +17,7 @@ public struct HTTPFault: Error, Sendable, Hashable {
         case timedOut
         case connectionLost
         case tls
-        case answerTooLarge
+        case responseTooLarge
         case stopped
         case other
     }
@@ -33,7 +33,7 @@ public struct HTTPFault: Error, Sendable, Hashable {
     /// Whether the same request may succeed later. The other end may have processed the failed one.
     public var isRetryable: Bool {
         switch kind {
-        case .badURL, .answerTooLarge, .addressRefused: false
+        case .badURL, .responseTooLarge, .addressRefused: false
         case .cannotResolve, .cannotConnect, .timedOut, .connectionLost, .tls, .stopped, .other: true
         }
     }
@@ -45,10 +45,10 @@ public struct FetchConfiguration: Sendable {
     public var connectTimeout = 5_000
     /// From the call to the last byte of the response, including the wait for a free connection.
     public var totalTimeout = 30_000
-    /// A longer body ends the transfer with `answerTooLarge`.
-    public var answerLimit = 32 << 20
+    /// A longer body ends the transfer with `responseTooLarge`.
+    public var responseLimit = 32 << 20
     /// The limit of the response's header.
-    public var answerHeaderLimit = 64 << 10
+    public var responseHeaderLimit = 64 << 10
     /// Concurrent connections to all hosts together; further requests wait.
     public var connectionLimit = 64
     /// A proxy's URL. The environment's `http_proxy` and related variables are ignored.
@@ -69,7 +69,7 @@ public final class Fetch: Sendable {
     private let engine: FetchEngine
 
     /// Starts the thread.
-    public init(configuration: FetchConfiguration = FetchConfiguration()) throws(HTTPFault) {
+    public init(configuration: FetchConfiguration = FetchConfiguration()) throws(HTTPError) {
         engine = try FetchEngine(configuration: configuration)
     }
 
@@ -77,13 +77,13 @@ public final class Fetch: Sendable {
 
     /// Sends a request: its method, headers and body to `url`. The request's own path and query are ignored.
     public var send: HTTPSend {
-        { (url, request) async throws(HTTPFault) -> HTTPResponse in try await self.fetch(url, request) }
+        { (url, request) async throws(HTTPError) -> HTTPResponse in try await self.fetch(url, request) }
     }
 
     /// Ends the thread permanently. Pending and later requests throw `stopped`.
     public func stop() { engine.stop() }
 
-    private func fetch(_ url: String, _ request: HTTPRequest) async throws(HTTPFault) -> HTTPResponse {
+    private func fetch(_ url: String, _ request: HTTPRequest) async throws(HTTPError) -> HTTPResponse {
         let transfer = Transfer(url: url, request: request)
         let engine = engine
         let result = await withTaskCancellationHandler {
@@ -97,7 +97,7 @@ public final class Fetch: Sendable {
     }
 }
 
-extension HTTPFault {
+extension HTTPError {
     /// Maps a result code of libcurl.
     init(_ code: CURLcode) {
         let kind: Kind
@@ -117,7 +117,7 @@ extension HTTPFault {
             CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
             CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT, CURLE_USE_SSL_FAILED:
             kind = .tls
-        case CURLE_FILESIZE_EXCEEDED: kind = .answerTooLarge
+        case CURLE_FILESIZE_EXCEEDED: kind = .responseTooLarge
         case CURLE_ABORTED_BY_CALLBACK: kind = .stopped
         default: kind = .other
         }

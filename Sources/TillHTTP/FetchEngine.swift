@@ -23,8 +23,8 @@ final class FetchEngine: @unchecked Sendable {
     /// libcurl requires one set-up in a process, before its first use.
     private static let isReady = curl_global_init(Int(CURL_GLOBAL_SSL)) == CURLE_OK
 
-    init(configuration: FetchConfiguration) throws(HTTPFault) {
-        guard Self.isReady, let multi = curl_multi_init() else { throw HTTPFault(CURLE_FAILED_INIT) }
+    init(configuration: FetchConfiguration) throws(HTTPError) {
+        guard Self.isReady, let multi = curl_multi_init() else { throw HTTPError(CURLE_FAILED_INIT) }
         self.configuration = configuration
         self.multi = multi
         let connections = max(1, configuration.connectionLimit)
@@ -32,7 +32,7 @@ final class FetchEngine: @unchecked Sendable {
         _ = till_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, connections)
         guard SystemThread.detached({ [self] in run() }) else {
             curl_multi_cleanup(multi)
-            throw HTTPFault(CURLE_FAILED_INIT)
+            throw HTTPError(CURLE_FAILED_INIT)
         }
     }
 
@@ -63,19 +63,19 @@ final class FetchEngine: @unchecked Sendable {
         }
     }
 
-    private static let stopped = HTTPFault(.stopped, "the transfer was cancelled, or the client stopped")
+    private static let stopped = HTTPError(.stopped, "the transfer was cancelled, or the client stopped")
 
     // MARK: The thread
 
     private func run() {
         while true {
-            let wishes = inbox.withLock { inbox in
+            let requests = inbox.withLock { inbox in
                 defer { (inbox.arriving, inbox.cancelled) = ([], []) }
                 return inbox
             }
-            for transfer in wishes.arriving { start(transfer) }
-            for transfer in wishes.cancelled { abort(transfer) }
-            if wishes.isStopped { break }
+            for transfer in requests.arriving { start(transfer) }
+            for transfer in requests.cancelled { abort(transfer) }
+            if requests.isStopped { break }
             var running: Int32 = 0
             curl_multi_perform(multi, &running)
             collect()
@@ -91,10 +91,10 @@ final class FetchEngine: @unchecked Sendable {
 
     private func start(_ transfer: Transfer) {
         guard let easy = spare.popLast() ?? curl_easy_init() else {
-            transfer.resume(.failure(HTTPFault(CURLE_OUT_OF_MEMORY)))
+            transfer.resume(.failure(HTTPError(CURLE_OUT_OF_MEMORY)))
             return
         }
-        do throws(HTTPFault) {
+        do throws(HTTPError) {
             try transfer.prepare(easy, configuration)
         } catch {
             release(easy, transfer)
@@ -105,7 +105,7 @@ final class FetchEngine: @unchecked Sendable {
         if curl_multi_add_handle(multi, easy) != CURLM_OK {
             active[easy] = nil
             release(easy, transfer)
-            transfer.resume(.failure(HTTPFault(CURLE_FAILED_INIT)))
+            transfer.resume(.failure(HTTPError(CURLE_FAILED_INIT)))
         }
     }
 
@@ -133,7 +133,7 @@ final class FetchEngine: @unchecked Sendable {
     }
 
     private func release(_ easy: UnsafeMutableRawPointer, _ transfer: Transfer) {
-        transfer.letGo()
+        transfer.release()
         if spare.count < Self.spareLimit {
             curl_easy_reset(easy)
             spare.append(easy)

@@ -29,7 +29,7 @@ public final class Listener: Sendable {
         bodyLimit: @escaping @Sendable (HTTPMethod, String) -> Int,
         admission: @escaping Admission.Decide = { _, _ in .admitted() },
         handler: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
-    ) throws(ListenerFault) {
+    ) throws(ListenerError) {
         engine = try ListenerEngine(
             configuration: configuration, bodyLimit: bodyLimit, admission: admission, handler: handler)
     }
@@ -77,8 +77,8 @@ final class ListenerEngine: Sendable {
     init(
         configuration: ListenerConfiguration, bodyLimit: @escaping ListenerCore.BodyLimit,
         admission: @escaping Admission.Decide, handler: @escaping ListenerCore.Handler
-    ) throws(ListenerFault) {
-        guard WireLayout.isKnown(configuration.libraryVersion) || configuration.takesUnknownLibrary else {
+    ) throws(ListenerError) {
+        guard WireHeaderReader.isKnown(configuration.libraryVersion) || configuration.takesUnknownLibrary else {
             throw .unknownLibrary(version: configuration.libraryVersion)
         }
         // Files, databases and outgoing connections need descriptors too.
@@ -92,9 +92,9 @@ final class ListenerEngine: Sendable {
             close(socket.descriptor)
             throw .system(step: "MHD_start_daemon", code: errno)
         }
-        let keeper = DaemonKeeper(daemon: daemon, socket: socket.descriptor, core: core)
-        guard SystemThread.detached({ [self] in keep(keeper) }) else {
-            keeper.takeDown()
+        let supervisor = DaemonSupervisor(daemon: daemon, socket: socket.descriptor, core: core)
+        guard SystemThread.detached({ [self] in supervise(supervisor) }) else {
+            supervisor.shutDown()
             throw .system(step: "pthread_create", code: errno)
         }
     }
@@ -110,13 +110,13 @@ final class ListenerEngine: Sendable {
     }
 
     /// The keeper's thread: enforces deadlines until a stop is requested, then drains and stops the daemon.
-    private func keep(_ keeper: DaemonKeeper) {
+    private func supervise(_ supervisor: DaemonSupervisor) {
         while stopRequest.withLock({ $0.graceEnd }) == nil {
-            keeper.enforceDeadlines()
+            supervisor.enforceDeadlines()
             usleep(Self.tickMicroseconds)
         }
-        keeper.drain { self.stopRequest.withLock { $0.graceEnd ?? 0 } }
-        keeper.takeDown()
+        supervisor.drain { self.stopRequest.withLock { $0.graceEnd ?? 0 } }
+        supervisor.shutDown()
         let waiters = stopRequest.withLock { request in
             request.isDone = true
             defer { request.waiters = [] }
@@ -170,8 +170,8 @@ private enum Callbacks {
         guard let context, let connection, let socketContext else { return }
         if code == .CONNECTION_NOTIFY_STARTED {
             socketContext.pointee = UnsafeMutableRawPointer(bitPattern: core(context).opened(connection) + 1)
-        } else if let place = socketContext.pointee {
-            core(context).closed(place: Int(bitPattern: place) - 1)
+        } else if let slot = socketContext.pointee {
+            core(context).closed(slot: Int(bitPattern: slot) - 1)
             socketContext.pointee = nil
         }
     }
@@ -180,8 +180,8 @@ private enum Callbacks {
     static let named:
         @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?, OpaquePointer?) -> UnsafeMutableRawPointer? = {
             context, target, connection in
-            guard let context, let connection, let place = till_mhd_socket_context(connection) else { return nil }
-            let exchange = core(context).named(connection, place: Int(bitPattern: place) - 1, raw: target)
+            guard let context, let connection, let slot = till_mhd_socket_context(connection) else { return nil }
+            let exchange = core(context).named(connection, slot: Int(bitPattern: slot) - 1, raw: target)
             // The connection table retains the exchange until libmicrohttpd reports the end of the connection.
             return Unmanaged.passUnretained(exchange).toOpaque()
         }

@@ -42,11 +42,11 @@ public struct ListenerConfiguration: Sendable {
     /// This part of each body is read before ``Admission`` decides about it.
     public static let bodyBeforeAdmission = 64 << 10
 
-    /// Whether to serve with a version of libmicrohttpd that ``WireLayout`` does not know. Only a proxy in front then
+    /// Whether to serve with a version of libmicrohttpd that ``WireHeaderReader`` does not know. Only a proxy in front then
     /// prevents that one request is read in two ways.
     public var takesUnknownLibrary = false
     /// The version of libmicrohttpd that the request checks are written for.
-    public static let knownLibraryVersion = WireLayout.knownVersion
+    public static let knownLibraryVersion = WireHeaderReader.knownVersion
     /// The installed version of libmicrohttpd.
     var libraryVersion = MHD_get_version().map { String(cString: $0) } ?? "?"
 
@@ -64,7 +64,7 @@ public struct ListenerConfiguration: Sendable {
 }
 
 /// Why a listener could not start.
-public enum ListenerFault: Error, Sendable, Hashable {
+public enum ListenerError: Error, Sendable, Hashable {
     /// Another process listens on the address and port.
     case addressInUse(address: String, port: UInt16)
     /// The address belongs to no interface of this machine, or is not an address.
@@ -87,7 +87,7 @@ public enum ListenerFault: Error, Sendable, Hashable {
 
 /// A response that the listener gives itself, before or instead of a handler.
 public enum ListenerRefusal: Sendable, Hashable {
-    case badRequest(BadRequest)
+    case badRequest(HTTPRequestError)
     /// 413: the route accepts at most `limit` bytes.
     case bodyTooLarge(limit: Int)
     /// 431.
@@ -192,7 +192,7 @@ public enum ListenerRefusal: Sendable, Hashable {
 /// before its sender is checked.
 public enum Admission: Sendable {
     /// The body is read to its end. The held value is released when the request is over.
-    case admitted(holding: (any Sendable)? = nil)
+    case admitted(token: (any Sendable)? = nil)
     /// The response is sent at once, the rest of the body is discarded, and the connection is closed.
     case refused(HTTPResponse)
 
@@ -212,5 +212,5 @@ final class BodyMemory: Sendable {
     /// Counts `count` bytes; false if the limit is exceeded. Give the bytes back in either case.
     func take(_ count: Int) -> Bool { used.add(count, ordering: .relaxed).newValue <= limit }
 
-    func giveBack(_ count: Int) { used.subtract(count, ordering: .relaxed) }
+    func release(_ count: Int) { used.subtract(count, ordering: .relaxed) }
 }

@@ -18,7 +18,7 @@ final class ListenerCore: @unchecked Sendable {
     let admission: Admission.Decide
     let handler: Handler
     let table: Locked<ConnectionTable>
-    let live = LiveCount()
+    let live = ExchangeCounter()
     private let memory: BodyMemory
     let isStopping = Atomic<Bool>(false)
 
@@ -57,8 +57,8 @@ final class ListenerCore: @unchecked Sendable {
         return table.withLock { $0.open(socket: till_mhd_socket(connection), peer: peer, deadline: deadline) }
     }
 
-    func closed(place: Int) {
-        table.withLock { $0.close(place) }
+    func closed(slot: Int) {
+        table.withLock { $0.close(slot) }
     }
 
     static func shut(_ socket: Int32) { shutdown(socket, shutBoth) }
@@ -66,16 +66,16 @@ final class ListenerCore: @unchecked Sendable {
     // MARK: Requests
 
     /// Called for a request line; `raw` is the target as sent.
-    func named(_ connection: OpaquePointer, place: Int, raw: UnsafePointer<CChar>?) -> Exchange {
+    func named(_ connection: OpaquePointer, slot: Int, raw: UnsafePointer<CChar>?) -> Exchange {
         let count = raw.map { strlen($0) } ?? 0
         let bytes = UnsafeRawBufferPointer(start: raw, count: count).bindMemory(to: UInt8.self)
         let late = isStopping.load(ordering: .relaxed)
         let deadline = monotonicMilliseconds() + configuration.headerDeadline
-        let peer = table.withLock { $0.places[place].peer }
+        let peer = table.withLock { $0.slots[slot].peer }
         let exchange = Exchange(
-            connection: connection, place: place, peer: peer, isLate: late, raw: bytes, live: live,
+            connection: connection, slot: slot, peer: peer, isLate: late, raw: bytes, live: live,
             memory: memory)
-        table.withLock { $0.begin(place, exchange, deadline: deadline) }
+        table.withLock { $0.begin(slot, exchange, deadline: deadline) }
         if case .failure(.tooManyQueryItems) = exchange.target { hangUp(exchange, .badRequest(.tooManyQueryItems)) }
         return exchange
     }
@@ -104,27 +104,27 @@ final class ListenerCore: @unchecked Sendable {
 
     func ended(_ exchange: Exchange) {
         let deadline = monotonicMilliseconds() + configuration.idleDeadline
-        table.withLock { $0.end(exchange.place, deadline: deadline) }
+        table.withLock { $0.end(exchange.slot, deadline: deadline) }
     }
 
     private func open(
         _ exchange: Exchange, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>
     ) -> MHD_Result {
         exchange.stage = .receiving
-        let isSeamless = WireLayout.read(
+        let isSeamless = WireHeaderReader.read(
             exchange, method: method, version: version, countLimit: configuration.headerCountLimit)
         if let refusal = refusal(exchange, isSeamless, method: method, version: version) {
             return refuse(exchange, refusal)
         }
-        guard exchange.border.announcesBody else { return .YES }
-        if let response = admit(exchange, length: exchange.border.contentLength ?? 0) {
+        guard exchange.validator.announcesBody else { return .YES }
+        if let response = admit(exchange, length: exchange.validator.contentLength ?? 0) {
             return refuse(exchange, response)
         }
         // The announced length is unverified, so memory is reserved only up to a limit.
         exchange.body.reserveCapacity(
-            min(exchange.border.contentLength ?? 0, exchange.bodyLimit, ListenerConfiguration.smallBody))
+            min(exchange.validator.contentLength ?? 0, exchange.bodyLimit, ListenerConfiguration.smallBody))
         let deadline = monotonicMilliseconds() + configuration.bodyDeadline
-        table.withLock { $0.set(exchange.place, .body, deadline: deadline) }
+        table.withLock { $0.set(exchange.slot, .body, deadline: deadline) }
         return .YES
     }
 
@@ -133,10 +133,10 @@ final class ListenerCore: @unchecked Sendable {
         guard length > ListenerConfiguration.bodyBeforeAdmission, exchange.bodyLimit > 0, !exchange.isAdmitted,
             let head = request(of: exchange)
         else { return nil }
-        switch admission(head, exchange.border.contentLength ?? exchange.bodyLimit) {
-        case .admitted(let held):
+        switch admission(head, exchange.validator.contentLength ?? exchange.bodyLimit) {
+        case .admitted(let admissionToken):
             exchange.isAdmitted = true
-            exchange.held = held
+            exchange.admissionToken = admissionToken
             return nil
         case .refused(let response): return response
         }
@@ -146,22 +146,22 @@ final class ListenerCore: @unchecked Sendable {
     private func request(of exchange: Exchange, body: [UInt8] = []) -> HTTPRequest? {
         guard case .success(let target) = exchange.target else { return nil }
         return HTTPRequest(
-            method: exchange.method, path: target.path, query: target.query, headers: exchange.border.headers,
+            method: exchange.method, path: target.path, query: target.query, headers: exchange.validator.headers,
             body: body, peer: exchange.peer,
-            client: configuration.trustedProxies.client(of: exchange.peer, headers: exchange.border.headers))
+            client: configuration.trustedProxies.client(of: exchange.peer, headers: exchange.validator.headers))
     }
 
     /// The refusal for a complete header, if any, in the order that is most useful in a log.
     private func refusal(
         _ exchange: Exchange, _ isSeamless: Bool, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>
     ) -> ListenerRefusal? {
-        let border = exchange.border
-        if border.count > configuration.headerCountLimit
+        let validator = exchange.validator
+        if validator.count > configuration.headerCountLimit
             || till_mhd_header_size(exchange.connection) > configuration.headerSizeLimit
         {
             return .headerTooLarge
         }
-        if let bad = border.verdict(isHTTP10: strcmp(version, "HTTP/1.0") == 0) { return .badRequest(bad) }
+        if let bad = validator.verdict(isHTTP10: strcmp(version, "HTTP/1.0") == 0) { return .badRequest(bad) }
         if !isSeamless { return .badRequest(.ambiguousLines) }
         guard let method = HTTPMethod(rawValue: String(cString: method)) else { return .methodNotImplemented }
         exchange.method = method
@@ -171,9 +171,9 @@ final class ListenerCore: @unchecked Sendable {
         case .failure(let bad): return .badRequest(bad)
         }
         if exchange.isLate { return .stopping(retryAfter: Self.retryAfterSeconds) }
-        guard border.announcesBody else { return nil }
+        guard validator.announcesBody else { return nil }
         exchange.bodyLimit = max(0, bodyLimit(method, path))
-        if let length = border.contentLength, length > exchange.takenBytes {
+        if let length = validator.contentLength, length > exchange.reservedBytes {
             return .bodyTooLarge(limit: exchange.bodyLimit)
         }
         return nil
@@ -181,7 +181,7 @@ final class ListenerCore: @unchecked Sendable {
 
     private func receive(_ piece: UnsafeRawBufferPointer, _ exchange: Exchange) -> MHD_Result {
         exchange.received += piece.count
-        guard exchange.received <= exchange.takenBytes else {
+        guard exchange.received <= exchange.reservedBytes else {
             exchange.dropBody()
             return refuse(exchange, .bodyTooLarge(limit: exchange.bodyLimit))
         }
@@ -189,7 +189,7 @@ final class ListenerCore: @unchecked Sendable {
             exchange.dropBody()
             return refuse(exchange, response)
         }
-        guard exchange.bodyLimit == 0 || exchange.keep(piece) else {
+        guard exchange.bodyLimit == 0 || exchange.append(piece) else {
             exchange.dropBody()
             return refuse(exchange, .crowded(retryAfter: Self.retryAfterSeconds))
         }
@@ -201,9 +201,9 @@ final class ListenerCore: @unchecked Sendable {
         exchange.stage = .running
         let deadline = monotonicMilliseconds() + configuration.handlerDeadline
         // A connection that was just cut off has received its refusal, and must not also be served.
-        guard table.withLock({ $0.set(exchange.place, .handling, deadline: deadline) }) else { return .NO }
+        guard table.withLock({ $0.set(exchange.slot, .handling, deadline: deadline) }) else { return .NO }
         guard let request = request(of: exchange, body: exchange.body) else { return .NO }
-        exchange.border = HeaderBorder()
+        exchange.validator = HeaderValidator()
         exchange.body = []
         // The only place that starts a task, because libmicrohttpd's threads are not part of Swift's concurrency. The
         // exchange retains the task, so it is cancelled at its deadline.
@@ -225,38 +225,38 @@ final class ListenerCore: @unchecked Sendable {
     /// the request was read to its end, so the client sees a close, not a reset.
     func finish(_ exchange: Exchange, _ response: HTTPResponse) {
         guard exchange.claim() else { return }
-        exchange.put(response.isHangUp ? nil : MadeResponse(response, closing: isStopping.load(ordering: .relaxed)))
+        exchange.put(response.isHangUp ? nil : DaemonResponse(response, closing: isStopping.load(ordering: .relaxed)))
     }
 
     private func answer(_ exchange: Exchange) -> MHD_Result {
         exchange.stage = .answered
         guard let answer = exchange.takeAnswer() else { return .NO }
         let deadline = monotonicMilliseconds() + configuration.sendDeadline
-        table.withLock { $0.set(exchange.place, .sending, deadline: deadline) }
+        table.withLock { $0.set(exchange.slot, .sending, deadline: deadline) }
         return answer.queue(on: exchange.connection)
     }
 
     // MARK: Refusals
 
     private func refuse(_ exchange: Exchange, _ refusal: ListenerRefusal) -> MHD_Result {
-        refuse(exchange, configuration.refusal(refusal, exchange.border.acceptLanguage))
+        refuse(exchange, configuration.refusal(refusal, exchange.validator.acceptLanguage))
     }
 
     private func refuse(_ exchange: Exchange, _ response: HTTPResponse) -> MHD_Result {
         // A client that waits for "100 Continue" has sent no body, and libmicrohttpd accepts a response before a body
         // begins.
-        if exchange.received == 0, !exchange.border.announcesBody || exchange.border.expectsContinue {
+        if exchange.received == 0, !exchange.validator.announcesBody || exchange.validator.expectsContinue {
             exchange.stage = .answered
             let deadline = monotonicMilliseconds() + configuration.sendDeadline
-            table.withLock { $0.set(exchange.place, .sending, deadline: deadline) }
-            return MadeResponse(response, closing: true)?.queue(on: exchange.connection) ?? .NO
+            table.withLock { $0.set(exchange.slot, .sending, deadline: deadline) }
+            return DaemonResponse(response, closing: true)?.queue(on: exchange.connection) ?? .NO
         }
         exchange.stage = .lingering
         let deadline = monotonicMilliseconds() + Self.lingerMilliseconds
         exchange.received = 0
         table.withLock { table in
-            Self.send(Framing.closingBytes(response), to: table.places[exchange.place].socket)
-            table.set(exchange.place, .lingering, deadline: deadline)
+            Self.send(Framing.closingBytes(response), to: table.slots[exchange.slot].socket)
+            table.set(exchange.slot, .lingering, deadline: deadline)
         }
         return .YES
     }
@@ -266,8 +266,8 @@ final class ListenerCore: @unchecked Sendable {
     private func hangUp(_ exchange: Exchange, _ refusal: ListenerRefusal) {
         let bytes = Framing.closingBytes(configuration.refusal(refusal, nil))
         table.withLock { table in
-            Self.send(bytes, to: table.places[exchange.place].socket)
-            table.leave(exchange.place, shut: Self.shut)
+            Self.send(bytes, to: table.slots[exchange.slot].socket)
+            table.leave(exchange.slot, shut: Self.shut)
         }
     }
 
@@ -281,5 +281,5 @@ final class ListenerCore: @unchecked Sendable {
 
 extension Exchange {
     /// The maximum of body bytes that are read without a refusal.
-    fileprivate var takenBytes: Int { bodyLimit > 0 ? bodyLimit : ListenerCore.unwantedBodyBound }
+    fileprivate var reservedBytes: Int { bodyLimit > 0 ? bodyLimit : ListenerCore.unwantedBodyBound }
 }

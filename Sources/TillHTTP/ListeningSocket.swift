@@ -13,7 +13,7 @@ struct ListeningSocket {
     let port: UInt16
     let isIPv6: Bool
 
-    init(address: String, port: UInt16) throws(ListenerFault) {
+    init(address: String, port: UInt16) throws(ListenerError) {
         var hints = addrinfo()
         hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
         hints.ai_socktype = streamSocket
@@ -21,9 +21,9 @@ struct ListeningSocket {
         guard getaddrinfo(address, String(port), &hints, &found) == 0, let found else { throw .badAddress(address) }
         defer { freeaddrinfo(found) }
         let info = found.pointee
-        let descriptor = socket(info.ai_family, info.ai_socktype | heirless, info.ai_protocol)
+        let descriptor = socket(info.ai_family, info.ai_socktype | closeOnExec, info.ai_protocol)
         guard descriptor >= 0 else { throw .system(step: "socket", code: errno) }
-        do throws(ListenerFault) {
+        do throws(ListenerError) {
             try Self.listen(descriptor, info, address: address, port: port)
             self.port = try Self.boundPort(of: descriptor)
         } catch {
@@ -36,11 +36,11 @@ struct ListeningSocket {
 
     private static func listen(
         _ descriptor: Int32, _ info: addrinfo, address: String, port: UInt16
-    ) throws(ListenerFault) {
+    ) throws(ListenerError) {
         // Lets a restarted server bind while connections of the previous one are in TIME_WAIT.
         var yes: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
-        if heirless == 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        if closeOnExec == 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         if bind(descriptor, info.ai_addr, info.ai_addrlen) != 0 {
             switch errno {
@@ -56,7 +56,7 @@ struct ListeningSocket {
         }
     }
 
-    private static func boundPort(of descriptor: Int32) throws(ListenerFault) -> UInt16 {
+    private static func boundPort(of descriptor: Int32) throws(ListenerError) -> UInt16 {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let result = withUnsafeMutablePointer(to: &storage) { pointer in
@@ -74,14 +74,14 @@ struct ListeningSocket {
     private let streamSocket = Int32(SOCK_STREAM.rawValue)
     /// Set by the call that creates the socket: a program that another thread starts right after it would inherit the
     /// socket.
-    private let heirless = Int32(SOCK_CLOEXEC.rawValue)
+    private let closeOnExec = Int32(SOCK_CLOEXEC.rawValue)
     let noSignal = Int32(MSG_NOSIGNAL)
     let dontWait = Int32(MSG_DONTWAIT)
     let shutBoth = Int32(SHUT_RDWR)
     let shutWriting = Int32(SHUT_WR)
 #else
     private let streamSocket = SOCK_STREAM
-    private let heirless: Int32 = 0
+    private let closeOnExec: Int32 = 0
     let noSignal: Int32 = 0
     let dontWait = MSG_DONTWAIT
     let shutBoth = SHUT_RDWR

@@ -104,8 +104,8 @@ public struct HTTPResponse: Sendable {
     /// The response as a client at the other end of a connection would receive it.
     ///
     /// - Throws: `connectionLost` for a hang-up.
-    public func arrived() throws(HTTPFault) -> HTTPResponse {
-        if isHangUp { throw HTTPFault(.connectionLost, "the server closed the connection without an answer") }
+    public func arrived() throws(HTTPError) -> HTTPResponse {
+        if isHangUp { throw HTTPError(.connectionLost, "the server closed the connection without an answer") }
         return self
     }
 }

@@ -9,7 +9,7 @@ public enum PercentEncoding {
     /// The maximum of items in one query or form.
     public static let itemLimit = 100
 
-    public enum Fault: Error, Sendable, Hashable {
+    public enum FormatError: Error, Sendable, Hashable {
         /// A `%` without two hexadecimal digits.
         case badEscape
         /// Decoded bytes that are not UTF-8, contain a NUL, or have too many combining marks in a row.
@@ -23,8 +23,8 @@ public enum PercentEncoding {
     /// - Parameter plusIsSpace: true in queries and forms, where `+` stands for a space.
     public static func decode(
         _ bytes: some Collection<UInt8>, plusIsSpace: Bool = false
-    ) throws(Fault) -> String {
-        try withBytes(bytes) { bytes throws(Fault) in try decode(bytes, plusIsSpace: plusIsSpace) }
+    ) throws(FormatError) -> String {
+        try withBytes(bytes) { bytes throws(FormatError) in try decode(bytes, plusIsSpace: plusIsSpace) }
     }
 
     /// The items of a query or of an `application/x-www-form-urlencoded` body, in order.
@@ -32,8 +32,8 @@ public enum PercentEncoding {
     /// An item without `=` has an empty value; empty items (`a=1&&b=2`) are skipped.
     public static func items(
         _ bytes: some Collection<UInt8>, limit: Int = itemLimit
-    ) throws(Fault) -> [(name: String, value: String)] {
-        try withBytes(bytes) { bytes throws(Fault) in try items(bytes, limit: limit) }
+    ) throws(FormatError) -> [(name: String, value: String)] {
+        try withBytes(bytes) { bytes throws(FormatError) in try items(bytes, limit: limit) }
     }
 
     /// The raw, undecoded value of the first item with exactly this name. One pass over the bytes, so that a form's
@@ -59,20 +59,20 @@ public enum PercentEncoding {
     /// Works on bare bytes: a generic collection costs a hundred times as much per byte, several seconds for a body of
     /// eight megabytes.
     private static func withBytes<Result>(
-        _ bytes: some Collection<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) throws(Fault) -> Result
-    ) throws(Fault) -> Result {
+        _ bytes: some Collection<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) throws(FormatError) -> Result
+    ) throws(FormatError) -> Result {
         let result = bytes.withContiguousStorageIfAvailable { bytes in
-            Swift.Result { () throws(Fault) in try body(bytes) }
+            Swift.Result { () throws(FormatError) in try body(bytes) }
         }
         if let result { return try result.get() }
-        return try Array(bytes).withUnsafeBufferPointer { bytes throws(Fault) in try body(bytes) }
+        return try Array(bytes).withUnsafeBufferPointer { bytes throws(FormatError) in try body(bytes) }
     }
 
-    private static func decode(_ bytes: UnsafeBufferPointer<UInt8>, plusIsSpace: Bool) throws(Fault) -> String {
+    private static func decode(_ bytes: UnsafeBufferPointer<UInt8>, plusIsSpace: Bool) throws(FormatError) -> String {
         guard bytes.contains(where: { $0 == percent || $0 == 0 || (plusIsSpace && $0 == plus) }) else {
             return try text(bytes)
         }
-        var fault: Fault?
+        var error: FormatError?
         let decoded = [UInt8](unsafeUninitializedCapacity: bytes.count) { output, count in
             var index = 0
             while index < bytes.count {
@@ -81,24 +81,24 @@ public enum PercentEncoding {
                 if byte == percent {
                     guard index + 1 < bytes.count, let high = hexadecimal(bytes[index]),
                         let low = hexadecimal(bytes[index + 1])
-                    else { return fault = .badEscape }
+                    else { return error = .badEscape }
                     index += 2
                     byte = high << 4 | low
                 } else if plusIsSpace, byte == plus {
                     byte = UInt8(ascii: " ")
                 }
-                if byte == 0 { return fault = .badText }
+                if byte == 0 { return error = .badText }
                 output[count] = byte
                 count += 1
             }
         }
-        if let fault { throw fault }
-        return try decoded.withUnsafeBufferPointer { bytes throws(Fault) in try text(bytes) }
+        if let error { throw error }
+        return try decoded.withUnsafeBufferPointer { bytes throws(FormatError) in try text(bytes) }
     }
 
     private static func items(
         _ bytes: UnsafeBufferPointer<UInt8>, limit: Int
-    ) throws(Fault) -> [(name: String, value: String)] {
+    ) throws(FormatError) -> [(name: String, value: String)] {
         var items: [(name: String, value: String)] = []
         var start = 0
         while start < bytes.count {
@@ -127,7 +127,7 @@ public enum PercentEncoding {
         return UnsafeRawPointer(found) - UnsafeRawPointer(base)
     }
 
-    private static func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(Fault) -> String {
+    private static func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(FormatError) -> String {
         guard let text = String(validating: bytes, as: UTF8.self), isComparable(text) else { throw .badText }
         return text
     }

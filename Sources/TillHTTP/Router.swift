@@ -81,7 +81,7 @@ public struct Router: Sendable {
     public func admission(of head: HTTPRequest, length: Int) -> Admission {
         guard let route = match(method: head.method, parts: Self.parts(head.path)).route else { return .admitted() }
         switch route.service.admission(head, length) {
-        case .admitted(let held): return .admitted(holding: held)
+        case .admitted(let admissionToken): return .admitted(token: admissionToken)
         case .refused(var response):
             complete(head, &response)
             return .refused(response)

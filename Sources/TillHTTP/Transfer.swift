@@ -2,7 +2,7 @@ import CTillCurl
 
 /// One request in progress in libcurl. Belongs to the fetch thread once it is submitted.
 final class Transfer: @unchecked Sendable {
-    typealias Continuation = CheckedContinuation<Result<HTTPResponse, HTTPFault>, Never>
+    typealias Continuation = CheckedContinuation<Result<HTTPResponse, HTTPError>, Never>
 
     private let url: String
     private let request: HTTPRequest
@@ -32,7 +32,7 @@ final class Transfer: @unchecked Sendable {
     func wait(_ continuation: Continuation) { self.continuation = continuation }
 
     /// Resumes the caller; later results are ignored.
-    func resume(_ result: Result<HTTPResponse, HTTPFault>) {
+    func resume(_ result: Result<HTTPResponse, HTTPError>) {
         continuation?.resume(returning: result)
         continuation = nil
     }
@@ -40,14 +40,14 @@ final class Transfer: @unchecked Sendable {
     // MARK: Before
 
     /// Configures a handle that is new or was reset.
-    func prepare(_ easy: UnsafeMutableRawPointer, _ configuration: FetchConfiguration) throws(HTTPFault) {
+    func prepare(_ easy: UnsafeMutableRawPointer, _ configuration: FetchConfiguration) throws(HTTPError) {
         self.easy = easy
-        headerLimit = configuration.answerHeaderLimit
-        bodyLimit = configuration.answerLimit
+        headerLimit = configuration.responseHeaderLimit
+        bodyLimit = configuration.responseLimit
         addresses = configuration.addresses
         // libcurl guesses a missing scheme, so the scheme is checked here.
         guard ["http://", "https://"].contains(where: { url.lowercased().hasPrefix($0) }) else {
-            throw HTTPFault(.badURL, "the URL does not begin with http:// or https://")
+            throw HTTPError(.badURL, "the URL does not begin with http:// or https://")
         }
         try set(till_curl_set_text(easy, CURLOPT_PROTOCOLS_STR, "http,https"))
         try set(till_curl_set_text(easy, CURLOPT_URL, url))
@@ -64,7 +64,7 @@ final class Transfer: @unchecked Sendable {
         if let roots = configuration.rootsFile { try set(till_curl_set_text(easy, CURLOPT_CAINFO, roots)) }
         try set(till_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, configuration.connectTimeout))
         try set(till_curl_set_long(easy, CURLOPT_TIMEOUT_MS, configuration.totalTimeout))
-        try set(till_curl_set_large(easy, CURLOPT_MAXFILESIZE_LARGE, Int(configuration.answerLimit)))
+        try set(till_curl_set_large(easy, CURLOPT_MAXFILESIZE_LARGE, Int(configuration.responseLimit)))
         // The engine retains the transfer until it has removed the handle from libcurl.
         let context = Unmanaged.passUnretained(self).toOpaque()
         try set(till_curl_set_sink(easy, CURLOPT_HEADERFUNCTION, Self.takeHeader))
@@ -75,7 +75,7 @@ final class Transfer: @unchecked Sendable {
         try setHeaders(easy)
     }
 
-    private func setMethod(_ easy: UnsafeMutableRawPointer) throws(HTTPFault) {
+    private func setMethod(_ easy: UnsafeMutableRawPointer) throws(HTTPError) {
         switch request.method {
         case .head: try set(till_curl_set_long(easy, CURLOPT_NOBODY, 1))
         case .get where request.body.isEmpty: try set(till_curl_set_long(easy, CURLOPT_HTTPGET, 1))
@@ -96,29 +96,29 @@ final class Transfer: @unchecked Sendable {
         }
     }
 
-    private func setHeaders(_ easy: UnsafeMutableRawPointer) throws(HTTPFault) {
+    private func setHeaders(_ easy: UnsafeMutableRawPointer) throws(HTTPError) {
         // Suppresses "Expect: 100-continue", and libcurl's default media type.
         var lines = ["Expect:"]
         if request.headers["Content-Type"] == nil { lines.append("Content-Type:") }
         for field in request.headers.fields where !Framing.isOurs(field.name) {
             let isToken = !field.name.isEmpty && field.name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x3A }
             guard isToken, !field.value.utf8.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) else {
-                throw HTTPFault(.badURL, "the header field \(field.name.debugDescription) cannot be sent")
+                throw HTTPError(.badURL, "the header field \(field.name.debugDescription) cannot be sent")
             }
             // libcurl reads "Name:" without a value as an instruction to leave the field out.
             lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
         for line in lines {
             guard let longer = curl_slist_append(sentHeaders, line) else {
-                throw HTTPFault(CURLE_OUT_OF_MEMORY)
+                throw HTTPError(CURLE_OUT_OF_MEMORY)
             }
             sentHeaders = longer
         }
         try set(till_curl_set_list(easy, CURLOPT_HTTPHEADER, sentHeaders))
     }
 
-    private func set(_ code: CURLcode) throws(HTTPFault) {
-        if code != CURLE_OK { throw HTTPFault(code) }
+    private func set(_ code: CURLcode) throws(HTTPError) {
+        if code != CURLE_OK { throw HTTPError(code) }
     }
 
     // MARK: Meanwhile
@@ -195,18 +195,18 @@ final class Transfer: @unchecked Sendable {
     // MARK: After
 
     /// The result, once libcurl is done.
-    func outcome(_ code: CURLcode) -> Result<HTTPResponse, HTTPFault> {
-        if isTooLarge { return .failure(HTTPFault(.answerTooLarge, "more than \(bodyLimit) bytes")) }
+    func outcome(_ code: CURLcode) -> Result<HTTPResponse, HTTPError> {
+        if isTooLarge { return .failure(HTTPError(.responseTooLarge, "more than \(bodyLimit) bytes")) }
         if code == CURLE_COULDNT_CONNECT, let refusedAddress {
-            return .failure(HTTPFault(.addressRefused, "connections to \(refusedAddress) are not allowed"))
+            return .failure(HTTPError(.addressRefused, "connections to \(refusedAddress) are not allowed"))
         }
-        guard code == CURLE_OK, let easy else { return .failure(HTTPFault(code)) }
+        guard code == CURLE_OK, let easy else { return .failure(HTTPError(code)) }
         var status = 0
         guard till_curl_get_long(easy, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK, status >= 200 else {
-            return .failure(HTTPFault(CURLE_WEIRD_SERVER_REPLY))
+            return .failure(HTTPError(CURLE_WEIRD_SERVER_REPLY))
         }
         return .success(HTTPResponse(status: status, headers: headers, body: body))
     }
 
-    func letGo() { easy = nil }
+    func release() { easy = nil }
 }

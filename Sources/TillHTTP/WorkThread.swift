@@ -19,10 +19,10 @@ public final class WorkThread: TaskExecutor, @unchecked Sendable {
     /// - Parameter niceness: 0 to 19; with a higher value, the thread yields earlier to other threads when cores are
     ///   few.
     /// - Throws: `system` if the system cannot create a thread.
-    public init(niceness: Int32 = 0) throws(ListenerFault) {
+    public init(niceness: Int32 = 0) throws(ListenerError) {
         // The thread retains this object until it is stopped and has no waiting work.
         let isStarted = SystemThread.detached { [self] in
-            giveWay(niceness)
+            lowerPriority(niceness)
             run()
         }
         guard isStarted else { throw .system(step: "pthread_create", code: errno) }
@@ -63,7 +63,7 @@ public final class WorkThread: TaskExecutor, @unchecked Sendable {
     }
 
     /// On Linux, niceness is a property of each thread.
-    private func giveWay(_ niceness: Int32) {
+    private func lowerPriority(_ niceness: Int32) {
         #if canImport(Glibc)
             setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, niceness)
         #endif

@@ -89,8 +89,8 @@ package struct JSONObject: Sendable {
 
     package func bool(_ key: StaticString) throws(JSONError) -> Bool? {
         try read(key) { value, _ throws(JSONError) in
-            guard value.kind == .yes || value.kind == .no else { throw .wrongType }
-            return value.kind == .yes
+            guard value.kind == .trueLiteral || value.kind == .falseLiteral else { throw .wrongType }
+            return value.kind == .trueLiteral
         }
     }
 

@@ -18,7 +18,7 @@ public enum JSONError: String, Error {
 /// Positions are always inside `text`; the scanner must not outlive it.
 struct JSONScanner {
     enum Kind: UInt8 {
-        case null, yes, no, integer, fraction, string, escapedString, array, object
+        case null, trueLiteral, falseLiteral, integer, fraction, string, escapedString, array, object
     }
 
     /// One value's place in the text. A string's place excludes its quotes.
@@ -72,9 +72,9 @@ struct JSONScanner {
             let start = position
             try array(depth: depth) { _ in }
             return Value(kind: .array, start: start, end: position)
-        case UInt8(ascii: "t"): return try word("true", .yes)
-        case UInt8(ascii: "f"): return try word("false", .no)
-        case UInt8(ascii: "n"): return try word("null", .null)
+        case UInt8(ascii: "t"): return try literal("true", .trueLiteral)
+        case UInt8(ascii: "f"): return try literal("false", .falseLiteral)
+        case UInt8(ascii: "n"): return try literal("null", .null)
         default: return try number()
         }
     }
@@ -134,7 +134,7 @@ struct JSONScanner {
             if unit == UInt8(ascii: "\"") {
                 position = cursor + 1
                 let value = Value(kind: kind, start: start, end: cursor)
-                guard !mayHaveMarks || CombiningRun.isBounded(JSONText.string(value, in: text).unicodeScalars) else {
+                guard !mayHaveMarks || CombiningMarkCounter.isBounded(JSONText.string(value, in: text).unicodeScalars) else {
                     throw .tooManyMarks
                 }
                 return value
@@ -146,7 +146,7 @@ struct JSONScanner {
                 // Marks may be written as `\uXXXX` too.
                 if cursor < end, bytes[cursor] == UInt8(ascii: "u") { mayHaveMarks = true }
                 cursor = try escapeEnd(cursor)
-            } else if unit >= 0x80, CombiningRun.mayBegin(at: unit) {
+            } else if unit >= 0x80, CombiningMarkCounter.mayBegin(at: unit) {
                 mayHaveMarks = true
             }
         }
@@ -200,11 +200,11 @@ struct JSONScanner {
         return position - start
     }
 
-    private mutating func word(_ word: StaticString, _ kind: Kind) throws(JSONError) -> Value {
+    private mutating func literal(_ literal: StaticString, _ kind: Kind) throws(JSONError) -> Value {
         let start = position
-        let count = word.utf8CodeUnitCount
+        let count = literal.utf8CodeUnitCount
         guard count <= text.count - start else { throw .unexpected }
-        for index in 0..<count where text[start + index] != word.utf8Start[index] { throw .unexpected }
+        for index in 0..<count where text[start + index] != literal.utf8Start[index] { throw .unexpected }
         position += count
         return Value(kind: kind, start: start, end: position)
     }

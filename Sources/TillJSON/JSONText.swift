@@ -124,7 +124,7 @@ package enum JSONText {
 ///
 /// Swift compares and hashes strings in canonical order, and sorts a run of marks in quadratic time: one key of 160 KB
 /// took half a minute. Longer runs are therefore refused on input, before any comparison.
-package struct CombiningRun {
+package struct CombiningMarkCounter {
     static let limit = 30
 
     private var length = 0
@@ -136,7 +136,7 @@ package struct CombiningRun {
     }
 
     package static func isBounded(_ scalars: some Sequence<Unicode.Scalar>) -> Bool {
-        var run = CombiningRun()
+        var run = CombiningMarkCounter()
         return scalars.allSatisfy { run.takes($0) }
     }
 

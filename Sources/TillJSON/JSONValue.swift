@@ -68,8 +68,8 @@ public enum JSONValue: Equatable, Sendable {
     ) throws(JSONError) -> JSONValue {
         switch value.kind {
         case .null, .array, .object: return .null
-        case .yes: return .bool(true)
-        case .no: return .bool(false)
+        case .trueLiteral: return .bool(true)
+        case .falseLiteral: return .bool(false)
         case .string, .escapedString: return .string(JSONText.string(value, in: text))
         case .integer:
             if let integer = JSONText.int64(value, in: text) { return .int(integer) }

@@ -29,7 +29,7 @@ public struct Ledger: Sendable {
     package init(
         settings: LedgerSettings, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
         appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil
-    ) throws(VerificationFailure) {
+    ) throws(VerificationError) {
         self.settings = settings
         self.database = database
         self.clock = clock
@@ -44,7 +44,7 @@ public struct Ledger: Sendable {
         intake = PurchaseIntake(
             processor: processor, verifier: verifier,
             lookup: serverAPI.map { [verifier] in
-                SignedTransactionLookup($0, verifier: verifier, sharing: SharedQuestions(clock: clock))
+                SignedTransactionLookup($0, verifier: verifier, sharing: SharedLookups(clock: clock))
             })
     }
 
@@ -91,7 +91,7 @@ public struct LedgerSettings: Sendable {
     }
 
     /// The environment of wallets and orders when a caller names none: production, unless only sandbox is accepted.
-    public var usualEnvironment: Environment {
+    public var usualEnvironment: StoreEnvironment {
         apple.environments.contains(.production) ? .production : .sandbox
     }
 }
@@ -103,7 +103,7 @@ public struct AppleTrust: Sendable {
     public var bundleID: String
     /// The app's number in the App Store; required for production.
     public var appAppleID: Int64?
-    public var environments: Set<Environment>
+    public var environments: Set<StoreEnvironment>
     /// Whether the revocation of Apple's certificates is checked; effective only if `appleEffects` are given.
     public var revocation: RevocationPolicy
     /// The app's shared secret, which requests to `/verifyReceipt` about subscriptions must carry. Nil: not required.
@@ -112,7 +112,7 @@ public struct AppleTrust: Sendable {
     public var chainLifetime: Int64?
 
     public init(
-        roots: [[UInt8]] = [], bundleID: String, appAppleID: Int64?, environments: Set<Environment>,
+        roots: [[UInt8]] = [], bundleID: String, appAppleID: Int64?, environments: Set<StoreEnvironment>,
         revocation: RevocationPolicy = .off
     ) {
         self.roots = roots

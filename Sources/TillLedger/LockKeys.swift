@@ -8,7 +8,7 @@ extension LockKey {
     package static func order(_ id: UniqueID) -> LockKey { LockKey("order", id.description) }
 
     /// All transactions of one original transaction, with their grants and their subscription.
-    package static func chain(_ original: TransactionID, _ environment: Environment) -> LockKey {
+    package static func chain(_ original: TransactionID, _ environment: StoreEnvironment) -> LockKey {
         LockKey("chain", "\(environment.rawValue) \(original.text)")
     }
 
@@ -16,7 +16,7 @@ extension LockKey {
     package static func customer(_ user: UserID) -> LockKey { LockKey("customer", user.text) }
 
     /// A debit or a manual posting in an environment, which happens once.
-    package static func reference(_ reference: String, _ environment: Environment) -> LockKey {
+    package static func reference(_ reference: String, _ environment: StoreEnvironment) -> LockKey {
         LockKey("reference", "\(environment.rawValue) \(reference)")
     }
 
@@ -26,7 +26,7 @@ extension LockKey {
     package static func endpoint(_ id: String) -> LockKey { LockKey("endpoint", id) }
 
     /// The receipts that wait for Apple's answer about one transaction.
-    package static func waiting(_ id: TransactionID, _ environment: Environment) -> LockKey {
+    package static func waiting(_ id: TransactionID, _ environment: StoreEnvironment) -> LockKey {
         LockKey("waiting", "\(environment.rawValue) \(id.text)")
     }
 

@@ -6,9 +6,9 @@ public enum PageDocument {
     ///   - stylesheet: where `Stylesheet.text` is served, followed by the rules of the pages' own module.
     ///   - script: where `LiveScript.text` is served; nil for a page that does not refresh.
     public static func html(
-        title: String, _ say: Reader, stylesheet: PageLink, script: PageLink?, @HTMLBuilder content: () -> HTML
+        title: String, _ localize: Localizer, stylesheet: PageLink, script: PageLink?, @HTMLBuilder content: () -> HTML
     ) -> HTML {
-        element("html", .language(say.language)) {
+        element("html", .language(localize.language)) {
             element("head") {
                 emptyElement("meta", Attribute("charset", "utf-8"))
                 emptyElement(
@@ -21,7 +21,7 @@ public enum PageDocument {
                 if let script { element("script", .source(script), .flag("defer")) {} }
             }
             element("body") {
-                element("a", .class("skip"), Attribute("href", "#main")) { say("Skip to the content", "跳到正文") }
+                element("a", .class("skip"), Attribute("href", "#main")) { localize("Skip to the content", "跳到正文") }
                 content()
             }
         }
@@ -40,10 +40,10 @@ public enum PageDocument {
     }
 
     /// Both languages, each named in its own language.
-    public static func languageSwitch(_ say: Reader, to link: (Language) -> PageLink) -> HTML {
-        element("div", .class("languages"), Attribute("role", "group"), .label(say("Language", "语言"))) {
+    public static func languageSwitch(_ localize: Localizer, to link: (Language) -> PageLink) -> HTML {
+        element("div", .class("languages"), Attribute("role", "group"), .label(localize("Language", "语言"))) {
             for (language, name) in [(Language.english, "English"), (.chinese, "中文")] {
-                if language == say.language {
+                if language == localize.language {
                     element("span", .language(language), Attribute("aria-current", "true")) { name }
                 } else {
                     element("a", .language(language), .href(link(language))) { name }

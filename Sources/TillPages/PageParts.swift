@@ -3,7 +3,7 @@ import TillBilling
 /// The small parts that pages are built from.
 extension HTML {
     /// Outside text: isolated so that it cannot reorder the text around it, and truncated to `limit` scalars.
-    public static func outside(_ text: String, limit: Int = 4_000) -> HTML {
+    public static func untrusted(_ text: String, limit: Int = 4_000) -> HTML {
         let scalars = text.unicodeScalars
         guard let cut = scalars.index(scalars.startIndex, offsetBy: limit, limitedBy: scalars.endIndex),
             cut != scalars.endIndex
@@ -69,14 +69,14 @@ extension HTML {
         element("tr", Attribute("role", "row"), content: cells)
     }
 
-    public static func nothing(_ sentence: String) -> HTML { element("p", .class("nothing")) { sentence } }
+    public static func emptyState(_ sentence: String) -> HTML { element("p", .class("nothing")) { sentence } }
 
     /// Links to the newest and to the next page of a list.
-    public static func pager(newest: PageLink?, older: PageLink?, _ say: Reader) -> HTML {
+    public static func pager(newest: PageLink?, older: PageLink?, _ localize: Localizer) -> HTML {
         guard newest != nil || older != nil else { return .empty }
-        return element("nav", .class("pager"), .label(say("More", "翻页"))) {
-            if let newest { element("a", .href(newest)) { say("Newest", "回到最新") } }
-            if let older { element("a", Attribute("rel", "next"), .href(older)) { say("Older", "更早") } }
+        return element("nav", .class("pager"), .label(localize("More", "翻页"))) {
+            if let newest { element("a", .href(newest)) { localize("Newest", "回到最新") } }
+            if let older { element("a", Attribute("rel", "next"), .href(older)) { localize("Older", "更早") } }
         }
     }
 
@@ -94,11 +94,11 @@ extension HTML {
     /// script.
     ///
     /// - Parameter source: the address of the refreshed part alone; nil takes the part from the page itself.
-    public static func live(source: PageLink? = nil, _ say: Reader) -> HTML {
+    public static func live(source: PageLink? = nil, _ localize: Localizer) -> HTML {
         element(
-            "p", .class("live"), Attribute("id", "live"), .flag("hidden"), .data("data-on", say("Live", "实时")),
-            .data("data-paused", say("Paused", "已暂停")), .data("data-lost", say("No connection", "连接中断")),
-            .data("data-pause", say("Pause", "暂停")), .data("data-resume", say("Resume", "继续")),
+            "p", .class("live"), Attribute("id", "live"), .flag("hidden"), .data("data-on", localize("Live", "实时")),
+            .data("data-paused", localize("Paused", "已暂停")), .data("data-lost", localize("No connection", "连接中断")),
+            .data("data-pause", localize("Pause", "暂停")), .data("data-resume", localize("Resume", "继续")),
             source.map { .data("data-source", $0.text) } ?? Attribute("data-whole", "")
         ) {
             element("span", .class("dot"), Attribute("aria-hidden", "true")) {}
@@ -109,7 +109,7 @@ extension HTML {
 }
 
 /// Chooses each text in the reader's language.
-public struct Reader: Sendable {
+public struct Localizer: Sendable {
     public let language: Language
 
     public init(language: Language) { self.language = language }
@@ -121,5 +121,5 @@ public struct Reader: Sendable {
         }
     }
 
-    public func callAsFunction(_ text: Text) -> String { text[language] }
+    public func callAsFunction(_ text: LocalizedText) -> String { text[language] }
 }

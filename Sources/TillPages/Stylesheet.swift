@@ -67,7 +67,7 @@ public enum Stylesheet {
           margin: 1rem 0;
         }
         .narrow { max-width: 26rem; margin: 8vh auto; display: grid; gap: .7rem; }
-        .complaint { background: var(--bad-ground); color: var(--bad); border-radius: 6px; padding: .5rem .75rem; }
+        .error { background: var(--bad-ground); color: var(--bad); border-radius: 6px; padding: .5rem .75rem; }
         .plain { list-style: none; padding: 0; margin: 0; }
 
         button, input, select { font: inherit; color: inherit; }

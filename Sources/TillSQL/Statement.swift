@@ -51,7 +51,7 @@ public struct StatementResult: Sendable, Hashable {
     /// Reads the rows of a query, or of a statement with `RETURNING`.
     public func rows<Value>(_ read: (any Row) throws -> Value) throws -> [Value] {
         try values.map { values in
-            let row = AnsweredRow(names: names, values: values)
+            let row = ResultRow(names: names, values: values)
             let value = Result { try read(row) }
             if let missing = row.missing { throw DatabaseError(.other, "no column \(missing) in \(sql)") }
             return try value.get()
@@ -65,7 +65,7 @@ public struct StatementResult: Sendable, Hashable {
 }
 
 /// A row copied out of its statement.
-private final class AnsweredRow: Row {
+private final class ResultRow: Row {
     private let names: [String]
     private let values: [SQLValue]
     /// The first requested column that the result does not have.

@@ -7,7 +7,7 @@ import TillThreads
 /// two syncs that compete with the writer's, so running it more often slows all writes (docs/decisions/0006).
 final class Checkpointer: @unchecked Sendable {
     /// Guards the fields up to `logPages`.
-    private let bell = Monitor()
+    private let monitor = Monitor()
     private var hasWork = false
     private var isWorthIt = false
     private var isStopping = false
@@ -16,7 +16,7 @@ final class Checkpointer: @unchecked Sendable {
     private var logPages = 0
 
     /// Guards `connection`.
-    private let turn = Locked<Void>()
+    private let checkpointLock = Locked<Void>()
     private let connection: SQLiteHandle
 
     /// Above this many pages the log is restarted from its beginning while the writer waits.
@@ -41,7 +41,7 @@ final class Checkpointer: @unchecked Sendable {
         } else if logPages > restartAbove {
             restart(logPages)
         }
-        bell.withLock {
+        monitor.withLock {
             self.logPages = logPages
             // After a full checkpoint the log starts again at its beginning.
             if logPages < movedPages { movedPages = 0 }
@@ -49,7 +49,7 @@ final class Checkpointer: @unchecked Sendable {
             if becomesWorthIt { isWorthIt = true }
             if becomesWorthIt || !hasWork {
                 hasWork = true
-                bell.signal()
+                monitor.signal()
             }
         }
     }
@@ -59,20 +59,20 @@ final class Checkpointer: @unchecked Sendable {
     /// restart; the next attempt follows when the log has grown by a quarter of the limit.
     private func restart(_ logPages: Int) {
         restartAbove = logPages + pageLimit / 4
-        turn.withLock { _ = try? connection.checkpoint(SQLITE_CHECKPOINT_RESTART) }
+        checkpointLock.withLock { _ = try? connection.checkpoint(SQLITE_CHECKPOINT_RESTART) }
     }
 
     /// Runs one passive checkpoint on the caller's thread. After an error the log stays as it is.
     func checkpointNow() {
-        turn.withLock { _ = try? connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
+        checkpointLock.withLock { _ = try? connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
     }
 
     /// The body of the checkpointer's thread.
     func run() {
         while true {
-            let stop = bell.withLock {
-                while !hasWork && !isStopping { bell.wait() }
-                if !isStopping, !isWorthIt { bell.wait(milliseconds: Self.pauseMilliseconds) }
+            let stop = monitor.withLock {
+                while !hasWork && !isStopping { monitor.wait() }
+                if !isStopping, !isWorthIt { monitor.wait(milliseconds: Self.pauseMilliseconds) }
                 hasWork = false
                 isWorthIt = false
                 movedPages = logPages
@@ -84,15 +84,15 @@ final class Checkpointer: @unchecked Sendable {
     }
 
     func stop() {
-        bell.withLock {
+        monitor.withLock {
             isStopping = true
-            bell.signal()
+            monitor.signal()
         }
     }
 
     /// Runs the last checkpoint. Call it when all other connections of this process are closed.
     func close() {
-        turn.withLock {
+        checkpointLock.withLock {
             _ = try? connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
             connection.close()
         }

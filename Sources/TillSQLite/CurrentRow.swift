@@ -68,7 +68,7 @@ final class CurrentRow: Row {
 
 /// Column positions, keyed by the address of the column name's literal: a name is compared with the statement's column
 /// names once, not for every row.
-struct ColumnPlaces {
+struct ColumnIndex {
     private struct Entry {
         var start: UnsafePointer<UInt8>?
         var count = 0

@@ -17,14 +17,14 @@ final class Engine: @unchecked Sendable {
     private enum Phase { case open, closing, closed }
 
     init(path: String, role: SQLiteDatabase.Role, options: SQLiteDatabase.Options) throws(DatabaseError) {
-        let opening = try Opening(path: path, role: role, options: options)
-        lock = opening.lock
+        let factory = try ConnectionFactory(path: path, role: role, options: options)
+        lock = factory.lock
         threads = options.threads
         switch role {
-        case .server: writer = try Writer(opening)
+        case .server: writer = try Writer(factory)
         case .operator: writer = nil
         }
-        readers = try Readers(opening)
+        readers = try Readers(factory)
         guard threads == .own else { return }
         guard writer?.start() ?? true, readers.start() else {
             writer?.close()
@@ -38,14 +38,14 @@ final class Engine: @unchecked Sendable {
             return job.answer(DatabaseError(.readOnly, "the database was opened for reading only"))
         }
         if threads == .inline { return writeInline([job]) }
-        if let fault = writer.queue.add(job) { job.answer(fault) }
+        if let error = writer.queue.add(job) { job.answer(error) }
     }
 
     func read(_ job: Job) {
         if threads == .inline {
             state.withLock { phase == .open ? readers.runInline(job) : job.answer(.afterClose) }
-        } else if let fault = readers.queue.add(job) {
-            job.answer(fault)
+        } else if let error = readers.queue.add(job) {
+            job.answer(error)
         }
     }
 

@@ -33,11 +33,11 @@ final class GroupCommit {
     func commit(_ jobs: [Job]) {
         switch attempt(jobs) {
         case .committed: for job in jobs { job.answer(nil) }
-        case .failed(let fault): for job in jobs { job.answer(fault) }
-        case .undone(let fault):
+        case .failed(let error): for job in jobs { job.answer(error) }
+        case .rolledBack(let error):
             // Nothing of this batch reached the disk, so the bodies may run again, each alone: a body that is too large
             // for the remaining space, or that reads a damaged page, must not make the others fail.
-            if jobs.count == 1 { jobs[0].answer(fault) } else { commitSingly(jobs) }
+            if jobs.count == 1 { jobs[0].answer(error) } else { commitSingly(jobs) }
         }
     }
 
@@ -53,10 +53,10 @@ final class GroupCommit {
             case .committed:
                 inARow = 0
                 job.answer(nil)
-            case .undone(let fault), .failed(let fault):
+            case .rolledBack(let error), .failed(let error):
                 inARow += 1
-                last = DatabaseError(fault.kind, fault.detail)
-                job.answer(fault)
+                last = DatabaseError(error.kind, error.detail)
+                job.answer(error)
             }
         }
     }
@@ -64,7 +64,7 @@ final class GroupCommit {
     private enum Attempt {
         case committed
         /// Certainly rolled back after bodies had run; the same bodies may run again.
-        case undone(DatabaseError)
+        case rolledBack(DatabaseError)
         /// Trying again now is pointless, or it is unknown whether the changes were committed.
         case failed(DatabaseError)
     }
@@ -85,7 +85,7 @@ final class GroupCommit {
         } catch {
             rollBack(connection)
             reopenIfReadOnly(error)
-            return .undone(error)
+            return .rolledBack(error)
         }
         do throws(DatabaseError) {
             try connection.run("COMMIT")
@@ -94,7 +94,7 @@ final class GroupCommit {
         } catch {
             let isInDoubt = mayHaveCommitted(error, connection)
             rollBack(connection)
-            guard isInDoubt else { return .undone(error) }
+            guard isInDoubt else { return .rolledBack(error) }
             // Until the next commit overwrites what this one may have left in the log, a power cut may make it durable.
             reopenNextTime()
             return .failed(error.inDoubt())
@@ -103,14 +103,14 @@ final class GroupCommit {
 
     /// - Throws: an error that ends the whole batch.
     private func run(_ job: Job, _ connection: SQLiteHandle, _ hasChanged: inout Bool) throws(DatabaseError) {
-        let session = SQLiteConnection(connection, .writing(savepoint: hasChanged))
-        var succeeded = job.run(session)
-        session.end()
-        if let fault = session.brokenBy { throw fault }
+        let scope = SQLiteConnection(connection, .writing(savepoint: hasChanged))
+        var succeeded = job.run(scope)
+        scope.end()
+        if let error = scope.brokenBy { throw error }
         guard connection.isInTransaction else {
             throw DatabaseError(.other, "a body ended the transaction it was run in")
         }
-        guard session.hasChanged else { return }
+        guard scope.hasChanged else { return }
         if succeeded, connection.hasOpenForeignKeys {
             // It would make the commit of the whole batch fail.
             job.refuse(DatabaseError(.constraint, "FOREIGN KEY constraint failed when the body had returned"))
@@ -148,8 +148,8 @@ final class GroupCommit {
 
     /// SQLite silently opens a read-only connection when the file cannot be written, and that connection stays
     /// read-only (https://sqlite.org/c3ref/open.html, SQLITE_OPEN_READWRITE). It must be opened again.
-    private func reopenIfReadOnly(_ fault: DatabaseError) {
-        if fault.kind == .readOnly { reopenNextTime() }
+    private func reopenIfReadOnly(_ error: DatabaseError) {
+        if error.kind == .readOnly { reopenNextTime() }
     }
 
     private func rollBack(_ connection: SQLiteHandle) {
@@ -162,8 +162,8 @@ final class GroupCommit {
     /// A failed COMMIT is certainly rolled back only if its last page, which carries the commit mark, was not written
     /// whole: that is when a write found no space. A failed sync is inconclusive, and so is a failed growth of the
     /// shared index, which comes after the sync (https://sqlite.org/walformat.html).
-    private func mayHaveCommitted(_ fault: DatabaseError, _ connection: SQLiteHandle) -> Bool {
-        guard fault.kind == .full, writesAreAtomic else { return fault.kind != .constraint && fault.kind != .inUse }
+    private func mayHaveCommitted(_ error: DatabaseError, _ connection: SQLiteHandle) -> Bool {
+        guard error.kind == .full, writesAreAtomic else { return error.kind != .constraint && error.kind != .inUse }
         return connection.lastCode != SQLITE_FULL && connection.lastCode != till_sqlite_ioerr_write
     }
 

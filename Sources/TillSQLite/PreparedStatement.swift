@@ -9,7 +9,7 @@ final class PreparedStatement {
     let isControl: Bool
     let parameterCount: Int
     private(set) var columnCount: Int
-    private var columnPlaces = ColumnPlaces()
+    private var columnIndex = ColumnIndex()
     /// How often SQLite has prepared the statement again after a schema change.
     private var preparations: Int32 = 0
     /// A query may run the same statement again while it reads its rows; the inner run then needs a second copy.
@@ -33,14 +33,14 @@ final class PreparedStatement {
         guard count != preparations else { return }
         preparations = count
         columnCount = Int(sqlite3_column_count(pointer))
-        columnPlaces = ColumnPlaces()
+        columnIndex = ColumnIndex()
     }
 
     /// The position of the column with this name; nil if the result has none. If two columns share the name, the first.
     func place(of column: StaticString) -> Int32? {
-        if let known = columnPlaces.find(column) { return known >= 0 ? known : nil }
+        if let known = columnIndex.find(column) { return known >= 0 ? known : nil }
         let place = columnNames.firstIndex(of: column.description).map { Int32($0) }
-        columnPlaces.insert(column, place ?? -1)
+        columnIndex.insert(column, place ?? -1)
         return place
     }
 

@@ -4,16 +4,16 @@ import TillThreads
 /// The queue of reads and the threads that run them, each on a read-only connection.
 final class Readers: @unchecked Sendable {
     let queue: WorkQueue
-    private let opening: Opening
+    private let factory: ConnectionFactory
     private var connections: [Reader]
     private var threads: [SystemThread] = []
 
-    init(_ opening: Opening) throws(DatabaseError) {
-        self.opening = opening
-        queue = WorkQueue(limit: opening.options.queueLimit)
+    init(_ factory: ConnectionFactory) throws(DatabaseError) {
+        self.factory = factory
+        queue = WorkQueue(limit: factory.options.queueLimit)
         connections = []
-        let count = opening.options.threads == .own ? max(1, opening.options.readers) : 1
-        for _ in 0..<count { connections.append(Reader(try opening.reader(), opening)) }
+        let count = factory.options.threads == .own ? max(1, factory.options.readers) : 1
+        for _ in 0..<count { connections.append(Reader(try factory.reader(), factory)) }
     }
 
     func start() -> Bool {
@@ -38,23 +38,23 @@ final class Readers: @unchecked Sendable {
 
 /// One read-only connection, used by one thread.
 final class Reader: @unchecked Sendable {
-    private let opening: Opening
+    private let factory: ConnectionFactory
     private var connection: SQLiteHandle?
 
-    init(_ connection: SQLiteHandle, _ opening: Opening) {
+    init(_ connection: SQLiteHandle, _ factory: ConnectionFactory) {
         self.connection = connection
-        self.opening = opening
+        self.factory = factory
     }
 
     func run(_ job: Job) {
         do throws(DatabaseError) {
             let connection = try usableConnection()
             try connection.run("BEGIN")
-            let session = SQLiteConnection(connection, .reading)
-            _ = job.run(session)
-            session.end()
+            let scope = SQLiteConnection(connection, .reading)
+            _ = job.run(scope)
+            scope.end()
             if connection.isInTransaction { try connection.run("COMMIT") }
-            job.answer(session.brokenBy)
+            job.answer(scope.brokenBy)
         } catch {
             close()
             job.answer(error)
@@ -63,7 +63,7 @@ final class Reader: @unchecked Sendable {
 
     private func usableConnection() throws(DatabaseError) -> SQLiteHandle {
         if let connection { return connection }
-        let fresh = try opening.reader()
+        let fresh = try factory.reader()
         connection = fresh
         return fresh
     }

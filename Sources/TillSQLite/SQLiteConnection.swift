@@ -178,15 +178,15 @@ final class SQLiteConnection: Connection {
     }
 
     private func failed(_ code: Int32, _ sql: SQL, _ connection: SQLiteHandle) -> DatabaseError {
-        let fault = connection.fault(code, "running \(sql)")
+        let error = connection.fault(code, "running \(sql)")
         switch code & 0xFF {
         case SQLITE_CONSTRAINT, SQLITE_ERROR, SQLITE_MISMATCH, SQLITE_RANGE, SQLITE_TOOBIG, SQLITE_MISUSE:
             // SQLite rolled back only this statement; the transaction continues
             // (https://sqlite.org/lang_transaction.html).
-            if case .writing = access, !connection.isInTransaction { brokenBy = fault }
+            if case .writing = access, !connection.isInTransaction { brokenBy = error }
         default:
-            brokenBy = fault
+            brokenBy = error
         }
-        return fault
+        return error
     }
 }

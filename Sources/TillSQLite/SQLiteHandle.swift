@@ -14,9 +14,9 @@ final class SQLiteHandle {
         // NOMUTEX: one thread at a time uses a connection. EXRESCODE: `DatabaseError.Kind` needs the extended codes.
         let code = sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs)
         guard code == SQLITE_OK, let handle else {
-            let fault = DatabaseError(code: code, connection: handle, doing: "opening \(path)")
+            let error = DatabaseError(code: code, connection: handle, doing: "opening \(path)")
             sqlite3_close(handle)
-            throw fault
+            throw error
         }
         self.handle = handle
         sqlite3_busy_timeout(handle, busyMilliseconds)

@@ -5,13 +5,13 @@ import TillThreads
 class Job: @unchecked Sendable {
     /// Runs the body.
     /// - Returns: whether it returned a value; an error that it threw is kept until `answer`.
-    func run(_ session: SQLiteConnection) -> Bool { false }
+    func run(_ scope: SQLiteConnection) -> Bool { false }
 
     /// Replaces the body's value by an error found after it returned.
-    func refuse(_ fault: DatabaseError) {}
+    func refuse(_ error: DatabaseError) {}
 
-    /// Sends the caller the body's own outcome, or `fault` if there is one. Called once.
-    func answer(_ fault: DatabaseError?) {}
+    /// Sends the caller the body's own outcome, or `error` if there is one. Called once.
+    func answer(_ error: DatabaseError?) {}
 }
 
 /// Unchecked because only one thread writes and reads the outcome: the writer's, a reader's, or the inline caller's.
@@ -29,9 +29,9 @@ final class Body<Value: Sendable>: Job, @unchecked Sendable {
         self.reply = reply
     }
 
-    override func run(_ session: SQLiteConnection) -> Bool {
+    override func run(_ scope: SQLiteConnection) -> Bool {
         do {
-            outcome = .success(try body(session))
+            outcome = .success(try body(scope))
             return true
         } catch {
             outcome = .failure(error)
@@ -39,13 +39,13 @@ final class Body<Value: Sendable>: Job, @unchecked Sendable {
         }
     }
 
-    override func refuse(_ fault: DatabaseError) { outcome = .failure(fault) }
+    override func refuse(_ error: DatabaseError) { outcome = .failure(error) }
 
-    override func answer(_ fault: DatabaseError?) {
+    override func answer(_ error: DatabaseError?) {
         precondition(!isAnswered, "a body is told one outcome, once (invariant 2)")
         isAnswered = true
-        if let fault {
-            reply(.failure(fault))
+        if let error {
+            reply(.failure(error))
         } else {
             reply(outcome ?? .failure(DatabaseError(.other, "the body was never run")))
         }

@@ -12,11 +12,11 @@ final class Writer: @unchecked Sendable {
     /// Inline, a checkpoint follows this many pages instead of a pause.
     private static let inlineCheckpointPages = 64
 
-    init(_ opening: Opening) throws(DatabaseError) {
-        queue = WorkQueue(limit: opening.options.queueLimit)
-        batchLimit = max(1, opening.options.batchLimit)
-        commits = try GroupCommit { () throws(DatabaseError) in try opening.writer() }
-        checkpointer = try Checkpointer(try opening.checkpointer(), logLimitBytes: opening.options.logLimitBytes)
+    init(_ factory: ConnectionFactory) throws(DatabaseError) {
+        queue = WorkQueue(limit: factory.options.queueLimit)
+        batchLimit = max(1, factory.options.batchLimit)
+        commits = try GroupCommit { () throws(DatabaseError) in try factory.writer() }
+        checkpointer = try Checkpointer(try factory.checkpointer(), logLimitBytes: factory.options.logLimitBytes)
     }
 
     /// - Returns: false when the system cannot create another thread.

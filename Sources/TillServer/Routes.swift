@@ -39,23 +39,23 @@ extension Server {
 
     private func service(_ endpoint: Endpoint, _ action: @escaping Action) -> Router.Service {
         switch endpoint.caller {
-        case .anybody: open(action, crowded: endpoint.crowded)
+        case .anyone: open(action, crowded: endpoint.crowded)
         case .app: signedIn(endpoint, action)
         case .backend:
             signedIn(endpoint) { call in
                 try call.credential.requireBackend()
                 return try await action(call)
             }
-        case .operatorOrBackend: operated(action)
-        case .operators: watched(action)
+        case .operatorOrBackend: operatorOnly(action)
+        case .operators: operatorOrMonitoring(action)
         }
     }
 
     /// For every caller.
     private func open(_ action: @escaping Action, crowded: HTTPResponse?) -> Router.Service {
-        Router.Service(admission: strangers(crowded: crowded)) { request, parameters in
+        Router.Service(admission: anonymousAdmission(crowded: crowded)) { request, parameters in
             await answering(request) {
-                try await action(Call(request: request, parameters: parameters, credential: .nobody))
+                try await action(Call(request: request, parameters: parameters, credential: .anonymous))
             }
         }
     }
@@ -70,9 +70,9 @@ extension Server {
                 var made = Call(request: request, parameters: parameters, credential: bearer.credential)
                 made.kind = bearer.kind
                 let call = made
-                guard takesKey else { return try await apart(call) { try await action(call) } }
+                guard takesKey else { return try await runHeavyWork(call) { try await action(call) } }
                 let response = await answering(request) {
-                    try await apart(call) {
+                    try await runHeavyWork(call) {
                         try await idempotency.once(call) { call in
                             await answering(request) { try await action(call) }
                         }
@@ -85,7 +85,7 @@ extension Server {
     }
 
     /// For an operator with a token, or a backend with its secret key.
-    private func operated(_ action: @escaping Action) -> Router.Service {
+    private func operatorOnly(_ action: @escaping Action) -> Router.Service {
         Router.Service(admission: admit { head in _ = try operatorOrBackend(head) }) { request, parameters in
             await answering(request) {
                 let (credential, operatorID) = try operatorOrBackend(request)
@@ -98,13 +98,13 @@ extension Server {
 
     /// For operators and their monitoring programs: a token, or a session of the dashboard, which is valid only under
     /// this server's own name.
-    private func watched(_ action: @escaping Action) -> Router.Service {
-        Router.Service(admission: strangers()) { request, parameters in
+    private func operatorOrMonitoring(_ action: @escaping Action) -> Router.Service {
+        Router.Service(admission: anonymousAdmission()) { request, parameters in
             await answering(request) {
                 guard request.headers["Authorization"] != nil || operators.isAddressedHere(request),
                     let visitor = try operators.visitor(request)
-                else { throw Refused(.unauthorized) }
-                var call = Call(request: request, parameters: parameters, credential: .nobody)
+                else { throw RefusalError(.unauthorized) }
+                var call = Call(request: request, parameters: parameters, credential: .anonymous)
                 call.operatorID = visitor.session.operatorID
                 return try await action(call)
             }
@@ -118,13 +118,13 @@ extension Server {
             return (credential, nil)
         }
         guard request.headers["Authorization"] != nil, let visitor = try operators.visitor(request) else {
-            throw Refused(.unauthorized)
+            throw RefusalError(.unauthorized)
         }
-        return (.nobody, visitor.session.operatorID)
+        return (.anonymous, visitor.session.operatorID)
     }
 
     /// Handles a long body on the executor for heavy work, where no other request waits for it.
-    private func apart(_ call: Call, _ action: () async throws -> HTTPResponse) async throws -> HTTPResponse {
+    private func runHeavyWork(_ call: Call, _ action: () async throws -> HTTPResponse) async throws -> HTTPResponse {
         guard call.request.isLong else { return try await action() }
         return try await heavy.run(for: call.credential, action)
     }

@@ -19,15 +19,15 @@ public struct Server: Sendable {
     let idempotency: Idempotency
     let recordedCustomers = RecordedCustomers()
     let operators: OperatorAuthentication
-    let receiptAnswers: ReceiptAnswers
-    let heavy: HeavyDesk
+    let receiptResponses: ReceiptResponses
+    let heavy: HeavyWorkLimiter
     let unknownSigners = UnknownSigners()
-    let readiness = ReadinessDesk()
+    let readiness = ReadinessCheck()
     /// Limits new notifications for other apps from one network. Apple resends a refused notification later.
-    let foreignPace = SourcePace(Pace(burst: 60, interval: 1_000))
-    let strangersBodies = Quota(Server.strangersBodyLimits)
-    let financeDesk = FinanceDesk()
-    let jobRecord = JobRecord()
+    let foreignRateLimit = SourceRateLimit(RateLimit(burst: 60, interval: 1_000))
+    let anonymousBodies = Quota(Server.anonymousBodyLimits)
+    let reportLimiter = ReportLimiter()
+    let jobHistory = JobHistory()
 
     /// - Parameters:
     ///   - appleEffects: asks Apple about its certificates; nil asks nothing, regardless of the configuration.
@@ -40,13 +40,13 @@ public struct Server: Sendable {
         configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
         appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil, webhookSend: HTTPSend? = nil,
         heavyWork: HeavyWork = HeavyWork()
-    ) throws(VerificationFailure) {
+    ) throws(VerificationError) {
         self.configuration = configuration
         ledger = try Ledger(
             settings: configuration.ledger, database: database, clock: clock, entropy: entropy,
             appleEffects: appleEffects, serverAPI: serverAPI)
-        heavy = HeavyDesk(heavyWork)
-        receiptAnswers = try ReceiptAnswers(trust: configuration.apple, clock: clock)
+        heavy = HeavyWorkLimiter(heavyWork)
+        receiptResponses = try ReceiptResponses(trust: configuration.apple, clock: clock)
         self.webhookSend = webhookSend
         authentication = Authentication(configuration: configuration, clock: clock)
         idempotency = Idempotency(ledger: ledger, usualEnvironment: configuration.usualEnvironment)

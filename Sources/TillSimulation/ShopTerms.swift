@@ -14,11 +14,11 @@ struct ShopTerms: Sendable {
     private var hasKit = true
 
     init(_ plan: SimulationPlan) {
-        guard plan.isOfThieves || plan.isOfFamilies else { return }
+        guard plan.hasThieves || plan.hasFamilies else { return }
         var random = SeededRandom(seed: plan.seed, stream: "terms")
         isKeyless = random.chance(0.35)
-        hasKit = plan.isOfThieves
-        guard plan.isOfThieves else { return }
+        hasKit = plan.hasThieves
+        guard plan.hasThieves else { return }
         restore = random.weighted([(RestorePolicy.keep, 5), (.move, 3), (.ask, 2)])
     }
 

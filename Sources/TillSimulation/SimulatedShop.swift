@@ -27,19 +27,19 @@ enum SimulatedShop {
     private static let group = "21000001"
 
     static let catalog = Catalog(products: [
-        Product(
-            id: ProductID(points60), type: .consumable, names: Text(en: "60 points", zh: "60 学点"),
+        CatalogProduct(
+            id: ProductID(points60), type: .consumable, names: LocalizedText(en: "60 points", zh: "60 学点"),
             price: price(600), points: ["points": 60]),
-        Product(
-            id: ProductID(points300), type: .consumable, names: Text(en: "300 points", zh: "300 学点"),
+        CatalogProduct(
+            id: ProductID(points300), type: .consumable, names: LocalizedText(en: "300 points", zh: "300 学点"),
             price: price(3_000), points: ["points": 300]),
-        Product(
-            id: ProductID(pro), type: .nonConsumable, names: Text(en: "Pro", zh: "专业版"), price: price(9_800),
+        CatalogProduct(
+            id: ProductID(pro), type: .nonConsumable, names: LocalizedText(en: "Pro", zh: "专业版"), price: price(9_800),
             entitlement: "pro"),
         member(silver, "Silver", 2_800), member(gold, "Gold", 6_800), member(goldYear, "Gold for a year", 68_800),
         member(platinum, "Platinum", 9_800),
-        Product(
-            id: ProductID(basic), type: .consumable, names: Text(en: "Basic", zh: "基础版"), price: price(1_800),
+        CatalogProduct(
+            id: ProductID(basic), type: .consumable, names: LocalizedText(en: "Basic", zh: "基础版"), price: price(1_800),
             plan: PlanLength("P1M").map { PlanTerms(id: PlanID("basic_monthly"), length: $0, rank: "basic") }),
     ])
 
@@ -57,9 +57,9 @@ enum SimulatedShop {
 
     private static func price(_ amount: Int64) -> Money { Money(amount: amount, currency: Currency("CNY")) }
 
-    private static func member(_ id: String, _ name: String, _ amount: Int64) -> Product {
-        Product(
-            id: ProductID(id), type: .autoRenewable, names: Text(en: name, zh: name), price: price(amount),
+    private static func member(_ id: String, _ name: String, _ amount: Int64) -> CatalogProduct {
+        CatalogProduct(
+            id: ProductID(id), type: .autoRenewable, names: LocalizedText(en: name, zh: name), price: price(amount),
             entitlement: "member")
     }
 

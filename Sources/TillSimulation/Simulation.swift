@@ -23,14 +23,14 @@ public struct SeedReport: Sendable {
     /// How often a customer's right to a subscription was compared with Apple's records.
     public let rightsChecks: Int
     /// The trace, if the plan asked for one.
-    public let lines: [Story.Line]
+    public let lines: [EventLog.Line]
     /// A digest of the final ledger; the same seed yields the same digest.
     public let digest: UInt64
 
     init(
         seed: UInt64, purchases: Int, paid: Int, faults: [FaultKind: Int], thefts: [TheftKind: Int],
         violations: [Violation], fault: String?, steps: Int, virtualTime: Int64, looks: Int,
-        rightsChecks: Int, lines: [Story.Line], digest: UInt64
+        rightsChecks: Int, lines: [EventLog.Line], digest: UInt64
     ) {
         self.rightsChecks = rightsChecks
         self.seed = seed
@@ -63,15 +63,15 @@ public struct Simulation {
     public func run(_ plan: SimulationPlan) -> SeedReport {
         let place = folder.appendingPathComponent("seed-\(plan.seed)")
         defer { try? FileManager.default.removeItem(at: place) }
-        let world = World(plan, keys: keys, folder: place)
+        let world = SimulatedWorld(plan, keys: keys, folder: place)
         world.run()
         return SeedReport(
             seed: plan.seed, purchases: world.begun, paid: world.paid, faults: world.parts.faults.counts,
             thefts: world.thefts.counts, violations: world.auditor?.violations ?? [], fault: world.fault,
-            steps: world.parts.clockwork.steps,
-            virtualTime: world.parts.clockwork.now.milliseconds - World.start.milliseconds,
+            steps: world.parts.scheduler.steps,
+            virtualTime: world.parts.scheduler.now.milliseconds - SimulatedWorld.start.milliseconds,
             looks: world.auditor?.looks ?? 0, rightsChecks: world.auditor?.rightsChecks ?? 0,
-            lines: world.parts.story.lines, digest: world.digest)
+            lines: world.parts.log.lines, digest: world.digest)
     }
 }
 

@@ -6,9 +6,9 @@ public struct SimulationPlan: Sendable {
     /// The approximate number of purchases in the world.
     public var purchases = 100
     /// Many thieves and few purchases, with more kinds of shops.
-    public var isOfThieves = false
+    public var hasThieves = false
     /// Several customers share each Apple Account and change each other's subscriptions.
-    public var isOfFamilies = false
+    public var hasFamilies = false
     /// Kinds of thieves that are absent.
     public var withoutThefts: Set<TheftKind> = []
     /// Kinds of faults that never occur.
@@ -17,30 +17,30 @@ public struct SimulationPlan: Sendable {
     public var faultLimit = Int.max
     /// The only phones in use, by number; nil: all.
     public var phones: Set<Int>?
-    /// A planted mistake that the run must find. One of `Planting.names`.
+    /// A planted mistake that the run must find. One of `PlantedMistakes.names`.
     public var planted: String?
     /// Whether the run records a trace.
-    public var isTold = false
+    public var keepsLog = false
 
     public init(seed: UInt64) { self.seed = seed }
 
     /// The mistakes that can be planted: empty except in a build of the simulation's own (`scripts/plant-mistakes`).
-    public static let plantable = Planting.names
+    public static let plantable = PlantedMistakes.names
 
     /// The most phones of any world.
-    public static let mostPhones = 7
+    public static let maximumPhones = 7
 
     /// The only disturbances are thieves, so every delay is caused by a thief.
-    var isCalm: Bool {
+    var isQuiet: Bool {
         var random = SeededRandom(seed: seed, stream: "calm")
-        return isOfThieves && random.chance(0.4)
+        return hasThieves && random.chance(0.4)
     }
 
     /// The rate of each fault. Each seed has its own mix: most faults are rare or absent and a few are frequent, so
     /// that runs differ.
     var rates: [FaultKind: Double] {
         var rates: [FaultKind: Double] = [:]
-        guard !isCalm else { return rates }
+        guard !isQuiet else { return rates }
         for kind in FaultKind.allCases {
             var random = SeededRandom(seed: seed, stream: "weather \(kind.rawValue)")
             guard !without.contains(kind), !random.chance(0.25) else { continue }
@@ -48,7 +48,7 @@ public struct SimulationPlan: Sendable {
             rates[kind] = kind.usualRate * heaviness
         }
         // A server without a key can't request notifications that Apple gives up on while the server is down for days.
-        if isOfFamilies, ShopTerms(self).isKeyless { rates[.serverDown] = nil }
+        if hasFamilies, ShopTerms(self).isKeyless { rates[.serverDown] = nil }
         return rates
     }
 }

@@ -7,14 +7,14 @@ extension SimulationPlan {
     public var json: JSONValue {
         var members: [String: JSONValue] = [
             // As text: a seed has 64 bits, and JSON numbers may have fewer.
-            "seed": .string(String(seed)), "purchases": .int(Int64(purchases)), "isTold": .bool(isTold),
+            "seed": .string(String(seed)), "purchases": .int(Int64(purchases)), "keepsLog": .bool(keepsLog),
             "without": .array(without.map(\.rawValue).sorted().map { .string($0) }),
         ]
         if faultLimit != .max { members["faultLimit"] = .int(Int64(faultLimit)) }
         if let phones { members["phones"] = .array(phones.sorted().map { .int(Int64($0)) }) }
         if let planted { members["planted"] = .string(planted) }
-        if isOfThieves { members["thieves"] = true }
-        if isOfFamilies { members["families"] = true }
+        if hasThieves { members["thieves"] = true }
+        if hasFamilies { members["families"] = true }
         if !withoutThefts.isEmpty {
             members["withoutThefts"] = .array(withoutThefts.map(\.rawValue).sorted().map { .string($0) })
         }
@@ -29,7 +29,7 @@ extension SimulationPlan {
         }
         self.init(seed: seed)
         if case .int(let count)? = members["purchases"] { purchases = Int(count) }
-        if case .bool(let told)? = members["isTold"] { isTold = told }
+        if case .bool(let told)? = members["keepsLog"] { keepsLog = told }
         if case .int(let limit)? = members["faultLimit"] { faultLimit = Int(limit) }
         if case .array(let kinds)? = members["without"] {
             without = Set(
@@ -39,8 +39,8 @@ extension SimulationPlan {
             phones = Set(numbers.compactMap { if case .int(let number) = $0 { Int(number) } else { nil } })
         }
         if case .string(let name)? = members["planted"] { planted = name }
-        if case .bool(let isSet)? = members["thieves"] { isOfThieves = isSet }
-        if case .bool(let isSet)? = members["families"] { isOfFamilies = isSet }
+        if case .bool(let isSet)? = members["thieves"] { hasThieves = isSet }
+        if case .bool(let isSet)? = members["families"] { hasFamilies = isSet }
         withoutThefts = Set((members["withoutThefts"]?.texts ?? []).compactMap { TheftKind(rawValue: $0) })
     }
 
@@ -49,8 +49,8 @@ extension SimulationPlan {
     /// The command that repeats this run.
     public var commandLine: String {
         var words = ["till simulate --seed \(seed) --purchases \(purchases)"]
-        if isOfThieves { words.append("--thieves") }
-        if isOfFamilies { words.append("--families") }
+        if hasThieves { words.append("--thieves") }
+        if hasFamilies { words.append("--families") }
         let left = Set(FaultKind.allCases).subtracting(without)
         var missing = withoutThefts.map(\.rawValue)
         if left.count < without.count {
@@ -156,7 +156,7 @@ extension SeedReport {
                 guard case .object(let members) = line, case .string(let who)? = members["who"],
                     case .string(let text)? = members["text"]
                 else { return nil }
-                return Story.Line(
+                return EventLog.Line(
                     at: Instant(milliseconds: Int64(line.number("at"))), who: who, text: text,
                     about: Set(members["about"]?.texts ?? []))
             }

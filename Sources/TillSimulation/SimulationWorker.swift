@@ -15,7 +15,7 @@ public enum SimulationWorker {
         let memory = "/dev/shm"
         let place = FileManager.default.isWritableFile(atPath: memory) ? memory : NSTemporaryDirectory()
         var path = Array("\(place)/till-simulation.XXXXXX".utf8CString)
-        guard mkdtemp(&path) != nil else { throw WorldFault("no folder can be made in \(place)") }
+        guard mkdtemp(&path) != nil else { throw SimulationError("no folder can be made in \(place)") }
         return String(decoding: path.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 

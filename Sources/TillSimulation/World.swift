@@ -9,28 +9,28 @@ import TillServer
 
 /// A whole world made from one seed: Apple, the server, phones with the client kit, their users, an attacker, and
 /// faults. All of it is the real code, on one thread, in virtual time.
-final class World: @unchecked Sendable {
+final class SimulatedWorld: @unchecked Sendable {
     let plan: SimulationPlan
-    let parts: WorldParts
-    let truth: Truth
+    let parts: SimulationContext
+    let groundTruth: GroundTruth
     let process: SimulatedProcess
     private let keys: StoreKeys
     let folder: URL
     let terms: ShopTerms
-    let thefts: TheftLedger
-    let stolen = StolenKnowledge()
+    let thefts: TheftLog
+    let stolen = StolenData()
     var random: SeededRandom
     private(set) var auditor: Auditor?
-    private(set) var owners: [Owner] = []
+    private(set) var owners: [PhoneUser] = []
     private(set) var shoppers: [Shopper] = []
     private var users: [String] = []
     private let receiver: WebhookReceiver
     private(set) var server: ServerHost?
     private(set) var mallory: Mallory?
     /// Notifications by content, and whether each is never sent.
-    private var fates: [UInt64: Bool] = [:]
+    private var lostNotifications: [UInt64: Bool] = [:]
     private var lateness: SeededRandom
-    private(set) var isStormy = true
+    private(set) var hasFaults = true
     private var isOver = false
     /// The number of paid transactions at Apple.
     private(set) var paid = 0
@@ -43,9 +43,9 @@ final class World: @unchecked Sendable {
     static let start = Instant(milliseconds: 1_767_571_200_000)
     private static let day: Int64 = 86_400_000
     /// The fault phase ends after this many days at the latest, even if purchases are left.
-    private static let stormDays: Int64 = 21
+    private static let faultDays: Int64 = 21
     /// Webhooks are given up after three days. By then the server has requested what Apple would still repeat.
-    private static let calmDays: Int64 = 4
+    private static let quietDays: Int64 = 4
     /// Several periods of a week, and a grace period.
     private static let rightsDays: Int64 = 24
 
@@ -55,18 +55,18 @@ final class World: @unchecked Sendable {
         self.keys = keys
         self.folder = folder
         terms = ShopTerms(plan)
-        let clockwork = Clockwork(
+        let scheduler = SimulatedScheduler(
             seed: plan.seed, start: Self.start, planted: plan.planted)
-        let story = Story(isKept: plan.isTold) { clockwork.now }
-        let faults = FaultLedger(seed: plan.seed, rates: plan.rates, limit: plan.faultLimit) { kind, detail in
-            story.tell("fault", "\(kind.rawValue) \(detail)")
+        let log = EventLog(isKept: plan.keepsLog) { scheduler.now }
+        let faults = FaultLog(seed: plan.seed, rates: plan.rates, limit: plan.faultLimit) { kind, detail in
+            log.record("fault", "\(kind.rawValue) \(detail)")
         }
-        thefts = TheftLedger { kind, detail in story.tell("thief", "\(kind.rawValue) \(detail)") }
-        parts = WorldParts(seed: plan.seed, clockwork: clockwork, faults: faults, story: story)
-        truth = Truth(parts)
+        thefts = TheftLog { kind, detail in log.record("thief", "\(kind.rawValue) \(detail)") }
+        parts = SimulationContext(seed: plan.seed, scheduler: scheduler, faults: faults, log: log)
+        groundTruth = GroundTruth(parts)
         // These worlds last twice as long as others.
-        receiver = plan.isOfFamilies ? WebhookReceiver(parts, longestOutage: Self.day / 2) : WebhookReceiver(parts)
-        process = SimulatedProcess("world", on: clockwork)
+        receiver = plan.hasFamilies ? WebhookReceiver(parts, longestOutage: Self.day / 2) : WebhookReceiver(parts)
+        process = SimulatedProcess("world", on: scheduler)
         random = SeededRandom(seed: plan.seed, stream: "world")
         lateness = SeededRandom(seed: plan.seed, stream: "lateness")
     }
@@ -86,12 +86,12 @@ final class World: @unchecked Sendable {
             isOver = true
         }
         while !isOver {
-            guard parts.clockwork.steps < Self.stepLimit else {
-                fault = "no end after \(Self.stepLimit) steps, at \(parts.clockwork.now.rfc3339)"
+            guard parts.scheduler.steps < Self.stepLimit else {
+                fault = "no end after \(Self.stepLimit) steps, at \(parts.scheduler.now.rfc3339)"
                 return
             }
-            guard parts.clockwork.turn() else {
-                fault = "deadlock: every task waits, at \(parts.clockwork.now.rfc3339)"
+            guard parts.scheduler.step() else {
+                fault = "deadlock: every task waits, at \(parts.scheduler.now.rfc3339)"
                 return
             }
         }
@@ -103,13 +103,13 @@ final class World: @unchecked Sendable {
     // MARK: Phases
 
     private func live() async throws {
-        let apple = try await AppleHost.found(
+        let apple = try await AppleHost.create(
             parts, keys: keys,
             watch: AppleHost.Watch(
-                isBought: { [truth] in truth.note($1, to: $0) },
+                isBought: { [groundTruth] in groundTruth.note($1, to: $0) },
                 isFinished: { [self] id in await self.auditor?.check(finished: id, self.server?.ledger) }),
             send: notificationLine())
-        let auditor = Auditor(parts, truth, apple, terms: terms)
+        let auditor = Auditor(parts, groundTruth, apple, terms: terms)
         self.auditor = auditor
         apple.start()
         _ = await apple.act(.put, "/emulator/notifications", ["url": "http://server.simulated/v1/notifications/apple"])
@@ -117,7 +117,7 @@ final class World: @unchecked Sendable {
         self.server = server
         server.start()
         let accounts = (1...(2 + random.below(4))).map { "account\($0)" }
-        if plan.isOfFamilies, random.chance(0.6) {
+        if plan.hasFamilies, random.chance(0.6) {
             _ = await apple.act(.put, "/emulator/subscriptions/grace", ["days": 16])
         }
         for account in accounts { _ = await apple.act(.put, "/emulator/accounts/\(account)", [:]) }
@@ -131,54 +131,54 @@ final class World: @unchecked Sendable {
         // Without a key, only a phone can finish purchases made in Apple's own shop.
         let buying =
             terms.isKeyless ? accounts.filter { name in owners.contains { $0.phone.account == name } } : accounts
-        let household = Household(apple, truth, accounts: buying, isOfFamilies: plan.isOfFamilies, parts)
-        let weather = Weather(server, apple, parts)
+        let appleCustomers = AppleCustomers(apple, groundTruth, accounts: buying, hasFamilies: plan.hasFamilies, parts)
+        let faultSchedule = FaultSchedule(server, apple, parts)
         startThieves(apple, server, backend, auditor, keys: keys)
-        await storm(server, mallory, household, weather, backend)
-        await calm(apple, household, weather, backend)
-        if plan.isOfFamilies {
-            await watchRights(auditor, apple, household, backend)
+        await runWithFaults(server, mallory, appleCustomers, faultSchedule, backend)
+        await runWithoutFaults(apple, appleCustomers, faultSchedule, backend)
+        if plan.hasFamilies {
+            await watchRights(auditor, apple, appleCustomers, backend)
             _ = await becomeStill(apple, backend)
         }
-        await server.clearGraves()
+        await server.closeRetiredLedgers()
         if !terms.isKeyless { await compare(server, apple, auditor, backend) }
         if let ledger = server.ledger {
-            await auditor.judge(ledger, backend, receiver)
+            await auditor.check(ledger, backend, receiver)
         } else {
             fault = "the server does not start"
         }
-        for owner in owners { auditor.judge(owner) }
-        if plan.isTold, let ledger = server.ledger {
-            parts.story.complete(with: (try? await ledger.read { try LedgerStory.lines($0) }) ?? [])
+        for owner in owners { auditor.check(owner) }
+        if plan.keepsLog, let ledger = server.ledger {
+            parts.log.complete(with: (try? await ledger.read { try LedgerLog.lines($0) }) ?? [])
         }
         let sold = try await apple.transactions()
         paid = sold.filter(\.isPaid).count
-        let books = try await server.ledger?.read { try LedgerEye($0).entries.values.map { "\($0)" }.sorted() } ?? []
-        digest = Fingerprint.of("\(books) \(parts.clockwork.steps) \(parts.clockwork.now)".utf8)
+        let snapshot = try await server.ledger?.read { try LedgerSnapshot($0).entries.values.map { "\($0)" }.sorted() } ?? []
+        digest = Fingerprint.of("\(snapshot) \(parts.scheduler.steps) \(parts.scheduler.now)".utf8)
         await server.close()
         await apple.close()
     }
 
     /// The connection for Apple's notifications to the server.
     private func notificationLine() -> @Sendable (SimulatedProcess) -> HTTPSend {
-        let line = Link("apple-server", parts) { [self] in self.server?.end }
-        line.patience = 10_000
+        let link = Link("apple-server", parts) { [self] in self.server?.end }
+        link.timeout = 10_000
         return { [self] sender in
-            { [self] (url, request) async throws(HTTPFault) in
+            { [self] (url, request) async throws(HTTPError) in
                 let request = Self.request(request, to: url)
                 let payload = Fingerprint.of(request.body)
                 // A server without a key can't request a lost notification.
                 let isLost =
-                    fates[payload] ?? (!terms.isKeyless && parts.faults.strikes(.notificationLost, at: "apple"))
-                fates[payload] = isLost
-                mallory?.hear(request)
-                if isLost { throw HTTPFault(.cannotConnect, "it is never sent") }
+                    lostNotifications[payload] ?? (!terms.isKeyless && parts.faults.occurs(.notificationLost, at: "apple"))
+                lostNotifications[payload] = isLost
+                mallory?.observe(request)
+                if isLost { throw HTTPError(.cannotConnect, "it is never sent") }
                 // Apple's notifications may be late; without a key, this gives a thief time before the receipt's hold
                 // ends.
-                if plan.isOfThieves, terms.isKeyless, lateness.chance(0.3) {
-                    await parts.clockwork.pause(lateness.between(60_000, 7_200_000))
+                if plan.hasThieves, terms.isKeyless, lateness.chance(0.3) {
+                    await parts.scheduler.pause(lateness.between(60_000, 7_200_000))
                 }
-                return try await line.send(request, from: sender)
+                return try await link.send(request, from: sender)
             }
         }
     }
@@ -187,7 +187,7 @@ final class World: @unchecked Sendable {
         let answer = await apple.act(.get, "/emulator/api-key")
         guard case .object(let key)? = answer, case .string(let issuer)? = key["issuerId"],
             case .string(let id)? = key["keyId"], case .string(let pem)? = key["privateKey"]
-        else { throw WorldFault("the store has no key") }
+        else { throw SimulationError("the store has no key") }
         var configuration = ServerConfiguration(
             catalog: SimulatedShop.catalog,
             apple: AppleTrust(
@@ -213,19 +213,19 @@ final class World: @unchecked Sendable {
         configuration.restore.policy = terms.restore
         // Apple's notification ends the hold, and a server may be down for days before it receives it.
         if terms.isKeyless { configuration.receipts = ReceiptTerms(policy: .provisional, holdHours: 168) }
-        let line = Link("server-apple", parts) { apple.end }
-        line.patience = 15_000
+        let link = Link("server-apple", parts) { apple.end }
+        link.timeout = 15_000
         let receiver = receiver
         let web = Link("server-receiver", parts) { receiver.end }
         let terms = ServerHost.Terms(
             configuration: configuration, key: configuration.inAppPurchaseKey,
             apple: { process in
-                { (url, request) async throws(HTTPFault) in
-                    try await line.send(Self.request(request, to: url), from: process)
+                { (url, request) async throws(HTTPError) in
+                    try await link.send(Self.request(request, to: url), from: process)
                 }
             },
             web: { process in
-                { (url, request) async throws(HTTPFault) in
+                { (url, request) async throws(HTTPError) in
                     try await web.send(Self.request(request, to: url), from: process)
                 }
             })
@@ -240,7 +240,7 @@ final class World: @unchecked Sendable {
 
     private static func webhooks() throws -> WebhookSettings {
         guard let secret = WebhookSecret("whsec_" + Base64.encode(SimulatedShop.webhookSecret)) else {
-            throw WorldFault("the webhook secret is none")
+            throw SimulationError("the webhook secret is none")
         }
         let url = try WebhookURL(WebhookReceiver.url, allowsPlain: true)
         var endpoint = WebhookEndpoint(id: "backend", url: url, secrets: [secret])
@@ -253,7 +253,7 @@ final class World: @unchecked Sendable {
 
     /// Compares the server's ledger with all of Apple's histories, while nothing is in transit.
     private func compare(_ server: ServerHost, _ apple: AppleHost, _ auditor: Auditor, _ backend: Backend) async {
-        var found: Result<BookComparison, any Error>?
+        var found: Result<LedgerComparison, any Error>?
         // A subscription may renew during the comparison; the result is then discarded.
         for _ in 0..<10 {
             let still = await becomeStill(apple, backend)
@@ -263,34 +263,34 @@ final class World: @unchecked Sendable {
                     return .failure(error)
                 }
             }
-            if await lastNews(apple).map({ $0 <= still }) ?? true { break }
+            if await lastChange(apple).map({ $0 <= still }) ?? true { break }
         }
         switch found {
-        case .success(let comparison): auditor.judge(comparison)
+        case .success(let comparison): auditor.check(comparison)
         case .failure(let error):
             auditor.complain(.stuck, "the ledger can't be compared: \(error)", about: ["comparison"])
         case nil: auditor.complain(.stuck, "the server ended while it compared", about: ["comparison"])
         }
     }
 
-    private func storm(
-        _ server: ServerHost, _ mallory: Mallory, _ household: Household, _ weather: Weather,
+    private func runWithFaults(
+        _ server: ServerHost, _ mallory: Mallory, _ appleCustomers: AppleCustomers, _ faultSchedule: FaultSchedule,
         _ backend: Backend
     ) async {
-        let goesOn: @Sendable () -> Bool = { [self] in isStormy }
-        process.spawn { await weather.blow(while: goesOn) }
-        process.spawn { await household.live(while: goesOn) }
-        process.spawn { await mallory.live(while: goesOn) }
-        process.spawn { await backend.live(while: goesOn) }
-        process.spawn { [receiver] in await receiver.live(while: goesOn) }
+        let isRunning: @Sendable () -> Bool = { [self] in hasFaults }
+        process.spawn { await faultSchedule.run(while: isRunning) }
+        process.spawn { await appleCustomers.live(while: isRunning) }
+        process.spawn { await mallory.live(while: isRunning) }
+        process.spawn { await backend.live(while: isRunning) }
+        process.spawn { [receiver] in await receiver.live(while: isRunning) }
         process.spawn { [self] in
-            while isStormy {
-                await parts.clockwork.pause(6 * 3_600_000)
-                await server.clearGraves()
+            while hasFaults {
+                await parts.scheduler.pause(6 * 3_600_000)
+                await server.closeRetiredLedgers()
                 if let ledger = server.ledger { await auditor?.look(ledger) }
             }
         }
-        let end = parts.clockwork.now.adding(milliseconds: Self.stormDays * Self.day)
+        let end = parts.scheduler.now.adding(milliseconds: Self.faultDays * Self.day)
         await withTaskGroup(of: Bool.self) { group in
             for owner in owners {
                 group.addTask {
@@ -305,54 +305,54 @@ final class World: @unchecked Sendable {
                 }
             }
             group.addTask { [self] in
-                while parts.clockwork.now < end, isStormy { await parts.clockwork.pause(3_600_000) }
+                while parts.scheduler.now < end, hasFaults { await parts.scheduler.pause(3_600_000) }
                 return true
             }
             // Waits for all owners and shoppers, or for the end of the fault phase.
             var left = owners.count + shoppers.count
             while left > 0, await group.next() == false { left -= 1 }
-            isStormy = false
+            hasFaults = false
             group.cancelAll()
         }
     }
 
-    private func calm(_ apple: AppleHost, _ household: Household, _ weather: Weather, _ backend: Backend) async {
-        parts.faults.calmDown()
-        parts.story.tell("world", "all faults are over")
-        weather.clear()
+    private func runWithoutFaults(_ apple: AppleHost, _ appleCustomers: AppleCustomers, _ faultSchedule: FaultSchedule, _ backend: Backend) async {
+        parts.faults.stop()
+        parts.log.record("world", "all faults are over")
+        faultSchedule.clear()
         receiver.comeBack()
-        await household.settle()
-        await settleEverybody()
-        await parts.clockwork.pause(Self.calmDays * Self.day)
-        await household.settle()
-        await settleEverybody()
-        await parts.clockwork.pause(Self.day / 4)
-        await backend.emptyQuarantine(truth, apple)
-        await parts.clockwork.pause(Self.day / 4)
-        await settleEverybody()
+        await appleCustomers.finishPurchases()
+        await finishAllPurchases()
+        await parts.scheduler.pause(Self.quietDays * Self.day)
+        await appleCustomers.finishPurchases()
+        await finishAllPurchases()
+        await parts.scheduler.pause(Self.day / 4)
+        await backend.emptyQuarantine(groundTruth, apple)
+        await parts.scheduler.pause(Self.day / 4)
+        await finishAllPurchases()
     }
 
     /// Checks rights without faults. At first Apple refunds and customers buy and change subscriptions; then they only
     /// renew. At every check each payer has the right, and no other customer does.
     private func watchRights(
-        _ auditor: Auditor, _ apple: AppleHost, _ household: Household, _ backend: Backend
+        _ auditor: Auditor, _ apple: AppleHost, _ appleCustomers: AppleCustomers, _ backend: Backend
     ) async {
         for step in 0..<(Self.rightsDays * 4) {
             if step < Self.rightsDays * 2 {
-                await household.changeMinds()
-                if random.chance(0.2) { await random.pick(shoppers).takeTurn() }
+                await appleCustomers.changeDecisions()
+                if random.chance(0.2) { await random.pick(shoppers).takeStep() }
             }
-            await parts.clockwork.pause(Self.day / 4)
-            await settleEverybody()
+            await parts.scheduler.pause(Self.day / 4)
+            await finishAllPurchases()
             // Order numbers can't distinguish customers who share the mail.
-            await backend.emptyQuarantine(truth, apple, byPerson: true)
-            await auditor.judge(rightsOf: shoppers.map(\.user), backend)
+            await backend.emptyQuarantine(groundTruth, apple, byPerson: true)
+            await auditor.check(rightsOf: shoppers.map(\.user), backend)
         }
     }
 
-    private func settleEverybody() async {
-        for owner in owners { await owner.settle() }
-        for shopper in shoppers { await shopper.settle() }
+    private func finishAllPurchases() async {
+        for owner in owners { await owner.finishPurchases() }
+        for shopper in shoppers { await shopper.finishPurchases() }
     }
 
     /// Waits until nothing has changed for hours, so that all effects of renewals and ends arrived before the checks.
@@ -360,25 +360,25 @@ final class World: @unchecked Sendable {
     /// - Returns: the end of the quiet time.
     private func becomeStill(_ apple: AppleHost, _ backend: Backend) async -> Instant {
         let quiet = Self.day / 8
-        for _ in 0..<Self.calmDays * 8 {
-            await parts.clockwork.pause(quiet)
+        for _ in 0..<Self.quietDays * 8 {
+            await parts.scheduler.pause(quiet)
             // Later renewals may be waiting, for example one under another customer's order.
-            await backend.emptyQuarantine(truth, apple, byPerson: true)
-            if await lastNews(apple).map({ $0.adding(milliseconds: quiet) <= parts.clockwork.now }) ?? true { break }
+            await backend.emptyQuarantine(groundTruth, apple, byPerson: true)
+            if await lastChange(apple).map({ $0.adding(milliseconds: quiet) <= parts.scheduler.now }) ?? true { break }
         }
-        return parts.clockwork.now
+        return parts.scheduler.now
     }
 
     /// The time of Apple's last sale or refund, or of the server's last event.
-    private func lastNews(_ apple: AppleHost) async -> Instant? {
+    private func lastChange(_ apple: AppleHost) async -> Instant? {
         let sold = (try? await apple.transactions()) ?? []
-        let told = try? await server?.ledger?.read { session in
-            try session.first("SELECT max(at) AS newest FROM outbox", []) {
+        let told = try? await server?.ledger?.read { connection in
+            try connection.first("SELECT max(at) AS newest FROM outbox", []) {
                 Instant(milliseconds: $0.integer("newest"))
             }
         }
         let moments = sold.flatMap { [$0.purchasedAt, $0.revokedAt] } + [told ?? nil]
-        return moments.compactMap { $0 }.filter { $0 <= parts.clockwork.now }.max()
+        return moments.compactMap { $0 }.filter { $0 <= parts.scheduler.now }.max()
     }
 
     // MARK: Requests
@@ -394,7 +394,7 @@ final class World: @unchecked Sendable {
     }
 }
 
-struct WorldFault: Error, CustomStringConvertible {
+struct SimulationError: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
 }

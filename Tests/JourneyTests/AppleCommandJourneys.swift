@@ -54,10 +54,10 @@ import TillJSON
     func transaction() async throws {
         try await withStore { files, configuration in
             let id = try await buy(from: files)
-            let told = try await run(["apple", "transaction", id, "--config", configuration, "--lang", "en"])
-            #expect(told.code == 0, "\(told.complaints)")
-            #expect(told.output.contains("jws-transaction  ok  \(id)"), "\(told.output)")
-            #expect(told.output.contains("  productId  \(Shop.points60)"))
+            let reported = try await run(["apple", "transaction", id, "--config", configuration, "--lang", "en"])
+            #expect(reported.code == 0, "\(reported.complaints)")
+            #expect(reported.output.contains("jws-transaction  ok  \(id)"), "\(reported.output)")
+            #expect(reported.output.contains("  productId  \(Shop.points60)"))
 
             let json = try await run(["apple", "transaction", id, "--config", configuration, "--json"])
             let report = try JSONValue(decoding: Array(json.output.utf8))
@@ -79,8 +79,8 @@ import TillJSON
             let chinese = try await run(["apple", "transaction", "1", "--config", configuration, "--lang", "zh"])
             #expect(chinese.complaints.contains("Apple 拒绝了请求"))
             let json = try await run(["apple", "transaction", "1", "--config", configuration, "--json"])
-            let fault = try JSONValue(decoding: Array(json.output.utf8))
-            #expect(fault["errorCode"] == 4_040_010 && fault["retryable"] == false)
+            let error = try JSONValue(decoding: Array(json.output.utf8))
+            #expect(error["errorCode"] == 4_040_010 && error["retryable"] == false)
         }
     }
 

@@ -10,7 +10,7 @@ import TillServer
 
     private func open(
         _ reach: Reach = .inProcess, _ policy: ReceiptPolicy = .provisional, restore: RestoreTerms = RestoreTerms(),
-        environments: Set<TillBilling.Environment> = [.sandbox], _ journey: (Shop) async throws -> Void
+        environments: Set<TillBilling.StoreEnvironment> = [.sandbox], _ journey: (Shop) async throws -> Void
     ) async throws {
         try await Shop.open(
             reach, environments: environments,
@@ -187,8 +187,8 @@ import TillServer
             let paid = try period("9001", token: order, "Production", product: Shop.points60, shop)
             let reply = try await shop.submit(paid, as: .user("victim"))
             #expect(reply["outcome"].text == "granted" && reply["orderId"].text == order.description, "\(reply.body)")
-            let told = try await shop.send(.get, "/v1/orders/\(order)")
-            #expect(told["transactionId"].text == "9001" && told["sandbox"] == .null, "\(told.body)")
+            let reported = try await shop.send(.get, "/v1/orders/\(order)")
+            #expect(reported["transactionId"].text == "9001" && reported["sandbox"] == .null, "\(reported.body)")
             // A refund of the sandbox purchase is no refund of the order.
             shop.time.advance(seconds: 60)
             let refund = try period("8001", token: order, product: Shop.points60, revoked: true, shop)

@@ -8,7 +8,7 @@ import TillServer
 @Suite("Out of quarantine") struct ClaimJourneys {
     /// Order numbers exist in production only.
     private static func open(
-        _ line: AppleLine? = AppleLine(), _ journey: (Shop) async throws -> Void
+        _ line: AppleProxy? = AppleProxy(), _ journey: (Shop) async throws -> Void
     ) async throws {
         try await Shop.open(environments: [.production], line: line, store: .production, journey)
     }
@@ -93,11 +93,11 @@ import TillServer
 
     @Test("Apple can't be asked: the claim is recorded, and the server continues it by itself (U1, U7)")
     func outage() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Self.open(line) { shop in
             let payment = try await shop.pay(token: nil)
             let number = try await number(of: payment, in: shop)
-            line.outage = AppleOutage(.timedOut)
+            line.outage = AppleConnectionError(.timedOut)
             let waiting = try await claim(number, in: shop, as: "ann")
             #expect(waiting.status == 202 && waiting["state"].text == "waiting")
             // Repeated requests make no second claim, and ask Apple nothing.
@@ -120,9 +120,9 @@ import TillServer
 
     @Test("Nine order numbers of one customer delay another customer's by one request (U1)")
     func turns() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Self.open(line) { shop in
-            line.outage = AppleOutage(.timedOut)
+            line.outage = AppleConnectionError(.timedOut)
             for number in 0..<9 {
                 let reply = try await claim("MGUESS\(number)XYZ", in: shop, as: "eve")
                 #expect(reply.status == 202, "\(reply.body)")
@@ -167,8 +167,8 @@ import TillServer
 
     @Test("A server that can't look up order numbers says so, and records nothing (U1)")
     func noLookup() async throws {
-        let settings: [(environment: TillBilling.Environment, line: AppleLine?)] = [
-            (.production, nil), (.sandbox, AppleLine()),
+        let settings: [(environment: TillBilling.StoreEnvironment, line: AppleProxy?)] = [
+            (.production, nil), (.sandbox, AppleProxy()),
         ]
         for (environment, line) in settings {
             try await Shop.open(environments: [environment], line: line) { shop in
@@ -181,7 +181,7 @@ import TillServer
 
     @Test("An operator decides with a reason; the same decision again is the same grant (U1)")
     func byOperator() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             let payment = try await shop.pay(token: nil)
             _ = try await shop.submit(payment.signed, as: .user("ben"))
@@ -202,9 +202,9 @@ import TillServer
             #expect(try await shop.send(.get, "/v1/quarantine")["data"].list.isEmpty)
             let missing = try await shop.send(.post, "/v1/quarantine/1/claims", body)
             #expect(missing.status == 404 && missing.code == "unknown_transaction")
-            let evidence = try await shop.ledger.read { session in
-                let stored = try TransactionTable(session).find(TransactionID(payment.id), in: .sandbox)
-                return try EvidenceTable(session).list(transaction: stored?.sequence ?? 0)
+            let evidence = try await shop.ledger.read { connection in
+                let stored = try TransactionTable(connection).find(TransactionID(payment.id), in: .sandbox)
+                return try EvidenceTable(connection).list(transaction: stored?.rowID ?? 0)
             }
             #expect(evidence.last?.ground == "operator" && evidence.last?.caller == "key:backend")
             #expect(evidence.last?.detail?.hasSuffix("reason showed Apple's bill, ticket 7 (li)") == true)
@@ -218,7 +218,7 @@ import TillServer
 
     @Test("An operator decides the owner of an upgrade in another's subscription; its renewals follow (U1, regression)")
     func upgradeOfAnother() async throws {
-        try await SubscriptionShop.open(line: AppleLine()) { subscriptions in
+        try await SubscriptionShop.open(line: AppleProxy()) { subscriptions in
             let (shop, prefix) = (subscriptions.shop, SubscriptionShop.prefix)
             let order = try await shop.openOrder(prefix + "basic", as: "ben")
             _ = try await shop.pay(prefix + "basic", token: order, account: "home", storefront: "USA")

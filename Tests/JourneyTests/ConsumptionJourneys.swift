@@ -11,7 +11,7 @@ import TillServer
     private static let hour: Int64 = 3_600
 
     private func open(
-        _ line: AppleLine?, cloud: Bool = false, preference: ConsumptionInformation.RefundPreference? = nil,
+        _ line: AppleProxy?, cloud: Bool = false, preference: ConsumptionInformation.RefundPreference? = nil,
         _ journey: (Shop) async throws -> Void
     ) async throws {
         let change: (inout ServerConfiguration) -> Void = { configuration in
@@ -46,7 +46,7 @@ import TillServer
     }
 
     /// The customer asks Apple for a refund, and Apple sends a consumption request.
-    private func askForRefund(_ shop: Shop, _ id: String) async throws {
+    private func requestRefund(_ shop: Shop, _ id: String) async throws {
         shop.time.advance(seconds: 60)
         let asked = try await shop.ask(
             .post, "/emulator/transactions/\(id)/consumptionRequest", ["reason": "UNINTENDED_PURCHASE"])
@@ -80,7 +80,7 @@ import TillServer
     @Test(
         "Consent is given ten times a day at most and withdrawn at any time; a repeated statement writes nothing")
     func toggles() async throws {
-        try await open(AppleLine()) { shop in
+        try await open(AppleProxy()) { shop in
             for _ in 0..<10 {
                 for isGiven in [true, true, false, false] { try await consent(shop, isGiven) }
             }
@@ -90,8 +90,8 @@ import TillServer
             #expect(eleventh["detail"].text.contains("given again tomorrow"))
             try await consent(shop, false)
             try await consent(shop, of: "u2")
-            let rows = try await shop.ledger.read { session in
-                try session.first(
+            let rows = try await shop.ledger.read { connection in
+                try connection.first(
                     "SELECT count(*) AS count FROM consents WHERE customer_id = \(customer: 1)", [.text("u1")]
                 ) {
                     $0.integer("count")
@@ -105,19 +105,19 @@ import TillServer
 
     @Test("With consent Apple gets the used share of the points, and refunds the rest (U5)")
     func points() async throws {
-        try await open(AppleLine(), preference: .grantProrated) { shop in
+        try await open(AppleProxy(), preference: .grantProrated) { shop in
             let id = try await buy(shop)
             try await consent(shop)
-            try await askForRefund(shop, id)
+            try await requestRefund(shop, id)
             #expect(try await listed(shop).at("state").text == "waiting")
             #expect(try await answer(shop) == 1)
-            let told: JSONValue = [
+            let reported: JSONValue = [
                 "customerConsented": true, "deliveryStatus": "DELIVERED", "sampleContentProvided": false,
                 "consumptionPercentage": 16_666, "refundPreference": "GRANT_PRORATED",
             ]
-            #expect(try await received(shop, id) == told)
+            #expect(try await received(shop, id) == reported)
             let row = try await listed(shop)
-            #expect(row.at("state").text == "answered" && row.at("answer") == told && row.at("userId").text == "u1")
+            #expect(row.at("state").text == "answered" && row.at("answer") == reported && row.at("userId").text == "u1")
             #expect(row.at("reason").text == "UNINTENDED_PURCHASE" && row.at("transactionId").text == id)
             #expect(try await answer(shop) == 0, "once is enough")
             shop.time.advance(seconds: 12 * Self.hour)
@@ -126,8 +126,8 @@ import TillServer
             await shop.emulator.sendDueNotifications()
             // 83.334 % of sixty points, rounded down, are taken back with the money.
             #expect(try await shop.points(of: "u1") == 50 - 50)
-            let evidence = try await shop.ledger.read { session in
-                try session.query("SELECT decision FROM evidence ORDER BY sequence", []) { $0.text("decision") }
+            let evidence = try await shop.ledger.read { connection in
+                try connection.query("SELECT decision FROM evidence ORDER BY row_id", []) { $0.text("decision") }
             }
             #expect(evidence == ["granted", "consumption_answered", "revoked"])
         }
@@ -150,13 +150,13 @@ import TillServer
         let rows = Self.consents.split(separator: "\n").map { row in
             row.split(separator: "|").map { $0.split { $0 == "," || $0 == " " }.map(String.init) }
         }
-        let line = AppleLine()
+        let line = AppleProxy()
         try await open(line) { shop in
             var ids: [String] = []
             for (number, row) in rows.enumerated() {
                 let id = try await buy(shop, as: "c\(number)")
                 for word in row[0] where word != "nothing" { try await consent(shop, word == "yes", of: "c\(number)") }
-                try await askForRefund(shop, id)
+                try await requestRefund(shop, id)
                 for word in row[1] where word != "nothing" {
                     try await consent(shop, word == "yes", of: "c\(number)", as: .backend)
                 }
@@ -191,9 +191,9 @@ import TillServer
             #expect(try await shop.send(.put, path, ["given": true], as: .backend).body == first.body)
             #expect(try await shop.send(.get, path, as: .backend)["at"] == first["at"])
             #expect(try await shop.send(.put, path, ["given": false], as: .backend)["given"] == false)
-            let rows = try await shop.ledger.read { session in
-                try session.query(
-                    "SELECT given, \(caller: "consents") FROM consents ORDER BY sequence", []
+            let rows = try await shop.ledger.read { connection in
+                try connection.query(
+                    "SELECT given, \(caller: "consents") FROM consents ORDER BY row_id", []
                 ) { row in
                     "\(row.integer("given")) \(CallerColumns.name(row) ?? "")"
                 }
@@ -205,12 +205,12 @@ import TillServer
 
     @Test("While Apple is unreachable the answer is retried; after the window it is given up (U5, U7)")
     func outage() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await open(line) { shop in
             let id = try await buy(shop)
             try await consent(shop)
-            line.outage = AppleOutage(.timedOut)
-            try await askForRefund(shop, id)
+            line.outage = AppleConnectionError(.timedOut)
+            try await requestRefund(shop, id)
             for _ in 0..<3 {
                 #expect(try await answer(shop) == 0)
                 shop.time.advance(seconds: 120)
@@ -227,8 +227,8 @@ import TillServer
 
             let second = try await shop.pay(token: try await shop.openOrder(as: "u1")).id
             await shop.emulator.sendDueNotifications()
-            try await askForRefund(shop, second)
-            line.outage = AppleOutage(.unreachable)
+            try await requestRefund(shop, second)
+            line.outage = AppleConnectionError(.unreachable)
             let before = line.asked.count
             for _ in 0..<200 {
                 #expect(try await answer(shop) == 0)
@@ -245,19 +245,19 @@ import TillServer
         try await open(nil) { shop in
             let id = try await buy(shop)
             try await consent(shop)
-            try await askForRefund(shop, id)
+            try await requestRefund(shop, id)
             #expect(try await answer(shop) == 0)
             #expect(try await listed(shop).at("detail").text.hasPrefix("no_in_app_purchase_key"))
         }
-        let line = AppleLine()
+        let line = AppleProxy()
         try await open(line) { shop in
             for user in ["u1", "u2"] { try await consent(shop, of: user) }
             let id = try await buy(shop)
-            try await askForRefund(shop, id)
+            try await requestRefund(shop, id)
             _ = try await shop.ask(.post, "/emulator/transactions/\(id)/refund")
             await shop.emulator.sendDueNotifications()
             #expect(try await answer(shop) == 0)
-            try await askForRefund(shop, try await buy(shop, as: "u2"))
+            try await requestRefund(shop, try await buy(shop, as: "u2"))
             shop.time.advance(seconds: 12 * Self.hour)
             #expect(try await answer(shop) == 0)
             #expect(try await ends(shop) == ["unanswered already_refunded", "unanswered too_late"])
@@ -267,12 +267,12 @@ import TillServer
 
     @Test("A final refusal by Apple is recorded, with the answer that was sent")
     func refused() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await open(line) { shop in
             let id = try await buy(shop)
             try await consent(shop)
-            try await askForRefund(shop, id)
-            line.answer = AppleAnswer(
+            try await requestRefund(shop, id)
+            line.answer = AppleResponse(
                 status: 404, headers: [.init("Content-Type", "application/json")],
                 body: Array(#"{"errorCode":4040010,"errorMessage":"Transaction id not found."}"#.utf8))
             #expect(try await answer(shop) == 0)
@@ -284,13 +284,13 @@ import TillServer
 
     @Test("A purchase that was never granted is reported as undelivered, with nothing used (U5)")
     func undelivered() async throws {
-        try await open(AppleLine(), preference: .grantProrated) { shop in
+        try await open(AppleProxy(), preference: .grantProrated) { shop in
             let order = try await shop.openOrder(as: "u1", quantity: 2)
             let payment = try await shop.pay(token: order)
             await shop.emulator.sendDueNotifications()
             #expect(try await shop.points(of: "u1") == 0)
             try await consent(shop)
-            try await askForRefund(shop, payment.id)
+            try await requestRefund(shop, payment.id)
             #expect(try await answer(shop) == 1)
             #expect(
                 try await received(shop, payment.id) == [
@@ -302,7 +302,7 @@ import TillServer
 
     @Test("Of a plan, its elapsed time is reported, later time is not, and Apple's own periods have no share (U5)")
     func time() async throws {
-        try await open(AppleLine(), cloud: true, preference: .grantProrated) { shop in
+        try await open(AppleProxy(), cloud: true, preference: .grantProrated) { shop in
             let first = try await shop.buyPlan("basic_monthly", as: "u1")
             shop.time.advance(seconds: 86_400)
             let second = try await shop.buyPlan("basic_monthly", as: "u1")
@@ -310,15 +310,15 @@ import TillServer
             let lasting = try await shop.buyPlan("pro", as: "u1")
             try await consent(shop)
             shop.time.advance(seconds: 2 * 86_400 - 60 * 4)
-            for id in [first, second, renewing, lasting] { try await askForRefund(shop, id) }
+            for id in [first, second, renewing, lasting] { try await requestRefund(shop, id) }
             #expect(try await answer(shop) == 4)
-            var told: [String] = []
+            var reported: [String] = []
             for id in [first, second, renewing, lasting] {
                 let answer = try #require(try await received(shop, id))
                 let share = answer["consumptionPercentage"]?.int.map { "\($0)" } ?? "none"
-                told.append("\(share) \(answer["refundPreference"]?.string ?? "none")")
+                reported.append("\(share) \(answer["refundPreference"]?.string ?? "none")")
             }
-            #expect(told == ["10000 GRANT_PRORATED", "0 GRANT_FULL", "none GRANT_PRORATED", "none none"])
+            #expect(reported == ["10000 GRANT_PRORATED", "0 GRANT_FULL", "none GRANT_PRORATED", "none none"])
         }
     }
 }

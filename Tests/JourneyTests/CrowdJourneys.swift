@@ -49,18 +49,18 @@ import TillJSON
 
     /// A purchase, and Apple's notification of it as two deliveries.
     private static func bought(_ shop: Shop, _ order: OrderID) async throws -> (Payment, [String]) {
-        let caught = Caught()
+        let recorder = RequestRecorder()
         _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
         shop.intercept { request in
-            caught.take(request)
+            recorder.take(request)
             return HTTPResponse(status: 200)
         }
         let payment = try await shop.pay(token: order)
         await shop.emulator.sendDueNotifications()
         shop.intercept(nil)
         _ = try await shop.ask(.put, "/emulator/notifications", ["url": .null])
-        try #require(!caught.payloads.isEmpty)
-        return (payment, caught.payloads)
+        try #require(!recorder.payloads.isEmpty)
+        return (payment, recorder.payloads)
     }
 
     @Test("40 users buy, spend and are refunded at the same time: each wallet ends exact (invariant 4, U5)")

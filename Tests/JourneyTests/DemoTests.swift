@@ -90,10 +90,10 @@ import TillJSON
         try await OpenShop.open { shop in
             // The store's notification would complete the purchase without the buyer (U2).
             try await shop.turnOffNotifications()
-            let line = try DemoLine(to: shop.server, shop.fetch)
+            let line = try DemoProxy(to: shop.server, shop.fetch)
             let app = try shop.learnPoints("kim", generation: generation, server: line.url)
             line.hold()
-            let first = try await AppVisit.run(
+            let first = try await AppLaunch.run(
                 app, saying: "buy \(Shop.points60)", during: { await $0.killAtProof(on: line) },
                 answering: { $0["event"] == "purchase" ? "quit" : nil })
             #expect(first.signal == SIGKILL)
@@ -101,7 +101,7 @@ import TillJSON
             for _ in 1..<kills {
                 line.cut()
                 line.hold()
-                let again = try await AppVisit.run(
+                let again = try await AppLaunch.run(
                     app, during: { await $0.killAtProof(on: line) }, answering: { _ in nil })
                 #expect(again.signal == SIGKILL)
             }
@@ -110,8 +110,8 @@ import TillJSON
             #expect(try await shop.status(of: order) == "prepared")
 
             line.cut()
-            let relaunched = try await AppVisit.run(app) { said in
-                said["event"] == "order" && said["order"]?["status"] == "completed" ? "quit" : nil
+            let relaunched = try await AppLaunch.run(app) { stated in
+                stated["event"] == "order" && stated["order"]?["status"] == "completed" ? "quit" : nil
             }
             #expect(relaunched.code == 0)
             #expect(relaunched.last("order")?["order"]?["orderId"]?.string == order)
@@ -119,7 +119,7 @@ import TillJSON
             #expect(try await shop.points(of: "kim") == 60)
             #expect(try await shop.status(of: order) == "completed")
 
-            let quiet = try await AppVisit.run(app, saying: "wait") { $0["event"] == "waited" ? "quit" : nil }
+            let quiet = try await AppLaunch.run(app, saying: "wait") { $0["event"] == "waited" ? "quit" : nil }
             #expect(quiet.code == 0)
             #expect(quiet.last("waited")?["underWay"] == 0)
             #expect(quiet.last("order") == nil)
@@ -132,7 +132,7 @@ import TillJSON
 
 extension ChildProcess {
     /// Kills between paying and submitting: the proof is on the line, and never arrives.
-    fileprivate func killAtProof(on line: DemoLine) async {
+    fileprivate func killAtProof(on line: DemoProxy) async {
         for await _ in line.held {
             kill()
             return

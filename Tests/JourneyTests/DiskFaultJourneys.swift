@@ -29,7 +29,7 @@ import TillSimulation
     }
 
     /// One kind of POST, with its status once the disk works again.
-    private struct Errand: Sendable {
+    private struct Request: Sendable {
         let name: String
         let target: String
         let body: JSONValue?
@@ -45,7 +45,7 @@ import TillSimulation
 
     /// The state before the fault: a funded wallet, orders to close, proofs to submit.
     private struct Start: Sendable {
-        let errands: [Errand]
+        let requests: [Request]
         let opened: OrderID
         let waiting: [OrderID]
         let notification: String
@@ -68,31 +68,31 @@ import TillSimulation
             "productId": .string(Shop.points60), "orderId": .string(orders[4].description),
         ]
         let (orderPath, debits) = ("/v1/orders", "/v1/users/u1/wallet/debits")
-        let errands = [
-            Errand(name: "order", target: orderPath, body: product, wellAgain: 201),
-            Errand(
+        let requests = [
+            Request(name: "order", target: orderPath, body: product, wellAgain: 201),
+            Request(
                 name: "order, keyed", target: orderPath, body: ["productId": .string(Shop.points300)], key: "o",
                 wellAgain: 201),
-            Errand(name: "cancel", target: "\(orderPath)/\(orders[0])/cancel", body: nil, wellAgain: 200),
-            Errand(name: "fail", target: "\(orderPath)/\(orders[1])/fail", body: nil, key: "f", wellAgain: 200),
-            Errand(
+            Request(name: "cancel", target: "\(orderPath)/\(orders[0])/cancel", body: nil, wellAgain: 200),
+            Request(name: "fail", target: "\(orderPath)/\(orders[1])/fail", body: nil, key: "f", wellAgain: 200),
+            Request(
                 name: "proof", target: "/v1/transactions", body: ["signedTransaction": .string(plain.signed)],
                 wellAgain: 200),
-            Errand(
+            Request(
                 name: "proof, keyed", target: "/v1/transactions", body: ["signedTransaction": .string(keyed.signed)],
                 key: "p", wellAgain: 200),
-            Errand(name: "receipt", target: "/v1/transactions", body: receipt, wellAgain: 200),
+            Request(name: "receipt", target: "/v1/transactions", body: receipt, wellAgain: 200),
             // Even a refusal is written before it is answered.
-            Errand(
+            Request(
                 name: "forged", target: "/v1/transactions", body: ["signedTransaction": .string(plain.signed + "A")],
                 wellAgain: 422),
-            Errand(name: "debit", target: debits, body: debit("a"), party: .backend, wellAgain: 201),
-            Errand(name: "debit, keyed", target: debits, body: debit("b"), party: .backend, key: "d", wellAgain: 201),
-            Errand(
+            Request(name: "debit", target: debits, body: debit("a"), party: .backend, wellAgain: 201),
+            Request(name: "debit, keyed", target: debits, body: debit("b"), party: .backend, key: "d", wellAgain: 201),
+            Request(
                 name: "notification", target: "/v1/notifications/apple",
                 body: ["signedPayload": .string(notification)], party: .nobody, wellAgain: 200),
         ]
-        return Start(errands: errands, opened: ProvenOrder(of: "u1").id, waiting: orders, notification: notification)
+        return Start(requests: requests, opened: ProvenOrder(of: "u1").id, waiting: orders, notification: notification)
     }
 
     @Test(
@@ -107,10 +107,10 @@ import TillSimulation
             let grants = try await shop.grantCount()
             trouble.strike(disk)
             // Twice: the driver reopens its connection after some faults.
-            for errand in start.errands + start.errands {
-                let reply = try await errand.send(shop)
-                #expect(reply.status == 503, "\(errand.name): \(reply.body)")
-                #expect(reply.code == "unavailable", "\(errand.name)")
+            for task in start.requests + start.requests {
+                let reply = try await task.send(shop)
+                #expect(reply.status == 503, "\(task.name): \(reply.body)")
+                #expect(reply.code == "unavailable", "\(task.name)")
                 #expect(reply["retryable"] == true)
                 #expect(reply.headers["Content-Type"] == "application/problem+json")
                 #expect(Int(reply.headers["Retry-After"] ?? "").map { $0 > 0 } == true)
@@ -143,15 +143,15 @@ import TillSimulation
 
     /// The same requests again; and once more, as by a client that lost the answers.
     private static func checkAllGoesThrough(_ shop: Shop, _ start: Start, grants: Int64) async throws {
-        for errand in start.errands {
-            let reply = try await errand.send(shop)
-            #expect(reply.status == errand.wellAgain, "\(errand.name): \(reply.body)")
+        for task in start.requests {
+            let reply = try await task.send(shop)
+            #expect(reply.status == task.wellAgain, "\(task.name): \(reply.body)")
         }
-        for errand in start.errands {
-            let reply = try await errand.send(shop)
-            let replayed = errand.key == nil && reply.status == 200 ? 200 : errand.wellAgain
-            #expect(reply.status == replayed, "\(errand.name): \(reply.body)")
-            #expect((reply.headers["Idempotency-Replayed"] != nil) == (errand.key != nil), "\(errand.name)")
+        for task in start.requests {
+            let reply = try await task.send(shop)
+            let replayed = task.key == nil && reply.status == 200 ? 200 : task.wellAgain
+            #expect(reply.status == replayed, "\(task.name): \(reply.body)")
+            #expect((reply.headers["Idempotency-Replayed"] != nil) == (task.key != nil), "\(task.name)")
         }
         // Two signed transactions, one receipt and one notification; two debits of ten.
         #expect(try await shop.grantCount() == grants + 4)

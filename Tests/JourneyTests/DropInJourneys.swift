@@ -16,13 +16,13 @@ import TillServer
 
     /// A shop that sells a subscription too, here and in the store.
     static func open(
-        _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
+        _ reach: Reach = .inProcess, environments: Set<TillBilling.StoreEnvironment> = [.sandbox],
         secret: String? = nil, _ journey: (Shop) async throws -> Void
     ) async throws {
         try await Shop.open(reach, environments: environments) { configuration in
             configuration.apple.sharedSecret = secret
-            let member = Product(
-                id: ProductID(monthly), type: .autoRenewable, names: Text(en: "Member", zh: "会员"),
+            let member = CatalogProduct(
+                id: ProductID(monthly), type: .autoRenewable, names: LocalizedText(en: "Member", zh: "会员"),
                 price: Money(amount: 1_800, currency: Currency("CNY")), entitlement: "member")
             configuration.catalog = Catalog(products: configuration.catalog.products + [member])
         } _: { shop in
@@ -272,13 +272,13 @@ import TillServer
                 #expect(try await Self.verify(shop, payment.receipt, ["password": "anything"])["status"] == 0)
             }
             for bad in ["AAAA", String(payment.receipt.dropLast(400))] { _ = try await Self.verify(shop, bad) }
-            let rows = try await shop.ledger.read { session in
+            let rows = try await shop.ledger.read { connection in
                 let counts: [SQL] = [
                     "SELECT count(*) AS count FROM transactions", "SELECT count(*) AS count FROM proofs",
                     "SELECT count(*) AS count FROM refused_proofs", "SELECT count(*) AS count FROM grants",
                     "SELECT count(*) AS count FROM outbox",
                 ]
-                return try counts.map { try session.first($0, []) { $0.integer("count") } ?? -1 }
+                return try counts.map { try connection.first($0, []) { $0.integer("count") } ?? -1 }
             }
             #expect(rows == [0, 0, 0, 0, 0])
             #expect(try await shop.status(of: order) == "prepared")

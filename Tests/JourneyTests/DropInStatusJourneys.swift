@@ -90,7 +90,7 @@ import TillServer
 
     /// An emulated store that signs production receipts, and servers that trust it.
     private func withProduction(
-        _ body: (Emulator, (Set<TillBilling.Environment>) throws -> Server) async throws -> Void
+        _ body: (Emulator, (Set<TillBilling.StoreEnvironment>) throws -> Server) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -106,13 +106,13 @@ import TillServer
             path: folder.appendingPathComponent("till.db").path, role: .server, options: .init(.ledger))
         let store = try await Emulator(
             configuration: configuration, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
-            send: { _, _ async throws(HTTPFault) in throw HTTPFault(.cannotConnect, "nobody listens") })
+            send: { _, _ async throws(HTTPError) in throw HTTPError(.cannotConnect, "nobody listens") })
         try await body(store) { environments in
-            var told = Shop.usualConfiguration
-            told.apple.environments = environments
-            told.apple.roots = [store.issuer.rootCertificate]
+            var reported = Shop.usualConfiguration
+            reported.apple.environments = environments
+            reported.apple.roots = [store.issuer.rootCertificate]
             return try Server(
-                configuration: told, database: ledger, clock: { time.now }, entropy: RandomBytes.make)
+                configuration: reported, database: ledger, clock: { time.now }, entropy: RandomBytes.make)
         }
         await ledger.close()
         await storeFile.close()
@@ -195,7 +195,7 @@ import TillServer
     /// A subscriber's receipt with that many periods, as the emulated store would sign it.
     static func receipt(of count: Int, by issuer: Issuer) throws -> [UInt8] {
         func attribute(_ type: Int64, _ value: [UInt8]) -> [UInt8] {
-            DERWriter.sequence(DERWriter.integer(type), DERWriter.integer(1), DERWriter.octetString(value))
+            DERWriter.rowID(DERWriter.integer(type), DERWriter.integer(1), DERWriter.octetString(value))
         }
         let start = Instant(seconds: 1_700_000_000)
         var attributes = [

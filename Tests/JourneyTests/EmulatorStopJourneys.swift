@@ -21,7 +21,7 @@ import TillJSON
             let address = try? JSONValue(decoding: line)["listening"]?.string
             return (process, try #require(address, "\(line)"))
         }
-        throw HTTPFault(.other, "it never listened: \(process.complaints)")
+        throw HTTPError(.other, "it never listened: \(process.complaints)")
     }
 
     @Test("SIGTERM ends the clock advance at once, and the next start continues it")
@@ -31,9 +31,9 @@ import TillJSON
         let fetch = try Fetch()
         defer { fetch.stop() }
         // Never answers in time, so the clock advance waits for it.
-        let heard = AsyncStream<Void>.makeStream()
+        let received = AsyncStream<Void>.makeStream()
         let server = try Listener(bodyLimit: { _, _ in 1 << 20 }) { _ in
-            heard.continuation.yield()
+            received.continuation.yield()
             try? await Task.sleep(for: .seconds(60))
             return HTTPResponse(status: 200)
         }
@@ -50,7 +50,7 @@ import TillJSON
             "bundleId": "com.example.learn", "productId": "com.example.learn.points60", "receipt": false,
         ]
         #expect(try await ask(fetch, base, .post, "/emulator/purchases", purchase).status == 200)
-        for await _ in heard.stream { break }
+        for await _ in received.stream { break }
         let stoppedAt = Date()
         async let journey = ask(fetch, base, .post, "/emulator/clock", ["advance": "400d"])
         while try await ask(fetch, base, .get, "/emulator/clock").json["moving"] != true {
@@ -58,7 +58,7 @@ import TillJSON
         }
         process.send(SIGTERM)
         let cut = try await journey
-        #expect(cut.status == 503 && cut.json["code"] == "journey_cut_short")
+        #expect(cut.status == 503 && cut.json["code"] == "clock_advance_interrupted")
         #expect(await process.end() == 0, "\(process.complaints)")
         // Neither the attempt in progress nor its time limit delays the stop.
         #expect(Date().timeIntervalSince(stoppedAt) < 8)

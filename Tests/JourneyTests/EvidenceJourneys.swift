@@ -20,12 +20,12 @@ import TillServer
             let payment = try await shop.pay(token: order)
             let altered = String(payment.signed.dropLast(6)) + "AAAAAA"
             #expect(try await shop.submit(altered, as: .user("eve"), orderID: order).status == 422)
-            try await shop.ledger.write { session in
-                let table = RefusedProofTable(session)
+            try await shop.ledger.write { connection in
+                let table = RefusedProofTable(connection)
                 for number in 0..<10_000 {
                     try table.insert(
                         .init(
-                            at: Instant(seconds: 1_790_000_000), door: "notification", caller: "apple",
+                            at: Instant(seconds: 1_790_000_000), source: "notification", caller: "apple",
                             claimedOrder: nil, code: "malformed", detail: "",
                             digest: Digest.sha256.hash("\(number)".utf8)))
                 }
@@ -35,13 +35,13 @@ import TillServer
                     .post, "/v1/notifications/apple", ["signedPayload": .string("\(number)")], as: .nobody)
                 #expect(reply.status == 422)
             }
-            let kept = try await shop.ledger.read { session in
-                let table = RefusedProofTable(session)
+            let stored = try await shop.ledger.read { connection in
+                let table = RefusedProofTable(connection)
                 return (try table.list(claiming: order, limit: 9), try table.anonymous(limit: 20_000).count)
             }
-            #expect(kept.0.map(\.caller) == ["user:eve"])
-            #expect(kept.0.first?.record != nil)
-            #expect(kept.1 == Int(RefusedProofTable.Quota.anonymous.rows))
+            #expect(stored.0.map(\.caller) == ["user:eve"])
+            #expect(stored.0.first?.record != nil)
+            #expect(stored.1 == Int(RefusedProofTable.Quota.anonymous.rows))
         }
     }
 

@@ -23,32 +23,32 @@ import TillJSON
                 "shop", "purchase", "problem", "wallet", "orders", "restored", "signedIn", "signedOut", "waited",
                 "help",
             ]
-            var heard: [JSONValue] = []
-            let visit = try await AppVisit.run(app, saying: "shop") { said in
-                guard answers.contains(said["event"]?.string ?? ""), said["userId"] != "lin" else { return nil }
-                heard.append(said)
+            var received: [JSONValue] = []
+            let visit = try await AppLaunch.run(app, saying: "shop") { stated in
+                guard answers.contains(stated["event"]?.string ?? ""), stated["userId"] != "lin" else { return nil }
+                received.append(stated)
                 return script.popFirst()
             }
             #expect(visit.code == 0)
-            try #require(heard.count == 16, "\(heard)")
+            try #require(received.count == 16, "\(received)")
 
             #expect(
-                heard[0].at("items").list.map { $0.at("productId").text }.prefix(2) == [Shop.points60, Shop.points300])
-            #expect(heard[0].at("items").list.allSatisfy { $0["canBuy"] == true && $0.at("displayPrice").text != "" })
-            #expect(heard[1].at("productId").text == Shop.points60 && heard[1].at("outcome") == "completed")
-            #expect(heard[2].at("outcome") == "completed" && heard[2].at("order").at("quantity") == 2)
-            #expect(heard[3].at("outcome") == "failed" && heard[3].at("code") == "product_unavailable")
-            #expect(heard[4].at("code") == "no_such_number" && heard[5].at("code") == "no_such_number")
-            #expect(heard[6].at("code") == "unknown_command")
-            #expect(heard[7].at("balances") == ["points": 660])
-            let orders = heard[8].at("orders").list
+                received[0].at("items").list.map { $0.at("productId").text }.prefix(2) == [Shop.points60, Shop.points300])
+            #expect(received[0].at("items").list.allSatisfy { $0["canBuy"] == true && $0.at("displayPrice").text != "" })
+            #expect(received[1].at("productId").text == Shop.points60 && received[1].at("outcome") == "completed")
+            #expect(received[2].at("outcome") == "completed" && received[2].at("order").at("quantity") == 2)
+            #expect(received[3].at("outcome") == "failed" && received[3].at("code") == "product_unavailable")
+            #expect(received[4].at("code") == "no_such_number" && received[5].at("code") == "no_such_number")
+            #expect(received[6].at("code") == "unknown_command")
+            #expect(received[7].at("balances") == ["points": 660])
+            let orders = received[8].at("orders").list
             #expect(orders.map { $0.at("productId").text } == [Shop.points300, Shop.points60])
             #expect(orders.allSatisfy { $0["status"] == "completed" && $0["statusCode"] == 1 })
             #expect(orders.allSatisfy { $0.at("title").text == "Completed" && $0.at("transactionId").text != "" })
-            #expect(heard[9].at("productIds") == [])
-            #expect(heard[10].at("userId") == "mia" && heard[11].at("orders") == [])
-            #expect(heard[12].at("event") == "signedOut" && heard[13].at("code") == "signed_out")
-            #expect(heard[14].at("underWay") == 0 && heard[15].at("event") == "help")
+            #expect(received[9].at("productIds") == [])
+            #expect(received[10].at("userId") == "mia" && received[11].at("orders") == [])
+            #expect(received[12].at("event") == "signedOut" && received[13].at("code") == "signed_out")
+            #expect(received[14].at("underWay") == 0 && received[15].at("event") == "help")
             #expect(try await shop.points(of: "lin") == 660)
             #expect(try await shop.points(of: "mia") == 0)
         }

@@ -7,9 +7,9 @@ import TillServer
 
 @Suite("Transactions that a phone never finished") struct FinishingJourneys {
     private static func open(
-        change: (inout ServerConfiguration) -> Void = { _ in }, _ journey: (Shop, AppleLine) async throws -> Void
+        change: (inout ServerConfiguration) -> Void = { _ in }, _ journey: (Shop, AppleProxy) async throws -> Void
     ) async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(change: change, line: line) { shop in
             try await shop.tellServer()
             try await journey(shop, line)
@@ -21,13 +21,13 @@ import TillServer
     }
 
     private func waiting(in shop: Shop) async throws -> Int64 {
-        try await shop.ledger.read { try ErrandTable($0).waiting().count }
+        try await shop.ledger.read { try AppleTaskTable($0).waiting().count }
     }
 
-    private func errands(of payment: Payment, in shop: Shop) async throws -> [ErrandTable.Stored] {
-        try await shop.ledger.read { session in
-            let stored = try TransactionTable(session).find(TransactionID(payment.id), in: .sandbox)
-            return try stored.map { try ErrandTable(session).list(transaction: $0.sequence) } ?? []
+    private func appleTasks(of payment: Payment, in shop: Shop) async throws -> [AppleTaskTable.Stored] {
+        try await shop.ledger.read { connection in
+            let stored = try TransactionTable(connection).find(TransactionID(payment.id), in: .sandbox)
+            return try stored.map { try AppleTaskTable(connection).list(transaction: $0.rowID) } ?? []
         }
     }
 
@@ -38,12 +38,12 @@ import TillServer
             let payment = try await shop.pay(token: order)
             await shop.emulator.sendDueNotifications()
             #expect(try await shop.points(of: "ann") == 60)
-            let errands = AppleTaskRuns(shop.server.ledger)
-            #expect(try await errands.runAll() == 0)
+            let appleTasks = AppleTaskRuns(shop.server.ledger)
+            #expect(try await appleTasks.runAll() == 0)
             shop.time.advance(seconds: 599)
-            #expect(try await errands.runAll() == 0 && line.asked.isEmpty, "the phone has ten minutes")
+            #expect(try await appleTasks.runAll() == 0 && line.asked.isEmpty, "the phone has ten minutes")
             shop.time.advance(seconds: 1)
-            #expect(try await errands.runAll() == 1)
+            #expect(try await appleTasks.runAll() == 1)
             #expect(try await isFinished(payment, in: shop))
             #expect(line.asked == ["/inApps/v1/transactions/\(payment.id)/finish"])
             #expect(try await waiting(in: shop) == 0)
@@ -55,9 +55,9 @@ import TillServer
     }
 
     private func evidence(of payment: Payment, in shop: Shop) async throws -> [EvidenceTable.Entry] {
-        try await shop.ledger.read { session in
-            let stored = try TransactionTable(session).find(TransactionID(payment.id), in: .sandbox)
-            return try stored.map { try EvidenceTable(session).list(transaction: $0.sequence) } ?? []
+        try await shop.ledger.read { connection in
+            let stored = try TransactionTable(connection).find(TransactionID(payment.id), in: .sandbox)
+            return try stored.map { try EvidenceTable(connection).list(transaction: $0.rowID) } ?? []
         }
     }
 
@@ -121,23 +121,23 @@ import TillServer
             for _ in 0..<5 { payments.append(try await shop.pay(token: try await shop.openOrder(as: "ann"))) }
             for payment in payments { _ = try await shop.submit(payment.signed, as: .user("ann")) }
             shop.time.advance(seconds: 600)
-            line.outage = AppleOutage(.timedOut)
-            let errands = AppleTaskRuns(shop.server.ledger)
-            for _ in 0..<3 { #expect(try await errands.runAll() == 0) }
+            line.outage = AppleConnectionError(.timedOut)
+            let appleTasks = AppleTaskRuns(shop.server.ledger)
+            for _ in 0..<3 { #expect(try await appleTasks.runAll() == 0) }
             #expect(line.asked.count == 3)
             line.outage = nil
-            line.answer = AppleAnswer(status: 401)
-            #expect(try await errands.runAll() == 0)
+            line.answer = AppleResponse(status: 401)
+            #expect(try await appleTasks.runAll() == 0)
             let until = shop.time.now.adding(seconds: 7_200)
-            line.answer = AppleAnswer(
+            line.answer = AppleResponse(
                 status: 429, headers: [.init("Retry-After", String(until.milliseconds))],
                 body: Array(#"{"errorCode": 4290000, "errorMessage": "Rate limit exceeded."}"#.utf8))
-            #expect(try await errands.runAll() == 0)
+            #expect(try await appleTasks.runAll() == 0)
             line.answer = nil
             shop.time.advance(seconds: 7_201)
             var done = 0
             for _ in 0..<6 {
-                done += try await errands.runAll()
+                done += try await appleTasks.runAll()
                 shop.time.advance(seconds: 3_600)
             }
             #expect(done == 5)
@@ -157,7 +157,7 @@ import TillServer
             _ = try await shop.submit(payment.signed, as: .user("ann"))
             shop.time.advance(seconds: 600)
             let now = shop.time.now
-            let next = try await shop.ledger.read { try ErrandTable($0).due(in: .sandbox, at: now, limit: 32) }
+            let next = try await shop.ledger.read { try AppleTaskTable($0).due(in: .sandbox, at: now, limit: 32) }
             #expect(next.count == 32)
             #expect(next[1].transactionID.text == payment.id)
             #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 41)
@@ -172,8 +172,8 @@ import TillServer
             for _ in 0..<3 { payments.append(try await shop.pay(token: try await shop.openOrder(as: "ann"))) }
             for payment in payments { _ = try await shop.submit(payment.signed, as: .user("ann")) }
             let real = try #require(payments.last)
-            _ = try await shop.ledger.write { session in
-                try session.execute("UPDATE transactions SET environment = 1 WHERE id = ?", [.text(real.id)])
+            _ = try await shop.ledger.write { connection in
+                try connection.execute("UPDATE transactions SET environment = 1 WHERE id = ?", [.text(real.id)])
             }
             shop.time.advance(seconds: 600)
             line.isCut = { !$0.contains(real.id) }
@@ -204,13 +204,13 @@ import TillServer
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
             _ = try await shop.submit(payment.signed, as: .user("ann"))
             shop.time.advance(seconds: 600)
-            line.answer = AppleAnswer(
+            line.answer = AppleResponse(
                 status: 404, headers: [.init("Content-Type", "application/json")],
                 body: Array(#"{"errorCode": 4040010, "errorMessage": "Transaction id not found."}"#.utf8))
             #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 0)
             shop.time.advance(seconds: 86_400)
             #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 0 && line.asked.count == 1)
-            let left = try await errands(of: payment, in: shop)
+            let left = try await appleTasks(of: payment, in: shop)
             #expect(left.count == 1 && left.first?.isWaiting == false)
             #expect(left.first?.detail.contains("TransactionIdNotFound") == true)
         }
@@ -240,7 +240,7 @@ import TillServer
             let payment = try await shop.pay(token: nil)
             let reply = try await shop.submit(payment.signed, as: .user("ann"), orderID: order)
             #expect(reply["outcome"].text == "granted")
-            #expect(try await errands(of: payment, in: shop).map(\.kind).contains(.token(order)))
+            #expect(try await appleTasks(of: payment, in: shop).map(\.kind).contains(.token(order)))
             #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 1)
             #expect(line.asked == ["/inApps/v1/transactions/\(payment.id)/appAccountToken"])
             let now = try await shop.ask(.get, "/emulator/transactions/\(payment.id)")
@@ -257,7 +257,7 @@ import TillServer
             _ = try await shop.submit(signed.signed, as: .user("ann"))
             let other = try await shop.openOrder(as: "ben")
             let hidden = try await shop.pay(token: nil, account: "ben")
-            line.answer = AppleAnswer(
+            line.answer = AppleResponse(
                 status: 404, headers: [.init("Content-Type", "application/json")],
                 body: Array(#"{"errorCode": 4040010, "errorMessage": "Transaction id not found."}"#.utf8))
             let reply = try await shop.send(
@@ -268,7 +268,7 @@ import TillServer
                 ], as: .user("ben"))
             #expect(reply["outcome"].text == "granted")
             for payment in [signed, hidden] {
-                #expect(try await errands(of: payment, in: shop).map(\.kind) == [.finish])
+                #expect(try await appleTasks(of: payment, in: shop).map(\.kind) == [.finish])
             }
         }
     }

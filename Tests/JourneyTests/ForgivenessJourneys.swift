@@ -42,8 +42,8 @@ import TillServer
             for id in bought { try await refund(id, shop) }
             #expect(try await shop.points(of: "u1") == -60 * 19)
             #expect(try await forgiven(shop) == [60])
-            let metrics = try await shop.ledger.read { session in
-                try session.query(
+            let metrics = try await shop.ledger.read { connection in
+                try connection.query(
                     "SELECT count(*) AS count FROM postings WHERE kind = 'write_off'", []
                 ) { $0.integer("count") }
             }

@@ -81,9 +81,9 @@ import TillServer
     @Test("A user of an older ledger is a guest only by a token that says so")
     func older() async throws {
         try await Shop.open { shop in
-            try await shop.ledger.write { session in
-                _ = try session.execute("INSERT INTO customers (user_id, kind, first_seen) VALUES ('old', 0, 1)", [])
-                _ = try session.execute("INSERT INTO customers (user_id, kind, first_seen) VALUES ('older', 0, 1)", [])
+            try await shop.ledger.write { connection in
+                _ = try connection.execute("INSERT INTO customers (user_id, kind, first_seen) VALUES ('old', 0, 1)", [])
+                _ = try connection.execute("INSERT INTO customers (user_id, kind, first_seen) VALUES ('older', 0, 1)", [])
             }
             #expect(try await merge(shop, "old").code == "not_a_guest")
             #expect(try await merge(shop, "older", extra: #","guest":true"#).status == 201)

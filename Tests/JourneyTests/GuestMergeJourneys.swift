@@ -70,7 +70,7 @@ import TillJSON
             let after = try await shop.rights(of: "ann")
             #expect(after.count == 1 && after != before, "\(after)")
             #expect(try await shop.rights(of: guest).isEmpty)
-            #expect(try await shop.evidence().contains("succeeded chain_holder"))
+            #expect(try await shop.evidence().contains("succeeded chain_owner"))
         }
     }
 
@@ -185,8 +185,8 @@ import TillJSON
             try await shop.buyPlan("pro", as: guest)
             try await shop.buyPlan("points60", as: guest)
             let (rights, events) = (try await shop.rights(of: guest), try await shop.events())
-            try await shop.ledger.write { session in
-                _ = try session.execute(
+            try await shop.ledger.write { connection in
+                _ = try connection.execute(
                     """
                     CREATE TRIGGER stop BEFORE UPDATE OF merged_into ON customers \
                     BEGIN SELECT RAISE(ABORT, 'stop'); END

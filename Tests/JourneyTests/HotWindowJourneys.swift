@@ -46,17 +46,17 @@ import TillSimulation
             #expect(again["outcome"].text == "alreadyGranted")
             #expect(try await shop.points(of: "ann") == 60)
             // The database itself refuses a second row for any of them.
-            let fault = await #expect(throws: DatabaseError.self) {
-                try await shop.ledger.write { session in
-                    try session.execute(
+            let error = await #expect(throws: DatabaseError.self) {
+                try await shop.ledger.write { connection in
+                    try connection.execute(
                         """
                         INSERT INTO transactions (environment, id, original_id, product, quantity, purchased_at, \
                         signed_at, state, received_at) SELECT 2, id, '1', 'p', 1, 0, 0, 1, 0 FROM transactions \
-                        ORDER BY sequence LIMIT 1 OFFSET 30000
+                        ORDER BY row_id LIMIT 1 OFFSET 30000
                         """, [])
                 }
             }
-            #expect(fault?.kind == .constraint)
+            #expect(error?.kind == .constraint)
         }
     }
 }

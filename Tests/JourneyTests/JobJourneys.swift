@@ -51,10 +51,10 @@ import TillThreads
 
     @Test("While Apple's sandbox answers slowly, a production receipt that arrives meanwhile is processed (U7)")
     func sandboxReceipt() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(environments: [.production, .sandbox], line: line) { shop in
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
-            line.outage = AppleOutage(.timedOut)
+            line.outage = AppleConnectionError(.timedOut)
             #expect(try await post(payment, to: shop)["outcome"].text == "accepted")
             line.outage = nil
             line.isHeld = { $0.hasSuffix(payment.id) }
@@ -62,16 +62,16 @@ import TillThreads
             try await whileJobsRun(BackgroundJobs(shop.server, pause: Self.shortPause)) {
                 #expect(await eventually { line.asked.count { $0.hasSuffix(payment.id) } == 2 })
                 let now = shop.time.now
-                try await shop.ledger.write { session in
-                    try WaitingProofTable(session).insert(
+                try await shop.ledger.write { connection in
+                    try WaitingProofTable(connection).insert(
                         TransactionID("9"), in: .production,
-                        by: WaitingProofTable.Bearer(name: "user:ben", namedUser: nil, claimedOrder: nil),
+                        by: WaitingProofTable.Submitter(name: "user:ben", namedUser: nil, claimedOrder: nil),
                         receipt: [1], digest: Array(repeating: 1, count: 32), at: now, due: now, detail: "saved")
                 }
                 #expect(
                     try await eventually(within: 5) {
-                        let rows = try await shop.ledger.read { session in
-                            try WaitingProofTable(session).list(TransactionID("9"), in: .production)
+                        let rows = try await shop.ledger.read { connection in
+                            try WaitingProofTable(connection).list(TransactionID("9"), in: .production)
                         }
                         return rows.first?.attempts == 1
                     }, "it was looked at, and is no receipt")
@@ -82,7 +82,7 @@ import TillThreads
 
     @Test("While Apple's sandbox answers slowly, production purchases are finished (U2)")
     func sandboxErrand() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(environments: [.production, .sandbox], line: line) { shop in
             var payments: [Payment] = []
             for _ in 0..<2 { payments.append(try await shop.pay(token: try await shop.openOrder(as: "ann"))) }
@@ -92,8 +92,8 @@ import TillThreads
             shop.time.advance(seconds: 600)
             try await whileJobsRun(BackgroundJobs(shop.server, pause: Self.shortPause)) {
                 #expect(await eventually { line.asked.contains { $0.hasSuffix("\(slow)/finish") } })
-                _ = try await shop.ledger.write { session in
-                    try session.execute("UPDATE transactions SET environment = 1 WHERE id = ?", [.text(real)])
+                _ = try await shop.ledger.write { connection in
+                    try connection.execute("UPDATE transactions SET environment = 1 WHERE id = ?", [.text(real)])
                 }
                 #expect(await eventually(within: 5) { line.asked.contains { $0.hasSuffix("\(real)/finish") } })
                 line.isHeld = nil
@@ -105,16 +105,16 @@ import TillThreads
 
     @Test("A row that the ledger refuses permanently is postponed, and the receipt behind it is granted (G5)")
     func refusedRow() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
-            line.outage = AppleOutage(.timedOut)
+            line.outage = AppleConnectionError(.timedOut)
             let bad = try await shop.pay(Shop.points300, token: try await shop.openOrder(Shop.points300, as: "ann"))
             #expect(try await post(bad, to: shop, product: Shop.points300)["outcome"].text == "accepted")
             let good = try await shop.pay(token: try await shop.openOrder(as: "ann"))
             #expect(try await post(good, to: shop)["outcome"].text == "accepted")
             line.outage = nil
-            _ = try await shop.ledger.write { session in
-                try session.execute(
+            _ = try await shop.ledger.write { connection in
+                try connection.execute(
                     """
                     CREATE TRIGGER bad_row BEFORE INSERT ON transactions \
                     WHEN NEW.product = 'com.example.learn.points300' BEGIN SELECT RAISE(ABORT, 'never'); END
@@ -123,8 +123,8 @@ import TillThreads
             shop.time.advance(seconds: 60)
             #expect((try? await WaitingReceipts(shop.server.ledger).askAll()) == 1)
             #expect(try await shop.points(of: "ann") == 60)
-            let rows = try await shop.ledger.read { session in
-                try WaitingProofTable(session).list(TransactionID(bad.id), in: .sandbox)
+            let rows = try await shop.ledger.read { connection in
+                try WaitingProofTable(connection).list(TransactionID(bad.id), in: .sandbox)
             }
             #expect(rows.map(\.attempts) == [1] && rows.first?.detail.contains("never") == true, "\(rows)")
         }
@@ -132,25 +132,25 @@ import TillThreads
 
     @Test("A failing job reports it once a minute, and the age of its last success grows")
     func failingJob() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(change: Self.watched, line: line) { shop in
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
             #expect(try await post(payment, to: shop)["finish"] == true)
-            _ = try await shop.ledger.write { session in
-                try session.execute(
+            _ = try await shop.ledger.write { connection in
+                try connection.execute(
                     """
                     CREATE TRIGGER kept BEFORE DELETE ON saved_proofs BEGIN SELECT RAISE(ABORT, 'kept'); END
                     """, [])
             }
-            let told = Locked<[String]>([])
+            let reported = Locked<[String]>([])
             let jobs = BackgroundJobs(shop.server, pause: Self.shortPause)
-            let run = Task { await jobs.run { job, why in told.withLock { $0.append("\(job) \(why)") } } }
+            let run = Task { await jobs.run { job, why in reported.withLock { $0.append("\(job) \(why)") } } }
             defer { run.cancel() }
-            #expect(await eventually { told.withLock { $0.count } == 1 })
+            #expect(await eventually { reported.withLock { $0.count } == 1 })
             try await Task.sleep(for: .milliseconds(200))
-            #expect(told.withLock { $0 }.map { $0.hasPrefix("savedProofs constraint: ") } == [true])
+            #expect(reported.withLock { $0 }.map { $0.hasPrefix("savedProofs constraint: ") } == [true])
             shop.time.advance(seconds: 61)
-            #expect(await eventually { told.withLock { $0.count } == 2 })
+            #expect(await eventually { reported.withLock { $0.count } == 2 })
             let figures = try await figures(shop)
             #expect(figures[#"till_job_last_success_age_seconds{job="savedProofs"}"#].map { $0 >= 61 } == true)
             #expect(
@@ -162,7 +162,7 @@ import TillThreads
 
     @Test("Metrics show how many proofs are saved but not granted, the oldest one's age, and each job's last success")
     func watchedQueues() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(change: Self.watched, line: line) { shop in
             let empty = try await figures(shop)
             #expect(empty["till_saved_proofs"] == 0 && empty["till_oldest_saved_proof_age_seconds"] == 0)
@@ -172,7 +172,7 @@ import TillThreads
             shop.time.advance(seconds: 40)
             let saved = try await figures(shop)
             #expect(saved["till_saved_proofs"] == 1 && (saved["till_oldest_saved_proof_age_seconds"] ?? 0) >= 40)
-            line.outage = AppleOutage(.timedOut)
+            line.outage = AppleConnectionError(.timedOut)
             _ = try await SavedProofs(shop.server.ledger).processAll()
             shop.time.advance(seconds: 50)
             let waiting = try await figures(shop)

@@ -78,7 +78,7 @@ import TillServer
     func named(_ way: Way) async throws {
         let isProduction = way == .orderNumberClaim
         try await Shop.open(
-            .socket, environments: [isProduction ? .production : .sandbox], line: isProduction ? AppleLine() : nil,
+            .socket, environments: [isProduction ? .production : .sandbox], line: isProduction ? AppleProxy() : nil,
             store: isProduction ? .production : .sandbox
         ) { shop in
             try await name("victim", way, in: shop)
@@ -96,8 +96,8 @@ import TillServer
         try await Shop.open(.socket) { shop in
             for (user, way) in [("victim", Way.proof), ("another", .bonus), ("third", .accountToken)] {
                 try await name(user, way, in: shop)
-                try await shop.ledger.write { session in
-                    _ = try session.execute("UPDATE customers SET kind = NULL WHERE user_id = ?1", [.text(user)])
+                try await shop.ledger.write { connection in
+                    _ = try connection.execute("UPDATE customers SET kind = NULL WHERE user_id = ?1", [.text(user)])
                 }
                 #expect(try await merge(shop, user).code == "not_a_guest")
                 let guest = UserToken.hs256(

@@ -10,8 +10,8 @@ import TillSQL
 
     /// The tables that contain a text, one line per row, read by the `sqlite3` program.
     private static func tables(with text: String, in shop: Shop) async throws -> [Substring] {
-        let file = try await shop.ledger.read { session in
-            try session.first("SELECT file FROM pragma_database_list WHERE name = 'main'", []) { $0.text("file") }
+        let file = try await shop.ledger.read { connection in
+            try connection.first("SELECT file FROM pragma_database_list WHERE name = 'main'", []) { $0.text("file") }
         }
         let process = try TillProcess.start(
             ["-readonly", try #require(file), ".dump"], executable: "/usr/bin/sqlite3")
@@ -45,8 +45,8 @@ import TillSQL
             #expect(try await Self.tables(with: guest, in: shop) == ["customers"])
 
             // To erase the person one row is edited; every balance, right and event stays, without the name.
-            _ = try await shop.ledger.write { session in
-                try session.execute(
+            _ = try await shop.ledger.write { connection in
+                try connection.execute(
                     "UPDATE customers SET user_id = ?1, erased_at = 1 WHERE user_id = ?2",
                     [.text("erased-1"), .text(name)])
             }

@@ -36,9 +36,9 @@ import TillServer
             #expect(try await shop.status(of: order) == "refunded")
 
             let refunded = try await shop.ask(.get, "/emulator/transactions/\(payment.id)")["signedTransaction"].text
-            let told = try await shop.submit(refunded, as: .user("u1"))
-            #expect(told["outcome"].text == "revoked")
-            #expect(told["finish"] == true)
+            let reported = try await shop.submit(refunded, as: .user("u1"))
+            #expect(reported["outcome"].text == "revoked")
+            #expect(reported["finish"] == true)
             #expect(try await shop.submit(payment.signed, as: .user("u1"))["outcome"].text == "revoked")
             #expect(try await shop.points(of: "u1") == -50)
             let postings = try await shop.send(.get, "/v1/users/u1/wallet/postings")
@@ -65,16 +65,16 @@ import TillServer
     @Test("A repeated notification is answered 200 and changes nothing (U4)")
     func repeated() async throws {
         try await Shop.open { shop in
-            let caught = Caught()
-            let payload = try await Self.notification(shop, caught)
+            let recorder = RequestRecorder()
+            let payload = try await Self.notification(shop, recorder)
             for _ in 0..<3 {
                 let reply = try await shop.send(
                     .post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .nobody)
                 #expect(reply.status == 200)
             }
             #expect(try await shop.grantCount() == 1)
-            let stored = try await shop.ledger.read { session in
-                try session.first("SELECT count(*) AS count, min(payload) AS value FROM notifications", []) {
+            let stored = try await shop.ledger.read { connection in
+                try connection.first("SELECT count(*) AS count, min(payload) AS value FROM notifications", []) {
                     ($0.integer("count"), $0.text("value"))
                 }
             }
@@ -86,13 +86,13 @@ import TillServer
     @Test("A notification of an unaccepted environment is stored and answered 200, and processes nothing")
     func otherEnvironment() async throws {
         try await Shop.open(environments: [.production]) { shop in
-            let payload = try await Self.notification(shop, Caught())
+            let payload = try await Self.notification(shop, RequestRecorder())
             let body: JSONValue = ["signedPayload": .string(payload)]
             #expect(try await shop.send(.post, "/v1/notifications/apple", body, as: .nobody).status == 200)
             #expect(try await shop.grantCount() == 0)
             #expect(try await shop.points(of: "u1", environment: "sandbox") == 0)
-            let stored = try await shop.ledger.read { session in
-                try session.first("SELECT state, detail, payload FROM notifications", []) { row in
+            let stored = try await shop.ledger.read { connection in
+                try connection.first("SELECT state, detail, payload FROM notifications", []) { row in
                     (row.integer("state"), row.text("detail"), row.text("payload"))
                 }
             }
@@ -113,7 +113,7 @@ import TillServer
                 #expect((400..<500).contains(reply.status))
             }
             try await Shop.open { other in
-                let payload = try await Self.notification(other, Caught())
+                let payload = try await Self.notification(other, RequestRecorder())
                 let reply = try await shop.send(
                     .post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .nobody)
                 #expect(reply.status == 422)
@@ -131,9 +131,9 @@ import TillServer
     @Test("A notification that was stored but not processed is processed at the next start")
     func takenUp() async throws {
         try await Shop.open { shop in
-            let payload = try await Self.notification(shop, Caught())
-            try await shop.ledger.write { session in
-                _ = try NotificationTable(session).insert(
+            let payload = try await Self.notification(shop, RequestRecorder())
+            try await shop.ledger.write { connection in
+                _ = try NotificationTable(connection).insert(
                     uuid: "left-over", environment: .sandbox, type: "ONE_TIME_CHARGE", subtype: nil, signedAt: nil,
                     at: shop.time.now, payload: payload)
             }
@@ -145,16 +145,16 @@ import TillServer
     }
 
     /// A genuine ONE_TIME_CHARGE of a purchase for u1, as the emulator posts it.
-    private static func notification(_ shop: Shop, _ caught: Caught) async throws -> String {
+    private static func notification(_ shop: Shop, _ recorder: RequestRecorder) async throws -> String {
         let order = try await shop.openOrder(as: "u1")
         _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
         shop.intercept { request in
-            caught.take(request)
+            recorder.take(request)
             return HTTPResponse(status: 503)
         }
         _ = try await shop.pay(token: order)
         await shop.emulator.sendDueNotifications()
         shop.intercept(nil)
-        return try #require(caught.payloads.first)
+        return try #require(recorder.payloads.first)
     }
 }

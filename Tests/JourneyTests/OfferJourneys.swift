@@ -21,8 +21,8 @@ import TillServer
         let key = try InAppPurchaseKey(
             issuerID: "57246542-96fe-1a63-e053-0824d011072a", keyID: "2X9R4HXF34", privateKey: privateKey)
         let publicKey = try #require(PublicKey(der: try privateKey.publicKeyInfo()))
-        let member = Product(
-            id: ProductID(Self.monthly), type: .autoRenewable, names: Text(en: "Membership", zh: "会员"),
+        let member = CatalogProduct(
+            id: ProductID(Self.monthly), type: .autoRenewable, names: LocalizedText(en: "Membership", zh: "会员"),
             price: Money(amount: 1_800, currency: Currency("CNY")), entitlement: "member")
         try await Shop.open(
             reach,

@@ -113,7 +113,7 @@ import TillServer
 
     @Test("Production purchases carry no such mark")
     func production() async throws {
-        try await Shop.open(environments: [.production], line: AppleLine(), store: .production) { shop in
+        try await Shop.open(environments: [.production], line: AppleProxy(), store: .production) { shop in
             let order = try await shop.openOrder(as: "ann")
             let granted = try await shop.submit(try await shop.pay(token: order).signed, as: .user("ann"))
             #expect(granted["outcome"].text == "granted" && granted["sandbox"].isNull)

@@ -18,24 +18,24 @@ import TillServer
             let bought = try await shop.buyPlan("basic_monthly", as: "u1", device: "camera 1")
             shop.time.advance(seconds: 15 * Self.day)
 
-            let said = try await shop.preview("premium_monthly", as: "u1")
-            #expect(said.status == 200, "\(said.body)")
-            #expect(said["at"].text == shop.time.now.rfc3339)
-            #expect(said["plan"].text == "premium_monthly")
-            #expect(said["productId"].text == CloudShop.prefix + "premium_monthly")
-            #expect(said["change"].text == "upgrade")
-            #expect(said["price"] == ["amount": 699, "currency": "USD"])
-            #expect(said["dailyPrice"] == ["amount": 23, "currency": "USD", "exact": "233/10"])
-            #expect(said["balance"] == ["amount": 150, "currency": "USD", "exact": "299/2"])
-            #expect(said["usedPerDay"] == ["amount": 10, "currency": "USD", "exact": "299/30"])
-            #expect(said["usedUntil"].text == start.adding(seconds: 30 * Self.day).rfc3339)
-            #expect(said["days"].int == 6 && said["seconds"].int == 554_370)
-            #expect(said["boughtSeconds"].int == 30 * Self.day)
+            let stated = try await shop.preview("premium_monthly", as: "u1")
+            #expect(stated.status == 200, "\(stated.body)")
+            #expect(stated["at"].text == shop.time.now.rfc3339)
+            #expect(stated["plan"].text == "premium_monthly")
+            #expect(stated["productId"].text == CloudShop.prefix + "premium_monthly")
+            #expect(stated["change"].text == "upgrade")
+            #expect(stated["price"] == ["amount": 699, "currency": "USD"])
+            #expect(stated["dailyPrice"] == ["amount": 23, "currency": "USD", "exact": "233/10"])
+            #expect(stated["balance"] == ["amount": 150, "currency": "USD", "exact": "299/2"])
+            #expect(stated["usedPerDay"] == ["amount": 10, "currency": "USD", "exact": "299/30"])
+            #expect(stated["usedUntil"].text == start.adding(seconds: 30 * Self.day).rfc3339)
+            #expect(stated["days"].int == 6 && stated["seconds"].int == 554_370)
+            #expect(stated["boughtSeconds"].int == 30 * Self.day)
             let end = shop.time.now.adding(seconds: 554_370 + 30 * Self.day).rfc3339
-            #expect(said["expiresAt"].text == end)
-            #expect(said["explanation"].at("en").list.count == 6 && said["explanation"].at("zh").list.count == 6)
+            #expect(stated["expiresAt"].text == end)
+            #expect(stated["explanation"].at("en").list.count == 6 && stated["explanation"].at("zh").list.count == 6)
             #expect(
-                said["current"] == [
+                stated["current"] == [
                     [
                         "plan": "basic_monthly", "productId": .string(CloudShop.prefix + "basic_monthly"),
                         "origin": "bought", "fate": "converted", "deviceId": "camera 1",
@@ -60,9 +60,9 @@ import TillServer
             try await shop.buyPlan("premium_annual", as: "u2")
             let stacked = start.adding(seconds: 60 * Self.day).rfc3339
             #expect(try await shop.rights(of: "u1") == ["service basic basic_monthly \(stacked)"])
-            let said = try await shop.preview("premium_monthly", as: "u1")
-            #expect(said["current"].list.map { $0.at("deviceId").text } == ["camera 1", "camera 2"])
-            #expect(said["balance"].at("exact").text == "598")
+            let stated = try await shop.preview("premium_monthly", as: "u1")
+            #expect(stated["current"].list.map { $0.at("deviceId").text } == ["camera 1", "camera 2"])
+            #expect(stated["balance"].at("exact").text == "598")
             shop.time.advance(seconds: 60 * Self.day)
             #expect(try await shop.rights(of: "u1").isEmpty)
             let late = try await shop.preview("premium_monthly", as: "u1")
@@ -114,9 +114,9 @@ import TillServer
     func currencies() async throws {
         try await CloudShop.open { shop in
             try await shop.buyPlan("basic_monthly", as: "u1", storefront: "CHN", quantity: 2)
-            let said = try await shop.preview("premium_monthly", as: "u1")
-            #expect(said["current"].list.first?.at("paid") == ["amount": 598, "currency": "USD"])
-            #expect(said["balance"].at("exact").text == "598")
+            let stated = try await shop.preview("premium_monthly", as: "u1")
+            #expect(stated["current"].list.first?.at("paid") == ["amount": 598, "currency": "USD"])
+            #expect(stated["balance"].at("exact").text == "598")
 
             // The same ledger with a catalogue of doubled prices, and both conversions there.
             try await shop.buyPlan("premium_monthly", as: "u1")
@@ -156,8 +156,8 @@ import TillServer
                     "since": .string(start.rfc3339), "transactionId": .string(pro),
                 ])
             // A subscription is not converted.
-            let said = try await shop.preview("premium_monthly", as: "u1")
-            #expect(said["current"].list.map { $0.at("plan").text } == ["basic_annual"])
+            let stated = try await shop.preview("premium_monthly", as: "u1")
+            #expect(stated["current"].list.map { $0.at("plan").text } == ["basic_annual"])
 
             shop.time.advance(seconds: 1)
             let refunded = try await shop.ask(.post, "/emulator/transactions/\(pro)/refund")

@@ -5,7 +5,7 @@ import TillJSON
 @Suite("A purchase after a preview does what the preview said") struct PlanPreviewJourneys {
     private static let day: Int64 = 86_400
 
-    private func told(_ reply: Reply) -> JSONValue { ["at": reply["at"], "expiresAt": reply["expiresAt"]] }
+    private func reported(_ reply: Reply) -> JSONValue { ["at": reply["at"], "expiresAt": reply["expiresAt"]] }
 
     @Test("It ends when the preview said, within 24 hours; after that it counts at its own time (C6)")
     func honoured() async throws {
@@ -18,16 +18,16 @@ import TillJSON
                 let buyer = "u\(number)"
                 try await shop.buyPlan("basic_monthly", as: buyer)
                 shop.time.advance(seconds: 15 * Self.day)
-                let said = try await shop.preview("premium_monthly", as: buyer)
+                let stated = try await shop.preview("premium_monthly", as: buyer)
                 shop.time.advance(seconds: row.toOrder)
-                let order = try await shop.openPlan("premium_monthly", as: buyer, preview: told(said))
-                #expect(order.status == 201 && order["preview"] == told(said), "\(order.body)")
+                let order = try await shop.openPlan("premium_monthly", as: buyer, preview: reported(stated))
+                #expect(order.status == 201 && order["preview"] == reported(stated), "\(order.body)")
                 shop.time.advance(seconds: row.toPayment)
                 let atPayment = try await shop.preview("premium_monthly", as: buyer)
                 try await shop.payPlan(order, as: buyer)
-                let end = (row.isHonoured ? said : atPayment)["expiresAt"].text
+                let end = (row.isHonoured ? stated : atPayment)["expiresAt"].text
                 #expect(try await shop.rights(of: buyer) == ["service premium premium_monthly \(end)"], "\(row)")
-                #expect((said["expiresAt"] == atPayment["expiresAt"]) == (row.toOrder + row.toPayment == 0))
+                #expect((stated["expiresAt"] == atPayment["expiresAt"]) == (row.toOrder + row.toPayment == 0))
                 // The next purchase counts from there.
                 let next = try await shop.preview("premium_monthly", as: buyer)
                 let extended = try #require(Instant(rfc3339: end)).adding(seconds: 30 * Self.day)
@@ -41,8 +41,8 @@ import TillJSON
         try await CloudShop.open { shop in
             try await shop.buyPlan("basic_monthly", as: "u1")
             shop.time.advance(seconds: 10 * Self.day)
-            let said = try await shop.preview("premium_monthly", as: "u1")
-            let order = try await shop.openPlan("premium_monthly", as: "u1", preview: told(said))
+            let stated = try await shop.preview("premium_monthly", as: "u1")
+            let order = try await shop.openPlan("premium_monthly", as: "u1", preview: reported(stated))
             shop.time.advance(seconds: 60)
             let other = try await shop.buyPlan("basic_annual", as: "u1")
             shop.time.advance(seconds: 60)
@@ -52,7 +52,7 @@ import TillJSON
                 try await shop.rights(of: "u1") == ["service premium premium_monthly \(instead["expiresAt"].text)"])
             let refunded = try await shop.ask(.post, "/emulator/transactions/\(other)/refund")
             _ = try await shop.submit(refunded["signedTransaction"].text, as: .user("u1"))
-            #expect(try await shop.rights(of: "u1") == ["service premium premium_monthly \(said["expiresAt"].text)"])
+            #expect(try await shop.rights(of: "u1") == ["service premium premium_monthly \(stated["expiresAt"].text)"])
         }
     }
 
@@ -61,8 +61,8 @@ import TillJSON
         try await CloudShop.open(scope: .device) { shop in
             let first = try await shop.buyPlan("basic_monthly", as: "u1", device: "a")
             shop.time.advance(seconds: 10 * Self.day)
-            let said = try await shop.preview("premium_monthly", as: "u1", device: "a")
-            let (at, end) = (said["at"], said["expiresAt"])
+            let stated = try await shop.preview("premium_monthly", as: "u1", device: "a")
+            let (at, end) = (stated["at"], stated["expiresAt"])
             func outcome(
                 _ preview: JSONValue, _ plan: String = "premium_monthly", quantity: Int64 = 1
             ) async throws -> String {
@@ -79,25 +79,25 @@ import TillJSON
             ] {
                 #expect(try await outcome(preview) == "409 preview_changed", "\(preview)")
             }
-            #expect(try await outcome(told(said), "premium_annual") == "409 preview_changed")
-            #expect(try await outcome(told(said), quantity: 2) == "409 preview_changed")
-            #expect(try await outcome(told(said), "pro") == "400 invalid_field")
+            #expect(try await outcome(reported(stated), "premium_annual") == "409 preview_changed")
+            #expect(try await outcome(reported(stated), quantity: 2) == "409 preview_changed")
+            #expect(try await outcome(reported(stated), "pro") == "400 invalid_field")
             #expect(try await outcome(["at": at]) == "400 invalid_field")
             #expect(try await outcome("soon") == "400 invalid_field")
 
             shop.time.advance(seconds: Self.day)
-            #expect(try await outcome(told(said)).hasPrefix("201"))
+            #expect(try await outcome(reported(stated)).hasPrefix("201"))
             shop.time.advance(seconds: 1)
-            #expect(try await outcome(told(said)) == "409 preview_changed")
+            #expect(try await outcome(reported(stated)) == "409 preview_changed")
 
             let later = try await shop.preview("premium_monthly", as: "u1", device: "a")
-            #expect(try await outcome(told(later)).hasPrefix("201"))
+            #expect(try await outcome(reported(later)).hasPrefix("201"))
             let refunded = try await shop.ask(.post, "/emulator/transactions/\(first)/refund")
             _ = try await shop.submit(refunded["signedTransaction"].text, as: .user("u1"))
-            #expect(try await outcome(told(later)) == "409 preview_changed")
+            #expect(try await outcome(reported(later)) == "409 preview_changed")
             let again = try await shop.preview("premium_monthly", as: "u1", device: "a")
             try await shop.buyPlan("basic_monthly", as: "u1", device: "a")
-            #expect(try await outcome(told(again)) == "409 preview_changed")
+            #expect(try await outcome(reported(again)) == "409 preview_changed")
         }
     }
 
@@ -105,20 +105,20 @@ import TillJSON
     func repeated() async throws {
         try await CloudShop.open { shop in
             let order = ProvenOrder(of: "u1")
-            let said = told(try await shop.preview("premium_monthly", as: "u1"))
-            let first = try await shop.openPlan("premium_monthly", as: "u1", order: order, preview: said)
+            let stated = reported(try await shop.preview("premium_monthly", as: "u1"))
+            let first = try await shop.openPlan("premium_monthly", as: "u1", order: order, preview: stated)
             shop.time.advance(seconds: 2)
-            let other = told(try await shop.preview("premium_monthly", as: "u1"))
+            let other = reported(try await shop.preview("premium_monthly", as: "u1"))
             try await shop.buyPlan("basic_monthly", as: "u1")
             shop.time.advance(seconds: 2 * Self.day)
-            let again = try await shop.openPlan("premium_monthly", as: "u1", order: order, preview: said)
+            let again = try await shop.openPlan("premium_monthly", as: "u1", order: order, preview: stated)
             #expect(first.status == 201 && again.status == 200 && again.body == first.body)
-            for preview in [other, nil, ["at": said.at("at"), "expiresAt": other.at("expiresAt")]] {
+            for preview in [other, nil, ["at": stated.at("at"), "expiresAt": other.at("expiresAt")]] {
                 let reply = try await shop.openPlan("premium_monthly", as: "u1", order: order, preview: preview)
                 #expect(reply.status == 409 && reply.code == "order_conflict", "\(reply.body)")
             }
             let list = try await shop.send(.get, "/v1/users/u1/orders", as: .user("u1"))
-            #expect(list["data"].list.map { $0.at("preview") } == [.null, said])
+            #expect(list["data"].list.map { $0.at("preview") } == [.null, stated])
         }
     }
 }

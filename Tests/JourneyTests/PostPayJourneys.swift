@@ -53,7 +53,7 @@ import TillLedger
 
     @Test("A request that waits for Apple takes no share of the quota for verifying receipts (C8)")
     func placesWhileAppleIsSlow() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             var payments: [Payment] = []
             for _ in 0..<34 { payments.append(try await shop.pay(token: nil)) }

@@ -121,7 +121,7 @@ import TillServer
         "A receipt beside an order's id is no present either: Apple's signed copy states what was paid (StoreKit 1)",
         arguments: [true, false])
     func receipt(_ hasKey: Bool) async throws {
-        try await Shop.open(line: hasKey ? AppleLine() : nil) { shop in
+        try await Shop.open(line: hasKey ? AppleProxy() : nil) { shop in
             let order = try await shop.openOrder(as: "ann")
             let present = try await shop.pay(Shop.points300, token: order, account: "eve")
             for user in ["eve", "ann"] {
@@ -141,7 +141,7 @@ import TillServer
 
     @Test("The order's user shows Apple's order number, which counts as acceptance; another user gets no information")
     func byNumber() async throws {
-        try await Shop.open(environments: [.production], line: AppleLine(), store: .production) { shop in
+        try await Shop.open(environments: [.production], line: AppleProxy(), store: .production) { shop in
             let order = try await shop.openOrder(as: "ann")
             let present = try await shop.pay(Shop.points300, token: order)
             _ = try await shop.submit(present.signed, as: .user("eve"))

@@ -9,7 +9,7 @@ import TillServer
 @Suite("A plan is worth what was paid for it") struct PriceJourneys {
     private static let day: Int64 = 86_400
 
-    private func told(_ reply: Reply) -> JSONValue { ["at": reply["at"], "expiresAt": reply["expiresAt"]] }
+    private func reported(_ reply: Reply) -> JSONValue { ["at": reply["at"], "expiresAt": reply["expiresAt"]] }
 
     /// A sale at one cent, in the catalogue and at the store.
     private func beginSale(of plan: String, _ shop: Shop) async throws {
@@ -39,9 +39,9 @@ import TillServer
             for (buyer, isCancelled, isPreviewed) in [
                 ("open", false, false), ("cancelled", true, false), ("previewed", false, true), ("both", true, true),
             ] {
-                let said = try await shop.preview("premium_monthly", as: buyer)
+                let stated = try await shop.preview("premium_monthly", as: buyer)
                 let order = try await shop.openPlan(
-                    "premium_monthly", as: buyer, preview: isPreviewed ? told(said) : nil)
+                    "premium_monthly", as: buyer, preview: isPreviewed ? reported(stated) : nil)
                 #expect(order.status == 201 && order["price"].at("amount") == 1)
                 if isCancelled {
                     let closed = try await shop.send(
@@ -54,12 +54,12 @@ import TillServer
             shop.time.advance(seconds: 700 * Self.day)
             for (buyer, order) in orders {
                 let bought = try await basics(of: buyer, shop)
-                let said = try await shop.preview("premium_monthly", as: buyer)
+                let stated = try await shop.preview("premium_monthly", as: buyer)
                 try await shop.payPlan(order, as: buyer)
                 // 17.94 of Basic are 77 days of Premium at 6.99, and 1,474 years at one cent.
-                #expect(said["balance"].at("exact").text == "\(299 * bought)")
+                #expect(stated["balance"].at("exact").text == "\(299 * bought)")
                 let end = shop.time.now.adding(seconds: 6_652_430 + 30 * Self.day).rfc3339
-                #expect(said["expiresAt"].text == end)
+                #expect(stated["expiresAt"].text == end)
                 #expect(try await shop.rights(of: buyer) == ["service premium premium_monthly \(end)"], "\(buyer)")
             }
         }
@@ -83,8 +83,8 @@ import TillServer
             }
             try await endSale(of: "premium_monthly", shop)
             for (buyer, _, _) in orders {
-                let said = try await shop.preview("basic_monthly", as: buyer)
-                #expect(said["current"].list.first?.at("paid") == ["amount": 1, "currency": "USD"], "\(buyer)")
+                let stated = try await shop.preview("basic_monthly", as: buyer)
+                #expect(stated["current"].list.first?.at("paid") == ["amount": 1, "currency": "USD"], "\(buyer)")
             }
         }
     }
@@ -104,8 +104,8 @@ import TillServer
                 ], as: .user("u1"))
             #expect(reply["outcome"].text == "granted", "\(reply.body)")
             try await endSale(of: "premium_monthly", shop)
-            let said = try await shop.preview("basic_monthly", as: "u1")
-            #expect(said["current"].list.first?.at("paid") == ["amount": 1, "currency": "USD"])
+            let stated = try await shop.preview("basic_monthly", as: "u1")
+            #expect(stated["current"].list.first?.at("paid") == ["amount": 1, "currency": "USD"])
         }
     }
 
@@ -136,15 +136,15 @@ import TillServer
                 try shop.reprice(["premium_monthly": 699])
                 _ = try await basics(of: buyer, shop)
                 shop.time.advance(seconds: 15 * Self.day)
-                let said = try await shop.preview("premium_monthly", as: buyer)
-                let order = try await shop.openPlan("premium_monthly", as: buyer, preview: told(said))
+                let stated = try await shop.preview("premium_monthly", as: buyer)
+                let order = try await shop.openPlan("premium_monthly", as: buyer, preview: reported(stated))
                 shop.time.advance(seconds: wait - 1)
                 try shop.reprice(["premium_monthly": 1_398])
                 shop.time.advance(seconds: 1)
                 let atPayment = try await shop.preview("premium_monthly", as: buyer)
                 try await shop.payPlan(order, as: buyer)
-                let end = (isKept ? said : atPayment)["expiresAt"].text
-                #expect(said["expiresAt"] != atPayment["expiresAt"])
+                let end = (isKept ? stated : atPayment)["expiresAt"].text
+                #expect(stated["expiresAt"] != atPayment["expiresAt"])
                 #expect(try await shop.rights(of: buyer) == ["service premium premium_monthly \(end)"])
                 shop.time.advance(seconds: 1)
             }
@@ -155,10 +155,10 @@ import TillServer
     func agedPreview() async throws {
         try await CloudShop.open { shop in
             _ = try await basics(of: "u1", shop)
-            let said = try await shop.preview("premium_monthly", as: "u1")
+            let stated = try await shop.preview("premium_monthly", as: "u1")
             shop.time.advance(seconds: 60)
             try shop.reprice(["premium_monthly": 1_398])
-            let order = try await shop.openPlan("premium_monthly", as: "u1", preview: told(said))
+            let order = try await shop.openPlan("premium_monthly", as: "u1", preview: reported(stated))
             #expect(order.status == 409 && order.code == "preview_changed", "\(order.body)")
         }
     }
@@ -211,10 +211,10 @@ import TillServer
             _ = try await shop.server.ledger.recordCatalog()
             try await shop.buyPlan("basic_monthly", as: "u1")
             shop.time.advance(seconds: 1)
-            let told = try await shop.preview("premium_monthly", as: "u1")
-            #expect(told["price"].at("amount") == 1_398, "\(told.body)")
+            let reported = try await shop.preview("premium_monthly", as: "u1")
+            #expect(reported["price"].at("amount") == 1_398, "\(reported.body)")
             try await shop.buyPlan("premium_monthly", as: "u1")
-            let end = told["expiresAt"].text
+            let end = reported["expiresAt"].text
             #expect(try await shop.rights(of: "u1") == ["service premium premium_monthly \(end)"])
         }
     }
@@ -231,7 +231,7 @@ import TillServer
                         guard let plan = product.plan, plan.id == PlanID("basic_monthly"),
                             let week = PlanLength("P7D")
                         else { return product }
-                        return Product(
+                        return CatalogProduct(
                             id: product.id, type: product.type, names: product.names, price: product.price,
                             plan: PlanTerms(id: plan.id, length: week, rank: plan.rank, scope: plan.scope))
                     })
@@ -253,8 +253,8 @@ import TillServer
             try shop.reprice(["basic_monthly": 0])
             try await shop.buyPlan("basic_monthly", as: "u1", storefront: "CHN")
             shop.time.advance(seconds: 1)
-            let told = try await shop.preview("premium_monthly", as: "u1")
-            #expect(told["current"].list.first?.at("paid") == ["amount": 299, "currency": "USD"], "\(told.body)")
+            let reported = try await shop.preview("premium_monthly", as: "u1")
+            #expect(reported["current"].list.first?.at("paid") == ["amount": 299, "currency": "USD"], "\(reported.body)")
         }
     }
 }

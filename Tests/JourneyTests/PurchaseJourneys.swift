@@ -174,9 +174,9 @@ import TillLedger
 
             let token = UniqueID(high: 5, low: 6)
             let named = try await shop.pay(token: token)
-            let told = try await shop.submit(named.signed, as: .backend, userID: "u8")
-            #expect(told["outcome"].text == "granted" && told["userId"].text == "u8")
-            #expect(told["orderId"].text != token.description, "the word is about this purchase alone")
+            let reported = try await shop.submit(named.signed, as: .backend, userID: "u8")
+            #expect(reported["outcome"].text == "granted" && reported["userId"].text == "u8")
+            #expect(reported["orderId"].text != token.description, "the word is about this purchase alone")
         }
     }
 
@@ -204,11 +204,11 @@ import TillLedger
             #expect(orphan["outcome"].text == "quarantined")
             #expect(orphan["reason"].text == "no_owner")
             #expect(orphan["finish"] == false)
-            let kept = try await shop.ledger.read { session in
-                let found = try TransactionTable(session).find(TransactionID(payment.id), in: .sandbox)
-                return try found.flatMap { try ProofTable(session).find(transaction: $0.sequence)?.body }
+            let stored = try await shop.ledger.read { connection in
+                let found = try TransactionTable(connection).find(TransactionID(payment.id), in: .sandbox)
+                return try found.flatMap { try ProofTable(connection).find(transaction: $0.rowID)?.body }
             }
-            #expect(kept == Array(payment.signed.utf8))
+            #expect(stored == Array(payment.signed.utf8))
             let claimed = try await shop.submit(payment.signed, as: .user("u1"), orderID: order)
             #expect(claimed["outcome"].text == "granted")
             #expect(try await shop.points(of: "u1") == 60)

@@ -25,7 +25,7 @@ import TillServer
         "The token in Apple's signed copy decides, for a receipt from any caller (U1 match 1, P8)",
         arguments: Reach.allCases)
     func token(_ reach: Reach) async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(reach, line: line) { shop in
             let order = try await shop.openOrder(as: "ann")
             let payment = try await shop.pay(token: order)
@@ -46,9 +46,9 @@ import TillServer
 
     @Test(
         "Apple is down: the receipt waits in the ledger and is granted without the phone when Apple answers (U7)",
-        arguments: [AppleOutage(.timedOut), AppleOutage(.unreachable), AppleOutage(.answerTooLarge)])
-    func outage(_ outage: AppleOutage) async throws {
-        let line = AppleLine()
+        arguments: [AppleConnectionError(.timedOut), AppleConnectionError(.unreachable), AppleConnectionError(.responseTooLarge)])
+    func outage(_ outage: AppleConnectionError) async throws {
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             let order = try await shop.openOrder(as: "ann")
             let payment = try await shop.pay(token: order)
@@ -78,18 +78,18 @@ import TillServer
     }
 
     @Test("A page, a refused key or a spent quota say nothing about the purchase either: it waits (P2, U7)")
-    func noAnswer() async throws {
-        let line = AppleLine()
+    func noResponse() async throws {
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             let order = try await shop.openOrder(as: "ann")
             let payment = try await shop.pay(token: order)
             let page = Array("<html><body>Service Unavailable</body></html>".utf8)
             let until = shop.time.now.adding(seconds: 7_200).milliseconds
             let answers = [
-                AppleAnswer(status: 200, headers: [.init("Content-Type", "text/html")], body: page),
-                AppleAnswer(status: 503, headers: [.init("Content-Type", "text/html")], body: page),
-                AppleAnswer(status: 401),
-                AppleAnswer(
+                AppleResponse(status: 200, headers: [.init("Content-Type", "text/html")], body: page),
+                AppleResponse(status: 503, headers: [.init("Content-Type", "text/html")], body: page),
+                AppleResponse(status: 401),
+                AppleResponse(
                     status: 429, headers: [.init("Retry-After", String(until))],
                     body: Array(#"{"errorCode": 4290000, "errorMessage": "Rate limit exceeded."}"#.utf8)),
             ]
@@ -109,9 +109,9 @@ import TillServer
 
     @Test("If Apple doesn't know it, the order id beside the receipt decides, and without one it is quarantined (U1)")
     func unknown() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
-            line.answer = AppleAnswer(
+            line.answer = AppleResponse(
                 status: 404, headers: [.init("Content-Type", "application/json")],
                 body: Array(#"{"errorCode": 4040010, "errorMessage": "Transaction id not found."}"#.utf8))
             let order = try await shop.openOrder(as: "ann")
@@ -128,13 +128,13 @@ import TillServer
 
     @Test("An answer about another transaction, or one that Apple never signed, grants nothing: it waits (P9)")
     func liar() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             let ben = try await shop.pay(token: try await shop.openOrder(as: "ben"))
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
             let forged = String(payment.signed.dropLast(4)) + "AAAA"
             for lie in [ben.signed, forged] {
-                line.answer = AppleAnswer(
+                line.answer = AppleResponse(
                     status: 200, headers: [.init("Content-Type", "application/json")],
                     body: Array(#"{"signedTransactionInfo": "\#(lie)"}"#.utf8))
                 let reply = try await submit(payment, to: shop, as: .user("ann"))
@@ -146,10 +146,10 @@ import TillServer
 
     @Test("A notification that comes first processes the purchase, and Apple is no longer asked about it (U2)")
     func notificationFirst() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
-            line.outage = AppleOutage(.timedOut)
+            line.outage = AppleConnectionError(.timedOut)
             #expect(try await submit(payment, to: shop, as: .user("ann"))["outcome"].text == "accepted")
             #expect(try await shop.submit(payment.signed, as: .user("ann"))["outcome"].text == "granted")
             let asked = line.asked.count

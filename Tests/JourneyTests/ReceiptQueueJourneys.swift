@@ -27,7 +27,7 @@ import TillServer
 
     @Test("A quarantined purchase causes one request to Apple in ten minutes, for any number of posts and any data")
     func repetitions() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             let payment = try await shop.pay(token: random(1))
             for number in 0..<60 {
@@ -45,7 +45,7 @@ import TillServer
 
     @Test("The data of another caller decides about a purchase in quarantine without asking Apple again (U1, match 2)")
     func otherWords() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             let order = try await shop.openOrder(as: "ann")
             shop.time.advance(seconds: 1)
@@ -59,7 +59,7 @@ import TillServer
 
     @Test("About forty of a user's purchases are sent to Apple at once; the rest wait in the ledger, delaying none")
     func pace() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             var payments: [Payment] = []
             for number in 0..<60 { payments.append(try await shop.pay(token: random(UInt64(100 + number)))) }
@@ -84,10 +84,10 @@ import TillServer
 
     @Test("A purchase that Apple does not know causes one request a minute, however often and by whom it is posted")
     func unknownToApple() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             let payment = try await shop.pay(token: random(1))
-            line.answer = AppleAnswer(
+            line.answer = AppleResponse(
                 status: 404, headers: [.init("Content-Type", "application/json")],
                 body: Array(#"{"errorCode": 4040010, "errorMessage": "Transaction id not found."}"#.utf8))
             for number in 0..<30 {
@@ -103,10 +103,10 @@ import TillServer
 
     @Test("While Apple is down, many callers with one purchase cause one request in five seconds")
     func down() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             let payment = try await shop.pay(token: random(1))
-            line.outage = AppleOutage(.timedOut)
+            line.outage = AppleConnectionError(.timedOut)
             for number in 0..<30 { _ = try await post(payment, to: shop, as: "thief \(number)") }
             #expect(line.asked.count == 1)
         }
@@ -116,7 +116,7 @@ import TillServer
         "400 posts of one receipt ask Apple once, and the honest purchase is granted in the next turn",
         arguments: DeliveryTerms.Order.allCases, [true, false])
     func flood(order: DeliveryTerms.Order, isSigned: Bool) async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(change: { $0.delivery.order = order }, line: line) { shop in
             let stolen = try await shop.pay(token: random(1))
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -137,15 +137,15 @@ import TillServer
                 _ = try await post(honest, to: shop, as: "ann")
             }
             let now = shop.time.now
-            let next = try await shop.ledger.read { session in
+            let next = try await shop.ledger.read { connection in
                 let kind: ProofTable.Kind = isSigned ? .signedTransaction : .receipt
-                return try SavedProofTable(session).due(kind, in: .sandbox, at: now, limit: 2)
+                return try SavedProofTable(connection).due(kind, in: .sandbox, at: now, limit: 2)
             }
             if order == .saveThenFinish {
                 #expect(next.contains { $0.bearer.name == "user:ann" })
                 _ = try await SavedProofs(shop.server.ledger).processAll()
-                let waiting = try await shop.ledger.read { session in
-                    try WaitingProofTable(session).due(in: .sandbox, at: now, limit: 2)
+                let waiting = try await shop.ledger.read { connection in
+                    try WaitingProofTable(connection).due(in: .sandbox, at: now, limit: 2)
                 }
                 #expect(isSigned || waiting.contains { $0.bearer.name == "user:ann" })
                 _ = try await WaitingReceipts(shop.server.ledger).askAll()
@@ -161,12 +161,12 @@ import TillServer
 
     @Test("A caller with other data takes nothing from another: the buyer's order id is processed with the same answer")
     func otherBearers() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             let order = try await shop.openOrder(as: "ann")
             shop.time.advance(seconds: 1)
             let payment = try await shop.pay(token: nil)
-            line.outage = AppleOutage(.timedOut)
+            line.outage = AppleConnectionError(.timedOut)
             for (user, claimed) in [("thief", nil), ("thief", random(7)), ("ann", order)] {
                 let reply = try await post(payment, to: shop, as: user, order: claimed)
                 #expect(reply["reason"].text == "waiting_for_apple")
@@ -183,16 +183,16 @@ import TillServer
 
     @Test("The same if Apple doesn't know the purchase, and each caller's receipt counts separately")
     func otherBearersUnknown() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             let order = try await shop.openOrder(as: "ann")
             shop.time.advance(seconds: 1)
             let payment = try await shop.pay(token: nil)
-            line.outage = AppleOutage(.timedOut)
+            line.outage = AppleConnectionError(.timedOut)
             _ = try await post(payment, to: shop, as: "thief")
             _ = try await post(payment, to: shop, as: "ann", order: order)
             line.outage = nil
-            line.answer = AppleAnswer(
+            line.answer = AppleResponse(
                 status: 404, headers: [.init("Content-Type", "application/json")],
                 body: Array(#"{"errorCode": 4040010, "errorMessage": "Transaction id not found."}"#.utf8))
             shop.time.advance(seconds: 60)
@@ -203,10 +203,10 @@ import TillServer
 
     @Test("While Apple is down one request covers all callers of a purchase, and a caller has eight variants")
     func variants() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             let payment = try await shop.pay(token: nil)
-            line.outage = AppleOutage(.timedOut)
+            line.outage = AppleConnectionError(.timedOut)
             for number in 0..<20 {
                 let reply = try await post(payment, to: shop, as: "thief", order: random(UInt64(number)))
                 #expect(reply["reason"].text == "waiting_for_apple" && reply["finish"] == false)
@@ -223,7 +223,7 @@ import TillServer
 
     @Test("A saved signed transaction is granted before Apple is asked about saved receipts, which are limited (G4)")
     func saved() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(change: { $0.delivery.order = .saveThenFinish }, line: line) { shop in
             let payment = try await shop.pay(token: random(1))
             for number in 0..<8 {
@@ -235,7 +235,7 @@ import TillServer
             let order = try await shop.openOrder(as: "ann")
             let honest = try await shop.pay(token: order)
             #expect(try await shop.submit(honest.signed, as: .user("ann"))["finish"] == true)
-            line.outage = AppleOutage(.timedOut)
+            line.outage = AppleConnectionError(.timedOut)
             #expect(try await SavedProofs(shop.server.ledger).processAll() == 9)
             #expect(try await shop.points(of: "ann") == 60)
             #expect(line.asked.isEmpty)
@@ -248,16 +248,16 @@ import TillServer
 
     @Test("All callers together have sixty-four variants of one purchase, saved or waiting")
     func allCallers() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(change: { $0.delivery.order = .saveThenFinish }, line: line) { shop in
             let payment = try await shop.pay(token: random(1))
-            line.outage = AppleOutage(.timedOut)
+            line.outage = AppleConnectionError(.timedOut)
             for round in 0..<3 {
                 for number in 0..<40 { _ = try await post(payment, to: shop, as: "thief \(round) \(number)") }
                 _ = try await SavedProofs(shop.server.ledger).processAll()
             }
             #expect(
-                try await shop.ledger.read { try WaitingProofTable($0).count() } == WaitingProofTable.mostOfOne)
+                try await shop.ledger.read { try WaitingProofTable($0).count() } == WaitingProofTable.maximumPerCaller)
         }
     }
 

@@ -10,7 +10,7 @@ import TillServer
 /// order.
 @Suite("A receipt's grant goes to the customer whom Apple's signature names (V3)") struct ReceiptTheftJourneys {
     private func open(
-        _ reach: Reach = .inProcess, debt: DebtPolicy = .owe, line: AppleLine? = nil,
+        _ reach: Reach = .inProcess, debt: DebtPolicy = .owe, line: AppleProxy? = nil,
         _ journey: (Shop) async throws -> Void
     ) async throws {
         try await Shop.open(
@@ -72,12 +72,12 @@ import TillServer
         try await open { shop in
             let (payment, thiefs, victims) = try await steal(shop)
             _ = try await shop.submit(payment.signed, as: .user("victim"))
-            let mine = try await shop.told("victim")
+            let mine = try await shop.reported("victim")
             #expect(mine.map { $0.at("type").text } == ["transfer.created", "grant.moved"])
             let moved = try #require(mine.last?.at("data"))
             #expect(moved.at("from").text == "thief" && moved.at("kind").text == "signed_buyer")
             #expect(moved.at("orderId").text == victims.description)
-            let theirs = try await shop.told("thief")
+            let theirs = try await shop.reported("thief")
             #expect(theirs.map { $0.at("type").text } == ["grant.created", "grant.withdrawn"])
             let withdrawn = try #require(theirs.last?.at("data"))
             #expect(withdrawn.at("reason").text == "moved_to_signed_buyer")
@@ -91,21 +91,21 @@ import TillServer
     }
 
     @Test("Apple's notification and Apple's answer move it as the phone does, and reconciliation finds nothing more")
-    func doors() async throws {
-        let line = AppleLine()
+    func sources() async throws {
+        let line = AppleProxy()
         try await open { shop in
-            let caught = Caught()
+            let recorder = RequestRecorder()
             _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
             shop.intercept { request in
-                caught.take(request)
+                recorder.take(request)
                 return HTTPResponse(status: 200)
             }
             _ = try await steal(shop)
             await shop.emulator.sendDueNotifications()
-            let told = try await shop.send(
-                .post, "/v1/notifications/apple", ["signedPayload": .string(try #require(caught.payloads.last))],
+            let reported = try await shop.send(
+                .post, "/v1/notifications/apple", ["signedPayload": .string(try #require(recorder.payloads.last))],
                 as: .nobody)
-            #expect(told.status == 200)
+            #expect(reported.status == 200)
             #expect(try await shop.points(of: ["victim", "thief"]) == [60, 0])
             let comparison = try await shop.server.ledger.compareWithApple(
                 asking: try await line.serverAPI(of: shop.emulator, time: shop.time))
@@ -146,10 +146,10 @@ import TillServer
     @Test("A second account can't sell one payment twice: a receipt's grant is held until the signed copy takes it")
     func sock() async throws {
         try await open { shop in
-            let socks = try await shop.openOrder(as: "guest-sock")
+            let secondAccounts = try await shop.openOrder(as: "guest-sock")
             let own = try await shop.openOrder(as: "buyer")
             let payment = try await shop.pay(token: own)
-            _ = try await shop.post(receiptOf: payment, order: socks, as: "guest-sock")
+            _ = try await shop.post(receiptOf: payment, order: secondAccounts, as: "guest-sock")
             #expect(try await shop.debit(60, from: "guest-sock", "a").status == 409)
             // A merge keeps the hold.
             let merged = try await shop.send(
@@ -198,7 +198,7 @@ import TillServer
             shop.time.advance(seconds: 100_000)
             #expect(try await shop.debit(1, from: "thief", "a").status == 409, "the hold does not end")
             #expect(
-                try await shop.told("thief").map { $0.at("type").text } == ["grant.created", "grant.contested"])
+                try await shop.reported("thief").map { $0.at("type").text } == ["grant.created", "grant.contested"])
             #expect(try await shop.decisions(on: payment.id).map(\.decision) == ["granted", "contested"])
 
             let registered = try await shop.send(.put, "/v1/users/victim/account-tokens/\(token)")
@@ -233,7 +233,7 @@ import TillServer
             #expect(try await shop.points(of: "thief") == 0)
             #expect(try await shop.status(of: thiefs) == "refunded")
             #expect(try await shop.status(of: victims) == "prepared")
-            #expect(try await shop.told("thief").last?.at("type").text == "grant.withdrawn")
+            #expect(try await shop.reported("thief").last?.at("type").text == "grant.withdrawn")
             func claim(_ user: String) async throws -> Reply {
                 try await shop.send(
                     .post, "/v1/quarantine/\(payment.id)/claims",
@@ -291,10 +291,10 @@ import TillServer
                 #expect(reply["outcome"].text == "alreadyGranted" && reply["grant"] == .null)
             }
             #expect(try await shop.points(of: ["cousin", "victim"]) == [50, 0])
-            let kept = try await shop.decisions(on: payment.id).filter { $0.decision == "kept" }
-            #expect(kept.map(\.ground) == ["token_changed"])
-            let told = try await shop.told("cousin").filter { $0.at("type").text == "grant.contested" }
-            #expect(told.map { $0.at("data").at("reason").text } == ["token_changed"])
+            let stored = try await shop.decisions(on: payment.id).filter { $0.decision == "kept" }
+            #expect(stored.map(\.ground) == ["token_changed"])
+            let reported = try await shop.reported("cousin").filter { $0.at("type").text == "grant.contested" }
+            #expect(reported.map { $0.at("data").at("reason").text } == ["token_changed"])
         }
     }
 
@@ -313,14 +313,14 @@ import TillServer
 
     @Test("A key that is configured later is used to ask Apple about every grant by a receipt")
     func keyLater() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await open { shop in
             let (payment, _, _) = try await steal(shop)
             let api = try await line.serverAPI(of: shop.emulator, time: shop.time)
             let server = try Server(
                 configuration: shop.server.configuration, database: shop.ledger, clock: { shop.time.now },
                 entropy: RandomBytes.make, serverAPI: api)
-            line.outage = AppleOutage(.unreachable)
+            line.outage = AppleConnectionError(.unreachable)
             #expect(try await ReceiptConfirmations(server.ledger).askAll() == 0)
             line.outage = nil
             shop.time.advance(seconds: 3_600)
@@ -336,9 +336,9 @@ import TillServer
 
     @Test("A purchase that Apple knows a little later is checked several times before its points are released")
     func knownLater() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await open(line: line) { shop in
-            line.answer = AppleLine.notFound
+            line.answer = AppleProxy.notFound
             _ = try await steal(shop)
             let confirmations = ReceiptConfirmations(shop.server.ledger)
             for minute in 0..<20 {
@@ -352,11 +352,11 @@ import TillServer
 
     @Test("Apple is asked once more before points that depend on a receipt are released, however short the hold")
     func beforeTheHoldEnds() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(
             change: { $0.receipts = ReceiptTerms(policy: .provisional, holdHours: 1) }, line: line
         ) { shop in
-            line.answer = AppleLine.notFound
+            line.answer = AppleProxy.notFound
             _ = try await steal(shop)
             for minute in 0..<60 {
                 if minute == 30 { line.answer = nil }

@@ -149,8 +149,8 @@ import TillServer
 
     @Test("REVOKE takes back everything that family sharing had given a member (U5)")
     func family() async throws {
-        let library = Product(
-            id: ProductID("com.example.learn.library"), type: .nonConsumable, names: Text(en: "Library", zh: "书库"),
+        let library = CatalogProduct(
+            id: ProductID("com.example.learn.library"), type: .nonConsumable, names: LocalizedText(en: "Library", zh: "书库"),
             price: Money(amount: 9_800, currency: Currency("CNY")), points: ["points": 40], entitlement: "library")
         let change: (inout ServerConfiguration) -> Void = {
             $0.catalog = Catalog(products: $0.catalog.products + [library])
@@ -199,12 +199,12 @@ import TillServer
             #expect(
                 try await shop.ask(.get, "/emulator/transactions/\(id)/consumptionRequest")["outcome"] == "declined")
             await shop.emulator.sendDueNotifications()
-            let told = try await shop.ledger.read { session in
-                try session.query("SELECT type, detail FROM notifications ORDER BY sequence", []) { row in
+            let reported = try await shop.ledger.read { connection in
+                try connection.query("SELECT type, detail FROM notifications ORDER BY row_id", []) { row in
                     "\(row.text("type")) \(row.text("detail"))"
                 }
             }
-            #expect(told.last == "REFUND_DECLINED already granted", "\(told)")
+            #expect(reported.last == "REFUND_DECLINED already granted", "\(reported)")
             #expect(try await shop.points(of: "u1") == 10)
             #expect(try await shop.status(of: order) == "completed")
             #expect(try await kinds(shop) == ["purchase 60", "debit -50"])

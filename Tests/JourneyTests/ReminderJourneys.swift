@@ -8,8 +8,8 @@ import TillServer
     private static let day: Int64 = 86_400
 
     /// The outbox events about ends of service, oldest first: `service.expiring u1 before_P7D basic`.
-    private func told(_ shop: Shop) async throws -> [String] {
-        _ = try await DueReminders(shop.server.ledger).tellAll()
+    private func reported(_ shop: Shop) async throws -> [String] {
+        _ = try await DueReminders(shop.server.ledger).recordAll()
         try await shop.server.ledger.placeEvents()
         let events = try await shop.ledger.read { try OutboxTable($0).list(after: 0, limit: 1_000) }
         return try events.filter { $0.type.hasPrefix("service.") }.map { event in
@@ -22,8 +22,8 @@ import TillServer
     }
 
     private func waiting(_ shop: Shop, _ user: String) async throws -> [String] {
-        try await shop.ledger.read { session in
-            try ReminderTable(session).list(user: UserID(user), in: .sandbox).filter { $0.sentAt == nil }.map {
+        try await shop.ledger.read { connection in
+            try ReminderTable(connection).list(user: UserID(user), in: .sandbox).filter { $0.sentAt == nil }.map {
                 "\($0.reminder.kind.name) \($0.reminder.dueAt.rfc3339)"
             }
         }
@@ -49,7 +49,7 @@ import TillServer
             for step in script {
                 shop.time.advance(seconds: step.days * Self.day)
                 all += step.events
-                #expect(try await told(shop) == all)
+                #expect(try await reported(shop) == all)
             }
         }
     }
@@ -61,7 +61,7 @@ import TillServer
             shop.time.advance(seconds: 20 * Self.day)
             let second = try await shop.buyPlan("basic_monthly", as: "u1")
             shop.time.advance(seconds: 10 * Self.day)
-            #expect(try await told(shop) == [])
+            #expect(try await reported(shop) == [])
             let standing = try await waiting(shop, "u1")
             #expect(standing.count == 3)
 
@@ -81,10 +81,10 @@ import TillServer
             try await shop.buyPlan("basic_monthly", as: "u1")
             try await shop.buyPlan("basic_annual", as: "u2")
             shop.time.advance(seconds: 29 * Self.day + 3_600)
-            #expect(try await told(shop) == ["service.expiring u1 before_P1D basic"])
+            #expect(try await reported(shop) == ["service.expiring u1 before_P1D basic"])
             shop.time.advance(seconds: 400 * Self.day)
             #expect(
-                try await told(shop) == [
+                try await reported(shop) == [
                     "service.expiring u1 before_P1D basic", "service.expired u1 expired basic",
                     "service.expired u2 expired basic",
                 ])
@@ -98,9 +98,9 @@ import TillServer
             shop.time.advance(seconds: 15 * Self.day)
             try await shop.buyPlan("premium_monthly", as: "u1")
             shop.time.advance(seconds: 16 * Self.day)
-            #expect(try await told(shop) == [])
+            #expect(try await reported(shop) == [])
             shop.time.advance(seconds: 60 * Self.day)
-            #expect(try await told(shop) == ["service.expired u1 expired premium"])
+            #expect(try await reported(shop) == ["service.expired u1 expired premium"])
         }
     }
 
@@ -119,16 +119,16 @@ import TillServer
             shop.time.advance(seconds: 31 * Self.day)
             #expect(try await shop.ask(.get, "/emulator/subscriptions/\(first)").status == 200)
             await shop.emulator.sendDueNotifications()
-            #expect(try await told(shop) == [])
+            #expect(try await reported(shop) == [])
 
             _ = try await shop.ask(.post, "/emulator/subscriptions/\(first)/cancel")
             await shop.emulator.sendDueNotifications()
             #expect(try await waiting(shop, "u1").count == 3)
             shop.time.advance(seconds: 29 * Self.day)
-            #expect(try await told(shop) == ["service.expiring u1 before_P1D premium"])
+            #expect(try await reported(shop) == ["service.expiring u1 before_P1D premium"])
             shop.time.advance(seconds: 5 * Self.day)
             #expect(
-                try await told(shop) == [
+                try await reported(shop) == [
                     "service.expiring u1 before_P1D premium", "service.expired u1 expired premium",
                 ])
         }
@@ -157,7 +157,7 @@ import TillServer
             #expect(try await shop.submit(paid.signed, as: .user("u1"))["outcome"].text == "granted")
             #expect(try await waiting(shop, "u1").count == 3)
             // The reminders that a read of the service would set again.
-            _ = try await shop.ledger.write { session in try session.execute("DELETE FROM reminders", []) }
+            _ = try await shop.ledger.write { connection in try connection.execute("DELETE FROM reminders", []) }
             for party in [Party.user("u1"), .user("stranger")] {
                 #expect(try await shop.submit(paid.signed, as: party)["outcome"].text == "alreadyGranted")
             }

@@ -280,8 +280,8 @@ import TillServer
 
     /// The number of decisions that rest on a signature alone, by their evidence.
     private static func doubts(_ shop: Shop) async throws -> Int {
-        try await shop.ledger.read { session in
-            try session.query(
+        try await shop.ledger.read { connection in
+            try connection.query(
                 "SELECT ground FROM evidence WHERE decision = 'revocation_unknown'", []
             ) { $0.text("ground") }
         }.filter { $0 == "accepted_on_signature" }.count

@@ -69,11 +69,11 @@ import TillServer
 
     @Test("A receipt is saved like any other proof, and waits for Apple's answer if there is a key (G4, U7)")
     func receipt() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(change: Self.savesFirst, line: line) { shop in
             let order = try await shop.openOrder(as: "ann")
             let payment = try await shop.pay(token: order)
-            line.outage = AppleOutage(.unreachable)
+            line.outage = AppleConnectionError(.unreachable)
             let reply = try await shop.send(
                 .post, "/v1/transactions",
                 [
@@ -118,10 +118,10 @@ import TillServer
 
     @Test("A purchase that Apple does not know yet is checked again, because its device has finished (G4, G5, U7)")
     func notKnownYet() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(change: Self.savesFirst, line: line) { shop in
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
-            line.answer = AppleLine.notFound
+            line.answer = AppleProxy.notFound
             let reply = try await post(receiptOf: payment, to: shop)
             #expect(reply.status == 202 && reply["finish"] == true)
             _ = try await SavedProofs(shop.server.ledger).processAll()
@@ -141,10 +141,10 @@ import TillServer
 
     @Test("A purchase that Apple never knows is checked less and less often, for a day (U7)")
     func neverKnown() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(change: Self.savesFirst, line: line) { shop in
             let payment = try await shop.pay(token: nil)
-            line.answer = AppleLine.notFound
+            line.answer = AppleProxy.notFound
             for user in ["ann", "thief"] { _ = try await post(receiptOf: payment, to: shop, as: user) }
             _ = try await SavedProofs(shop.server.ledger).processAll()
             for _ in 0..<(24 * 60) {
@@ -162,24 +162,24 @@ import TillServer
 
     @Test("All callers of a purchase that Apple does not know are considered, and then wait together (U7)")
     func manyBearers() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(change: Self.savesFirst, line: line) { shop in
             let payment = try await shop.pay(token: nil)
             let receipt = Array(try #require(Data(base64Encoded: payment.receipt)))
             let now = shop.time.now
-            try await shop.ledger.write { session in
+            try await shop.ledger.write { connection in
                 for number in 0..<250 {
-                    try WaitingProofTable(session).insert(
+                    try WaitingProofTable(connection).insert(
                         TransactionID(payment.id), in: .sandbox,
-                        by: WaitingProofTable.Bearer(name: "user:\(number)", namedUser: nil, claimedOrder: nil),
+                        by: WaitingProofTable.Submitter(name: "user:\(number)", namedUser: nil, claimedOrder: nil),
                         receipt: receipt, digest: Digest.sha256.hash(receipt), at: now, due: now, detail: "saved",
                         isBounded: false)
                 }
             }
-            line.answer = AppleLine.notFound
+            line.answer = AppleProxy.notFound
             #expect(try await WaitingReceipts(shop.server.ledger).askAll() == 0)
-            let due = try await shop.ledger.read { session in
-                try WaitingProofTable(session).due(in: .sandbox, at: now.adding(seconds: 9), limit: 1)
+            let due = try await shop.ledger.read { connection in
+                try WaitingProofTable(connection).due(in: .sandbox, at: now.adding(seconds: 9), limit: 1)
             }
             #expect(due.isEmpty && line.asked.count == 1)
             #expect(try await shop.ledger.read { try WaitingProofTable($0).count() } == 250)
@@ -233,7 +233,7 @@ import TillServer
         try await Phones.open(generation, change: Self.savesFirst) { phones in
             let phone = try await phones.phone("ann")
             let outcome = await phone.buy()
-            guard case .willArrive = outcome else {
+            guard case .deliveryPending = outcome else {
                 Issue.record("\(outcome)")
                 return
             }

@@ -96,7 +96,7 @@ import TillServer
 
     @Test("A user who opens an order under a seen id gives no consent for the payment, and gets no event of it (U5)")
     func consent() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(line: line) { shop in
             _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
             let payment = try await shop.pay(token: Self.token, account: "ann")

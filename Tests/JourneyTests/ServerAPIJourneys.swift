@@ -65,7 +65,7 @@ struct ServerAPIJourneys {
                 ("1", ServerAPIErrorCode.transactionIDNotFound), ("x", .invalidTransactionID),
                 ("1?x=1", .invalidTransactionID), ("交易", .invalidTransactionID),
             ] {
-                let found = await #expect(throws: ServerAPIFault.self) {
+                let found = await #expect(throws: ServerAPIError.self) {
                     _ = try await api.transactionInfo(TransactionID(id))
                 }
                 #expect(found?.code == code, "\(id): \(String(describing: found))")
@@ -77,7 +77,7 @@ struct ServerAPIJourneys {
     @Test("An id that imitates a path stays in its place: the store itself refuses it")
     func hostileID() async throws {
         try await Self.open { _, api, _ in
-            let found = await #expect(throws: ServerAPIFault.self) {
+            let found = await #expect(throws: ServerAPIError.self) {
                 _ = try await api.transactionInfo(TransactionID("../../../emulator/state"), in: .sandbox)
             }
             guard case .unreadable(let answer) = found else {
@@ -102,13 +102,13 @@ struct ServerAPIJourneys {
     @Test("A test notification arrives, and Apple reports its delivery")
     func testNotification() async throws {
         try await Self.open { shop, api, verifier in
-            let without = await #expect(throws: ServerAPIFault.self) {
+            let without = await #expect(throws: ServerAPIError.self) {
                 _ = try await api.requestTestNotification(in: .sandbox)
             }
             #expect(without?.code == .serverNotificationURLNotFound)
             _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
             let token = try await api.requestTestNotification(in: .sandbox)
-            let early = await #expect(throws: ServerAPIFault.self) {
+            let early = await #expect(throws: ServerAPIError.self) {
                 _ = try await api.testNotificationStatus(of: token, in: .sandbox)
             }
             #expect(early?.code == .testNotificationNotFound)
@@ -139,7 +139,7 @@ struct ServerAPIJourneys {
                 let api = ServerAPI(
                     key: key, bundleID: Shop.bundleID, hosts: .emulator(at: "http://127.0.0.1:\(listener.port)"),
                     effects: effects, budget: RequestBudget(effects: effects))
-                let found = await #expect(throws: ServerAPIFault.self) {
+                let found = await #expect(throws: ServerAPIError.self) {
                     _ = try await api.transactionInfo(id, in: .sandbox)
                 }
                 #expect(found == .unauthorized(.sandbox))
@@ -166,7 +166,7 @@ struct ServerAPIJourneys {
                 key: try await Self.key(of: shop), bundleID: Shop.bundleID,
                 hosts: .emulator(at: "http://127.0.0.1:\(port)"), effects: effects,
                 budget: RequestBudget(effects: effects))
-            let found = await #expect(throws: ServerAPIFault.self) {
+            let found = await #expect(throws: ServerAPIError.self) {
                 _ = try await api.transactionInfo(TransactionID("1"))
             }
             guard case .outage(let outage) = found else {

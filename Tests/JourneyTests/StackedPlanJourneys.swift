@@ -63,7 +63,7 @@ import TillJSON
             shop.time.advance(seconds: 10 * 86_400)
             let beside = try await shop.preview("basic_monthly", as: "u1", device: "camera 2")
             #expect(beside["change"] == "start" && beside["deviceIds"] == ["camera 2"])
-            #expect(beside["current"].list.map { $0.at("fate") } == ["untouched"])
+            #expect(beside["current"].list.map { $0.at("treatment") } == ["untouched"])
             try await shop.buyPlan("basic_monthly", as: "u1", device: "camera 2")
             try await shop.buyPlan("basic_monthly", as: "u1", device: "camera 1")
             #expect(
@@ -72,12 +72,12 @@ import TillJSON
                     "service basic basic_monthly \(day(40)) camera 2",
                 ])
             // Camera 1's plan becomes premium for camera 1; camera 2 keeps its own.
-            let said = try await shop.preview("premium_monthly", as: "u1", device: "camera 1")
-            #expect(said["balance"].at("exact").text == "1495/3" && said["price"].at("amount") == 699)
-            #expect(said["deviceIds"] == ["camera 1"])
-            #expect(said["explanation"].at("zh").list.map(\.text).contains("适用设备：camera 1"))
+            let stated = try await shop.preview("premium_monthly", as: "u1", device: "camera 1")
+            #expect(stated["balance"].at("exact").text == "1495/3" && stated["price"].at("amount") == 699)
+            #expect(stated["deviceIds"] == ["camera 1"])
+            #expect(stated["explanation"].at("zh").list.map(\.text).contains("适用设备：camera 1"))
             try await shop.buyPlan("premium_monthly", as: "u1", device: "camera 1")
-            let end = said["expiresAt"].text
+            let end = stated["expiresAt"].text
             #expect(end == day(10 + 30 + 21, 33_497))
             #expect(
                 try await shop.rights(of: "u1") == [

@@ -44,7 +44,7 @@ import TillServer
     }
 
     @Test("Unauthenticated long bodies are limited in number and per address; others still find room")
-    func strangersBodies() async throws {
+    func anonymousBodies() async throws {
         try await ServerProcess.withFiles { files in
             let (process, port) = try await files.start()
             try await blocking {
@@ -165,12 +165,12 @@ import TillServer
                 }
             }
             try await forge(0..<100)
-            var kept = try await shop.ledger.read { try RefusedProofTable($0).anonymous(limit: 500) }
-            #expect(kept.count == 50 && kept.filter { $0.record != nil }.count == 5)
+            var stored = try await shop.ledger.read { try RefusedProofTable($0).anonymous(limit: 500) }
+            #expect(stored.count == 50 && stored.filter { $0.record != nil }.count == 5)
             shop.time.advance(seconds: 86_400)
             try await forge(100..<101)
-            kept = try await shop.ledger.read { try RefusedProofTable($0).anonymous(limit: 500) }
-            #expect(kept.count == 51 && kept.filter { $0.record != nil }.count == 6, "what comes alone is kept whole")
+            stored = try await shop.ledger.read { try RefusedProofTable($0).anonymous(limit: 500) }
+            #expect(stored.count == 51 && stored.filter { $0.record != nil }.count == 6, "what comes alone is kept whole")
         }
     }
 
@@ -186,10 +186,10 @@ import TillServer
                 #expect(reply.status == 200)
             }
             _ = try await shop.submit(Self.forged(signed, 1_000), as: .user("ann"))
-            let kept = try await shop.ledger.read { try RefusedProofTable($0).list(claiming: nil, limit: 500) }
-            #expect(kept.filter { $0.caller == "user:eve" }.count == 50)
-            #expect(kept.filter { $0.caller == "user:eve" && $0.record != nil }.count == 5, "the first are kept whole")
-            #expect(kept.filter { $0.caller == "user:ann" && $0.record != nil }.count == 1)
+            let stored = try await shop.ledger.read { try RefusedProofTable($0).list(claiming: nil, limit: 500) }
+            #expect(stored.filter { $0.caller == "user:eve" }.count == 50)
+            #expect(stored.filter { $0.caller == "user:eve" && $0.record != nil }.count == 5, "the first are kept whole")
+            #expect(stored.filter { $0.caller == "user:ann" && $0.record != nil }.count == 1)
         }
     }
 

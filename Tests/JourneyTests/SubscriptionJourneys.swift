@@ -137,18 +137,18 @@ import TillLedger
     func events() async throws {
         try await SubscriptionShop.open { shop in
             for act in ["buy basic", "cancel", "resume", "wait 31", "cancel", "wait 31"] { try await shop.act(act) }
-            let told = try await shop.shop.ledger.read { session in
-                try session.query(
+            let reported = try await shop.shop.ledger.read { connection in
+                try connection.query(
                     """
                     SELECT \(user: "outbox.customer_id") AS user_id, body FROM outbox WHERE type = \
-                    'subscription.updated' ORDER BY sequence
+                    'subscription.updated' ORDER BY row_id
                     """, []
                 ) { ($0.text("user_id"), try JSONValue(decoding: Array($0.text("body").utf8))) }
             }
-            #expect(told.allSatisfy { $0.0 == "u1" && !$0.1.at("originalTransactionId").text.isEmpty })
+            #expect(reported.allSatisfy { $0.0 == "u1" && !$0.1.at("originalTransactionId").text.isEmpty })
             #expect(
-                told.map { $0.1.at("state").text } == ["active", "cancelled", "active", "active", "cancelled"],
-                "\(told)")
+                reported.map { $0.1.at("state").text } == ["active", "cancelled", "active", "active", "cancelled"],
+                "\(reported)")
         }
     }
 
@@ -206,8 +206,8 @@ import TillLedger
             try await shop.act("buy basic")
             let now = shop.shop.time.now
             let first = TransactionID(shop.newest)
-            try await shop.shop.ledger.write { session in
-                let order = try TransactionTable(session).find(first, in: .sandbox)?.orderSequence
+            try await shop.shop.ledger.write { connection in
+                let order = try TransactionTable(connection).find(first, in: .sandbox)?.orderRowID
                 for number in 1...Self.periods {
                     let bought = now.adding(seconds: Int64(number - Self.periods) * 86_400 * 30)
                     let transaction = PaidTransaction(
@@ -217,8 +217,8 @@ import TillLedger
                         isFromReceipt: false, price: nil,
                         terms: TransactionTerms(
                             type: .autoRenewable, expiresAt: bought.adding(seconds: 86_400 * 30)))
-                    _ = try TransactionTable(session).insert(
-                        transaction, state: .granted, quarantine: nil, orderSequence: order, at: now)
+                    _ = try TransactionTable(connection).insert(
+                        transaction, state: .granted, quarantine: nil, orderRowID: order, at: now)
                 }
             }
             let answer = try await shop.shop.send(.get, "/v1/users/u1/entitlements/basic", as: .user("u1"))

@@ -10,9 +10,9 @@ import TillServer
 
     /// Ben subscribes, the store loses his order id, and the phone with the purchase submits it.
     private static func open(
-        _ journey: (SubscriptionShop, AppleLine, _ order: OrderID, _ paid: Payment) async throws -> Void
+        _ journey: (SubscriptionShop, AppleProxy, _ order: OrderID, _ paid: Payment) async throws -> Void
     ) async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await SubscriptionShop.open(line: line) { subscriptions in
             let shop = subscriptions.shop
             let order = try await shop.openOrder(basic, as: "ben")
@@ -29,9 +29,9 @@ import TillServer
     }
 
     private static func decisions(about id: String, in shop: Shop) async throws -> [String] {
-        try await shop.ledger.read { session in
-            let stored = try #require(try TransactionTable(session).find(TransactionID(id), in: .sandbox))
-            return try EvidenceTable(session).list(transaction: stored.sequence).map(\.decision)
+        try await shop.ledger.read { connection in
+            let stored = try #require(try TransactionTable(connection).find(TransactionID(id), in: .sandbox))
+            return try EvidenceTable(connection).list(transaction: stored.rowID).map(\.decision)
         }
     }
 
@@ -80,7 +80,7 @@ import TillServer
                 "lastTransactions": [{"originalTransactionId": "\(paid.id)", "status": 1,
                 "signedTransactionInfo": "e30.e30.e30"}]}]}
                 """
-            line.answer = AppleAnswer(
+            line.answer = AppleResponse(
                 status: 200, headers: [.init("Content-Type", "application/json")], body: Array(forged.utf8))
             let done = try await AppleTaskRuns(shop.server.ledger).runAll()
             #expect(done == 0)

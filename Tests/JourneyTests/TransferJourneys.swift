@@ -90,13 +90,13 @@ import TillJSON
             #expect(try await shop.points(of: "ben") == 40)
             #expect(try await shop.rights(of: "ben") == ["lasting pro"])
             #expect(try await shop.rights(of: "ann").isEmpty)
-            #expect(try await move(pro, from: "ann", to: "eve", in: shop).code == "not_the_holder")
-            #expect(try await move("1", from: "ann", to: "eve", in: shop).code == "not_the_holder")
+            #expect(try await move(pro, from: "ann", to: "eve", in: shop).code == "not_the_owner")
+            #expect(try await move("1", from: "ann", to: "eve", in: shop).code == "not_the_owner")
             #expect(try await move(pro, from: "ben", to: "ben", in: shop).code == "same_user")
             #expect(try await move(pro, from: "ben", to: "a", in: shop, environment: "moon").code == "invalid_field")
             #expect(
                 try await move(pro, from: "ben", to: "a", in: shop, environment: "production").code
-                    == "not_the_holder")
+                    == "not_the_owner")
             // It moves on; a reversal then takes back only what is still there.
             let first = try await shop.send(.get, "/v1/users/ann/transfers")["data"].list.last
             #expect(try await move(pro, from: "ben", to: "eve", in: shop).status == 201)

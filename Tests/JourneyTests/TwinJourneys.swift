@@ -101,9 +101,9 @@ import TillJSON
         try await Shop.open(.socket) { shop in
             let pair = Self.equivalent[1]
             // Written before the rule existed.
-            _ = try await shop.ledger.write { session in
-                try session.execute("INSERT INTO customers (user_id, first_seen) VALUES (?1, 1)", [.text(pair.twin)])
-                return try session.execute(
+            _ = try await shop.ledger.write { connection in
+                try connection.execute("INSERT INTO customers (user_id, first_seen) VALUES (?1, 1)", [.text(pair.twin)])
+                return try connection.execute(
                     """
                     INSERT INTO consents (customer_id, given, caller_kind, caller_key, at) \
                     VALUES (\(customer: 1), 1, 'key', 'backend', 1)

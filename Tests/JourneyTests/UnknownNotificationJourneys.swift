@@ -18,10 +18,10 @@ import TillServer
             let payload = try Signed.notification(
                 ["bundleId": "com.example.other", "signedTransactionInfo": .string(nested)], by: shop)
             for _ in 0..<3 { #expect(try await Signed.post(payload, to: shop).status == 200) }
-            let kept = try await Signed.foreign(in: shop.ledger)
-            #expect(kept.map(\.payload) == [payload])
-            #expect(kept.first?.code == "wrong_app")
-            #expect(kept.first?.bundleID == "com.example.other")
+            let stored = try await Signed.foreign(in: shop.ledger)
+            #expect(stored.map(\.payload) == [payload])
+            #expect(stored.first?.code == "wrong_app")
+            #expect(stored.first?.bundleID == "com.example.other")
             #expect(try await PendingNotifications(shop.server.ledger).processAll() == 0)
             #expect(try await shop.grantCount() == 0)
             #expect(try await shop.status(of: order) == "prepared")
@@ -54,9 +54,9 @@ import TillServer
                 try Signed.notification(["environment": "Mars"], ["notificationUUID": "n2"], by: shop),
             ]
             for payload in payloads { #expect(try await Signed.post(payload, to: shop).status == 200) }
-            let kept = try await Signed.foreign(in: shop.ledger)
-            #expect(Set(kept.map(\.payload)) == Set(payloads))
-            #expect(Set(kept.map(\.code)) == ["wrong_app", "wrong_environment"])
+            let stored = try await Signed.foreign(in: shop.ledger)
+            #expect(Set(stored.map(\.payload)) == Set(payloads))
+            #expect(Set(stored.map(\.code)) == ["wrong_app", "wrong_environment"])
             for _ in 0..<2 { #expect(try await PendingNotifications(shop.server.ledger).processAll() == 0) }
             #expect(try await Signed.foreign(in: shop.ledger).count == 2)
         }
@@ -143,9 +143,9 @@ import TillServer
             let ours = try Signed.notification([:], by: shop)
             #expect(try await Signed.post(ours, to: shop).status == 200)
             let capacity = Int(ForeignNotificationTable.capacity)
-            try await shop.ledger.write { session in
+            try await shop.ledger.write { connection in
                 for number in 0..<(capacity - 1) {
-                    try ForeignNotificationTable(session).insert(Self.entry("old-\(number)"))
+                    try ForeignNotificationTable(connection).insert(Self.entry("old-\(number)"))
                 }
             }
             for number in 0..<3 {
@@ -153,10 +153,10 @@ import TillServer
                     ["bundleId": "com.example.other"], ["notificationUUID": .string("new-\(number)")], by: shop)
                 #expect(try await Signed.post(payload, to: shop).status == 200)
             }
-            let kept = try await Signed.foreign(in: shop.ledger)
-            #expect(kept.count == capacity)
-            #expect(kept.prefix(3).map(\.uuid) == ["new-2", "new-1", "new-0"])
-            #expect(kept.last?.uuid == "old-2")
+            let stored = try await Signed.foreign(in: shop.ledger)
+            #expect(stored.count == capacity)
+            #expect(stored.prefix(3).map(\.uuid) == ["new-2", "new-1", "new-0"])
+            #expect(stored.last?.uuid == "old-2")
             #expect(try await Signed.stored(in: shop.ledger).count == 1)
         }
     }
@@ -323,9 +323,9 @@ enum Signed {
 
     /// The notifications for this app, oldest first.
     static func stored(in ledger: SQLiteDatabase) async throws -> [NotificationTable.Stored] {
-        try await ledger.read { session in
-            try session.query("SELECT uuid FROM notifications ORDER BY sequence", []) { $0.text("uuid") }
-                .compactMap { try NotificationTable(session).find(uuid: $0) }
+        try await ledger.read { connection in
+            try connection.query("SELECT uuid FROM notifications ORDER BY row_id", []) { $0.text("uuid") }
+                .compactMap { try NotificationTable(connection).find(uuid: $0) }
         }
     }
 }

@@ -51,8 +51,8 @@ import TillServer
             #expect(try await Signed.stored(in: shop.ledger).map(\.detail) == ["quarantined: unknown_ownership"])
             #expect(try await shop.grantCount() == 0)
             #expect(try await shop.status(of: order) == "prepared")
-            let word = try await shop.ledger.read { session in
-                try session.first("SELECT ownership_type FROM transactions WHERE id = '900'", []) {
+            let word = try await shop.ledger.read { connection in
+                try connection.first("SELECT ownership_type FROM transactions WHERE id = '900'", []) {
                     $0.text("ownership_type")
                 }
             }
@@ -124,8 +124,8 @@ import TillServer
 
     @Test("An uncountable quantity is refused to an operator too (V6)")
     func uncountable() async throws {
-        let generous = Product(
-            id: ProductID(Shop.points60), type: .consumable, names: Text(en: "points", zh: "学点"),
+        let generous = CatalogProduct(
+            id: ProductID(Shop.points60), type: .consumable, names: LocalizedText(en: "points", zh: "学点"),
             price: Money(amount: 600, currency: Currency("CNY")), points: ["points": Int64.max / 20])
         try await Shop.open(change: { $0.catalog = Catalog(products: [generous]) }) { shop in
             let huge = try Self.signed("902", ["quantity": 50], by: shop)

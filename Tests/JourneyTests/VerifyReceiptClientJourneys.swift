@@ -19,7 +19,7 @@ import TillThreads
         change(&configuration)
         let fetch = try Fetch(configuration: configuration)
         // Apple's two names become two ports of this machine.
-        let redirected: HTTPSend = { url, request async throws(HTTPFault) in
+        let redirected: HTTPSend = { url, request async throws(HTTPError) in
             let isSandbox = url.contains("sandbox.itunes.apple.com")
             let port = isSandbox ? sandbox : production
             let path = isSandbox ? "/sandbox/verifyReceipt" : "/production/verifyReceipt"
@@ -47,7 +47,7 @@ import TillThreads
                 return
             }
             #expect(answer.receipt?.inApp?.count == 2 && answer.pendingRenewalInfo?.count == 1)
-            var claim = VerifyReceiptClaim(
+            var claim = ReceiptExpectation(
                 bundleID: Shop.bundleID, transactionID: TransactionID(payment.id), productID: ProductID(Shop.points60),
                 quantity: 2, environments: [.sandbox], orderOpened: shop.time.now, now: shop.time.now)
             #expect(claim.findings(in: answer, from: .sandbox).isEmpty)
@@ -102,7 +102,7 @@ import TillThreads
     func outages() async throws {
         let half = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"status\":21003"
         let page = "<html><title>Down</title><p>The store is closed for the night.</html>"
-        let cases: [(name: String, trouble: VerifyReceiptTrouble, answer: @Sendable (BareConnection) -> Void)] = [
+        let cases: [(name: String, trouble: VerifyReceiptRetryReason, answer: @Sendable (BareConnection) -> Void)] = [
             ("hangs", .outage(.timedOut), { $0.waitForEnd() }),
             ("closes at once", .outage(.connectionLost), { _ in }),
             ("closes half-way", .outage(.connectionLost), { $0.send(half) }),
@@ -165,9 +165,9 @@ import TillThreads
                 let piece = String(repeating: "a", count: 64 << 10)
                 while connection.send(piece) { sent.withLock { $0 += piece.utf8.count } }
             })
-        let (client, fetch) = try client(production: server.port, sandbox: server.port) { $0.answerLimit = 1 << 20 }
+        let (client, fetch) = try client(production: server.port, sandbox: server.port) { $0.responseLimit = 1 << 20 }
         let outcome = await client.verify(try VerifyReceiptRequest(receipt: [1]))
-        #expect(outcome == .retry(.outage(.answerTooLarge), after: nil))
+        #expect(outcome == .retry(.outage(.responseTooLarge), after: nil))
         fetch.stop()
         server.stop()
         // The limit, and the data that the sockets' buffers took before the connection was closed.

@@ -90,9 +90,9 @@ import TillJSON
             let why: [String: JSONValue] = ["reason": "r", "operator": "anna"]
             #expect(try await post(shop, "corrections", 1, "s", currency: "zzz", why).code == "unknown_currency")
             // Points of a product that is no longer sold.
-            try await shop.ledger.write { session in
-                try session.execute("INSERT INTO customers (user_id, first_seen) VALUES ('u1', 1)", [])
-                _ = try session.execute(
+            try await shop.ledger.write { connection in
+                try connection.execute("INSERT INTO customers (user_id, first_seen) VALUES ('u1', 1)", [])
+                _ = try connection.execute(
                     """
                     INSERT INTO balances (environment, customer_id, currency, amount) VALUES (2, \(customer: 1), \
                     'gems', 0)
@@ -117,10 +117,10 @@ import TillJSON
             let path = "/v1/users/u1/wallet/lots"
             let all = try await shop.send(.get, path + "?currency=points", as: .user("u1"))
             #expect(all.status == 200 && all["balance"].int == 62 && all["debt"].int == 0 && all["hasMore"] == false)
-            let told = all["data"].list.map { lot in
+            let reported = all["data"].list.map { lot in
                 "\(lot.at("kind").text) \(lot.at("used").int ?? -1)+\(lot.at("remaining").int ?? -1)"
             }
-            #expect(told == ["purchase 0+60", "bonus 3+2", "purchase 60+0"])
+            #expect(reported == ["purchase 0+60", "bonus 3+2", "purchase 60+0"])
             #expect(all["data"].list.map { $0.at("transactionId").text } == [second, "", first])
             let page = try await shop.send(.get, path + "?currency=points&limit=2")
             #expect(page["hasMore"] == true)

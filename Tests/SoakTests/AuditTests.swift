@@ -19,86 +19,86 @@ struct AuditTests {
     }
 
     /// A ledger that granted this sale correctly, except for the changes of `change`.
-    private static func books(
+    private static func contents(
         user: String = "ann", points: Int64 = 60, status: OrderStatus = .completed, quantity: Int64 = 1,
         state: Int64 = 1,
         granted: Int = 1
-    ) -> LedgerBooks {
-        var books = LedgerBooks()
-        let grant = LedgerBooks.Grant(
+    ) -> LedgerContents {
+        var contents = LedgerContents()
+        let grant = LedgerContents.Grant(
             transaction: "1", order: order, orderStatus: status, user: user, product: product, quantity: quantity,
             points: points, at: Instant(milliseconds: 1_250))
-        books.grants = Array(repeating: grant, count: granted)
+        contents.grants = Array(repeating: grant, count: granted)
         let quarantine = state == 2 ? "unknown_token" : nil
-        books.records = ["1": LedgerBooks.Record(state: state, quarantine: quarantine)]
-        books.owners = [order: "ann"]
-        return books
+        contents.records = ["1": LedgerContents.Record(state: state, quarantine: quarantine)]
+        contents.owners = [order: "ann"]
+        return contents
     }
 
-    private static func audit(_ sales: [Sale], _ books: LedgerBooks) -> Audit.Result {
-        Audit(sales: sales, owners: [order: "ann"], strangers: ["mallory"], points: Goods.points)(books)
+    private static func audit(_ sales: [Sale], _ contents: LedgerContents) -> Audit.Result {
+        Audit(sales: sales, owners: [order: "ann"], strangers: ["mallory"], points: SoakCatalog.points)(contents)
     }
 
     @Test("A purchase that was paid once and granted once to its owner has no finding, and its wait is measured")
     func clean() {
-        let result = Self.audit([Self.sale()], Self.books())
+        let result = Self.audit([Self.sale()], Self.contents())
         #expect(result.findings.isEmpty, "\(result.findings)")
         #expect(result.waits == [250])
         #expect(
-            Self.audit([Self.sale(isRevoked: true)], Self.books(points: 0, status: .refunded, state: 3)).findings
+            Self.audit([Self.sale(isRevoked: true)], Self.contents(points: 0, status: .refunded, state: 3)).findings
                 .isEmpty)
         // Refunded before it was granted.
-        #expect(Self.audit([Self.sale(isRevoked: true)], LedgerBooks()).findings.isEmpty)
+        #expect(Self.audit([Self.sale(isRevoked: true)], LedgerContents()).findings.isEmpty)
     }
 
     /// The store's records, the ledger's records, and the contradiction between them.
-    private static let cases: [(what: String, sale: Sale, books: LedgerBooks, kinds: [Audit.Finding.Kind])] = [
-        ("never heard of", sale(), LedgerBooks(), [.lost]),
-        ("recorded and not granted", sale(), books(granted: 0), [.lost]),
-        ("signed for ann, in quarantine", sale(), books(state: 2, granted: 0), [.lost]),
-        ("half of it", sale(), books(points: 30), [.lost]),
-        ("two grants", sale(), books(granted: 2), [.grantedTwice]),
-        ("points twice", sale(), books(points: 120), [.grantedTwice]),
-        ("somebody else has it", sale(), books(user: "ben"), [.misattributed]),
-        ("somebody else's order, no token", sale(token: nil), books(user: "ben"), [.misattributed]),
-        ("who never paid has it", sale(token: nil), books(user: "mallory"), [.misattributed]),
-        ("refund not heard of", sale(isRevoked: true), books(), [.refund]),
-        ("taken back by nobody's word", sale(), books(points: 0, state: 3), [.refund]),
-        ("refunded, and the points still there", sale(isRevoked: true), books(state: 3), [.grantedTwice]),
-        ("another quantity", sale(), books(quantity: 2), [.books]),
-        ("order still prepared", sale(), books(status: .prepared), [.books]),
-        ("in the queue for ever", sale(isFinished: false), books(), [.unsettled]),
+    private static let cases: [(what: String, sale: Sale, contents: LedgerContents, kinds: [Audit.Finding.Kind])] = [
+        ("never heard of", sale(), LedgerContents(), [.lost]),
+        ("recorded and not granted", sale(), contents(granted: 0), [.lost]),
+        ("signed for ann, in quarantine", sale(), contents(state: 2, granted: 0), [.lost]),
+        ("half of it", sale(), contents(points: 30), [.lost]),
+        ("two grants", sale(), contents(granted: 2), [.grantedTwice]),
+        ("points twice", sale(), contents(points: 120), [.grantedTwice]),
+        ("somebody else has it", sale(), contents(user: "ben"), [.misattributed]),
+        ("somebody else's order, no token", sale(token: nil), contents(user: "ben"), [.misattributed]),
+        ("who never paid has it", sale(token: nil), contents(user: "mallory"), [.misattributed]),
+        ("refund not heard of", sale(isRevoked: true), contents(), [.refund]),
+        ("taken back by nobody's word", sale(), contents(points: 0, state: 3), [.refund]),
+        ("refunded, and the points still there", sale(isRevoked: true), contents(state: 3), [.grantedTwice]),
+        ("another quantity", sale(), contents(quantity: 2), [.contents]),
+        ("order still prepared", sale(), contents(status: .prepared), [.contents]),
+        ("in the queue for ever", sale(isFinished: false), contents(), [.unprocessed]),
     ]
 
     @Test("Each kind of wrong ledger is found, with its own kind of finding", arguments: cases.indices)
     func wrong(_ index: Int) {
-        let (what, sale, books, kinds) = Self.cases[index]
-        #expect(Self.audit([sale], books).findings.map(\.kind) == kinds, "\(what)")
+        let (what, sale, contents, kinds) = Self.cases[index]
+        #expect(Self.audit([sale], contents).findings.map(\.kind) == kinds, "\(what)")
     }
 
     @Test("A grant without a sale, an order without a request and a broken ledger are found")
     func withoutSale() {
-        #expect(Self.audit([], Self.books()).findings.map(\.kind) == [.forgedGranted])
-        let strangers = Self.audit([Self.sale(token: UniqueID(high: 9, low: 9))], Self.books())
-        #expect(strangers.findings.map(\.kind) == [.books])
-        var broken = Self.books()
+        #expect(Self.audit([], Self.contents()).findings.map(\.kind) == [.forgedGranted])
+        let strangers = Self.audit([Self.sale(token: UniqueID(high: 9, low: 9))], Self.contents())
+        #expect(strangers.findings.map(\.kind) == [.contents])
+        var broken = Self.contents()
         broken.unbalanced = ["2 ann points"]
         broken.damage = ["row 3 missing from index"]
         broken.waiting = ["notification n"]
         broken.moves = [Self.order: [.prepared, .completed, .failed]]
-        #expect(Self.audit([Self.sale()], broken).findings.map(\.kind) == [.books, .books, .books, .unsettled])
+        #expect(Self.audit([Self.sale()], broken).findings.map(\.kind) == [.contents, .contents, .contents, .unprocessed])
     }
 
     @Test("A purchase that Apple signed without an owner may wait in quarantine, and is counted (U1)")
     func unattributed() {
-        let result = Self.audit([Self.sale(token: nil)], Self.books(state: 2, granted: 0))
+        let result = Self.audit([Self.sale(token: nil)], Self.contents(state: 2, granted: 0))
         #expect(result.findings.isEmpty)
         #expect(result.unattributed == ["1"])
 
         func claimed(by user: String, token: OrderID? = nil) -> [Audit.Finding] {
-            var audit = Audit(sales: [Self.sale(token: token)], owners: [:], strangers: [], points: Goods.points)
+            var audit = Audit(sales: [Self.sale(token: token)], owners: [:], strangers: [], points: SoakCatalog.points)
             audit.claims = ["1": "ann"]
-            return audit(Self.books(user: user)).findings
+            return audit(Self.contents(user: user)).findings
         }
         #expect(claimed(by: "ann").isEmpty)
         // The server set the owner's token at Apple, which then signs an order that does not exist.
@@ -118,26 +118,26 @@ struct AuditTests {
         }
     }
 
-    private static func fill(_ session: any Connection) throws {
-        try session.execute("INSERT INTO customers (user_id, first_seen) VALUES ('ann', 1)", [])
+    private static func fill(_ connection: any Connection) throws {
+        try connection.execute("INSERT INTO customers (user_id, first_seen) VALUES ('ann', 1)", [])
         for number in 1...count {
             let (id, key) = (SQLValue.text("\(number)"), SQLValue.integer(number))
             let order = SQLValue.blob(UniqueID(high: 1, low: UInt64(number)).bytes)
-            try session.execute(
+            try connection.execute(
                 """
-                INSERT INTO orders (sequence, id, customer_id, product, quantity, status, price, currency, \
+                INSERT INTO orders (row_id, id, customer_id, product, quantity, status, price, currency, \
                 environment, transaction_id, created_at, updated_at, moves, id_source) VALUES (?, ?, 1, ?, 1, 1, 600, \
                 'CNY', 2, ?, 1, 1, 1, 5)
                 """, [key, order, .text(product), id])
-            try session.execute(
+            try connection.execute(
                 """
-                INSERT INTO transactions (sequence, environment, id, original_id, product, quantity, token, \
-                purchased_at, signed_at, state, order_sequence, received_at) \
+                INSERT INTO transactions (row_id, environment, id, original_id, product, quantity, token, \
+                purchased_at, signed_at, state, order_row_id, received_at) \
                 VALUES (?, 2, ?, ?, ?, 1, ?, 1000, 1000, 1, ?, 1000)
                 """, [key, id, id, .text(product), order, key])
-            try session.execute(
+            try connection.execute(
                 """
-                INSERT INTO grants (transaction_sequence, id, order_sequence, customer_id, at) \
+                INSERT INTO grants (transaction_row_id, id, order_row_id, customer_id, at) \
                 VALUES (?, ?, ?, 1, 2000)
                 """,
                 [key, order, key])
@@ -145,7 +145,7 @@ struct AuditTests {
                 environment: .sandbox, userID: UserID("ann"), contra: .sold, currency: "points", amount: 60,
                 kind: .purchase,
                 reference: "", at: Instant(milliseconds: 2_000))
-            try LedgerTable(session).post(posting, grant: number)
+            try LedgerTable(connection).post(posting, grant: number)
         }
     }
 
@@ -160,24 +160,24 @@ struct AuditTests {
         await ledger.close()
         let owners = Dictionary(
             uniqueKeysWithValues: Self.sales().compactMap { sale in sale.token.map { ($0, "ann") } })
-        let audit = Audit(sales: Self.sales(), owners: owners, strangers: [], points: Goods.points)
-        let before = audit(try await LedgerBooks.read(path))
+        let audit = Audit(sales: Self.sales(), owners: owners, strangers: [], points: SoakCatalog.points)
+        let before = audit(try await LedgerContents.read(path))
         #expect(before.findings.isEmpty, "\(before.findings)")
         #expect(before.waits == Array(repeating: 1_000, count: Int(Self.count)))
 
-        let lies = try await PlantedLies(path: path).plant()
-        #expect(Set(lies.keys) == Set(PlantedLies.kinds))
-        let findings = audit(try await LedgerBooks.read(path)).findings
+        let lies = try await PlantedErrors(path: path).plant()
+        #expect(Set(lies.keys) == Set(PlantedErrors.kinds))
+        let findings = audit(try await LedgerContents.read(path)).findings
         for (kind, transaction) in lies {
             #expect(findings.contains { $0.kind == kind && $0.transaction == transaction }, "\(kind): \(findings)")
         }
     }
 
     @Test("The same seed draws the same numbers, and each player has its own")
-    func dice() {
+    func random() {
         func throwsOf(_ seed: UInt64, _ player: String) -> [UInt64] {
-            var dice = Dice(seed: seed, player: player)
-            return (0..<8).map { _ in dice.next() }
+            var random = SeededRandom(seed: seed, player: player)
+            return (0..<8).map { _ in random.next() }
         }
         #expect(throwsOf(1, "a") == throwsOf(1, "a"))
         #expect(throwsOf(1, "a") != throwsOf(2, "a"))

@@ -22,26 +22,26 @@ struct AppLevelInboxTests {
             let phone = try world.phone()
             let message: JSONValue = ["account": "ann", "bundleId": .string(ModernWorld.bundleID)]
             try await world.ask(.post, "/emulator/messages", message)
-            let ears = (0..<2).map { _ in Ear(on: phone) { Message.messages } }
-            #expect(await until { ears.flatMap(\.heard).count == 1 })
+            let ears = (0..<2).map { _ in EventRecorder(on: phone) { Message.messages } }
+            #expect(await until { ears.flatMap(\.received).count == 1 })
             let id = String(try await phone.bought("member.monthly").payloadValue.id)
             try await world.ask(
                 .post, "/emulator/subscriptions/\(id)/priceIncrease",
                 ["price": ["amount": 9_900, "currency": "CNY"], "needsConsent": true])
-            #expect(await until { ears.flatMap(\.heard).count == 2 })
+            #expect(await until { ears.flatMap(\.received).count == 2 })
             try await world.ask(.post, "/emulator/subscriptions/\(id)/consent", ["accept": true])
             try await world.ask(.post, "/emulator/subscriptions/\(id)/billingFailure")
             world.advance(seconds: 31 * 86_400)
-            #expect(await until { ears.flatMap(\.heard).count == 3 })
+            #expect(await until { ears.flatMap(\.received).count == 3 })
             try await Task.sleep(for: .milliseconds(60))
-            let reasons = ears.flatMap(\.heard).map(\.reason)
+            let reasons = ears.flatMap(\.received).map(\.reason)
             #expect(reasons.count == 3)
             #expect(Set(reasons) == [.generic, .priceIncreaseConsent, .billingIssue])
-            for ear in ears { await ear.end() }
-            let later = [Ear(on: phone) { Message.messages }, Ear(on: try world.phone()) { Message.messages }]
-            for ear in later {
-                #expect(await ear.hears(0).isEmpty)
-                await ear.end()
+            for recorder in ears { await recorder.end() }
+            let later = [EventRecorder(on: phone) { Message.messages }, EventRecorder(on: try world.phone()) { Message.messages }]
+            for recorder in later {
+                #expect(await recorder.receives(0).isEmpty)
+                await recorder.end()
             }
         }
     }
@@ -53,13 +53,13 @@ struct AppLevelInboxTests {
             let id = String(try await phone.bought("member.yearly").payloadValue.id)
             try await world.ask(.post, "/emulator/subscriptions/\(id)/cancel")
             world.advance(seconds: 500 * 86_400)
-            let ears = (0..<2).map { _ in Ear(on: phone) { PurchaseIntent.intents } }
+            let ears = (0..<2).map { _ in EventRecorder(on: phone) { PurchaseIntent.intents } }
             try await tap(world, "member.yearly", offer: "comeback")
-            #expect(await until { ears.flatMap(\.heard).count == 1 })
+            #expect(await until { ears.flatMap(\.received).count == 1 })
             try await Task.sleep(for: .milliseconds(60))
-            let heard = ears.flatMap(\.heard)
-            try #require(heard.count == 1)
-            let intent = heard[0]
+            let received = ears.flatMap(\.received)
+            try #require(received.count == 1)
+            let intent = received[0]
             #expect(intent.id == ModernWorld.id("member.yearly") && intent.product.id == intent.id)
             let offer = try #require(intent.offer)
             #expect(offer.id == "comeback" && offer.type == .winBack && offer.paymentMode == .payUpFront)
@@ -73,9 +73,9 @@ struct AppLevelInboxTests {
             }
             let bought = try result.payloadValue
             #expect(bought.offer?.id == "comeback" && bought.offer?.type == .winBack && bought.price == 128)
-            for ear in ears { await ear.end() }
-            let relaunched = Ear(on: try world.phone()) { PurchaseIntent.intents }
-            #expect(await relaunched.hears(0).isEmpty)
+            for recorder in ears { await recorder.end() }
+            let relaunched = EventRecorder(on: try world.phone()) { PurchaseIntent.intents }
+            #expect(await relaunched.receives(0).isEmpty)
             await relaunched.end()
         }
     }
@@ -86,30 +86,30 @@ struct AppLevelInboxTests {
             try await tap(world, "points60")
             try await tap(world, "library")
             let phones = try [world.phone(1), world.phone(2), world.phone(3, of: "eve")]
-            let ears = phones.map { phone in Ear(on: phone) { PurchaseIntent.intents } }
-            #expect(await until { ears.flatMap(\.heard).count == 2 })
+            let ears = phones.map { phone in EventRecorder(on: phone) { PurchaseIntent.intents } }
+            #expect(await until { ears.flatMap(\.received).count == 2 })
             try await Task.sleep(for: .milliseconds(60))
             #expect(
-                ears.flatMap(\.heard).map(\.id).sorted() == [ModernWorld.id("library"), ModernWorld.id("points60")])
-            #expect(ears.flatMap(\.heard).allSatisfy { $0.offer == nil })
-            #expect(ears[2].heard.isEmpty)
-            for ear in ears { await ear.end() }
+                ears.flatMap(\.received).map(\.id).sorted() == [ModernWorld.id("library"), ModernWorld.id("points60")])
+            #expect(ears.flatMap(\.received).allSatisfy { $0.offer == nil })
+            #expect(ears[2].received.isEmpty)
+            for recorder in ears { await recorder.end() }
         }
     }
 
     @Test("A promoted purchase whose taking gets no answer is delivered once the network is back")
     func cut() async throws {
         try await ModernWorld.with { world in
-            let line = Line()
-            let phone = try world.phone(line: line)
-            let ear = Ear(on: phone) { PurchaseIntent.intents }
-            line.cut("/take", .answerLost)
+            let client = NetworkLink()
+            let phone = try world.phone(client: client)
+            let recorder = EventRecorder(on: phone) { PurchaseIntent.intents }
+            client.cut("/take", .answerLost)
             try await tap(world, "points60")
-            #expect(await until { line.count("/take") >= 2 })
-            #expect(ear.heard.isEmpty)
-            line.mend()
-            #expect(await ear.hears(1).map(\.id) == [ModernWorld.id("points60")])
-            await ear.end()
+            #expect(await until { client.count("/take") >= 2 })
+            #expect(recorder.received.isEmpty)
+            client.mend()
+            #expect(await recorder.receives(1).map(\.id) == [ModernWorld.id("points60")])
+            await recorder.end()
         }
     }
 }

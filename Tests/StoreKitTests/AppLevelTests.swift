@@ -9,36 +9,36 @@ struct AppLevelTests {
     @Test("The storefront is the account's; a change is delivered once to every listener")
     func storefront() async throws {
         try await ModernWorld.with { world in
-            let line = Line()
-            let phone = try world.phone(line: line)
+            let client = NetworkLink()
+            let phone = try world.phone(client: client)
             let before = try #require(await phone.run { await Storefront.current })
             #expect(before.countryCode == "CHN" && before.id == "143465" && before.currency?.identifier == "CNY")
-            let ears = (0..<2).map { _ in Ear(on: phone) { Storefront.updates } }
-            let asked = line.count("news")
-            try #require(await until { line.count("news") > asked + 2 })
+            let ears = (0..<2).map { _ in EventRecorder(on: phone) { Storefront.updates } }
+            let asked = client.count("news")
+            try #require(await until { client.count("news") > asked + 2 })
             try await world.set("ann", ["storefront": "USA"])
-            for ear in ears {
-                let heard = await ear.hears(1)
-                #expect(heard.map(\.countryCode) == ["USA"])
-                #expect(heard.map(\.currency?.identifier) == ["USD"] && heard.map(\.id) == ["143441"])
+            for recorder in ears {
+                let received = await recorder.receives(1)
+                #expect(received.map(\.countryCode) == ["USA"])
+                #expect(received.map(\.currency?.identifier) == ["USD"] && received.map(\.id) == ["143441"])
             }
             #expect(await phone.run { await Storefront.current }?.countryCode == "USA")
-            line.cut()
+            client.cut()
             #expect(await phone.run { await Storefront.current }?.countryCode == "USA", "as it was last")
-            for ear in ears { await ear.end() }
+            for recorder in ears { await recorder.end() }
         }
     }
 
     @Test("Before the store was reached there is no storefront and no verification id, and payments may be tried")
     func unreached() async throws {
         try await ModernWorld.with { world in
-            let line = Line()
-            let phone = try world.phone(line: line)
-            line.cut()
+            let client = NetworkLink()
+            let phone = try world.phone(client: client)
+            client.cut()
             try await phone.run {
                 #expect(await Storefront.current == nil)
                 #expect(AppStore.deviceVerificationID == nil && AppStore.canMakePayments)
-                line.mend()
+                client.mend()
                 try await AppStore.sync()
                 #expect(AppStore.deviceVerificationID != nil)
             }
@@ -122,8 +122,8 @@ struct AppLevelTests {
     @Test("Without the network a sync and the app transaction are network errors; a sync brings the receipt")
     func sync() async throws {
         try await ModernWorld.with { world in
-            let line = Line()
-            let phone = try world.phone(line: line)
+            let client = NetworkLink()
+            let phone = try world.phone(client: client)
             func isNetworkError(_ error: any Error) -> Bool {
                 if case StoreKitError.networkError(let cause) = error {
                     cause.code == .cannotConnectToHost
@@ -131,12 +131,12 @@ struct AppLevelTests {
                     false
                 }
             }
-            line.cut()
+            client.cut()
             await #expect { try await phone.run { try await AppStore.sync() } } throws: { isNetworkError($0) }
             await #expect { _ = try await phone.run { try await AppTransaction.shared } } throws: {
                 isNetworkError($0)
             }
-            line.mend()
+            client.mend()
             #expect(!FileManager.default.fileExists(atPath: phone.receiptURL.path))
             try await phone.run { try await AppStore.sync() }
             #expect(try Data(contentsOf: phone.receiptURL).count > 100)

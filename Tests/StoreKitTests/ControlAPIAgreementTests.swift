@@ -25,12 +25,12 @@ import TillJSON
                 try JSONDecoder().decode(type, from: Data(body.encoded().utf8))
             }
             return switch self {
-            case .news: try decode(NewsWords.self)
-            case .products: try decode(ProductsWords.self)
-            case .statuses: try decode(PageWords<GroupWords>.self)
-            case .transactions: try decode(PageWords<TransactionWords>.self)
-            case .restored: try decode(PageWords<RestoredWords>.self)
-            case .purchase: try decode(PurchaseWords.self)
+            case .news: try decode(DeviceUpdateResponse.self)
+            case .products: try decode(ProductsResponse.self)
+            case .statuses: try decode(PageResponse<SubscriptionGroupResponse>.self)
+            case .transactions: try decode(PageResponse<TransactionResponse>.self)
+            case .restored: try decode(PageResponse<RestoredPurchaseResponse>.self)
+            case .purchase: try decode(PurchaseResponse.self)
             }
         }
     }
@@ -58,21 +58,21 @@ import TillJSON
         let api = try await ControlAPI()
         let purchase = try #require(api.operation("post", "/emulator/purchases")["requestBody"]?["content"])
         let properties = try #require(purchase["application/json"]?["schema"]?["properties"])
-        var question = PurchaseQuestion("points.60")
+        var question = PurchaseRequestBody("points.60")
         question.appAccountToken = UUID()
         question.introductoryEligibility = "a.b.c"
         question.outcome = "purchased"
-        question.offer = PurchaseQuestion.Offer(
+        question.offer = PurchaseRequestBody.Offer(
             type: "promotional", identifier: "a",
-            signature: PurchaseQuestion.Offer.Signature(
+            signature: PurchaseRequestBody.Offer.Signature(
                 keyIdentifier: "k", nonce: UUID(), timestamp: 1, signature: "AA=="), jws: "a.b.c", code: "c")
-        let said = try JSONValue(decoding: [UInt8](JSONEncoder().encode(question)))
-        #expect(Self.unknown(in: said, properties, "") == [])
+        let stated = try JSONValue(decoding: [UInt8](JSONEncoder().encode(question)))
+        #expect(Self.unknown(in: stated, properties, "") == [])
         let outcomes = properties["outcome"]?["enum"]?.array ?? []
         for outcome in PaymentSheet.Answer.allCases { #expect(outcomes.contains(.string(outcome.rawValue))) }
         let parameters = api.operation("get", Answer.transactions.rawValue)["parameters"]?.array ?? []
         let sets = parameters.first { $0["name"] == "set" }?["schema"]?["enum"]?.array ?? []
-        #expect(sets.compactMap(\.string).sorted() == StoreLine.TransactionSet.allCases.map(\.rawValue).sorted())
+        #expect(sets.compactMap(\.string).sorted() == EmulatorClient.TransactionSet.allCases.map(\.rawValue).sorted())
     }
 
     @Test("A member that the description lacks is found")

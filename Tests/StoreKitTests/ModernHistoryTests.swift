@@ -91,22 +91,22 @@ struct ModernHistoryTests {
     @Test("Finishing survives a short network loss; after a long one the transaction comes again at the next launch")
     func finishingWithoutNetwork() async throws {
         try await ModernWorld.with { world in
-            let line = Line()
-            let phone = try world.phone(line: line)
+            let client = NetworkLink()
+            let phone = try world.phone(client: client)
             let first = try await phone.bought("points60").payloadValue
-            line.cut("/finish")
+            client.cut("/finish")
             async let finished: Void = phone.run { await first.finish() }
-            await until { line.count("/finish") > 1 }
-            line.mend()
+            await until { client.count("/finish") > 1 }
+            client.mend()
             await finished
             #expect(await phone.ids { Transaction.unfinished }.isEmpty)
 
             let second = try await phone.bought("points300").payloadValue
-            line.cut("/finish")
+            client.cut("/finish")
             await phone.run { await second.finish() }
-            line.mend()
+            client.mend()
             let listening = try world.phone().listen()
-            #expect(await listening.hears(1) == ["\(second.id)"])
+            #expect(await listening.receives(1) == ["\(second.id)"])
             await listening.end()
         }
     }
@@ -114,14 +114,14 @@ struct ModernHistoryTests {
     @Test("Sequences read once are available without the network, without those finished since")
     func offline() async throws {
         try await ModernWorld.with { world in
-            let line = Line()
-            let phone = try world.phone(line: line)
+            let client = NetworkLink()
+            let phone = try world.phone(client: client)
             let points = try await phone.bought("points60").payloadValue
             let library = "\(try await phone.bought("library").payloadValue.id)"
             #expect(await phone.ids { Transaction.unfinished }.count == 2)
             #expect(await phone.ids { Transaction.currentEntitlements } == [library])
             await phone.run { await points.finish() }
-            line.cut()
+            client.cut()
             #expect(await phone.ids { Transaction.unfinished } == [library])
             #expect(await phone.ids { Transaction.currentEntitlements } == [library])
             #expect(await phone.ids { Transaction.all }.isEmpty)

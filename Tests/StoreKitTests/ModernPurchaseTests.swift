@@ -104,8 +104,8 @@ struct ModernPurchaseTests {
     @Test("Forbidden payments, products removed from sale, unknown offers and a missing network have their errors")
     func errors() async throws {
         try await ModernWorld.with { world in
-            let line = Line()
-            let phone = try world.phone(line: line)
+            let client = NetworkLink()
+            let phone = try world.phone(client: client)
             let yearly = try await phone.product("member.yearly")
             func outcome(_ options: Set<Product.PurchaseOption> = []) async -> String {
                 await name { try await phone.run { try await yearly.purchase(options: options) } }
@@ -122,9 +122,9 @@ struct ModernPurchaseTests {
                     == "invalidOfferSignature")
             let comeback = try #require(yearly.subscription?.winBackOffers.first)
             #expect(await outcome([.winBackOffer(comeback)]) == "ineligibleForOffer")
-            line.cut("/emulator/purchases")
+            client.cut("/emulator/purchases")
             #expect(await outcome() == "networkError -1004")
-            line.mend()
+            client.mend()
             try await world.set("ann", ["mayPay": false])
             #expect(await outcome() == "purchaseNotAllowed")
         }
@@ -190,10 +190,10 @@ struct ModernPurchaseTests {
                 Issue.record("\(result)")
                 return
             }
-            #expect(await listening.hears(0).isEmpty)
+            #expect(await listening.receives(0).isEmpty)
             let id = try await world.newest()
             try await world.act(id, "approve")
-            #expect(await listening.hears(1) == [id])
+            #expect(await listening.receives(1) == [id])
             #expect(listening.results.first?.unsafePayloadValue.appAccountToken == token)
             await listening.end()
         }

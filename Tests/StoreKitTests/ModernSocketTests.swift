@@ -17,7 +17,7 @@ struct ModernSocketTests {
             let listening = phone.listen()
             let id = "\(try await phone.bought("points60", [.quantity(2)]).payloadValue.id)"
             let other = try await world.buy("points300")
-            #expect(await listening.hears(1) == [other])
+            #expect(await listening.receives(1) == [other])
             #expect(await phone.ids { Transaction.unfinished } == [id, other])
             await phone.run {
                 for await result in Transaction.unfinished { await result.unsafePayloadValue.finish() }

@@ -12,8 +12,8 @@ struct ModernUpdatesTests {
             let (here, there) = (try world.phone(1), try world.phone(2))
             let (mine, theirs) = (here.listen(), there.listen())
             let id = "\(try await here.bought("points60").unsafePayloadValue.id)"
-            #expect(await theirs.hears(1) == [id])
-            #expect(await mine.hears(0).isEmpty)
+            #expect(await theirs.receives(1) == [id])
+            #expect(await mine.receives(0).isEmpty)
             #expect(await there.ids { Transaction.unfinished } == [id])
             await mine.end()
             await theirs.end()
@@ -27,17 +27,17 @@ struct ModernUpdatesTests {
             let second = try await world.buy("points300")
             let phone = try world.phone()
             let listening = phone.listen()
-            #expect(await listening.hears(2) == [first, second])
+            #expect(await listening.receives(2) == [first, second])
             let later = phone.listen()
             let third = try await world.buy("points680")
-            #expect(await later.hears(1) == [third])
-            #expect(await listening.hears(3) == [first, second, third])
+            #expect(await later.receives(1) == [third])
+            #expect(await listening.receives(3) == [first, second, third])
             await phone.run { await listening.results[0].unsafePayloadValue.finish() }
             await listening.end()
             await later.end()
 
             let relaunched = try world.phone().listen()
-            #expect(await relaunched.hears(2) == [second, third])
+            #expect(await relaunched.receives(2) == [second, third])
             await relaunched.end()
         }
     }
@@ -47,9 +47,9 @@ struct ModernUpdatesTests {
         try await ModernWorld.with { world in
             let id = try await world.buy("points60")
             try await world.act(id, "finish")
-            let kept = try await world.buy("points300")
+            let stored = try await world.buy("points300")
             let listening = try world.phone().listen()
-            #expect(await listening.hears(1) == [kept])
+            #expect(await listening.receives(1) == [stored])
             await listening.end()
         }
     }
@@ -60,22 +60,22 @@ struct ModernUpdatesTests {
             let phone = try world.phone()
             let (one, other) = (phone.listen(), phone.listen())
             let library = "\(try await phone.bought("library").unsafePayloadValue.id)"
-            #expect(await one.hears(0).isEmpty)
+            #expect(await one.receives(0).isEmpty)
             try await world.act(library, "refund")
-            #expect(await one.hears(1) == [library])
+            #expect(await one.receives(1) == [library])
             #expect(one.results[0].unsafePayloadValue.revocationDate != nil)
             try await world.act(library, "refundReversal")
-            #expect(await one.hears(2) == [library, library])
+            #expect(await one.receives(2) == [library, library])
             #expect(one.results[1].unsafePayloadValue.revocationDate == nil)
             let monthly = try await phone.bought("member.monthly").unsafePayloadValue
             try await world.ask(.post, "/emulator/clock", ["advance": "31d"])
-            #expect(await one.hears(3).count == 3)
+            #expect(await one.receives(3).count == 3)
             let renewal = one.results[2].unsafePayloadValue
             #expect(renewal.originalID == monthly.id)
             #expect(renewal.id != monthly.id)
             #expect(renewal.reason == .renewal)
             #expect(renewal.expirationDate ?? .distantPast > monthly.expirationDate ?? .distantFuture)
-            #expect(await other.hears(3) == one.ids)
+            #expect(await other.receives(3) == one.ids)
             await one.end()
             await other.end()
         }
@@ -90,7 +90,7 @@ struct ModernUpdatesTests {
             #expect(await name { try await phone.buy("points60") } == "userCancelled")
             let id = try await world.newest()
             try await world.act(id, "approve")
-            #expect(await listening.hears(1) == [id])
+            #expect(await listening.receives(1) == [id])
             await listening.end()
         }
     }
@@ -98,16 +98,16 @@ struct ModernUpdatesTests {
     @Test("An answer lost after the charge is an error now, and the purchase comes in the updates exactly once")
     func lostAnswer() async throws {
         try await ModernWorld.with { world in
-            let line = Line()
-            let phone = try world.phone(line: line)
+            let client = NetworkLink()
+            let phone = try world.phone(client: client)
             let points = try await phone.product("points60")
             let listening = phone.listen()
-            await until { line.count("/news") > 3 }
-            line.cut("/emulator/purchases", .answerLost)
+            await until { client.count("/news") > 3 }
+            client.cut("/emulator/purchases", .answerLost)
             #expect(await name { try await phone.run { try await points.purchase() } } == "networkError -1005")
-            #expect(await listening.hears(1).count == 1)
-            line.mend()
-            #expect(await listening.hears(1).count == 1)
+            #expect(await listening.receives(1).count == 1)
+            client.mend()
+            #expect(await listening.receives(1).count == 1)
             #expect(await phone.ids { Transaction.unfinished } == listening.ids)
             await listening.end()
         }
@@ -116,16 +116,16 @@ struct ModernUpdatesTests {
     @Test("The same holds without a listener at that time")
     func lostAnswerBeforeListening() async throws {
         try await ModernWorld.with { world in
-            let line = Line()
-            let phone = try world.phone(line: line)
+            let client = NetworkLink()
+            let phone = try world.phone(client: client)
             let points = try await phone.product("points60")
-            line.cut("/emulator/purchases", .answerLost)
+            client.cut("/emulator/purchases", .answerLost)
             #expect(await name { try await phone.run { try await points.purchase() } } == "networkError -1005")
-            line.mend()
-            let kept = try await phone.bought("points300").unsafePayloadValue.id
+            client.mend()
+            let stored = try await phone.bought("points300").unsafePayloadValue.id
             let listening = phone.listen()
-            #expect(await listening.hears(1).count == 1)
-            #expect(listening.ids.first != "\(kept)")
+            #expect(await listening.receives(1).count == 1)
+            #expect(listening.ids.first != "\(stored)")
             await listening.end()
         }
     }
@@ -133,21 +133,21 @@ struct ModernUpdatesTests {
     @Test("Nothing is lost without the network, at the launch or later")
     func networkAway() async throws {
         try await ModernWorld.with { world in
-            let line = Line()
-            line.cut()
+            let client = NetworkLink()
+            client.cut()
             let first = try await world.buy("points60")
-            let phone = try world.phone(line: line)
+            let phone = try world.phone(client: client)
             let listening = phone.listen()
-            #expect(await listening.hears(0).isEmpty)
-            line.mend()
-            #expect(await listening.hears(1) == [first])
-            line.cut()
+            #expect(await listening.receives(0).isEmpty)
+            client.mend()
+            #expect(await listening.receives(1) == [first])
+            client.cut()
             let second = try await world.buy("points300")
             try await world.act(second, "refund")
             let third = try await world.buy("points680")
-            #expect(await listening.hears(1) == [first])
-            line.mend()
-            #expect(await listening.hears(3) == [first, second, third])
+            #expect(await listening.receives(1) == [first])
+            client.mend()
+            #expect(await listening.receives(3) == [first, second, third])
             await listening.end()
         }
     }
@@ -167,8 +167,8 @@ struct ModernUpdatesTests {
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             let (own, foreign) = (try await bought, try await boughtThere)
-            #expect(Set(await mine.hears(12)) == Set(foreign))
-            #expect(Set(await theirs.hears(12)) == Set(own))
+            #expect(Set(await mine.receives(12)) == Set(foreign))
+            #expect(Set(await theirs.receives(12)) == Set(own))
             #expect(mine.ids.count == 12)
             #expect(theirs.ids.count == 12)
             await mine.end()
@@ -179,19 +179,19 @@ struct ModernUpdatesTests {
     @Test("A cancelled listener ends the stream and the phone's requests; a new one gets what came in the meantime")
     func cancelled() async throws {
         try await ModernWorld.with { world in
-            let line = Line()
-            let phone = try world.phone(line: line)
+            let client = NetworkLink()
+            let phone = try world.phone(client: client)
             let listening = phone.listen()
-            await until { line.count("/news") > 3 }
+            await until { client.count("/news") > 3 }
             await listening.end()
             #expect(listening.isOver)
             try await Task.sleep(for: .milliseconds(60))
-            let asked = line.count("/news")
+            let asked = client.count("/news")
             try await Task.sleep(for: .milliseconds(60))
-            #expect(line.count("/news") == asked)
+            #expect(client.count("/news") == asked)
             let id = try await world.buy("points60")
             let again = phone.listen()
-            #expect(await again.hears(1) == [id])
+            #expect(await again.receives(1) == [id])
             await again.end()
         }
     }

@@ -65,10 +65,10 @@ struct ModernVerificationTests {
         ])
     func forged(_ forgery: Forgery) async throws {
         try await ModernWorld.with { world in
-            let line = Line()
-            let phone = try world.phone(line: line)
+            let client = NetworkLink()
+            let phone = try world.phone(client: client)
             let points = try await phone.product("points60")
-            line.cut("", .altered { _, response in Self.alter(response, forgery.forge) })
+            client.cut("", .altered { _, response in Self.alter(response, forgery.forge) })
             #expect(await name { try await phone.run { try await points.purchase() } } == forgery.expected)
             // The sequences also contain it, unverified.
             await phone.run {
@@ -91,10 +91,10 @@ struct ModernVerificationTests {
             let token = Locked("")
             let foreign = try await other.phone().bought("points60")
             token.withLock { $0 = foreign.jwsRepresentation }
-            let line = Line()
-            let phone = try world.phone(line: line)
+            let client = NetworkLink()
+            let phone = try world.phone(client: client)
             let points = try await phone.product("points60")
-            line.cut(
+            client.cut(
                 "/emulator/purchases",
                 .altered { _, response in
                     Self.alter(response) { _ in token.withLock { $0 } }
@@ -114,10 +114,10 @@ struct ModernVerificationTests {
                 Issue.record("\(theirs)")
                 return
             }
-            let line = Line()
-            let phone = try world.phone(1, line: line)
+            let client = NetworkLink()
+            let phone = try world.phone(1, client: client)
             let points = try await phone.product("points60")
-            line.cut(
+            client.cut(
                 "/emulator/purchases",
                 .altered { _, response in
                     Self.alter(response) { _ in theirs.jwsRepresentation }
@@ -131,14 +131,14 @@ struct ModernVerificationTests {
     @Test("A text that is no token is no answer: the purchase fails, and comes once it is readable")
     func rubbish() async throws {
         try await ModernWorld.with { world in
-            let line = Line()
-            let phone = try world.phone(line: line)
+            let client = NetworkLink()
+            let phone = try world.phone(client: client)
             let points = try await phone.product("points60")
-            line.cut("/emulator/purchases", .altered { _, response in Self.alter(response) { _ in "rubbish" } })
+            client.cut("/emulator/purchases", .altered { _, response in Self.alter(response) { _ in "rubbish" } })
             #expect(await name { try await phone.run { try await points.purchase() } } == "networkError -1011")
-            line.mend()
+            client.mend()
             let listening = phone.listen()
-            #expect(await listening.hears(1).count == 1)
+            #expect(await listening.receives(1).count == 1)
             await listening.end()
         }
     }

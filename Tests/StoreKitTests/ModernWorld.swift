@@ -36,7 +36,7 @@ final class ModernWorld: Sendable {
         database = try Emulator.openDatabase(path: directory.appendingPathComponent("emulator.sqlite").path)
         emulator = try await Emulator(
             configuration: configuration, database: database, clock: { time.withLock { $0 } },
-            entropy: RandomBytes.make, send: { _, _ throws(HTTPFault) in HTTPResponse(status: 200) })
+            entropy: RandomBytes.make, send: { _, _ throws(HTTPError) in HTTPResponse(status: 200) })
         self.time = time
     }
 
@@ -61,7 +61,7 @@ final class ModernWorld: Sendable {
 
     /// A phone; the same number again is a relaunch of the app on it.
     func phone(
-        _ number: Int = 1, of account: String? = "ann", line: Line = Line(), consumables: Bool = false,
+        _ number: Int = 1, of account: String? = "ann", client: NetworkLink = NetworkLink(), consumables: Bool = false,
         connection: StoreConnection? = nil
     ) throws -> EmulatedDevice {
         let emulator = emulator
@@ -71,7 +71,7 @@ final class ModernWorld: Sendable {
         effects.pause = { try? await Task.sleep(for: .milliseconds(min($0, 20))) }
         return EmulatedDevice(
             id: try #require(UUID(uuidString: "3f2c1a00-1111-4222-8333-\(444_455_550_000 + number)")),
-            account: account, bundleID: Self.bundleID, connection: line.on(connection),
+            account: account, bundleID: Self.bundleID, connection: client.on(connection),
             directory: directory.appendingPathComponent("phone-\(number)"), consumableHistory: consumables,
             effects: effects)
     }
@@ -119,7 +119,7 @@ final class ModernWorld: Sendable {
 }
 
 /// The connection between a phone and its store, which a test can cut.
-final class Line: Sendable {
+final class NetworkLink: Sendable {
     enum Cut: Sendable {
         /// Nothing arrives in either direction.
         case off
@@ -140,15 +140,15 @@ final class Line: Sendable {
     func mend() { cut.withLock { $0 = nil } }
 
     func on(_ connection: StoreConnection) -> StoreConnection {
-        connection.through { request, send throws(HTTPFault) in
+        connection.through { request, send throws(HTTPError) in
             self.asked.withLock { $0.append("\(request.method.rawValue) \(request.path)") }
             let cut = self.cut.withLock { $0 }
             guard let cut, cut.path.isEmpty || request.path.contains(cut.path) else { return try await send(request) }
             switch cut.1 {
-            case .off: throw HTTPFault(.cannotConnect, "cut")
+            case .off: throw HTTPError(.cannotConnect, "cut")
             case .answerLost:
                 _ = try await send(request)
-                throw HTTPFault(.connectionLost, "cut")
+                throw HTTPError(.connectionLost, "cut")
             case .altered(let alter): return alter(request, try await send(request))
             }
         }
@@ -195,27 +195,27 @@ extension EmulatedDevice {
 
 /// Records the elements of `Transaction.updates`.
 final class Listening: Sendable {
-    private let heard = Locked<[VerificationResult<Transaction>]>([])
+    private let received = Locked<[VerificationResult<Transaction>]>([])
     private let hasEnded = Locked(false)
     private let task: Task<Void, Never>
 
     init(on device: EmulatedDevice) {
-        let heard = heard
+        let received = received
         let hasEnded = hasEnded
         task = EmulatedDevice.$current.withValue(device) {
             Task {
-                for await result in Transaction.updates { heard.withLock { $0.append(result) } }
+                for await result in Transaction.updates { received.withLock { $0.append(result) } }
                 hasEnded.withLock { $0 = true }
             }
         }
     }
 
-    var results: [VerificationResult<Transaction>] { heard.withLock { $0 } }
+    var results: [VerificationResult<Transaction>] { received.withLock { $0 } }
     var ids: [String] { results.map { "\($0.unsafePayloadValue.id)" } }
     var isOver: Bool { hasEnded.withLock { $0 } }
 
     /// Waits for this many elements, and a while longer for surplus ones.
-    func hears(_ count: Int, within seconds: Double = 10) async -> [String] {
+    func receives(_ count: Int, within seconds: Double = 10) async -> [String] {
         await until(within: seconds) { self.ids.count >= count }
         try? await Task.sleep(for: .milliseconds(60))
         return ids

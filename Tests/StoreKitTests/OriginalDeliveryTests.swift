@@ -17,7 +17,7 @@ struct OriginalDeliveryTests {
         try await Task.sleep(for: .milliseconds(100))
         #expect(cable.paths.isEmpty)
         let listener = device.observed()
-        await listener.hears(["points60 purchasing", "points60 purchased"])
+        await listener.receives(["points60 purchasing", "points60 purchased"])
         device.paymentQueue.remove(listener)
         try await Task.sleep(for: .milliseconds(50))
         let asked = cable.paths.count
@@ -50,9 +50,9 @@ struct OriginalDeliveryTests {
         for (number, place) in [(1, "app"), (1, "again"), (2, "app")] {
             let device = try world.launch(number, place: place)
             let next = device.observed()
-            await next.hears(["points60 purchased, points300 purchased"])
-            let kept = try #require(next.transactions.first?.payment)
-            #expect(kept.quantity == 3 && kept.applicationUsername == token.uuidString.lowercased())
+            await next.receives(["points60 purchased, points300 purchased"])
+            let stored = try #require(next.transactions.first?.payment)
+            #expect(stored.quantity == 3 && stored.applicationUsername == token.uuidString.lowercased())
             #expect(next.transactions.last?.payment.applicationUsername == nil, "no UUID, so nobody kept it")
             #expect(Set(device.paymentQueue.transactions.map(\.payment.productIdentifier)).count == 2)
             device.paymentQueue.remove(next)
@@ -63,7 +63,7 @@ struct OriginalDeliveryTests {
         await eventually("finished") { await world.unfinished("ann").isEmpty }
         let after = try world.launch()
         let nothing = after.observed()
-        await nothing.hears([])
+        await nothing.receives([])
         await world.remove()
     }
 
@@ -73,11 +73,11 @@ struct OriginalDeliveryTests {
         await world.buyElsewhere("points60", account: "ann")
         let device = try world.launch()
         let (one, two) = (device.observed(), device.observed())
-        await one.hears(["points60 purchased"])
+        await one.receives(["points60 purchased"])
         #expect(two.lines == one.lines)
         let three = device.observed()
         device.pay("points300")
-        await three.hears(["points300 purchasing", "points300 purchased"])
+        await three.receives(["points300 purchasing", "points300 purchased"])
         #expect(one.lines == ["points60 purchased"] + three.lines && two.lines == one.lines)
         #expect(device.paymentQueue.transactionObservers.count == 3)
         await world.remove()
@@ -91,12 +91,12 @@ struct OriginalDeliveryTests {
         let device = try world.launch()
         var listener: OriginalListener? = device.observed()
         device.pay("points60")
-        await listener?.hears(["points60 purchasing", "points60 purchased"])
+        await listener?.receives(["points60 purchasing", "points60 purchased"])
         let transaction = try #require(listener?.last(.purchased))
         listener = nil
         #expect(device.paymentQueue.transactionObservers.isEmpty)
         let next = device.observed()
-        await next.hears(["points60 purchased"])
+        await next.receives(["points60 purchased"])
         #expect(next.transactions.first === transaction)
         await world.remove()
     }
@@ -118,7 +118,7 @@ struct OriginalDeliveryTests {
         #expect(listener.transactions.last?.transactionState == .failed)
         #expect((listener.transactions.last?.error as? SKError)?.code == .paymentCancelled)
         #expect(device.paymentQueue.transactions.count == 2)
-        await listener.hears(listener.lines)
+        await listener.receives(listener.lines)
         await world.remove()
     }
 
@@ -132,12 +132,12 @@ struct OriginalDeliveryTests {
         await eventually("both wait") { listener.lines.count == 4 }
         first.paymentQueue.remove(listener)
         let next = try world.launch().kept()
-        await next.listener.hears([])
+        await next.listener.receives([])
         for (transaction, end) in zip(["points60", "points300"], ["approve", "decline"]) {
             let number = listener.transactions.last { $0.payment.productIdentifier == world.id(transaction) }?.number
             await world.ask(.post, "/emulator/transactions/\(number ?? "")/\(end)")
         }
-        await next.listener.hears(["points60 purchased"])
+        await next.listener.receives(["points60 purchased"])
         await world.remove()
     }
 
@@ -170,7 +170,7 @@ struct OriginalDeliveryTests {
             .get, "/emulator/transactions", query: [("account", "ann"), ("state", "interrupted")])
         let number = try #require(waiting["data"]?.array?.first?["transactionId"]?.string)
         await world.ask(.post, "/emulator/transactions/\(number)/approve")
-        await listener.hears([
+        await listener.receives([
             "points60 purchasing", "points60 failed 2", "removed points60 failed 2", "points60 purchased",
         ])
         #expect(listener.transactions.last !== listener.transactions.first)
@@ -192,10 +192,10 @@ struct OriginalDeliveryTests {
         await world.advance("32d")
         let unfinished = await world.unfinished("ann")
         #expect(unfinished.count == 1)
-        await listener.hears(["monthly purchasing", "monthly purchased", "removed monthly purchased"])
+        await listener.receives(["monthly purchasing", "monthly purchased", "removed monthly purchased"])
         device.paymentQueue.remove(listener)
         let next = try world.launch().kept()
-        await next.listener.hears(["monthly purchased"])
+        await next.listener.receives(["monthly purchased"])
         #expect(next.listener.transactions.first?.transactionIdentifier == unfinished.first)
         await world.remove()
     }
@@ -211,7 +211,7 @@ struct OriginalDeliveryTests {
         let bought = try #require(listener.last(.purchased))
         let before = try Data(contentsOf: device.receiptURL)
         await world.ask(.post, "/emulator/transactions/\(bought.transactionIdentifier ?? "")/refund")
-        await listener.hears(["library purchasing", "library purchased", "revoked library"])
+        await listener.receives(["library purchasing", "library purchased", "revoked library"])
         #expect(try Data(contentsOf: device.receiptURL) != before)
         await world.remove()
     }
@@ -227,7 +227,7 @@ struct OriginalDeliveryTests {
         let listener = device.observed()
         await listener.isLaunched(on: device)
         await world.ask(.put, "/emulator/accounts/ann", ["storefront": "USA"])
-        await listener.hears(["storefront USA"])
+        await listener.receives(["storefront USA"])
         #expect(device.paymentQueue.storefront?.identifier == "143441")
         await world.remove()
     }
@@ -240,7 +240,7 @@ struct OriginalDeliveryTests {
         #expect(device.paymentQueue.storefront?.countryCode == "CHN")
         await world.ask(.put, "/emulator/accounts/ann", ["storefront": "USA"])
         let listener = device.observed()
-        await listener.hears(["storefront USA"])
+        await listener.receives(["storefront USA"])
         await world.remove()
     }
 }

@@ -20,11 +20,11 @@ struct OriginalErrorTests {
         }
         let made = SKError(_nsError: NSError(domain: SKErrorDomain, code: 99, userInfo: nil))
         #expect(made.code == .unknown && made.errorCode == 99 && (made as NSError).code == 99)
-        let told = SKError(
+        let reported = SKError(
             _nsError: NSError(
                 domain: SKErrorDomain, code: SKError.unknown.rawValue, userInfo: [NSLocalizedDescriptionKey: "told"]))
-        #expect(told.localizedDescription == "told" && (told as any Error).localizedDescription == "told")
-        #expect(told == SKError(.unknown, userInfo: [NSLocalizedDescriptionKey: "told"]))
+        #expect(reported.localizedDescription == "told" && (reported as any Error).localizedDescription == "told")
+        #expect(reported == SKError(.unknown, userInfo: [NSLocalizedDescriptionKey: "told"]))
     }
 
     @Test("Every code of Apple's exists, with a sentence in both languages; only cloud and overlay codes share theirs")
@@ -40,7 +40,7 @@ struct OriginalErrorTests {
     }
 
     /// Network failures, and the code an app sees in NSURLErrorDomain (facts/storekit-client).
-    static let faults: [(HTTPFault.Kind, Int)] = [
+    static let faults: [(HTTPError.Kind, Int)] = [
         (.timedOut, -1001), (.cannotResolve, -1003), (.cannotConnect, -1004), (.connectionLost, -1005),
         (.other, -1009), (.tls, -1200),
     ]
@@ -48,9 +48,9 @@ struct OriginalErrorTests {
     @Test("Network failures are URLErrors", arguments: faults.indices)
     func network(_ index: Int) {
         let (kind, code) = Self.faults[index]
-        let error = StoreFault.noAnswer(HTTPFault(kind, "")).error
+        let error = EmulatorClientError.noResponse(HTTPError(kind, "")).error
         #expect(error is URLError && (error as NSError).domain == NSURLErrorDomain && (error as NSError).code == code)
-        #expect(StoreFault.unreadable(status: 502).error is URLError)
+        #expect(EmulatorClientError.unreadable(status: 502).error is URLError)
     }
 
     /// Refusals of the store by code, and SKError's codes.
@@ -69,7 +69,7 @@ struct OriginalErrorTests {
     @Test("Refusals of the store have Apple's codes", arguments: refusals.indices)
     func refused(_ index: Int) {
         let (code, status, expected) = Self.refusals[index]
-        let error = StoreFault.refused(code: code, status: status, title: "").error
+        let error = EmulatorClientError.refused(code: code, status: status, title: "").error
         #expect((error as? SKError)?.code == expected)
     }
 }

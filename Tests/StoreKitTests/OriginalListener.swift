@@ -7,8 +7,8 @@ import TillThreads
 /// An observer that records its callbacks, one line each.
 final class OriginalListener: NSObject, SKPaymentTransactionObserver, @unchecked Sendable {
     // Everything that changes is behind the locks of `Locked`.
-    private let heard = Locked<[String]>([])
-    private let told = Locked<[SKPaymentTransaction]>([])
+    private let received = Locked<[String]>([])
+    private let reported = Locked<[SKPaymentTransaction]>([])
     private let errors = Locked<[any Error]>([])
     /// Its answer to promoted payments.
     let promoted = Locked<Bool>(false)
@@ -16,9 +16,9 @@ final class OriginalListener: NSObject, SKPaymentTransactionObserver, @unchecked
     /// Called during a callback.
     let onUpdate = Locked<(@Sendable (SKPaymentQueue, [SKPaymentTransaction]) -> Void)?>(nil)
 
-    var lines: [String] { heard.withLock { $0 } }
+    var lines: [String] { received.withLock { $0 } }
     /// The transactions of all callbacks, in order.
-    var transactions: [SKPaymentTransaction] { told.withLock { $0 } }
+    var transactions: [SKPaymentTransaction] { reported.withLock { $0 } }
     var restoreErrors: [any Error] { errors.withLock { $0 } }
     var offers: [SKPayment] { offered.withLock { $0 } }
 
@@ -26,7 +26,7 @@ final class OriginalListener: NSObject, SKPaymentTransactionObserver, @unchecked
         transactions.last { $0.transactionState == state }
     }
 
-    private func note(_ line: String) { heard.withLock { $0.append(line) } }
+    private func note(_ client: String) { received.withLock { $0.append(client) } }
 
     static func text(_ transactions: [SKPaymentTransaction]) -> String {
         transactions.map { transaction in
@@ -39,7 +39,7 @@ final class OriginalListener: NSObject, SKPaymentTransactionObserver, @unchecked
     func paymentQueue(_ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]) {
         let isInQueue = transactions.allSatisfy { one in queue.transactions.contains { $0 === one } }
         note(Self.text(transactions) + (isInQueue ? "" : " (not in the queue)"))
-        told.withLock { $0 += transactions }
+        reported.withLock { $0 += transactions }
         onUpdate.withLock { $0 }?(queue, transactions)
     }
 
@@ -80,19 +80,19 @@ final class OriginalDelegate: NSObject, SKPaymentQueueDelegate, @unchecked Senda
     let goesOn = Locked(true)
     let showsConsent = Locked(true)
     let delay = Locked<TimeInterval>(0)
-    private let heard = Locked<[String]>([])
-    var lines: [String] { heard.withLock { $0 } }
+    private let received = Locked<[String]>([])
+    var lines: [String] { received.withLock { $0 } }
 
     func paymentQueue(
         _ paymentQueue: SKPaymentQueue, shouldContinue transaction: SKPaymentTransaction, in newStorefront: SKStorefront
     ) -> Bool {
-        heard.withLock { $0.append("\(transaction.payment.quantity) in \(newStorefront.countryCode)") }
+        received.withLock { $0.append("\(transaction.payment.quantity) in \(newStorefront.countryCode)") }
         Thread.sleep(forTimeInterval: delay.withLock { $0 })
         return goesOn.withLock { $0 }
     }
 
     func paymentQueueShouldShowPriceConsent(_ paymentQueue: SKPaymentQueue) -> Bool {
-        heard.withLock { $0.append("consent") }
+        received.withLock { $0.append("consent") }
         return showsConsent.withLock { $0 }
     }
 }
@@ -100,11 +100,11 @@ final class OriginalDelegate: NSObject, SKPaymentQueueDelegate, @unchecked Senda
 /// A delegate and an observer without the optional methods.
 final class SilentListener: NSObject, SKPaymentTransactionObserver, SKPaymentQueueDelegate, @unchecked Sendable {
     // Everything that changes is behind the lock of `Locked`.
-    private let heard = Locked<[String]>([])
-    var lines: [String] { heard.withLock { $0 } }
+    private let received = Locked<[String]>([])
+    var lines: [String] { received.withLock { $0 } }
 
     func paymentQueue(_ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]) {
-        heard.withLock { $0.append(OriginalListener.text(transactions)) }
+        received.withLock { $0.append(OriginalListener.text(transactions)) }
     }
 }
 
@@ -125,7 +125,7 @@ extension EmulatedDevice {
 }
 
 extension OriginalListener {
-    func hears(_ expected: [String], sourceLocation: SourceLocation = #_sourceLocation) async {
+    func receives(_ expected: [String], sourceLocation: SourceLocation = #_sourceLocation) async {
         for _ in 0..<1_000 where lines.count < expected.count { try? await Task.sleep(for: .milliseconds(5)) }
         // A surplus line is wrong as well, and takes a moment: a few reads of the store.
         try? await Task.sleep(for: .milliseconds(60))

@@ -21,7 +21,7 @@ struct OriginalNetworkTests {
         let error = try #require(listener.last(.failed)?.error)
         #expect((error as NSError).domain == NSURLErrorDomain && error is URLError)
         cable.mend()
-        await listener.hears(["points300 purchasing", "points300 failed -1004", "points60 purchased"])
+        await listener.receives(["points300 purchasing", "points300 failed -1004", "points60 purchased"])
         await world.remove()
     }
 
@@ -33,7 +33,7 @@ struct OriginalNetworkTests {
         cable.loseOneAnswer(of: "/emulator/devices/3f2c91ab-0000-4000-8000-000000000001/transactions")
         let device = try world.launch(cable: cable)
         let listener = device.observed()
-        await listener.hears(["points60 purchased"])
+        await listener.receives(["points60 purchased"])
         await world.remove()
     }
 
@@ -47,7 +47,7 @@ struct OriginalNetworkTests {
         await eventually("launched") { device.paymentQueue.storefront != nil }
         cable.loseOneAnswer(of: "/emulator/purchases")
         device.pay("points60") { $0.applicationUsername = token.uuidString }
-        await listener.hears(["points60 purchasing", "points60 failed -1005", "points60 purchased"])
+        await listener.receives(["points60 purchasing", "points60 failed -1005", "points60 purchased"])
         #expect(await world.paidTransactions("ann") == 1)
         let paid = try #require(listener.transactions.last)
         #expect(paid !== listener.transactions.first)
@@ -72,7 +72,7 @@ struct OriginalNetworkTests {
         }
         let listener = device.observed()
         device.pay("points60")
-        await listener.hears(["points60 purchasing", "points60 failed -1005", "points60 purchased"])
+        await listener.receives(["points60 purchasing", "points60 failed -1005", "points60 purchased"])
         await world.remove()
     }
 
@@ -86,10 +86,10 @@ struct OriginalNetworkTests {
         await eventually("purchased") { listener.last(.purchased) != nil }
         cable.cut()
         device.paymentQueue.finishTransaction(try #require(listener.last(.purchased)))
-        await listener.hears(["points60 purchasing", "points60 purchased"])
+        await listener.receives(["points60 purchasing", "points60 purchased"])
         #expect(device.paymentQueue.transactions.count == 1)
         cable.mend()
-        await listener.hears(["points60 purchasing", "points60 purchased", "removed points60 purchased"])
+        await listener.receives(["points60 purchasing", "points60 purchased", "removed points60 purchased"])
         #expect(await world.unfinished("ann").isEmpty)
         await world.remove()
     }
@@ -102,7 +102,7 @@ struct OriginalNetworkTests {
         let listener = device.observed()
         cable.cut()
         device.paymentQueue.restoreCompletedTransactions()
-        await listener.hears(["restore failed"])
+        await listener.receives(["restore failed"])
         #expect((listener.restoreErrors.first as? URLError)?.code == .cannotConnectToHost)
         await world.remove()
     }

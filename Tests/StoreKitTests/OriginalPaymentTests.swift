@@ -10,7 +10,7 @@ import TillHTTP
 @Suite("StoreKit 1: payments")
 struct OriginalPaymentTests {
     /// The ends of a payment sheet, and the callbacks of the app's observer.
-    static let sheets: [(answer: PaymentSheet.Answer, heard: [String])] = [
+    static let sheets: [(answer: PaymentSheet.Answer, received: [String])] = [
         (.pay, ["points60 purchasing", "points60 purchased"]),
         (.cancel, ["points60 purchasing", "points60 failed 2"]),
         (.fail, ["points60 purchasing", "points60 failed 0"]),
@@ -20,19 +20,19 @@ struct OriginalPaymentTests {
 
     @Test("Each end of a payment sheet is one callback, after the callback for its start", arguments: sheets.indices)
     func sheet(_ index: Int) async throws {
-        let (answer, heard) = Self.sheets[index]
+        let (answer, received) = Self.sheets[index]
         let world = try await StoreKitWorld()
         let device = try world.launch(sheet: answer)
         let listener = device.observed()
         device.pay("points60")
-        await listener.hears(heard)
+        await listener.receives(received)
         #expect(device.paymentQueue.transactions.count == 1)
         #expect(listener.transactions.first === listener.transactions.last)
         let transaction = try #require(listener.transactions.last)
         #expect((transaction.transactionIdentifier != nil) == (answer == .pay))
         #expect((transaction.transactionDate != nil) == (answer == .pay))
         #expect((transaction.transactionReceipt != nil) == (answer == .pay))
-        #expect((transaction.error is SKError) == heard[1].contains("failed"))
+        #expect((transaction.error is SKError) == received[1].contains("failed"))
         await world.remove()
     }
 
@@ -49,7 +49,7 @@ struct OriginalPaymentTests {
         #expect(await world.unfinished("ann") == [try #require(transaction.transactionIdentifier)])
         device.paymentQueue.finishTransaction(transaction)
         device.paymentQueue.finishTransaction(transaction)
-        await listener.hears(["points60 purchasing", "points60 purchased", "removed points60 purchased"])
+        await listener.receives(["points60 purchasing", "points60 purchased", "removed points60 purchased"])
         #expect(device.paymentQueue.transactions.isEmpty)
         #expect(await world.unfinished("ann").isEmpty)
         #expect(try Data(contentsOf: device.receiptURL).count < before.count, "finished consumables leave the receipt")
@@ -65,13 +65,13 @@ struct OriginalPaymentTests {
         await eventually("failed") { listener.last(.failed) != nil }
         #expect(device.paymentQueue.transactions.count == 1)
         device.paymentQueue.finishTransaction(try #require(listener.last(.failed)))
-        await listener.hears(["points60 purchasing", "points60 failed 2", "removed points60 failed 2"])
+        await listener.receives(["points60 purchasing", "points60 failed 2", "removed points60 failed 2"])
         #expect(device.paymentQueue.transactions.isEmpty)
         let asking = try world.launch(2, sheet: .ask)
         let other = asking.observed()
         other.onUpdate.withLock { $0 = { queue, transactions in transactions.forEach(queue.finishTransaction) } }
         asking.pay("points60")
-        await other.hears(["points60 purchasing", "points60 deferred"])
+        await other.receives(["points60 purchasing", "points60 deferred"])
         #expect(asking.paymentQueue.transactions.count == 1)
         await world.remove()
     }
@@ -133,7 +133,7 @@ struct OriginalPaymentTests {
         payment.quantity = 10
         device.paymentQueue.add(payment)
         payment.quantity = 1
-        await listener.hears(["points60 purchasing", "points60 purchased"])
+        await listener.receives(["points60 purchasing", "points60 purchased"])
         #expect(listener.last(.purchased)?.payment.quantity == 10)
         let copy = try #require(payment.copy() as? SKPayment)
         #expect(!(copy is SKMutablePayment) && copy == payment && copy.hash == payment.hash)
@@ -156,7 +156,7 @@ struct OriginalPaymentTests {
         #expect(Set(listener.transactions.map(\.payment.quantity)) == Set(1...8))
         #expect(Set(listener.transactions.compactMap(\.transactionIdentifier)).count == 8)
         #expect(listener.lines.count { $0 == "points60 purchased" } == 8)
-        await listener.hears(listener.lines)
+        await listener.receives(listener.lines)
         await world.remove()
     }
 
@@ -184,7 +184,7 @@ struct OriginalPaymentTests {
                 identifier: "loyal", keyIdentifier: signed.keyID, nonce: nonce, signature: signed.signature,
                 timestamp: NSNumber(value: signed.timestamp.milliseconds))
         }
-        await listener.hears([
+        await listener.receives([
             "monthly purchasing", "monthly purchased", "yearly purchasing", "yearly purchased",
         ])
         #expect(listener.last(.purchased)?.payment.applicationUsername == name)

@@ -9,23 +9,23 @@ import TillThreads
 /// A delegate of requests that records its callbacks.
 private final class RequestListener: NSObject, SKProductsRequestDelegate, @unchecked Sendable {
     // Everything that changes is behind the locks of `Locked`.
-    private let heard = Locked<[String]>([])
+    private let received = Locked<[String]>([])
     private let answer = Locked<SKProductsResponse?>(nil)
     private let fault = Locked<(any Error)?>(nil)
-    var lines: [String] { heard.withLock { $0 } }
+    var lines: [String] { received.withLock { $0 } }
     var response: SKProductsResponse? { answer.withLock { $0 } }
     var error: (any Error)? { fault.withLock { $0 } }
 
     func productsRequest(_ request: SKProductsRequest, didReceive response: SKProductsResponse) {
         answer.withLock { $0 = response }
-        heard.withLock { $0.append("response") }
+        received.withLock { $0.append("response") }
     }
 
-    func requestDidFinish(_ request: SKRequest) { heard.withLock { $0.append("finished") } }
+    func requestDidFinish(_ request: SKRequest) { received.withLock { $0.append("finished") } }
 
     func request(_ request: SKRequest, didFailWithError error: any Error) {
         fault.withLock { $0 = error }
-        heard.withLock { $0.append("failed") }
+        received.withLock { $0.append("failed") }
     }
 }
 
@@ -139,16 +139,16 @@ struct OriginalRequestTests {
         let tap = await world.ask(
             .post, "/emulator/purchase-intents", ["productId": .string(world.id("points60")), "account": "ann"])
         let bought = ["points60 purchasing", "points60 purchased"]
-        await listener.hears(["offered points60"] + (isWanted ? bought : []))
+        await listener.receives(["offered points60"] + (isWanted ? bought : []))
         #expect(tap["id"]?.string != nil)
         if !isWanted {
             device.paymentQueue.add(try #require(listener.offers.first))
-            await listener.hears(["offered points60"] + bought)
+            await listener.receives(["offered points60"] + bought)
         }
         device.paymentQueue.remove(listener)
         let next = try world.launch()
         let again = next.observed()
-        await again.hears(["points60 purchased"])
+        await again.receives(["points60 purchased"])
         await world.remove()
     }
 
@@ -171,7 +171,7 @@ struct OriginalRequestTests {
     }
 
     /// The delegate's answer, the time it takes, and the payment's result.
-    static let answers: [(goesOn: Bool, delay: TimeInterval, heard: String)] = [
+    static let answers: [(goesOn: Bool, delay: TimeInterval, received: String)] = [
         (true, 0, "points60 purchased"), (false, 0, "points60 failed 5"), (true, 1.3, "points60 failed 5"),
     ]
 
@@ -194,7 +194,7 @@ struct OriginalRequestTests {
         // The queue delivers the storefront too, before the payment or after it.
         await eventually("an end") { listener.lines.count == 3 }
         #expect(listener.lines.contains("storefront USA"))
-        #expect(listener.lines.filter { $0 != "storefront USA" } == ["points60 purchasing", answer.heard])
+        #expect(listener.lines.filter { $0 != "storefront USA" } == ["points60 purchasing", answer.received])
         #expect(delegate.lines == ["1 in USA"])
         await world.remove()
     }

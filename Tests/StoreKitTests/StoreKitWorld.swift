@@ -33,7 +33,7 @@ final class StoreKitWorld: Sendable {
         let time = time
         emulator = try await Emulator(
             configuration: configuration, database: database, clock: { time.withLock { $0 } },
-            entropy: { RandomBytes.make($0) }, send: { _, _ throws(HTTPFault) in HTTPResponse(status: 200) })
+            entropy: { RandomBytes.make($0) }, send: { _, _ throws(HTTPError) in HTTPResponse(status: 200) })
     }
 
     func remove() async {
@@ -93,12 +93,12 @@ final class StoreKitWorld: Sendable {
 
 /// The connection from one phone to the store: it can be cut before a request arrives or before its answer returns.
 final class StoreKitCable: Sendable {
-    enum Fate: Sendable { case passes, losesRequest, losesAnswer }
+    enum Delivery: Sendable { case passes, losesRequest, losesAnswer }
 
-    private let fate = Locked<@Sendable (HTTPRequest) -> Fate>({ _ in .passes })
+    private let delivery = Locked<@Sendable (HTTPRequest) -> Delivery>({ _ in .passes })
     private let asked = Locked<[String]>([])
 
-    func set(_ rule: @escaping @Sendable (HTTPRequest) -> Fate) { fate.withLock { $0 = rule } }
+    func set(_ rule: @escaping @Sendable (HTTPRequest) -> Delivery) { delivery.withLock { $0 = rule } }
     func cut() { set { _ in .losesRequest } }
     func mend() { set { _ in .passes } }
     /// Loses the next answer of this path; all later ones arrive.
@@ -116,14 +116,14 @@ final class StoreKitCable: Sendable {
     var paths: [String] { asked.withLock { $0 } }
 
     func connection(to emulator: Emulator) -> StoreConnection {
-        StoreConnection.inProcess { await emulator.respond(to: $0) }.through { request, send throws(HTTPFault) in
+        StoreConnection.inProcess { await emulator.respond(to: $0) }.through { request, send throws(HTTPError) in
             self.asked.withLock { $0.append(request.path) }
-            switch self.fate.withLock({ $0 })(request) {
+            switch self.delivery.withLock({ $0 })(request) {
             case .passes: return try await send(request)
-            case .losesRequest: throw HTTPFault(.cannotConnect, "cut")
+            case .losesRequest: throw HTTPError(.cannotConnect, "cut")
             case .losesAnswer:
                 _ = try await send(request)
-                throw HTTPFault(.connectionLost, "cut")
+                throw HTTPError(.connectionLost, "cut")
             }
         }
     }

@@ -189,10 +189,10 @@ struct SubscriptionStatusTests {
     @Test("Without the store a status is a network error, and introductory eligibility is false")
     func offline() async throws {
         try await ModernWorld.with { world in
-            let line = Line()
-            let phone = try world.phone(line: line)
+            let client = NetworkLink()
+            let phone = try world.phone(client: client)
             let info = try #require(try await phone.product("member.yearly").subscription)
-            line.cut()
+            client.cut()
             await #expect { _ = try await phone.run { try await info.status } } throws: { error in
                 if case StoreKitError.networkError = error { true } else { false }
             }

@@ -19,7 +19,7 @@ enum EffectRules {
             path: "Sources/TillThreads/SystemThread.swift", effects: [.thread],
             reason: "waiting for a disk or a socket on Swift's few threads would stop every other request"),
         Exception(
-            path: "Sources/TillHTTP/DaemonKeeper.swift", effects: [.clock],
+            path: "Sources/TillHTTP/DaemonSupervisor.swift", effects: [.clock],
             reason: "deadlines of real sockets, on a thread of its own"),
         Exception(
             path: "Sources/TillHTTP/Listener.swift", effects: [.clock],
@@ -37,7 +37,7 @@ enum EffectRules {
             path: "Sources/TillClient/Transport/URLSessionTransport.swift", effects: [.network, .clock],
             reason: "the HTTP send that an app passes in, with its time limit"),
         Exception(
-            path: "Sources/TillClient/Catalogue/CatalogueFile.swift", effects: [.system],
+            path: "Sources/TillClient/Catalogue/ProductCacheFile.swift", effects: [.system],
             reason: "the file of the cached shelf, passed in as a value"),
         Exception(
             path: "Sources/TillClient/AppEffects.swift", effects: [.clock, .entropy, .task, .system],
@@ -55,7 +55,7 @@ enum EffectRules {
             path: "Sources/TillSimulation/CrashableDisk/VFSRegistration.swift", effects: [.clock],
             reason: "SQLite's own wait for a lock, asked of its file system"),
         Exception(
-            path: "Sources/TillSimulation/Clockwork/SimulatedProcess.swift", effects: [.task],
+            path: "Sources/TillSimulation/Scheduler/SimulatedProcess.swift", effects: [.task],
             reason: "the one place where a simulated program's work becomes a task"),
         Exception(
             path: "Sources/TillSimulation/Phone/PhoneHost.swift", effects: [.system],
@@ -69,7 +69,7 @@ enum EffectRules {
     ]
 
     static func findings(in source: SwiftSource, exceptions: [Exception] = exceptions) -> [Finding] {
-        guard source.isSource, let target = source.target, House.rooms[target]?.effectsArePassedIn ?? true else {
+        guard source.isSource, let target = source.target, PackageLayout.modules[target]?.effectsArePassedIn ?? true else {
             return []
         }
         let allowed = exceptions.first { $0.path == source.path }?.effects ?? []

@@ -4,7 +4,7 @@ import Testing
 /// ownership, no property or parameter with the name of an identifier is a `String`. Bodies of requests and answers,
 /// and Apple's signed data, are text until they are parsed.
 enum IdentifierRules {
-    static let rooms: Set<String> = ["TillBilling", "TillLedger"]
+    static let modules: Set<String> = ["TillBilling", "TillLedger"]
     static let names: Set<String> = [
         "userID", "user", "deviceID", "device", "productID", "planID", "transactionID", "originalID", "customerID",
     ]
@@ -12,7 +12,7 @@ enum IdentifierRules {
     static func findings(in source: SwiftSource) -> [Finding] {
         var findings: [Finding] = []
         let tokens = source.tokens
-        let isRoom = source.target.map(rooms.contains) == true
+        let isRoom = source.target.map(modules.contains) == true
         for index in tokens.indices.dropLast(2) {
             let token = tokens[index]
             if token.text == "TextIdentifier", source.path.hasPrefix("Sources/") {

@@ -56,27 +56,27 @@ struct Import: Hashable {
 enum ImportRules {
     static func findings(in source: SwiftSource) -> [Finding] {
         guard source.isSource, let target = source.target else { return [] }
-        guard let room = House.rooms[target] else {
+        guard let moduleRules = PackageLayout.modules[target] else {
             return [
                 Finding(source.path, 0, "\(target) is no room of the house: add it to House.swift with its imports")
             ]
         }
         return Import.all(in: source).compactMap { statement in
-            complaint(about: statement, in: target, room).map { Finding(source.path, statement.line, $0) }
+            complaint(about: statement, in: target, moduleRules).map { Finding(source.path, statement.line, $0) }
         }
     }
 
-    private static func complaint(about statement: Import, in target: String, _ room: House.Room) -> String? {
+    private static func complaint(about statement: Import, in target: String, _ moduleRules: PackageLayout.ModuleRules) -> String? {
         let module = statement.module
         // Apple's StoreKit re-exports Foundation; apps that import only StoreKit rely on it.
         if statement.isReexport, target == "StoreKit", module == "Foundation" { return nil }
         if statement.isReexport { return "re-exports \(module): every file says itself what it imports" }
-        guard room.imports.contains(module) || room.system.contains(module) else {
+        guard moduleRules.imports.contains(module) || moduleRules.system.contains(module) else {
             return "\(target) may not import \(module)"
         }
         let essentials = "canImport(FoundationEssentials)"
         switch module {
-        case "Foundation" where !room.mayImportFoundation && !statement.stands(under: essentials, isElse: true):
+        case "Foundation" where !moduleRules.mayImportFoundation && !statement.stands(under: essentials, isElse: true):
             return "\(target) imports Foundation only as the #else of #if \(essentials)"
         case "FoundationEssentials" where !statement.stands(under: essentials, isElse: false):
             return "FoundationEssentials is not everywhere: import it under #if \(essentials)"
@@ -92,7 +92,7 @@ enum ImportRules {
         guard let dependencies = declared[target] else {
             return [Finding(source.path, 0, "\(target) is not declared in Package.swift")]
         }
-        let system = target == "TidyTests" ? ["Testing", "Foundation"] : House.testSystem
+        let system = target == "TidyTests" ? ["Testing", "Foundation"] : PackageLayout.testSystem
         return Import.all(in: source).filter { !dependencies.union(system).contains($0.module) }.map {
             Finding(source.path, $0.line, "\(target) imports \($0.module), which Package.swift does not declare for it")
         }
@@ -102,7 +102,7 @@ enum ImportRules {
 @Suite("Imports")
 struct ImportTests {
     @Test("Every module imports only what the package allows it")
-    func rooms() {
+    func modules() {
         expectNone(Checkout.current.sources.flatMap(ImportRules.findings(in:)))
     }
 

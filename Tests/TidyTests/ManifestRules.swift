@@ -87,17 +87,17 @@ enum ManifestRules {
         for (name, target) in manifest.targets.sorted(by: { $0.key < $1.key }) {
             switch target.kind {
             case "systemLibrary":
-                if !House.cLibraries.contains(name) {
+                if !PackageLayout.cLibraries.contains(name) {
                     findings.append(finding(target.line, "\(name) is owned by no room"))
                 }
             case "testTarget":
                 continue
             case "target", "executableTarget":
-                guard let room = House.rooms[name] else {
+                guard let moduleRules = PackageLayout.modules[name] else {
                     findings.append(finding(target.line, "\(name) is no room of the house"))
                     continue
                 }
-                for extra in target.dependencies.subtracting(room.imports).sorted() {
+                for extra in target.dependencies.subtracting(moduleRules.imports).sorted() {
                     findings.append(finding(target.line, "\(name) may not depend on \(extra)"))
                 }
                 if name == "StoreKit", !target.isLinuxOnly {
@@ -117,7 +117,7 @@ enum ManifestRules {
     static func undeclared(in source: SwiftSource, _ manifest: Manifest) -> [Finding] {
         guard source.isSource, let target = source.target, let declared = manifest.targets[target] else { return [] }
         return Import.all(in: source)
-            .filter { House.rooms[$0.module] != nil || House.cLibraries.contains($0.module) }
+            .filter { PackageLayout.modules[$0.module] != nil || PackageLayout.cLibraries.contains($0.module) }
             // On Apple's platforms StoreKit belongs to the system.
             .filter { !declared.dependencies.contains($0.module) && $0.module != "StoreKit" }
             .map { Finding(source.path, $0.line, "Package.swift does not declare \($0.module) for \(target)") }

@@ -44,7 +44,7 @@ struct PublicSurface {
             ]
         try swift.run()
         swift.waitUntilExit()
-        guard swift.terminationStatus == 0 else { throw SurfaceFault(text: "swift symbolgraph-extract failed") }
+        guard swift.terminationStatus == 0 else { throw SurfaceError(text: "swift symbolgraph-extract failed") }
     }
 
     /// The folders of the C libraries' module maps.
@@ -95,7 +95,7 @@ struct PublicSurface {
         let symbols: [Symbol]
     }
 
-    struct SurfaceFault: Error { let text: String }
+    struct SurfaceError: Error { let text: String }
 }
 
 @Suite("The public surface")

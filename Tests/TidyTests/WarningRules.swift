@@ -21,9 +21,9 @@ enum WarningRules {
         swift.currentDirectoryURL = Checkout.current.root
         swift.standardError = errors
         try swift.run()
-        let said = errors.fileHandleForReading.readDataToEndOfFile()
+        let stated = errors.fileHandleForReading.readDataToEndOfFile()
         swift.waitUntilExit()
-        return swift.terminationStatus == 0 ? "" : String(decoding: said, as: UTF8.self)
+        return swift.terminationStatus == 0 ? "" : String(decoding: stated, as: UTF8.self)
     }
 }
 

@@ -10,8 +10,8 @@ struct AgreementTests {
     /// The server's verdict on a proof of that kind.
     private func plain(
         _ verifier: SignedDataVerifier, _ proof: [UInt8], _ kind: ProofInspection.Kind, device: [UInt8]? = nil
-    ) -> VerificationFailure? {
-        do throws(VerificationFailure) {
+    ) -> VerificationError? {
+        do throws(VerificationError) {
             switch kind {
             case .transaction: _ = try verifier.transaction(proof)
             case .renewal: _ = try verifier.renewalInfo(proof)
@@ -65,7 +65,7 @@ struct AgreementTests {
         var verdicts: Set<String> = []
         for row in SharedVectors.proofs where row.format != "chain-json" && row.format != "oldstyle-b64" {
             guard let kind = ProofInspection.Kind(rawValue: row.kind) else { continue }
-            for environment in [Environment.production, .sandbox] {
+            for environment in [StoreEnvironment.production, .sandbox] {
                 var policy = TrustPolicy(bundleID: row.policy["bundleId"]?.string, environments: [environment]) {
                     testNow
                 }

@@ -45,7 +45,7 @@ struct NotificationTests {
             #expect {
                 try verifier.notification(jws)
             } throws: { error in
-                guard let failure = error as? VerificationFailure else { return false }
+                guard let failure = error as? VerificationError else { return false }
                 return failure.verdict == verdict && failure.detail.hasPrefix("signedTransactionInfo")
             }
         }
@@ -94,8 +94,8 @@ struct NotificationTests {
 
     @Test(
         "The id of an external purchase token states its environment",
-        arguments: [("SANDBOX_b2158121", Environment.sandbox), ("b2158121-7af9-49d4-9561-1f588205523e", .production)])
-    func externalPurchase(id: String, environment: Environment) throws {
+        arguments: [("SANDBOX_b2158121", StoreEnvironment.sandbox), ("b2158121-7af9-49d4-9561-1f588205523e", .production)])
+    func externalPurchase(id: String, environment: StoreEnvironment) throws {
         let jws = notification(changes: [
             "data": nil, "notificationType": "EXTERNAL_PURCHASE_TOKEN",
             "externalPurchaseToken": ["externalPurchaseId": .string(id), "bundleId": "com.example.learn"],

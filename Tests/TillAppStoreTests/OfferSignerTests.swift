@@ -159,7 +159,7 @@ struct OfferSignerTests {
             ("p", "a", String(repeating: "安", count: 86), "account", "too_long"),
         ])
     func refusals(_ product: String, _ offer: String, _ account: String, _ field: String, _ reason: String) {
-        let refused = #expect(throws: OfferRefusal.self) {
+        let refused = #expect(throws: OfferError.self) {
             try PromotionalOffer(productID: ProductID(product), offerID: offer, account: account)
         }
         #expect(refused?.field.rawValue == field)
@@ -173,7 +173,7 @@ struct OfferSignerTests {
             "\u{0}", "\u{1F}", "\u{7F}", "\u{85}", "\u{AD}", "\u{200B}", "\u{202E}", "\u{2028}", "\u{2063}", "\u{E000}",
             "\u{FEFF}", "\u{10FFFF}",
         ] {
-            let refused = #expect(throws: OfferRefusal.self) {
+            let refused = #expect(throws: OfferError.self) {
                 try PromotionalOffer(productID: Self.monthly, offerID: "a", account: "ann\(scalar)")
             }
             #expect(refused?.field == .account && refused?.reason == .foreignCharacter, "\(scalar.value)")
@@ -184,10 +184,10 @@ struct OfferSignerTests {
         "A transaction is one to twenty digits",
         arguments: ["", "1x", "-1", "１２", "1\u{2063}", "123456789012345678901"])
     func transactions(_ id: String) {
-        #expect(throws: OfferRefusal.self) {
+        #expect(throws: OfferError.self) {
             try PromotionalOffer(productID: Self.monthly, offerID: "a", transactionID: TransactionID(id))
         }
-        let refused = #expect(throws: OfferRefusal.self) {
+        let refused = #expect(throws: OfferError.self) {
             try IntroductoryEligibility(productID: Self.monthly, isAllowed: true, transactionID: TransactionID(id))
         }
         #expect(refused?.field == .transactionID)
@@ -206,7 +206,7 @@ struct OfferSignerTests {
     @Test("An Advanced Commerce request is a JSON object of at most 64 KiB, and is signed byte by byte")
     func advancedCommerce() throws {
         for text in ["", "[]", "1", "{", "{}x", #"{"a":"\#(String(repeating: "x", count: 64 << 10))"}"#] {
-            let refused = #expect(throws: OfferRefusal.self) { try AdvancedCommerceRequest(json: Array(text.utf8)) }
+            let refused = #expect(throws: OfferError.self) { try AdvancedCommerceRequest(json: Array(text.utf8)) }
             #expect(refused?.field == .request)
         }
         let text = #"{ "b": 1.50, "a": "\u00e9" }"#
@@ -219,12 +219,12 @@ struct OfferSignerTests {
     func configuration() throws {
         let signer = try OfferKey().signer(at: Self.now, bundleID: "com.example\u{2063}learn")
         let offer = try PromotionalOffer(productID: Self.monthly, offerID: "a")
-        #expect(throws: IssuingFault.self) { try signer.signature(for: offer) }
+        #expect(throws: SigningError.self) { try signer.signature(for: offer) }
     }
 
     @Test("A key that is not on P-256 is no In-App Purchase key", arguments: [PrivateKey.Kind.p384, .rsa2048])
     func keys(_ kind: PrivateKey.Kind) throws {
         let key = try PrivateKey.generate(kind)
-        #expect(throws: IssuingFault.self) { try InAppPurchaseKey(issuerID: "i", keyID: "k", privateKey: key) }
+        #expect(throws: SigningError.self) { try InAppPurchaseKey(issuerID: "i", keyID: "k", privateKey: key) }
     }
 }

@@ -64,7 +64,7 @@ struct PayloadRoundTripTests {
     }
 
     /// Reads, writes and reads again; and writes the typed members alone.
-    private func hold<Payload: WrittenPayload & Equatable>(_: Payload.Type, _ text: String) throws {
+    private func hold<Payload: JSONPayload & Equatable>(_: Payload.Type, _ text: String) throws {
         let payload = try Payload(JSONObject(Array(text.utf8)))
         let written = payload.encoded()
         #expect(String(decoding: written, as: UTF8.self) == text)

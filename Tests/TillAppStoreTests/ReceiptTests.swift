@@ -34,12 +34,12 @@ struct ReceiptTests {
     @Test(
         "The receipt's type gives the environment, and a missing type is not production",
         arguments: [
-            ("Production", Environment.production), ("ProductionVPP", .production), ("ProductionSandbox", .sandbox),
+            ("Production", StoreEnvironment.production), ("ProductionVPP", .production), ("ProductionSandbox", .sandbox),
             ("ProductionVPPSandbox", .sandbox), ("Xcode", nil), ("", nil), (nil, nil),
-        ] as [(String?, Environment?)])
-    func environments(type: String?, environment: Environment?) throws {
+        ] as [(String?, StoreEnvironment?)])
+    func environments(type: String?, environment: StoreEnvironment?) throws {
         let bytes = authority.receipt(TestReceipts.content(type: type))
-        for accepted in [Environment.production, .sandbox] {
+        for accepted in [StoreEnvironment.production, .sandbox] {
             let verdict = refusal { try authority.verifier(environments: [accepted]).receipt(bytes) }
             #expect(verdict == (accepted == environment ? nil : .wrongEnvironment))
         }

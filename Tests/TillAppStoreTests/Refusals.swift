@@ -7,7 +7,7 @@ func refusal<Verified>(_ verify: () throws -> Verified) -> Verdict? {
     do {
         _ = try verify()
         return nil
-    } catch let failure as VerificationFailure {
+    } catch let failure as VerificationError {
         return failure.verdict
     } catch {
         return .ok

@@ -20,7 +20,7 @@ final class RevocationResponder: Sendable {
         /// Answers about another certificate.
         case another(isRevoked: Bool)
         case bytes([UInt8], status: Int)
-        case outage(AppleOutage.Reason)
+        case outage(AppleConnectionError.Reason)
         /// Never answers.
         case silent
     }
@@ -69,7 +69,7 @@ final class RevocationResponder: Sendable {
 
     var effects: AppleEffects {
         AppleEffects(
-            exchange: { request async throws(AppleOutage) in try await self.answer(request) }, clock: { self.now },
+            exchange: { request async throws(AppleConnectionError) in try await self.answer(request) }, clock: { self.now },
             entropy: RandomBytes.make,
             pause: { milliseconds in
                 let isImpatient = self.state.withLock { $0.isImpatient }
@@ -82,18 +82,18 @@ final class RevocationResponder: Sendable {
     }
 
     /// The certificates that a verification of this authority's proofs relies on.
-    func sightings(signedAt: Instant? = TestAuthority.today) -> [SignerSighting] {
+    func observations(signedAt: Instant? = TestAuthority.today) -> [SignerObservation] {
         let chain = authority.certificates.compactMap { Certificate(der: $0) }
         return [
-            SignerSighting(
-                questions: zip(chain, chain.dropFirst()).map(OCSPQuestion.init(certificate:issuer:)),
+            SignerObservation(
+                questions: zip(chain, chain.dropFirst()).map(OCSPRequest.init(certificate:issuer:)),
                 signedAt: signedAt)
         ]
     }
 
     // MARK: Answers
 
-    private func answer(_ request: AppleRequest) async throws(AppleOutage) -> AppleAnswer {
+    private func answer(_ request: AppleRequest) async throws(AppleConnectionError) -> AppleResponse {
         state.withLock { $0.requests.append(request) }
         while state.withLock({ $0.isHeld }), !Task.isCancelled { await Task.yield() }
         let isLeaf = request.url == Self.leafURL
@@ -110,18 +110,18 @@ final class RevocationResponder: Sendable {
         case .another(let isRevoked):
             let claim = isRevoked ? compromise : .good(forSeconds: day)
             return Self.answer(claim, stranger.leaf, issuer, by: issuer, at: now)
-        case .bytes(let bytes, let status): return AppleAnswer(status: status, body: bytes)
-        case .outage(let reason): throw AppleOutage(reason)
+        case .bytes(let bytes, let status): return AppleResponse(status: status, body: bytes)
+        case .outage(let reason): throw AppleConnectionError(reason)
         case .silent:
             try? await Task.sleep(for: .seconds(60))
-            throw AppleOutage(.stopped)
+            throw AppleConnectionError(.stopped)
         }
     }
 
     static func answer(
         _ conduct: Conduct, _ subject: TestCertificate, _ issuer: TestCertificate, by signer: TestCertificate,
         at now: Instant
-    ) -> AppleAnswer {
+    ) -> AppleResponse {
         let basic = OCSP_BASICRESP_new()
         defer { OCSP_BASICRESP_free(basic) }
         let identifier = OCSP_cert_to_id(EVP_sha1(), subject.certificate, issuer.certificate)
@@ -145,7 +145,7 @@ final class RevocationResponder: Sendable {
         var bytes: UnsafeMutablePointer<UInt8>?
         let count = i2d_OCSP_RESPONSE(response, &bytes)
         defer { CRYPTO_free(bytes, nil, 0) }
-        return AppleAnswer(status: 200, body: Array(UnsafeBufferPointer(start: bytes, count: Int(count))))
+        return AppleResponse(status: 200, body: Array(UnsafeBufferPointer(start: bytes, count: Int(count))))
     }
 
     private typealias OpaqueTime = UnsafeMutablePointer<ASN1_TIME>

@@ -9,16 +9,16 @@ struct RevocationTests {
     func asks() async throws {
         let responder = RevocationResponder()
         let checker = responder.checker()
-        #expect(checker.known(responder.sightings()) == nil)
-        #expect(await checker.standing(of: responder.sightings()) == .good)
+        #expect(checker.known(responder.observations()) == nil)
+        #expect(await checker.status(of: responder.observations()) == .good)
         let requests = responder.requests
         #expect(Set(requests.map(\.url)) == [RevocationResponder.leafURL, RevocationResponder.intermediateURL])
         for request in requests {
-            #expect(request.method == .post && !request.body.isEmpty && request.answerLimit == 64 << 10)
+            #expect(request.method == .post && !request.body.isEmpty && request.responseLimit == 64 << 10)
             #expect(request.headers.contains(.init("Content-Type", "application/ocsp-request")))
         }
-        #expect(checker.known(responder.sightings()) == .good)
-        #expect(await checker.standing(of: responder.sightings()) == .good)
+        #expect(checker.known(responder.observations()) == .good)
+        #expect(await checker.status(of: responder.observations()) == .good)
         #expect(responder.takeCount() == 2)
     }
 
@@ -27,16 +27,16 @@ struct RevocationTests {
         let responder = RevocationResponder()
         responder.hold(true)
         let checker = responder.checker(.hard)
-        let sightings = responder.sightings()
-        let standings = await withTaskGroup(of: SignerStanding.self) { group in
-            for _ in 0..<100 { group.addTask { await checker.standing(of: sightings) } }
+        let observations = responder.observations()
+        let standings = await withTaskGroup(of: SignerStatus.self) { group in
+            for _ in 0..<100 { group.addTask { await checker.status(of: observations) } }
             group.addTask {
                 while responder.requests.count < 2 { await Task.yield() }
                 for _ in 0..<200 { await Task.yield() }
                 responder.hold(false)
                 return .good
             }
-            return await group.reduce(into: [SignerStanding]()) { $0.append($1) }
+            return await group.reduce(into: [SignerStatus]()) { $0.append($1) }
         }
         #expect(standings.count == 101 && Set(standings) == [.good])
         #expect(responder.takeCount() == 2)
@@ -47,10 +47,10 @@ struct RevocationTests {
         let responder = RevocationResponder()
         responder.hold(true)
         let checker = responder.checker(.hard)
-        let sightings = responder.sightings()
-        let first = Task { await checker.standing(of: sightings) }
+        let observations = responder.observations()
+        let first = Task { await checker.status(of: observations) }
         while responder.requests.count < 2 { await Task.yield() }
-        let second = Task { await checker.standing(of: sightings) }
+        let second = Task { await checker.status(of: observations) }
         for _ in 0..<200 { await Task.yield() }
         #expect(responder.requests.count == 2)
         first.cancel()
@@ -81,14 +81,14 @@ struct RevocationTests {
                 let conduct = RevocationResponder.Conduct.revoked(at: date, reason: reason)
                 if isLeaf { responder.behave(leaf: conduct) } else { responder.behave(intermediate: conduct) }
                 let checker = responder.checker()
-                let standing = await checker.standing(of: responder.sightings())
-                #expect("\(standing)".hasPrefix(expected), "reason \(reason), \(isBefore), \(standing)")
+                let status = await checker.status(of: responder.observations())
+                #expect("\(status)".hasPrefix(expected), "reason \(reason), \(isBefore), \(status)")
                 // Without a date, no proof counts as older than the revocation.
                 if expected != "onHold", reason != 6 {
-                    let dateless = await checker.standing(of: responder.sightings(signedAt: nil))
+                    let dateless = await checker.status(of: responder.observations(signedAt: nil))
                     #expect("\(dateless)".hasPrefix("revoked"))
                 }
-                guard case .revoked(let text) = standing else { continue }
+                guard case .revoked(let text) = status else { continue }
                 #expect(text.contains(date.rfc3339) && text.contains(isLeaf ? "Test Leaf" : "Test Intermediate"))
             }
         }
@@ -99,14 +99,14 @@ struct RevocationTests {
         let responder = RevocationResponder()
         responder.behave(leaf: .revoked(at: TestAuthority.today, reason: 1), intermediate: .outage(.timedOut))
         let checker = responder.checker()
-        guard case .revoked = await checker.standing(of: responder.sightings()) else {
+        guard case .revoked = await checker.status(of: responder.observations()) else {
             Issue.record("not revoked")
             return
         }
         _ = responder.takeCount()
         responder.behave(leaf: .good(forSeconds: 100))
         responder.advance(seconds: 365 * 86_400)
-        guard case .revoked = checker.known(responder.sightings()) else {
+        guard case .revoked = checker.known(responder.observations()) else {
             Issue.record("no longer revoked")
             return
         }
@@ -118,25 +118,25 @@ struct RevocationTests {
         let responder = RevocationResponder()
         responder.behave(leaf: .revoked(at: TestAuthority.today, reason: 6))
         let checker = responder.checker()
-        guard case .onHold = await checker.standing(of: responder.sightings()) else {
+        guard case .onHold = await checker.status(of: responder.observations()) else {
             Issue.record("not on hold")
             return
         }
         // An outage lifts no hold.
         responder.behave(leaf: .outage(.unreachable))
         responder.advance(seconds: 601)
-        guard case .onHold = await checker.standing(of: responder.sightings()) else {
+        guard case .onHold = await checker.status(of: responder.observations()) else {
             Issue.record("lifted by an outage")
             return
         }
         responder.behave(leaf: .good(forSeconds: 86_400))
         responder.advance(seconds: 601)
-        #expect(await checker.standing(of: responder.sightings()) == .good)
+        #expect(await checker.status(of: responder.observations()) == .good)
     }
 
     /// Every response that gives no answer.
     private static let silences: [RevocationResponder.Conduct] = [
-        .outage(.unreachable), .outage(.timedOut), .outage(.answerTooLarge), .unheardOf,
+        .outage(.unreachable), .outage(.timedOut), .outage(.responseTooLarge), .unheardOf,
         .bytes(Array("<html>Service Unavailable</html>".utf8), status: 200), .bytes([], status: 200),
         .bytes([], status: 500), .bytes([], status: 302), .bytes([0x30, 3, 0x0A, 1, 3], status: 200),
         .bytes([UInt8](repeating: 0x30, count: 70_000), status: 200), .forged(isRevoked: true),
@@ -153,22 +153,22 @@ struct RevocationTests {
             let checker = responder.checker()
             var pause: Int64 = 15
             for _ in 0..<8 {
-                let standing = await checker.standing(of: responder.sightings())
-                guard case .unknown(let text) = standing else {
-                    Issue.record("\(conduct): \(standing)")
+                let status = await checker.status(of: responder.observations())
+                guard case .unknown(let text) = status else {
+                    Issue.record("\(conduct): \(status)")
                     break
                 }
                 #expect(text.hasPrefix("CN=Test Leaf"))
                 _ = responder.takeCount()
                 responder.advance(seconds: pause - 1)
-                #expect(await checker.standing(of: responder.sightings()) == standing)
+                #expect(await checker.status(of: responder.observations()) == status)
                 #expect(responder.requests.filter { $0.url == RevocationResponder.leafURL }.isEmpty, "\(conduct)")
                 responder.advance(seconds: 1)
-                #expect(checker.known(responder.sightings()) == nil)
+                #expect(checker.known(responder.observations()) == nil)
                 pause = min(pause * 2, 600)
             }
             responder.behave(leaf: .good(forSeconds: 86_400))
-            #expect(await checker.standing(of: responder.sightings()) == .good, "\(conduct)")
+            #expect(await checker.status(of: responder.observations()) == .good, "\(conduct)")
         }
     }
 
@@ -177,38 +177,38 @@ struct RevocationTests {
         let responder = RevocationResponder()
         responder.behave(leaf: .good(forSeconds: 3_600))
         let checker = responder.checker(.hard)
-        let sightings = responder.sightings()
-        #expect(await checker.standing(of: sightings) == .good)
+        let observations = responder.observations()
+        #expect(await checker.status(of: observations) == .good)
         responder.advance(seconds: 1_799)
-        #expect(checker.known(sightings) == .good)
+        #expect(checker.known(observations) == .good)
         responder.advance(seconds: 1)
-        #expect(checker.known(sightings) == nil)
+        #expect(checker.known(observations) == nil)
         responder.behave(leaf: .outage(.unreachable))
-        #expect(await checker.standing(of: sightings) == .good)
+        #expect(await checker.status(of: observations) == .good)
         responder.advance(seconds: 14)
-        #expect(checker.known(sightings) == .good)
+        #expect(checker.known(observations) == .good)
         responder.advance(seconds: 1_786)
-        guard case .unknown = await checker.standing(of: sightings) else {
+        guard case .unknown = await checker.status(of: observations) else {
             Issue.record("believed beyond its end")
             return
         }
         responder.behave(leaf: .good(forSeconds: nil))
         responder.advance(seconds: 600)
-        #expect(await checker.standing(of: sightings) == .good)
+        #expect(await checker.status(of: observations) == .good)
     }
 
     @Test("While one caller renews a good answer, the others keep using it")
     func renewalWaitsForNobody() async {
         let responder = RevocationResponder()
         let checker = responder.checker(.hard)
-        let sightings = responder.sightings()
-        _ = await checker.standing(of: sightings)
+        let observations = responder.observations()
+        _ = await checker.status(of: observations)
         responder.advance(seconds: 4 * 3_600)
         responder.hold(true)
         _ = responder.takeCount()
-        let renewing = Task { await checker.standing(of: sightings) }
+        let renewing = Task { await checker.status(of: observations) }
         while responder.requests.count < 2 { await Task.yield() }
-        #expect(checker.known(sightings) == .good)
+        #expect(checker.known(observations) == .good)
         responder.hold(false)
         #expect(await renewing.value == .good)
     }
@@ -219,28 +219,28 @@ struct RevocationTests {
             let responder = RevocationResponder()
             responder.behave(leaf: .good(forSeconds: validity), intermediate: .good(forSeconds: validity))
             let checker = responder.checker(.hard)
-            let sightings = responder.sightings()
-            #expect(await checker.standing(of: sightings) == .good)
+            let observations = responder.observations()
+            #expect(await checker.status(of: observations) == .good)
             responder.behave(leaf: .outage(.timedOut), intermediate: .outage(.timedOut))
             responder.advance(seconds: life - 1)
-            #expect(await checker.standing(of: sightings) == .good)
+            #expect(await checker.status(of: observations) == .good)
             responder.advance(seconds: 60)
-            guard case .unknown = await checker.standing(of: sightings) else {
+            guard case .unknown = await checker.status(of: observations) else {
                 Issue.record("believed for longer than \(life)")
                 continue
             }
         }
         let responder = RevocationResponder()
         let checker = responder.checker()
-        _ = await checker.standing(of: responder.sightings())
+        _ = await checker.status(of: responder.observations())
         responder.advance(seconds: -60)
-        #expect(checker.known(responder.sightings()) == nil)
+        #expect(checker.known(responder.observations()) == nil)
     }
 
     @Test("A certificate without a responder address is unknown, and no request is sent")
     func unnamed() async {
         let responder = RevocationResponder(urls: false)
-        guard case .unknown = await responder.checker().standing(of: responder.sightings()) else {
+        guard case .unknown = await responder.checker().status(of: responder.observations()) else {
             Issue.record("known without a question")
             return
         }
@@ -252,10 +252,10 @@ struct RevocationTests {
         let first = RevocationResponder()
         first.behave(leaf: .revoked(at: TestAuthority.today, reason: 1))
         let checker = first.checker()
-        _ = await checker.standing(of: first.sightings())
-        for _ in 0..<40 { _ = await checker.standing(of: RevocationResponder().sightings()) }
+        _ = await checker.status(of: first.observations())
+        for _ in 0..<40 { _ = await checker.status(of: RevocationResponder().observations()) }
         #expect(checker.rememberedCount == 32)
-        guard case .revoked = checker.known(first.sightings()) else {
+        guard case .revoked = checker.known(first.observations()) else {
             Issue.record("forgotten")
             return
         }

@@ -15,7 +15,7 @@ struct ServerAPIAnswerTests {
     private static let renewal = JSONValue.string(authority.sign(TestPayloads.renewal()))
 
     /// Method and path of Apple's endpoints, with their answers; any other is 404 without a body.
-    private static let answers: [String: AppleAnswer] = [
+    private static let answers: [String: AppleResponse] = [
         "GET /inApps/v1/transactions/\(id)": .json(["signedTransactionInfo": transaction]),
         "GET /inApps/v1/transactions/appTransactions/\(id)": .json([
             "signedAppTransactionInfo": .string(authority.sign(TestPayloads.appTransaction()))
@@ -61,8 +61,8 @@ struct ServerAPIAnswerTests {
             "signedPayload": .string(authority.sign(TestPayloads.notification(["notificationType": "TEST"]))),
             "sendAttempts": [["attemptDate": 1_748_736_000_123, "sendAttemptResult": "SUCCESS"]],
         ]),
-        "PUT /inApps/v1/transactions/consumption/\(id)": AppleAnswer(status: 202),
-        "PUT /inApps/v2/transactions/consumption/\(id)": AppleAnswer(status: 202),
+        "PUT /inApps/v1/transactions/consumption/\(id)": AppleResponse(status: 202),
+        "PUT /inApps/v2/transactions/consumption/\(id)": AppleResponse(status: 202),
     ]
 
     /// Checks requests as Apple does: the caller, the endpoint, and whether a body is allowed.
@@ -73,13 +73,13 @@ struct ServerAPIAnswerTests {
             guard let bearer = request.headers.first(where: { $0.name == "Authorization" })?.value,
                 bearer.hasPrefix("Bearer "), let token = CompactToken(String(bearer.dropFirst(7))),
                 token.isSigned(by: key)
-            else { return AppleAnswer(status: 401) }
+            else { return AppleResponse(status: 401) }
             let hasBody = !request.body.isEmpty
             let isJSON = (try? JSONValue(decoding: request.body))?.object != nil
             let declares = request.headers.contains { $0.name == "Content-Type" && $0.value == "application/json" }
             guard hasBody == declares, !hasBody || isJSON else { return .error(4_000_000) }
             let path = request.url.dropFirst("https://api.storekit.apple.com".utf8.count).prefix { $0 != "?" }
-            return answers["\(request.method.rawValue) \(path)"] ?? AppleAnswer(status: 404)
+            return answers["\(request.method.rawValue) \(path)"] ?? AppleResponse(status: 404)
         }
     }
 
@@ -91,7 +91,7 @@ struct ServerAPIAnswerTests {
         #expect(try info.value.verified(by: verifier).id == Self.id)
         #expect(info.environment == .production)
         let forger = try TestAuthority().verifier()
-        #expect(throws: VerificationFailure.self) { try info.value.verified(by: forger) }
+        #expect(throws: VerificationError.self) { try info.value.verified(by: forger) }
         let download = try await api.appTransactionInfo(of: Self.id)
         #expect(try download.value.verified(by: verifier).payload.appTransactionID == "71134")
         #expect(try await api.finish(Self.id) == .production)

@@ -7,10 +7,10 @@ import TillBilling
 struct ServerAPIBodyTests {
     private static let id = TransactionID("2000000900000001")
 
-    private static func rule(_ call: (ServerAPI) async throws(ServerAPIFault) -> Void) async throws -> String {
+    private static func rule(_ call: (ServerAPI) async throws(ServerAPIError) -> Void) async throws -> String {
         let apple = CannedApple(.text("", status: 500))
         let api = try apple.api()
-        let found = await fault { () throws(ServerAPIFault) in try await call(api) }
+        let found = await error { () throws(ServerAPIError) in try await call(api) }
         guard case .invalid(let request) = found else {
             #expect(apple.asked.count == 1)
             return "sent"
@@ -41,20 +41,20 @@ struct ServerAPIBodyTests {
             (prorated(nil, nil), "sent"), (prorated(5, nil), "sent"),
         ]
         for (index, row) in rows.enumerated() {
-            let found = try await Self.rule { (api) throws(ServerAPIFault) in
+            let found = try await Self.rule { (api) throws(ServerAPIError) in
                 try await api.sendConsumption(row.0, of: Self.id)
             }
             #expect(found == row.1, "row \(index)")
         }
         for preference in V2.RefundPreference.allCases where preference != .grantProrated {
-            let told = V2(hasConsent: true, delivery: .delivered, hadSample: true, preference: preference)
-            let found = try await Self.rule { (api) throws(ServerAPIFault) in
-                try await api.sendConsumption(told, of: Self.id)
+            let reported = V2(hasConsent: true, delivery: .delivered, hadSample: true, preference: preference)
+            let found = try await Self.rule { (api) throws(ServerAPIError) in
+                try await api.sendConsumption(reported, of: Self.id)
             }
             #expect(found == "sent")
         }
         let silent = ConsumptionInformationV1(hasConsent: false, hadSample: false)
-        let found = try await Self.rule { (api) throws(ServerAPIFault) in
+        let found = try await Self.rule { (api) throws(ServerAPIError) in
             try await api.sendConsumptionV1(silent, of: Self.id)
         }
         #expect(found == "customerConsented noConsent")
@@ -88,7 +88,7 @@ struct ServerAPIBodyTests {
             (1, String(repeating: "a", count: 129), "requestIdentifier tooLong"),
         ]
         for row in rows {
-            let found = try await Self.rule { (api) throws(ServerAPIFault) in
+            let found = try await Self.rule { (api) throws(ServerAPIError) in
                 let extra = RenewalExtension(days: row.days, reason: .other, requestIdentifier: row.identifier)
                 _ = try await api.extendRenewal(of: Self.id, by: extra, in: .production)
             }
@@ -103,7 +103,7 @@ struct ServerAPIBodyTests {
             ("com.example.monthly", [String](repeating: "CHN", count: 301), "\(field) tooLong"),
         ]
         for row in mass {
-            let found = try await Self.rule { (api) throws(ServerAPIFault) in
+            let found = try await Self.rule { (api) throws(ServerAPIError) in
                 let extra = MassRenewalExtension(
                     days: 7, reason: .outage, product: ProductID(row.product),
                     requestIdentifier: UniqueID(high: 1, low: 2), storefronts: row.storefronts)
@@ -122,7 +122,7 @@ struct ServerAPIBodyTests {
             (0, -1, "endDate contradiction"), (-1, 0, "sent"),
         ]
         for row in rows {
-            let found = try await Self.rule { (api) throws(ServerAPIFault) in
+            let found = try await Self.rule { (api) throws(ServerAPIError) in
                 let query = NotificationQuery(from: now.adding(seconds: row.start), to: now.adding(seconds: row.end))
                 _ = try await api.notificationHistory(query, in: .production)
             }
@@ -146,12 +146,12 @@ struct ServerAPIBodyTests {
             (empty, "subscriptionGroupIdentifier missing"),
         ]
         for (filter, expected) in rows {
-            let found = try await Self.rule { (api) throws(ServerAPIFault) in
+            let found = try await Self.rule { (api) throws(ServerAPIError) in
                 _ = try await api.history(of: Self.id, filter: filter)
             }
             #expect(found == expected)
         }
-        let revision = try await Self.rule { (api) throws(ServerAPIFault) in
+        let revision = try await Self.rule { (api) throws(ServerAPIError) in
             _ = try await api.history(of: Self.id, revision: "")
         }
         #expect(revision == "revision missing")

@@ -7,20 +7,20 @@ import TillThreads
 @Suite("App Store Server API: one request budget for all callers")
 struct ServerAPIBudgetTests {
     /// The result of one request for a turn.
-    private struct Turn: Sendable {
+    private struct Attempt: Sendable {
         let caller: RequestCaller
         /// The request's number among this caller's requests, in order of arrival.
         let number: Int
         let asked: Instant
         let settled: Instant
-        let fault: ServerAPIFault?
+        let fault: ServerAPIError?
     }
 
     private final class Record: Sendable {
-        private let kept = Locked<[Turn]>([])
+        private let stored = Locked<[Attempt]>([])
         private let counts = Locked<[String: Int]>([:])
-        var turns: [Turn] { kept.withLock { $0 } }
-        var granted: [Turn] { turns.filter { $0.fault == nil } }
+        var turns: [Attempt] { stored.withLock { $0 } }
+        var granted: [Attempt] { turns.filter { $0.fault == nil } }
 
         func next(_ name: String) -> Int {
             counts.withLock { counts in
@@ -29,7 +29,7 @@ struct ServerAPIBudgetTests {
             }
         }
 
-        func add(_ turn: Turn) { kept.withLock { $0.append(turn) } }
+        func add(_ attempt: Attempt) { stored.withLock { $0.append(attempt) } }
     }
 
     private static func ask(
@@ -37,10 +37,10 @@ struct ServerAPIBudgetTests {
     ) async {
         let number = record.next(caller.name)
         let asked = time.now
-        let found = await fault { () throws(ServerAPIFault) in
-            try await budget.turn(.history, in: .production, for: caller)
+        let found = await fault { () throws(ServerAPIError) in
+            try await budget.acquire(.history, in: .production, for: caller)
         }
-        record.add(Turn(caller: caller, number: number, asked: asked, settled: time.now, fault: found))
+        record.add(Attempt(caller: caller, number: number, asked: asked, settled: time.now, fault: found))
     }
 
     /// The largest number within any window of that length, which begins with one of them and excludes its end.
@@ -73,8 +73,8 @@ struct ServerAPIBudgetTests {
             let record = Record()
             let callers = (0..<time.random(1...5)).map { index in
                 RequestCaller(
-                    "caller \(index)", lane: time.random(0...1) == 0 ? .urgent : .bulk, weight: time.random(1...3),
-                    patience: .max / 4)
+                    "caller \(index)", priority: time.random(0...1) == 0 ? .urgent : .bulk, weight: time.random(1...3),
+                    timeout: .max / 4)
             }
             let requests = callers.flatMap { caller in
                 (0..<time.random(1...25)).map { _ in (caller, Int64(time.random(0...3) * time.random(0...400))) }
@@ -109,13 +109,13 @@ struct ServerAPIBudgetTests {
             #expect(inOrder == inOrder.sorted(), "seed \(seed)")
         }
         // While one request waits, no other caller gets more than its share before it.
-        for turn in granted where turn.asked < turn.settled {
-            let meanwhile = granted.filter { turn.asked < $0.settled && $0.settled < turn.settled }
-            let ahead = granted.filter { $0.caller == turn.caller && $0.number < turn.number }.count + 1
-            let rivals = Set(granted.map(\.caller)).filter { $0.lane == turn.caller.lane && $0 != turn.caller }
+        for attempt in granted where attempt.asked < attempt.settled {
+            let meanwhile = granted.filter { attempt.asked < $0.settled && $0.settled < attempt.settled }
+            let ahead = granted.filter { $0.caller == attempt.caller && $0.number < attempt.number }.count + 1
+            let rivals = Set(granted.map(\.caller)).filter { $0.priority == attempt.caller.priority && $0 != attempt.caller }
             let ofLane = rivals.reduce(ahead) { $0 + $1.weight * (ahead + 1) }
-            let bound = turn.caller.lane == .urgent ? ofLane + ofLane / 4 + 1 : ofLane * 5 + 5
-            #expect(meanwhile.count <= bound, "seed \(seed): \(meanwhile.count) before one of \(turn.caller.name)")
+            let bound = attempt.caller.priority == .urgent ? ofLane + ofLane / 4 + 1 : ofLane * 5 + 5
+            #expect(meanwhile.count <= bound, "seed \(seed): \(meanwhile.count) before one of \(attempt.caller.name)")
         }
         guard quota.hourly == nil, let first = granted.map(\.asked).min(), let last = instants.max() else { return }
         // No capacity is wasted either: all requests fit into this time.
@@ -133,7 +133,7 @@ struct ServerAPIBudgetTests {
             _ = time.run {
                 await withTaskGroup(of: Void.self) { group in
                     for index in 0..<40 {
-                        let caller = RequestCaller("c\(index % 5)", lane: index % 2 == 0 ? .urgent : .bulk)
+                        let caller = RequestCaller("c\(index % 5)", priority: index % 2 == 0 ? .urgent : .bulk)
                         group.addTask { await Self.ask(budget, caller, time, record) }
                     }
                 }
@@ -166,14 +166,14 @@ struct ServerAPIBudgetTests {
             }
         }
         #expect(isOver)
-        let buyers = record.granted.filter { $0.caller.lane == .urgent }
+        let buyers = record.granted.filter { $0.caller.priority == .urgent }
         #expect(buyers.count == 40)
         #expect(buyers.first.map { $0.settled.milliseconds - $0.asked.milliseconds } ?? 0 <= 200)
         // Forty urgent turns with ten of the bulk between them.
         #expect(buyers.last.map { $0.settled.milliseconds - $0.asked.milliseconds } ?? 0 <= 5_100)
-        #expect(record.granted.count { $0.caller.lane == .bulk } == 400)
+        #expect(record.granted.count { $0.caller.priority == .bulk } == 400)
         let rush = buyers.map(\.asked).max() ?? time.now
-        let meanwhile = record.granted.filter { $0.caller.lane == .bulk && $0.settled > rush }
+        let meanwhile = record.granted.filter { $0.caller.priority == .bulk && $0.settled > rush }
         #expect(meanwhile.prefix(9).allSatisfy { $0.settled <= rush.adding(milliseconds: 5_000) })
     }
 
@@ -181,17 +181,17 @@ struct ServerAPIBudgetTests {
     func realThreads() async {
         let now = Locked(TestAuthority.today)
         let effects = AppleEffects(
-            exchange: { _ async throws(AppleOutage) in throw AppleOutage(.unreachable) },
+            exchange: { _ async throws(AppleConnectionError) in throw AppleConnectionError(.unreachable) },
             clock: { now.withLock { $0 } }, entropy: { [UInt8](repeating: 0, count: $0) },
             pause: { milliseconds in now.withLock { $0 = $0.adding(milliseconds: milliseconds) } })
         let budget = RequestBudget(effects: effects, quotas: Self.quotas(RequestQuota(10, per: 100)))
         let served = await withTaskGroup(of: Bool.self) { group in
             for index in 0..<600 {
                 let caller = RequestCaller(
-                    "\(index % 7)", lane: index % 3 == 0 ? .bulk : .urgent, patience: 1_000_000)
+                    "\(index % 7)", priority: index % 3 == 0 ? .bulk : .urgent, timeout: 1_000_000)
                 group.addTask {
-                    await fault { () throws(ServerAPIFault) in
-                        try await budget.turn(.history, in: .production, for: caller)
+                    await fault { () throws(ServerAPIError) in
+                        try await budget.acquire(.history, in: .production, for: caller)
                     } == nil
                 }
             }
@@ -229,17 +229,17 @@ struct ServerAPIBudgetTests {
     }
 
     @Test("A caller that can't be served in time is refused at once with a time to return; others wait until certain")
-    func patience() {
+    func timeout() {
         let time = PretendTime(seed: 1)
         let budget = RequestBudget(effects: time.effects, quotas: Self.quotas(RequestQuota(2, per: 1_000)))
         let record = Record()
         let start = time.now
         let isOver = time.run {
             await budget.takeAll(of: 2)
-            await Self.ask(budget, RequestCaller("hasty", patience: 999), time, record)
+            await Self.ask(budget, RequestCaller("hasty", timeout: 999), time, record)
             await withTaskGroup(of: Void.self) { group in
                 for name in ["a", "b", "c"] {
-                    group.addTask { await Self.ask(budget, RequestCaller(name, patience: 1_500), time, record) }
+                    group.addTask { await Self.ask(budget, RequestCaller(name, timeout: 1_500), time, record) }
                 }
             }
         }
@@ -266,7 +266,7 @@ struct ServerAPIBudgetTests {
             await withTaskGroup(of: Void.self) { group in
                 for index in 0..<100 {
                     group.addTask {
-                        await Self.ask(budget, RequestCaller("\(index)", patience: 1_000_000), time, record)
+                        await Self.ask(budget, RequestCaller("\(index)", timeout: 1_000_000), time, record)
                     }
                 }
             }
@@ -287,13 +287,13 @@ struct ServerAPIBudgetTests {
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<3 {
                     group.addTask {
-                        await Self.ask(budget, RequestCaller("thief", patience: 1_000_000), time, record)
+                        await Self.ask(budget, RequestCaller("thief", timeout: 1_000_000), time, record)
                     }
                 }
                 // The first was served, and the last one leads from now on.
                 await time.pause(1_500)
                 for name in ["ben", "ann"] {
-                    group.addTask { await Self.ask(budget, RequestCaller(name, patience: 1_000_000), time, record) }
+                    group.addTask { await Self.ask(budget, RequestCaller(name, timeout: 1_000_000), time, record) }
                 }
             }
         }
@@ -311,7 +311,7 @@ struct ServerAPIBudgetTests {
                 await withTaskGroup(of: Void.self) { group in
                     for index in 0..<6 {
                         group.addTask {
-                            let caller = RequestCaller(index < 3 ? "stays" : "leaves", patience: 100_000)
+                            let caller = RequestCaller(index < 3 ? "stays" : "leaves", timeout: 100_000)
                             guard index >= 3 else { return await Self.ask(budget, caller, time, record) }
                             await withTaskGroup(of: Void.self) { inner in
                                 inner.addTask { await Self.ask(budget, caller, time, record) }
@@ -325,9 +325,9 @@ struct ServerAPIBudgetTests {
             #expect(isOver, "seed \(seed)")
             #expect(record.turns.count == 6)
             #expect(record.granted.count { $0.caller.name == "stays" } == 3, "seed \(seed)")
-            for turn in record.turns where turn.fault != nil {
-                guard case .outage(let outage) = turn.fault else {
-                    Issue.record("\(String(describing: turn.fault))")
+            for attempt in record.turns where attempt.fault != nil {
+                guard case .outage(let outage) = attempt.fault else {
+                    Issue.record("\(String(describing: attempt.fault))")
                     continue
                 }
                 #expect(outage.reason == .stopped)
@@ -361,8 +361,8 @@ struct ServerAPIBudgetTests {
         effects.pause = { _ in }
         let budget = RequestBudget(effects: effects, quotas: Self.quotas(RequestQuota(1)))
         await budget.takeAll(of: 1)
-        let found = await fault { () throws(ServerAPIFault) in
-            try await budget.turn(.history, in: .production, for: .buyer)
+        let found = await fault { () throws(ServerAPIError) in
+            try await budget.acquire(.history, in: .production, for: .buyer)
         }
         #expect(found == .overBudget(until: TestAuthority.today.adding(milliseconds: 1_000)))
     }
@@ -371,6 +371,6 @@ struct ServerAPIBudgetTests {
 extension RequestBudget {
     /// Uses up that many turns of the history endpoint.
     fileprivate func takeAll(of count: Int) async {
-        for _ in 0..<count { try? await turn(.history, in: .production, for: .buyer) }
+        for _ in 0..<count { try? await attempt(.history, in: .production, for: .buyer) }
     }
 }

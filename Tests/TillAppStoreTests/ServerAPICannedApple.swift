@@ -7,7 +7,7 @@ import TillThreads
 
 /// Apple's service as a list of answers. It records the requests and uses a test clock.
 final class CannedApple: Sendable {
-    typealias Answering = @Sendable (AppleRequest) throws(AppleOutage) -> AppleAnswer
+    typealias Answering = @Sendable (AppleRequest) throws(AppleConnectionError) -> AppleResponse
 
     private struct State {
         var asked: [AppleRequest] = []
@@ -21,7 +21,7 @@ final class CannedApple: Sendable {
     init(_ answering: @escaping Answering) { self.answering = answering }
 
     /// Gives the answers one after the other, and repeats the last one.
-    convenience init(_ answers: AppleAnswer...) {
+    convenience init(_ answers: AppleResponse...) {
         let rest = Locked(answers)
         self.init { _ in rest.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] } }
     }
@@ -37,7 +37,7 @@ final class CannedApple: Sendable {
     /// Effects on a clock that advances when a caller pauses.
     var effects: AppleEffects {
         AppleEffects(
-            exchange: { request async throws(AppleOutage) in
+            exchange: { request async throws(AppleConnectionError) in
                 self.state.withLock { $0.asked.append(request) }
                 return try self.answering(request)
             },
@@ -54,33 +54,33 @@ final class CannedApple: Sendable {
     static let key: InAppPurchaseKey? = try? InAppPurchaseKey(
         issuerID: "57246542-96fe-1a63-e053-0824d011072a", keyID: "2X9R4HXF34", privateKey: .generate(.p256))
 
-    func api(environments: Set<Environment> = [.production, .sandbox]) throws -> ServerAPI {
+    func api(environments: Set<StoreEnvironment> = [.production, .sandbox]) throws -> ServerAPI {
         ServerAPI(
             key: try #require(Self.key), bundleID: "com.example.learn", environments: environments, effects: effects,
             budget: RequestBudget(effects: effects))
     }
 }
 
-extension AppleAnswer {
-    static func json(_ body: JSONValue, status: Int = 200) -> AppleAnswer {
-        AppleAnswer(
+extension AppleResponse {
+    static func json(_ body: JSONValue, status: Int = 200) -> AppleResponse {
+        AppleResponse(
             status: status, headers: [.init("Content-Type", "application/json")], body: Array(body.encoded().utf8))
     }
 
-    static func error(_ code: Int64, _ message: String = "Said Apple.") -> AppleAnswer {
+    static func error(_ code: Int64, _ message: String = "Said Apple.") -> AppleResponse {
         json(["errorCode": .int(code), "errorMessage": .string(message)], status: Int(code / 10_000))
     }
 
-    static func text(_ text: String, status: Int = 200, type: String? = "text/html") -> AppleAnswer {
-        AppleAnswer(
+    static func text(_ text: String, status: Int = 200, type: String? = "text/html") -> AppleResponse {
+        AppleResponse(
             status: status, headers: type.map { [.init("Content-Type", $0)] } ?? [], body: Array(text.utf8))
     }
 
-    static let empty = AppleAnswer(status: 200)
+    static let empty = AppleResponse(status: 200)
 }
 
 /// The fault of a call; nil if it returned a value.
-func fault<Value>(_ call: () async throws(ServerAPIFault) -> Value) async -> ServerAPIFault? {
+func fault<Value>(_ call: () async throws(ServerAPIError) -> Value) async -> ServerAPIError? {
     do {
         _ = try await call()
         return nil

@@ -6,16 +6,16 @@ import TillBilling
 @Suite("App Store Server API: the environment of a request")
 struct ServerAPIEnvironmentTests {
     private static let id = TransactionID("2000000900000001")
-    private static let found = AppleAnswer.json(["signedTransactionInfo": "a.b.c"])
-    private static let unauthorized = AppleAnswer(status: 401)
+    private static let found = AppleResponse.json(["signedTransactionInfo": "a.b.c"])
+    private static let unauthorized = AppleResponse(status: 401)
 
     /// An Apple that answers differently in its two environments.
-    private static func apple(_ production: AppleAnswer, _ sandbox: AppleAnswer) -> CannedApple {
+    private static func apple(_ production: AppleResponse, _ sandbox: AppleResponse) -> CannedApple {
         CannedApple { request in request.url.contains("sandbox") ? sandbox : production }
     }
 
-    private static func outcome(_ api: ServerAPI, in environment: Environment? = nil) async -> String {
-        do throws(ServerAPIFault) {
+    private static func outcome(_ api: ServerAPI, in environment: StoreEnvironment? = nil) async -> String {
+        do throws(ServerAPIError) {
             return try await api.transactionInfo(id, in: environment).environment.rawValue
         } catch {
             switch error {
@@ -29,8 +29,8 @@ struct ServerAPIEnvironmentTests {
 
     @Test("Unknown: production first, the sandbox only on 4040010, and the answer names its environment")
     func unknown() async throws {
-        let page = AppleAnswer.text("<html>", status: 503)
-        let rows: [(production: AppleAnswer, sandbox: AppleAnswer, outcome: String, asked: Int)] = [
+        let page = AppleResponse.text("<html>", status: 503)
+        let rows: [(production: AppleResponse, sandbox: AppleResponse, outcome: String, asked: Int)] = [
             (Self.found, Self.found, "Production", 1),
             (.error(4_040_010), Self.found, "Sandbox", 2),
             (.error(4_040_010), .error(4_040_010), "4040010", 2),
@@ -62,7 +62,7 @@ struct ServerAPIEnvironmentTests {
     @Test(
         "Before an app's first release a 401 of production is checked against the sandbox, and stands unless it knows")
     func beforeRelease() async throws {
-        let rows: [(sandbox: AppleAnswer, outcome: String)] = [
+        let rows: [(sandbox: AppleResponse, outcome: String)] = [
             (Self.found, "Sandbox"), (Self.unauthorized, "401 Production"), (.error(4_040_010), "401 Production"),
             (.error(5_000_001), "5000001"),
         ]
@@ -82,7 +82,7 @@ struct ServerAPIEnvironmentTests {
             let isFirst = !request.url.contains("revision")
             return .json(["signedTransactions": [], "revision": isFirst ? "r1" : "r2", "hasMore": .bool(isFirst)])
         }
-        var environments: [Environment] = []
+        var environments: [StoreEnvironment] = []
         for try await page in try apple.api().historyPages(of: Self.id) { environments.append(page.environment) }
         #expect(environments == [.sandbox, .sandbox])
         #expect(apple.asked.map { $0.url.contains("sandbox") } == [false, true, true])

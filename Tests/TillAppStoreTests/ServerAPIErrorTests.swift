@@ -78,9 +78,9 @@ struct ServerAPIErrorTests {
 
     private static let id = TransactionID("2000000900000001")
 
-    private static func ask(_ apple: CannedApple) async throws -> ServerAPIFault? {
+    private static func ask(_ apple: CannedApple) async throws -> ServerAPIError? {
         let api = try apple.api(environments: [.production])
-        return await fault { () throws(ServerAPIFault) in try await api.transactionInfo(id) }
+        return await error { () throws(ServerAPIError) in try await api.transactionInfo(id) }
     }
 
     @Test("Every error code has its name and its retry advice, and an unknown one survives")
@@ -129,7 +129,7 @@ struct ServerAPIErrorTests {
     @Test(
         "Responses not from Apple are ignored and retried, and say nothing about the purchase (P2, P11, U7)",
         arguments: [
-            (AppleAnswer.text(page), UnreadableAnswer.Reason.html),
+            (AppleResponse.text(page), UnreadableResponse.Reason.html),
             (.text(page, status: 503), .html),
             (.text(page, status: 404), .html),
             (.text(page, type: nil), .html),
@@ -161,7 +161,7 @@ struct ServerAPIErrorTests {
             (.text("not json", status: 400, type: "application/json"), .malformed),
             (.text("not json", status: 500, type: nil), .malformed),
         ])
-    func unreadable(_ answer: AppleAnswer, _ reason: UnreadableAnswer.Reason) async throws {
+    func unreadable(_ answer: AppleResponse, _ reason: UnreadableResponse.Reason) async throws {
         let found = try await Self.ask(CannedApple(answer))
         guard case .unreadable(let unreadable) = found else {
             Issue.record("\(String(describing: found))")
@@ -178,27 +178,27 @@ struct ServerAPIErrorTests {
         for type in ["application/json", "Application/JSON; charset=utf-8", "application/problem+json", nil] {
             let apple = CannedApple(.text(#"{"signedTransactionInfo":"a.b.c","new":[{}]}"#, type: type))
             let answered = try await apple.api().transactionInfo(Self.id)
-            #expect(answered == Answered(SignedTransaction(jws: "a.b.c"), from: .production))
+            #expect(answered == EnvironmentResult(SignedTransaction(jws: "a.b.c"), from: .production))
         }
     }
 
     @Test("A success without content must have an empty body: a page in its place is an error")
     func emptySuccess() async throws {
-        let rows: [(AppleAnswer, isDone: Bool)] = [
+        let rows: [(AppleResponse, isDone: Bool)] = [
             (.empty, true), (.text("\n", type: nil), true), (.json([:]), true), (.text(Self.page), false),
             (.text("ok", type: "text/plain"), false), (.text("", status: 202, type: nil), false),
         ]
         for (answer, isDone) in rows {
             let api = try CannedApple(answer).api()
-            let found = await fault { () throws(ServerAPIFault) in try await api.finish(Self.id) }
+            let found = await error { () throws(ServerAPIError) in try await api.finish(Self.id) }
             #expect((found == nil) == isDone)
             #expect(found?.isRetryable ?? true)
         }
         let information = ConsumptionInformation(hasConsent: true, delivery: .delivered, hadSample: false)
-        let done = try await CannedApple(AppleAnswer(status: 202)).api().sendConsumption(information, of: Self.id)
+        let done = try await CannedApple(AppleResponse(status: 202)).api().sendConsumption(information, of: Self.id)
         #expect(done == .production)
         let portal = try CannedApple(.empty).api()
-        let found = await fault { () throws(ServerAPIFault) in
+        let found = await error { () throws(ServerAPIError) in
             try await portal.sendConsumption(information, of: Self.id)
         }
         #expect(found?.isRetryable == true, "Apple says 202 here, a portal says 200")
@@ -206,10 +206,10 @@ struct ServerAPIErrorTests {
 
     @Test("An outage is returned with its reason, and an oversized answer is an outage")
     func outages() async throws {
-        for reason in [AppleOutage.Reason.unreachable, .timedOut, .connectionLost, .answerTooLarge, .stopped] {
-            let apple = CannedApple { _ throws(AppleOutage) in throw AppleOutage(reason, "x") }
+        for reason in [AppleConnectionError.Reason.unreachable, .timedOut, .connectionLost, .responseTooLarge, .stopped] {
+            let apple = CannedApple { _ throws(AppleConnectionError) in throw AppleConnectionError(reason, "x") }
             let found = try await Self.ask(apple)
-            #expect(found == .outage(AppleOutage(reason, "x")))
+            #expect(found == .outage(AppleConnectionError(reason, "x")))
             #expect(found?.isRetryable == true && found?.retryAfter == nil)
         }
         let long = #"{"signedTransactionInfo":"\#(String(repeating: "a", count: 1 << 20))"}"#
@@ -218,15 +218,15 @@ struct ServerAPIErrorTests {
             Issue.record("\(String(describing: found))")
             return
         }
-        #expect(outage.reason == .answerTooLarge)
+        #expect(outage.reason == .responseTooLarge)
     }
 
     @Test("401 is final, and its message names in both languages what to check")
     func unauthorized() async throws {
-        for answer in [AppleAnswer.text("", status: 401, type: nil), .text("Unauthenticated", status: 401)] {
+        for answer in [AppleResponse.text("", status: 401, type: nil), .text("Unauthenticated", status: 401)] {
             let apple = CannedApple(answer)
             let api = try apple.api()
-            let found = await fault { () throws(ServerAPIFault) in try await api.transactionInfo(Self.id) }
+            let found = await error { () throws(ServerAPIError) in try await api.transactionInfo(Self.id) }
             #expect(found == .unauthorized(.production))
             #expect(found?.isRetryable == false)
             #expect(apple.asked.count == 1)
@@ -247,7 +247,7 @@ struct ServerAPIErrorTests {
             + ["", "-5", "soon", "1e9", "99999999999999999999", "Sun, 31 Jun 2025 00:00:00 GMT", "Sunday, 01-Jun-25"]
             .map { ($0, nil) })
     func retryAfter(_ text: String, _ milliseconds: Int64?) async throws {
-        let answer = AppleAnswer(
+        let answer = AppleResponse(
             status: 429, headers: [.init("retry-after", text), .init("Content-Type", "application/json")],
             body: Array(#"{"errorCode":4290000,"errorMessage":"Rate limit exceeded."}"#.utf8))
         let found = try await Self.ask(CannedApple(answer))
@@ -272,23 +272,23 @@ struct ServerAPIErrorTests {
     @Test("Every kind of fault has a code, a sentence in two languages, and states whether a retry may succeed")
     func kinds() {
         let instant = TestAuthority.today
-        let rows: [(ServerAPIFault, String, Bool)] = [
+        let rows: [(ServerAPIError, String, Bool)] = [
             (.refused(ServerAPIRefusal(code: .invalidSort, message: "", status: 400)), "refused", false),
             (.unauthorized(.sandbox), "unauthorized", false), (.rateLimited(until: nil), "rate_limited", true),
             (.rateLimited(until: instant), "rate_limited", true), (.overBudget(until: instant), "over_budget", true),
-            (.outage(AppleOutage(.timedOut)), "outage", true),
-            (.unreadable(UnreadableAnswer(.html, status: 200)), "unreadable", true),
-            (.invalid(InvalidRequest("a", .missing)), "invalid_request", false),
-            (.signing(IssuingFault("a")), "signing", false),
+            (.outage(AppleConnectionError(.timedOut)), "outage", true),
+            (.unreadable(UnreadableResponse(.html, status: 200)), "unreadable", true),
+            (.invalid(InvalidRequestError("a", .missing)), "invalid_request", false),
+            (.signing(SigningError("a")), "signing", false),
         ]
-        for (fault, kind, isRetryable) in rows {
-            #expect(fault.kind == kind)
-            #expect(fault.isRetryable == isRetryable)
-            #expect(!fault.sentence.en.isEmpty && fault.sentence.en.utf8.allSatisfy { $0 < 0x80 })
-            #expect(fault.sentence.zh.unicodeScalars.contains { (0x4E00...0x9FFF).contains($0.value) })
+        for (error, kind, isRetryable) in rows {
+            #expect(error.kind == kind)
+            #expect(error.isRetryable == isRetryable)
+            #expect(!error.sentence.en.isEmpty && error.sentence.en.utf8.allSatisfy { $0 < 0x80 })
+            #expect(error.sentence.zh.unicodeScalars.contains { (0x4E00...0x9FFF).contains($0.value) })
         }
-        #expect(ServerAPIFault.rateLimited(until: instant).retryAfter == instant)
-        #expect(ServerAPIFault.overBudget(until: instant).retryAfter == instant)
+        #expect(ServerAPIError.rateLimited(until: instant).retryAfter == instant)
+        #expect(ServerAPIError.overBudget(until: instant).retryAfter == instant)
     }
 
     private static let small = #"{"data":[{"lastTransactions":[{"originalTransactionId":"1","status":1}]}]}"#
@@ -309,8 +309,8 @@ struct ServerAPIErrorTests {
                 }
                 if bytes.isEmpty { bytes = [0] }
             }
-            let api = try CannedApple(AppleAnswer(status: 200, body: bytes)).api(environments: [.production])
-            let found = await fault { () throws(ServerAPIFault) in
+            let api = try CannedApple(AppleResponse(status: 200, body: bytes)).api(environments: [.production])
+            let found = await error { () throws(ServerAPIError) in
                 try await api.subscriptionStatuses(of: Self.id)
             }
             read += found == nil ? 1 : 0
@@ -326,7 +326,7 @@ struct ServerAPIErrorTests {
             let text = #"{"data":["# + String(repeating: piece, count: (1 << 20) / piece.utf8.count) + "{}]}"
             let api = try CannedApple(.text(text, type: "application/json")).api(environments: [.production])
             let start = ContinuousClock.now
-            let found = await fault { () throws(ServerAPIFault) in
+            let found = await error { () throws(ServerAPIError) in
                 try await api.subscriptionStatuses(of: Self.id)
             }
             guard case .unreadable(let answer) = found else {

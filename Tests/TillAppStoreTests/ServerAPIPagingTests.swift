@@ -20,7 +20,7 @@ struct ServerAPIPagingTests {
                 ])))
     }
 
-    private static func page(_ transactions: [JSONValue], _ revision: String?, more: Bool) -> AppleAnswer {
+    private static func page(_ transactions: [JSONValue], _ revision: String?, more: Bool) -> AppleResponse {
         .json([
             "signedTransactions": .array(transactions), "revision": revision.map(JSONValue.string) ?? .null,
             "hasMore": .bool(more), "bundleId": "com.example.learn", "environment": "Production", "appAppleId": 1,
@@ -105,7 +105,7 @@ struct ServerAPIPagingTests {
         ]
         for (index, row) in rows.enumerated() {
             let api = try row.0.api()
-            let found = await fault { () throws(ServerAPIFault) in
+            let found = await error { () throws(ServerAPIError) in
                 var pages = api.historyPages(of: Self.id, pageLimit: 25, retrying: .none).makeAsyncIterator()
                 while try await pages.next() != nil {}
             }
@@ -126,7 +126,7 @@ struct ServerAPIPagingTests {
         let api = try apple.api()
         var pages = api.historyPages(of: Self.id, retrying: .none).makeAsyncIterator()
         #expect(try await pages.next()?.value.transactions.map(\.jws) == ["a"])
-        await #expect(throws: ServerAPIFault.self) { _ = try await pages.next() }
+        await #expect(throws: ServerAPIError.self) { _ = try await pages.next() }
         #expect(try await pages.next()?.value.transactions.map(\.jws) == ["b"])
         #expect(try await pages.next() == nil)
         #expect(apple.asked.map { Self.parameter("revision", of: $0) } == [nil, "r1", "r1"])
@@ -146,7 +146,7 @@ struct ServerAPIPagingTests {
     @Test("A week of notifications is paged with the same body and each page's token (U3)")
     func notifications() async throws {
         let payload = Self.authority.sign(TestPayloads.notification())
-        func page(_ token: String?, more: Bool) -> AppleAnswer {
+        func page(_ token: String?, more: Bool) -> AppleResponse {
             let attempts: JSONValue = [
                 ["attemptDate": 1_748_735_000_000, "sendAttemptResult": "TIMED_OUT"],
                 ["attemptDate": 1_748_735_000_001, "sendAttemptResult": "SOMETHING_NEW"], [:],
@@ -184,11 +184,11 @@ struct ServerAPIPagingTests {
         #expect(page.value.transactions.count == 20)
         let tooHeavy = CannedApple(Self.page([JSONValue](repeating: heavy, count: 24), "r1", more: false))
         let api = try tooHeavy.api()
-        let found = await fault { () throws(ServerAPIFault) in try await api.history(of: Self.id) }
+        let found = await error { () throws(ServerAPIError) in try await api.history(of: Self.id) }
         guard case .outage(let outage) = found else {
             Issue.record("\(String(describing: found))")
             return
         }
-        #expect(outage.reason == .answerTooLarge)
+        #expect(outage.reason == .responseTooLarge)
     }
 }

@@ -35,7 +35,7 @@ final class PretendTime: TaskExecutor, Sendable {
 
     var effects: AppleEffects {
         AppleEffects(
-            exchange: { _ async throws(AppleOutage) in throw AppleOutage(.unreachable) },
+            exchange: { _ async throws(AppleConnectionError) in throw AppleConnectionError(.unreachable) },
             clock: { self.now }, entropy: { [UInt8](repeating: 0, count: $0) }, pause: { await self.pause($0) })
     }
 

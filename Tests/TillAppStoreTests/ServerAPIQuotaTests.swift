@@ -9,23 +9,23 @@ struct ServerAPIQuotaTests {
     func closing() async throws {
         let until = TestAuthority.today.adding(milliseconds: 90_000)
         let apple = CannedApple(
-            AppleAnswer(status: 429, headers: [.init("Retry-After", String(until.milliseconds))]),
+            AppleResponse(status: 429, headers: [.init("Retry-After", String(until.milliseconds))]),
             .error(4_040_001))
         let api = try apple.api()
         let id = TransactionID("1")
-        func ask(_ environment: Environment) async -> ServerAPIFault? {
-            await fault { () throws(ServerAPIFault) in try await api.history(of: id, in: environment) }
+        func ask(_ environment: StoreEnvironment) async -> ServerAPIError? {
+            await error { () throws(ServerAPIError) in try await api.history(of: id, in: environment) }
         }
         #expect(await ask(.production) == .rateLimited(until: until))
         #expect(await ask(.production) == .overBudget(until: until), "Nothing is sent while Apple said no")
         #expect(apple.asked.count == 1)
         #expect(await ask(.sandbox)?.code == .accountNotFound)
-        let status = await fault { () throws(ServerAPIFault) in
+        let status = await error { () throws(ServerAPIError) in
             try await api.subscriptionStatuses(of: id, in: .production)
         }
         #expect(status?.code == .accountNotFound)
-        let patient = api.asking(as: .bulk("reconciliation"))
-        let later = await fault { () throws(ServerAPIFault) in try await patient.history(of: id, in: .production) }
+        let persistent = api.calling(as: .bulk("reconciliation"))
+        let later = await error { () throws(ServerAPIError) in try await persistent.history(of: id, in: .production) }
         #expect(later?.code == .accountNotFound)
         #expect(apple.now == until)
     }

@@ -65,18 +65,18 @@ struct ServerAPIRequestTests {
                 ConsumptionInformation(hasConsent: true, delivery: .serverOutage, hadSample: true), of: id)
         },
         Row("consumption v1") {
-            var told = ConsumptionInformationV1(hasConsent: true, hadSample: false)
-            told.delivery = .wrongItem
-            told.consumption = .partial
-            told.platform = .apple
-            told.appAccountToken = request
-            told.tenure = .init(days: 31)
-            told.playTime = .init(minutes: 61)
-            told.purchased = .init(cents: 49_99)
-            told.refunded = .init(cents: 0)
-            told.account = .active
-            told.preference = .decline
-            try await $0.sendConsumptionV1(told, of: id)
+            var reported = ConsumptionInformationV1(hasConsent: true, hadSample: false)
+            reported.delivery = .wrongItem
+            reported.consumption = .partial
+            reported.platform = .apple
+            reported.appAccountToken = request
+            reported.tenure = .init(days: 31)
+            reported.playTime = .init(minutes: 61)
+            reported.purchased = .init(cents: 49_99)
+            reported.refunded = .init(cents: 0)
+            reported.account = .active
+            reported.preference = .decline
+            try await $0.sendConsumptionV1(reported, of: id)
         },
         Row("consumption v1, least") {
             try await $0.sendConsumptionV1(ConsumptionInformationV1(hasConsent: true, hadSample: true), of: id)
@@ -165,7 +165,7 @@ struct ServerAPIRequestTests {
             // The answer has no meaning: only the request counts.
             let apple = CannedApple(.text("", status: 500))
             let api = try apple.api()
-            await #expect(throws: ServerAPIFault.self, "\(row.name)") { try await row.call(api) }
+            await #expect(throws: ServerAPIError.self, "\(row.name)") { try await row.call(api) }
             let request = try #require(apple.asked.first)
             #expect(apple.asked.count == 1, "\(row.name)")
             let url = request.url.replacing("https://api.storekit-sandbox.apple.com", with: "S")
@@ -178,7 +178,7 @@ struct ServerAPIRequestTests {
             let headers = Dictionary(uniqueKeysWithValues: request.headers.map { ($0.name, $0.value) })
             #expect(headers["Accept"] == "application/json" && headers["Authorization"]?.hasPrefix("Bearer ") == true)
             #expect(body.isEmpty || headers["Content-Type"] == "application/json")
-            #expect((1 << 20...4 << 20).contains(request.answerLimit))
+            #expect((1 << 20...4 << 20).contains(request.responseLimit))
         }
     }
 
@@ -193,7 +193,7 @@ struct ServerAPIRequestTests {
                     key: try #require(CannedApple.key), bundleID: "b", effects: apple.effects, budget: budget)
                 try? await row.call(api)
                 // A 429 closes the endpoint that was called.
-                let isClosed = Environment.allCases.contains { budget.nextTurn(of: endpoint, in: $0) > apple.now }
+                let isClosed = StoreEnvironment.allCases.contains { budget.nextAvailable(of: endpoint, in: $0) > apple.now }
                 if isClosed { endpoints.insert(endpoint) }
             }
         }
@@ -209,7 +209,7 @@ struct ServerAPIRequestTests {
     func hostileIDs(_ id: String, _ segment: String) async throws {
         let apple = CannedApple(.error(4_000_006))
         let api = try apple.api(environments: [.production])
-        _ = await fault { () throws(ServerAPIFault) in try await api.finish(TransactionID(id)) }
+        _ = await error { () throws(ServerAPIError) in try await api.finish(TransactionID(id)) }
         #expect(
             apple.asked.map(\.url) == ["https://api.storekit.apple.com/inApps/v1/transactions/\(segment)/finish"])
     }
@@ -217,14 +217,14 @@ struct ServerAPIRequestTests {
     @Test(
         "An id that no escaping makes safe is not sent",
         arguments: [
-            ("", InvalidRequest.Rule.missing), (".", .badText), ("..", .badText), ("1\r\nHost: x", .badText),
+            ("", InvalidRequestError.Rule.missing), (".", .badText), ("..", .badText), ("1\r\nHost: x", .badText),
             ("1\u{0}", .badText), (String(repeating: "1", count: 129), .tooLong),
         ])
-    func impossibleIDs(_ id: String, _ rule: InvalidRequest.Rule) async throws {
+    func impossibleIDs(_ id: String, _ rule: InvalidRequestError.Rule) async throws {
         let apple = CannedApple(.empty)
         let api = try apple.api()
-        let found = await fault { () throws(ServerAPIFault) in try await api.transactionInfo(TransactionID(id)) }
-        #expect(found == .invalid(InvalidRequest("transactionId", rule)))
+        let found = await error { () throws(ServerAPIError) in try await api.transactionInfo(TransactionID(id)) }
+        #expect(found == .invalid(InvalidRequestError("transactionId", rule)))
         #expect(found?.isRetryable == false)
         #expect(apple.asked.isEmpty)
     }
@@ -233,14 +233,14 @@ struct ServerAPIRequestTests {
     func environments() async throws {
         let apple = CannedApple(.error(4_040_010))
         let api = try apple.api(environments: [.sandbox])
-        let refused = ServerAPIFault.invalid(InvalidRequest("environment", .environmentNotAsked))
+        let refused = ServerAPIError.invalid(InvalidRequestError("environment", .environmentNotAsked))
         #expect(
-            await fault { () throws(ServerAPIFault) in
+            await error { () throws(ServerAPIError) in
                 try await api.transactionInfo(Self.id, in: .production)
             } == refused)
-        #expect(await fault { () throws(ServerAPIFault) in try await api.lookUpOrder("M1") } == refused)
+        #expect(await error { () throws(ServerAPIError) in try await api.lookUpOrder("M1") } == refused)
         #expect(apple.asked.isEmpty)
-        let found = await fault { () throws(ServerAPIFault) in try await api.transactionInfo(Self.id) }
+        let found = await error { () throws(ServerAPIError) in try await api.transactionInfo(Self.id) }
         #expect(found?.code == .transactionIDNotFound)
         #expect(apple.asked.count == 1)
         #expect(apple.asked.allSatisfy { $0.url.hasPrefix("https://api.storekit-sandbox.apple.com/") })
@@ -252,7 +252,7 @@ struct ServerAPIRequestTests {
         let api = try apple.api(environments: [.production])
         for seconds in [0, 239, 1, 100] {
             apple.advance(milliseconds: Int64(seconds) * 1_000)
-            _ = await fault { () throws(ServerAPIFault) in try await api.transactionInfo(Self.id) }
+            _ = await error { () throws(ServerAPIError) in try await api.transactionInfo(Self.id) }
         }
         let tokens = apple.asked.compactMap { $0.headers.first?.value.dropFirst(7) }.map(String.init)
         try #require(tokens.count == 4)

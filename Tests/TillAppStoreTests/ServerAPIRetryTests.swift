@@ -7,13 +7,13 @@ import TillThreads
 @Suite("App Store Server API: retries")
 struct ServerAPIRetryTests {
     private static let id = TransactionID("2000000900000001")
-    private static let found = AppleAnswer.json(["signedTransactionInfo": "a.b.c"])
+    private static let found = AppleResponse.json(["signedTransactionInfo": "a.b.c"])
 
     @Test("Transient faults are retried, each after a longer pause")
     func backOff() async throws {
         let apple = CannedApple(
             .error(5_000_001), .text("<html>", status: 503), .error(4_040_002), .error(4_040_006), Self.found)
-        let answered = try await apple.api().retrying(.patient) { (api) throws(ServerAPIFault) in
+        let answered = try await apple.api().retrying(.persistent) { (api) throws(ServerAPIError) in
             try await api.transactionInfo(Self.id)
         }
         #expect(answered.value.jws == "a.b.c")
@@ -23,11 +23,11 @@ struct ServerAPIRetryTests {
 
     @Test("A final fault is returned at once")
     func final() async throws {
-        for answer in [AppleAnswer.error(4_000_006), .error(4_040_001), AppleAnswer(status: 401)] {
+        for answer in [AppleResponse.error(4_000_006), .error(4_040_001), AppleResponse(status: 401)] {
             let apple = CannedApple(answer, Self.found)
             let api = try apple.api(environments: [.production])
-            let found = await fault { () throws(ServerAPIFault) in
-                try await api.retrying(.patient) { (api) throws(ServerAPIFault) in
+            let found = await error { () throws(ServerAPIError) in
+                try await api.retrying(.persistent) { (api) throws(ServerAPIError) in
                     try await api.transactionInfo(Self.id)
                 }
             }
@@ -40,18 +40,18 @@ struct ServerAPIRetryTests {
     func rateLimit() async throws {
         let until = TestAuthority.today.adding(milliseconds: 1_200_000)
         let times = Locked<[Instant]>([])
-        let limited = AppleAnswer(status: 429, headers: [.init("Retry-After", String(until.milliseconds))])
+        let limited = AppleResponse(status: 429, headers: [.init("Retry-After", String(until.milliseconds))])
         let apple = CannedApple(limited, Self.found)
         var effects = apple.effects
         let exchange = effects.exchange
-        effects.exchange = { request async throws(AppleOutage) in
+        effects.exchange = { request async throws(AppleConnectionError) in
             times.withLock { $0.append(apple.now) }
             return try await exchange(request)
         }
         let api = ServerAPI(
             key: try #require(CannedApple.key), bundleID: "com.example.learn", effects: effects,
             budget: RequestBudget(effects: effects))
-        _ = try await api.retrying(.patient) { (api) throws(ServerAPIFault) in try await api.transactionInfo(Self.id) }
+        _ = try await api.retrying(.persistent) { (api) throws(ServerAPIError) in try await api.transactionInfo(Self.id) }
         #expect(times.withLock { $0 } == [TestAuthority.today, until])
     }
 
@@ -59,10 +59,10 @@ struct ServerAPIRetryTests {
     func brief() async throws {
         let until = TestAuthority.today.adding(milliseconds: 1_200_000)
         let apple = CannedApple(
-            AppleAnswer(status: 429, headers: [.init("Retry-After", String(until.milliseconds))]), Self.found)
+            AppleResponse(status: 429, headers: [.init("Retry-After", String(until.milliseconds))]), Self.found)
         let api = try apple.api()
-        let found = await fault { () throws(ServerAPIFault) in
-            try await api.retrying(.brief) { (api) throws(ServerAPIFault) in try await api.transactionInfo(Self.id) }
+        let found = await error { () throws(ServerAPIError) in
+            try await api.retrying(.brief) { (api) throws(ServerAPIError) in try await api.transactionInfo(Self.id) }
         }
         #expect(found == .rateLimited(until: until))
         #expect(apple.pauses.isEmpty)
@@ -72,16 +72,16 @@ struct ServerAPIRetryTests {
     func bounds() async throws {
         let apple = CannedApple(.error(5_000_000))
         let api = try apple.api()
-        func ask(_ policy: RetryPolicy) async -> ServerAPIFault? {
-            await fault { () throws(ServerAPIFault) in
-                try await api.retrying(policy) { (api) throws(ServerAPIFault) in
+        func ask(_ policy: RetryPolicy) async -> ServerAPIError? {
+            await error { () throws(ServerAPIError) in
+                try await api.retrying(policy) { (api) throws(ServerAPIError) in
                     try await api.transactionInfo(Self.id)
                 }
             }
         }
         #expect(await ask(.brief)?.code == .generalInternal)
         #expect(apple.asked.count == 1, "Five minutes are more than the ten seconds of patience")
-        #expect(await ask(RetryPolicy(attempts: 3, patience: 4_000_000))?.code == .generalInternal)
+        #expect(await ask(RetryPolicy(attempts: 3, timeLimit: 4_000_000))?.code == .generalInternal)
         #expect(apple.pauses == [150_000, 150_000])
         #expect(await ask(.none)?.code == .generalInternal)
         #expect(apple.asked.count == 5)
@@ -92,20 +92,20 @@ struct ServerAPIRetryTests {
         let time = PretendTime(seed: 3)
         let sent = Locked(0)
         var effects = time.effects
-        effects.exchange = { _ async throws(AppleOutage) in
+        effects.exchange = { _ async throws(AppleConnectionError) in
             sent.withLock { $0 += 1 }
-            throw AppleOutage(.timedOut)
+            throw AppleConnectionError(.timedOut)
         }
         let asked = effects
-        let outcome = Locked<ServerAPIFault?>(nil)
+        let outcome = Locked<ServerAPIError?>(nil)
         let isOver = time.run {
             guard let key = CannedApple.key else { return }
             let api = ServerAPI(
                 key: key, bundleID: "com.example.learn", effects: asked, budget: RequestBudget(effects: asked))
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    let found = await fault { () throws(ServerAPIFault) in
-                        try await api.retrying(.patient) { (api) throws(ServerAPIFault) in
+                    let found = await error { () throws(ServerAPIError) in
+                        try await api.retrying(.persistent) { (api) throws(ServerAPIError) in
                             try await api.transactionInfo(Self.id)
                         }
                     }

@@ -49,7 +49,7 @@ struct TestAuthority: Sendable {
     var certificates: [[UInt8]] { [leaf.der, intermediate.der, root.der] }
 
     func policy(
-        bundleID: String? = "com.example.learn", environments: Set<TillBilling.Environment>? = [.production],
+        bundleID: String? = "com.example.learn", environments: Set<TillBilling.StoreEnvironment>? = [.production],
         now: Instant = TestAuthority.today
     ) -> TrustPolicy {
         var policy = TrustPolicy(bundleID: bundleID, environments: environments) { now }
@@ -57,7 +57,7 @@ struct TestAuthority: Sendable {
         return policy
     }
 
-    func verifier(environments: Set<TillBilling.Environment>? = [.production]) throws -> SignedDataVerifier {
+    func verifier(environments: Set<TillBilling.StoreEnvironment>? = [.production]) throws -> SignedDataVerifier {
         try SignedDataVerifier(policy: policy(environments: environments))
     }
 

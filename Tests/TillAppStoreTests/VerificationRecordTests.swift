@@ -33,7 +33,7 @@ struct VerificationRecordTests {
         let skipped = record.checks.filter { $0.outcome != .passed }
         #expect(skipped.map(\.code) == [.appNumber, .nestedAppTransaction])
         #expect(skipped.allSatisfy { $0.outcome == .skipped(.notAsked) })
-        #expect(record.judgedAt?.instant == TestAuthority.today && record.judgedAt?.source == .signedDate)
+        #expect(record.verifiedAt?.instant == TestAuthority.today && record.verifiedAt?.source == .signedDate)
         #expect(record.certificates.map(\.position) == [.leaf, .intermediate, .root])
         #expect(record.certificates.map(\.key) == ["EC P-256", "EC P-256", "EC P-256"])
         #expect(record.certificates[0].markers == ["1.2.840.113635.100.6.11.1"])
@@ -55,7 +55,7 @@ struct VerificationRecordTests {
         let proof = Self.rsa.receipt(TestReceipts.content(), hasSignedAttributes: true)
         let record = try Self.rsa.verifier().explain(proof, as: .receipt, device: TestReceipts.device)
         #expect(record.isOK && record.checks.allSatisfy { $0.outcome == .passed })
-        #expect(record.judgedAt?.source == .receiptAttribute)
+        #expect(record.verifiedAt?.source == .receiptAttribute)
         #expect(record.certificates.map(\.key) == ["RSA 2048", "RSA 2048", "RSA 2048"])
         let other = try Self.rsa.verifier().explain(proof, as: .receipt, device: [1, 2, 3, 4, 5, 6])
         #expect(other.failed?.code == .device && other.verdict == "wrong_device")
@@ -116,7 +116,7 @@ struct VerificationRecordTests {
             Array(stranger.sign(TestPayloads.transaction()).utf8), as: .transaction)
         #expect(record.certificates.map(\.position) == [.presented, .presented])
         #expect(record.certificates[0].sha256 == Digest.sha256.hash(stranger.leaf.der))
-        #expect(record.failed?.words?.isEmpty == false, "OpenSSL's words")
+        #expect(record.failed?.explanation?.isEmpty == false, "OpenSSL's words")
     }
 
     @Test("A nested token that fails is named, and one that was not reached is not called good")
@@ -125,12 +125,12 @@ struct VerificationRecordTests {
         let foreign = verifier.explain(notification(signer: TestAuthority()), as: .notification)
         #expect(foreign.failed?.code == .nestedTransaction && foreign.verdict == "chain_untrusted")
         #expect(foreign.nested[0].record.failed?.code == .chain)
-        #expect(foreign.nested[1].record.verdict == "not-judged" && !foreign.nested[1].record.isOK)
+        #expect(foreign.nested[1].record.verdict == "not-verified" && !foreign.nested[1].record.isOK)
         let other = verifier.explain(notification(["data": nil]), as: .notification)
         #expect(other.failed?.code == .app && other.nested.isEmpty)
         let outer = try TestAuthority().verifier().explain(notification(), as: .notification)
         #expect(outer.failed?.code == .chain)
-        #expect(outer.nested.allSatisfy { $0.record.verdict == "not-judged" && !passes($0.record, .signature) })
+        #expect(outer.nested.allSatisfy { $0.record.verdict == "not-verified" && !passes($0.record, .signature) })
     }
 
     @Test("The date's source is stated: the policy, the payload, the creation date, or now")
@@ -138,11 +138,11 @@ struct VerificationRecordTests {
         var policy = authority.policy()
         policy.at = Instant(seconds: 1_740_000_000)
         let at = try SignedDataVerifier(policy: policy).explain(notification(), as: .notification)
-        #expect(at.judgedAt?.instant.seconds == 1_740_000_000 && at.judgedAt?.source == .policy)
+        #expect(at.verifiedAt?.instant.seconds == 1_740_000_000 && at.verifiedAt?.source == .policy)
         let verifier = try authority.verifier()
-        #expect(verifier.explain(notification(["signedDate": nil]), as: .notification).judgedAt?.source == .now)
+        #expect(verifier.explain(notification(["signedDate": nil]), as: .notification).verifiedAt?.source == .now)
         let app = Array(authority.sign(TestPayloads.appTransaction()).utf8)
-        #expect(verifier.explain(app, as: .appTransaction).judgedAt?.source == .receiptCreationDate)
+        #expect(verifier.explain(app, as: .appTransaction).verifiedAt?.source == .receiptCreationDate)
     }
 
     @Test("Explaining neither uses nor fills the cache of chains")
@@ -161,8 +161,8 @@ struct VerificationRecordTests {
         #expect(json["kind"] == "jws-notification" && json["verdict"] == "chain_untrusted")
         #expect(json["failed"] == "nested_transaction" && inner?["failed"] == "chain")
         #expect(json["sha256"]?.string?.count == 64 && json["size"]?.int ?? 0 > 1_000)
-        #expect(json["judgedAt"]?["source"] == "signedDate")
-        #expect(json["judgedAt"]?["unixSeconds"]?.int == TestAuthority.today.seconds)
+        #expect(json["verifiedAt"]?["source"] == "signedDate")
+        #expect(json["verifiedAt"]?["unixSeconds"]?.int == TestAuthority.today.seconds)
         let checks = try #require(inner?["checks"]?.array)
         #expect(checks.count == CheckCode.all(of: .transaction).count)
         #expect(checks.contains(["code": "app", "outcome": "skipped", "reason": "not_reached"]))

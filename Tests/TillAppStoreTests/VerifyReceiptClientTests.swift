@@ -22,8 +22,8 @@ final class CannedHosts: Sendable {
         init(_ json: JSONValue) { self.init(json.encoded()) }
     }
 
-    private let production: Result<Canned, AppleOutage>
-    private let sandbox: Result<Canned, AppleOutage>
+    private let production: Result<Canned, AppleConnectionError>
+    private let sandbox: Result<Canned, AppleConnectionError>
     private let seen = Locked<[AppleRequest]>([])
     var requests: [AppleRequest] { seen.withLock { $0 } }
 
@@ -32,20 +32,20 @@ final class CannedHosts: Sendable {
         self.sandbox = .success(sandbox)
     }
 
-    init(_ outage: AppleOutage) {
+    init(_ outage: AppleConnectionError) {
         production = .failure(outage)
         sandbox = .failure(outage)
     }
 
-    func client(secret: String? = nil, answerLimit: Int = 1 << 20) -> VerifyReceiptClient {
+    func client(secret: String? = nil, responseLimit: Int = 1 << 20) -> VerifyReceiptClient {
         VerifyReceiptClient(
-            exchange: { request async throws(AppleOutage) in
+            exchange: { request async throws(AppleConnectionError) in
                 self.seen.withLock { $0.append(request) }
                 let canned = try (request.url.contains("sandbox") ? self.sandbox : self.production).get()
                 var headers = canned.headers
                 if let type = canned.type { headers.append(AppleRequest.Header("content-type", type)) }
-                return AppleAnswer(status: canned.status, headers: headers, body: canned.body)
-            }, secret: secret.map(AppSharedSecret.init), answerLimit: answerLimit)
+                return AppleResponse(status: canned.status, headers: headers, body: canned.body)
+            }, secret: secret.map(AppSharedSecret.init), responseLimit: responseLimit)
     }
 
     func verify() async throws -> VerifyReceiptOutcome {
@@ -70,7 +70,7 @@ struct VerifyReceiptClientTests {
         #expect(hosts.requests.count == 1)
         #expect(sent.method == .post && sent.url == "https://buy.itunes.apple.com/verifyReceipt")
         #expect(sent.headers.first == AppleRequest.Header("Content-Type", "application/json"))
-        #expect(sent.answerLimit == 1 << 20)
+        #expect(sent.responseLimit == 1 << 20)
         let body: JSONValue = [
             "receipt-data": .string(Base64.encode(bytes)), "password": "00112233445566778899aabbccddeeff",
             "exclude-old-transactions": true,
@@ -83,15 +83,15 @@ struct VerifyReceiptClientTests {
 
     @Test("A text that can't be a receipt is not sent")
     func unusableRequests() {
-        #expect(throws: VerifyReceiptRequest.Unusable.empty) { try VerifyReceiptRequest(base64: " \n") }
+        #expect(throws: VerifyReceiptRequest.FormatError.empty) { try VerifyReceiptRequest(base64: " \n") }
         for text in ["AQI", "AQ ID=", "A_-=", "AQID;", "AQIB=", "é"] {
-            #expect(throws: VerifyReceiptRequest.Unusable.notBase64, "\(text)") {
+            #expect(throws: VerifyReceiptRequest.FormatError.notBase64, "\(text)") {
                 try VerifyReceiptRequest(base64: text)
             }
         }
         let long = [UInt8](repeating: 0, count: SignedDataVerifier.receiptLimit + 1)
-        #expect(throws: VerifyReceiptRequest.Unusable.tooLong) { try VerifyReceiptRequest(receipt: long) }
-        #expect(throws: VerifyReceiptRequest.Unusable.tooLong) {
+        #expect(throws: VerifyReceiptRequest.FormatError.tooLong) { try VerifyReceiptRequest(receipt: long) }
+        #expect(throws: VerifyReceiptRequest.FormatError.tooLong) {
             try VerifyReceiptRequest(base64: String(repeating: "A", count: 13 << 20))
         }
     }
@@ -188,7 +188,7 @@ struct VerifyReceiptClientTests {
     }
 
     /// Responses seen in place of an answer. They say nothing about the purchase.
-    static let troubles: [(Canned, VerifyReceiptTrouble)] = [
+    static let troubles: [(Canned, VerifyReceiptRetryReason)] = [
         (
             Canned("<html><body><b>Http/1.1 Service Unavailable</b></body></html>", type: "text/html"), .page
         ),
@@ -209,11 +209,11 @@ struct VerifyReceiptClientTests {
         (Canned("", status: 407, type: nil), .httpStatus(407)),
         (Canned("{\"status\":{}}"), .unusable(.member("status"))),
         (Canned("{\"error\":{\"code\":502}}"), .unusable(.member("status"))),
-        (Canned(String(repeating: " ", count: 2 << 20) + "{\"status\":21003}"), .outage(.answerTooLarge)),
+        (Canned(String(repeating: " ", count: 2 << 20) + "{\"status\":21003}"), .outage(.responseTooLarge)),
     ]
 
     @Test("A page, an empty body, a redirect, a 5xx, a wrong type: try again, never invalid (P2)", arguments: troubles)
-    func outages(_ canned: Canned, _ trouble: VerifyReceiptTrouble) async throws {
+    func outages(_ canned: Canned, _ trouble: VerifyReceiptRetryReason) async throws {
         #expect(try await CannedHosts(canned).verify() == .retry(trouble, after: nil))
         // The same after the switch to the sandbox.
         let later = CannedHosts(Canned(["status": 21007]), sandbox: canned)
@@ -222,9 +222,9 @@ struct VerifyReceiptClientTests {
 
     @Test(
         "A missing answer is a retry with its reason",
-        arguments: [AppleOutage.Reason.unreachable, .timedOut, .connectionLost, .answerTooLarge, .stopped])
-    func noAnswer(_ reason: AppleOutage.Reason) async throws {
-        #expect(try await CannedHosts(AppleOutage(reason)).verify() == .retry(.outage(reason), after: nil))
+        arguments: [AppleConnectionError.Reason.unreachable, .timedOut, .connectionLost, .responseTooLarge, .stopped])
+    func noResponse(_ reason: AppleConnectionError.Reason) async throws {
+        #expect(try await CannedHosts(AppleConnectionError(reason)).verify() == .retry(.outage(reason), after: nil))
     }
 
     @Test(

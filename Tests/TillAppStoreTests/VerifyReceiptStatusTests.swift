@@ -45,7 +45,7 @@ struct VerifyReceiptStatusTests {
     @Test("Retries follow after 5 s, doubling to an hour, hourly for a day, then daily up to 30 days")
     func schedule() throws {
         let second: Int64 = 1_000
-        let delays = (1...).lazy.map { VerifyReceiptSchedule.delay(afterAttempt: $0) }.prefix { $0 != nil }
+        let delays = (1...).lazy.map { VerifyReceiptRetrySchedule.delay(afterAttempt: $0) }.prefix { $0 != nil }
             .compactMap { $0 }
         let all = Array(delays)
         #expect(
@@ -58,21 +58,21 @@ struct VerifyReceiptStatusTests {
         #expect(all.drop { $0 < day }.allSatisfy { $0 == day })
         let total = all.reduce(0, +)
         #expect(total <= 30 * day && total > 29 * day)
-        for odd in [0, -1, Int.min] { #expect(VerifyReceiptSchedule.delay(afterAttempt: odd) == 5 * second) }
-        #expect(VerifyReceiptSchedule.delay(afterAttempt: .max) == nil)
+        for odd in [0, -1, Int.min] { #expect(VerifyReceiptRetrySchedule.delay(afterAttempt: odd) == 5 * second) }
+        #expect(VerifyReceiptRetrySchedule.delay(afterAttempt: .max) == nil)
     }
 
     @Test("A receipt that Apple calls malformed for over a day counts as malformed: an evening of 21002 does not (P2)")
     func malformed() throws {
-        let malformed = VerifyReceiptTrouble.status(.malformed)
+        let malformed = VerifyReceiptRetryReason.status(.malformed)
         var attempt = 1
         var waited: Int64 = 0
-        while let delay = VerifyReceiptSchedule.delay(afterAttempt: attempt, malformed) {
+        while let delay = VerifyReceiptRetrySchedule.delay(afterAttempt: attempt, malformed) {
             waited += delay
             attempt += 1
         }
         #expect((86_400_000..<90_000_000).contains(waited))
-        #expect(VerifyReceiptSchedule.delay(afterAttempt: attempt, .status(.unavailable)) == 86_400_000)
-        #expect(VerifyReceiptSchedule.delay(afterAttempt: attempt, .page) == 86_400_000)
+        #expect(VerifyReceiptRetrySchedule.delay(afterAttempt: attempt, .status(.unavailable)) == 86_400_000)
+        #expect(VerifyReceiptRetrySchedule.delay(afterAttempt: attempt, .page) == 86_400_000)
     }
 }

@@ -9,8 +9,8 @@ import Testing
         let end = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = RevokedShare(thousandths: 100_001)
         }
-        let said = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(said.contains("at most what was given"))
+        let stated = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(stated.contains("at most what was given"))
         await #expect(processExitsWith: .success) { _ = RevokedShare(thousandths: 100_000) }
     }
 }

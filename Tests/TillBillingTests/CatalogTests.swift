@@ -6,9 +6,9 @@ import TillBilling
         _ id: String, zh: String = "学点", price: Int64 = 600, currency: String = "CNY",
         points: [String: Int64] = ["points": 60],
         entitlement: String? = nil
-    ) -> Product {
-        Product(
-            id: ProductID(id), type: .consumable, names: Text(en: "Points", zh: zh),
+    ) -> CatalogProduct {
+        CatalogProduct(
+            id: ProductID(id), type: .consumable, names: LocalizedText(en: "Points", zh: zh),
             price: Money(amount: price, currency: Currency(currency)), points: points, entitlement: entitlement)
     }
 

@@ -2,8 +2,8 @@ import Testing
 import TillBilling
 
 @Suite("The differences that a reconciliation finds") struct DifferenceTests {
-    private func standing(revokedAt milliseconds: Int64) -> LedgerStanding {
-        LedgerStanding(
+    private func standing(revokedAt milliseconds: Int64) -> TransactionSnapshot {
+        TransactionSnapshot(
             state: .revoked, quarantine: nil, revokedAt: Instant(milliseconds: milliseconds),
             terms: TransactionTerms(), orderID: nil)
     }

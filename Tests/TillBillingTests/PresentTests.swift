@@ -31,7 +31,7 @@ import TillBilling
     func row(_ row: String) throws {
         let sides = row.split(separator: "|").map { $0.trimmed }
         try #require(sides.count == 2)
-        let facts = SettlementWords(sides[0].split(separator: ",").map(\.trimmed))
+        let facts = DecisionRow(sides[0].split(separator: ",").map(\.trimmed))
         #expect(facts.decision == sides[1])
     }
 }

@@ -108,11 +108,11 @@ private let sheetOfTiers = URL(fileURLWithPath: #filePath)
     }
 
     @Test("Each standing of a price is recognized") func standing() throws {
-        #expect(PriceStanding(of: try money("4.99", "USD")) == .onTiers(["5", "alt5"]))
-        #expect(PriceStanding(of: try money("4.89", "USD")) == .pricePoint)
-        #expect(PriceStanding(of: try money("4.85", "USD")) == .notOffered)
-        #expect(PriceStanding(of: try money("9.9", "CNY")) == .onNoTier)
-        #expect(PriceStanding(of: try money("9.9", "BRL")) == .unknownCurrency)
+        #expect(PriceAvailability(of: try money("4.99", "USD")) == .onTiers(["5", "alt5"]))
+        #expect(PriceAvailability(of: try money("4.89", "USD")) == .pricePoint)
+        #expect(PriceAvailability(of: try money("4.85", "USD")) == .notOffered)
+        #expect(PriceAvailability(of: try money("9.9", "CNY")) == .onNoTier)
+        #expect(PriceAvailability(of: try money("9.9", "BRL")) == .unknownCurrency)
     }
 
     @Test("Only the decimals of a price become minor units") func decimals() {

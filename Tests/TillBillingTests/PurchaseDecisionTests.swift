@@ -249,7 +249,7 @@ import TillBilling
     func ladder(_ row: String) throws {
         let sides = row.split(separator: "|").map { $0.trimmed }
         try #require(sides.count == 2)
-        let facts = SettlementWords(sides[0].split(separator: ",").map(\.trimmed)).facts
+        let facts = DecisionRow(sides[0].split(separator: ",").map(\.trimmed)).facts
         #expect(PurchaseDecision(facts).explanation == sides[1])
     }
 
@@ -259,13 +259,13 @@ import TillBilling
     func row(_ row: String) throws {
         let sides = row.split(separator: "|").map { $0.trimmed }
         try #require(sides.count == 2)
-        let facts = SettlementWords(sides[0].split(separator: ",").map(\.trimmed))
+        let facts = DecisionRow(sides[0].split(separator: ",").map(\.trimmed))
         #expect(facts.decision == sides[1])
     }
 
     @Test("A purchase of five years ago is granted like any other: late is not forged (T9)")
     func late() {
-        let facts = SettlementWords(["token OA"], age: 5 * 365 * 86_400)
+        let facts = DecisionRow(["token OA"], age: 5 * 365 * 86_400)
         #expect(facts.decision == "grant A OA token")
     }
 }

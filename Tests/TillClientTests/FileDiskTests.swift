@@ -64,7 +64,7 @@ struct FileDiskTests {
             let path = directory + "/orders.journal"
             var first: OrderJournal? = try OrderJournal(disk: .file(at: path))
             try await first?.add(entry(1))
-            #expect { try Disk.file(at: path) } throws: { ($0 as? DiskFault)?.kind == .inUse }
+            #expect { try Disk.file(at: path) } throws: { ($0 as? DiskError)?.kind == .inUse }
             first = nil
             #expect(try await OrderJournal(disk: .file(at: path)).entries().count == 1)
         }
@@ -73,7 +73,7 @@ struct FileDiskTests {
     @Test("A directory that can't be created is an error with a sentence, not a crash")
     func noDirectory() throws {
         #expect { try Disk.file(at: "/proc/no-such-place/orders.journal") } throws: { error in
-            guard let fault = error as? DiskFault else { return false }
+            guard let fault = error as? DiskError else { return false }
             return fault.kind != .inUse && fault.number != 0 && !fault.sentence.zh.isEmpty
         }
     }

@@ -64,9 +64,9 @@ struct GuestMergeTests {
         await store.signIn("ann") { "ann" }
         _ = await world.isIdle(store)
         let (journal, identity) = (world.file.bytes, world.identity.bytes)
-        world.state.withLock { $0.answers = [.failure(TransportFault(.connectionLost))] }
+        world.state.withLock { $0.answers = [.failure(TransportError(.connectionLost))] }
         let first = await store.signIn("ann", mergingGuest: { guest }, token: { "ann" })
-        #expect(first == .postponed(.server(.noAnswer(TransportFault(.connectionLost)))))
+        #expect(first == .postponed(.server(.noResponse(TransportError(.connectionLost)))))
         #expect(await store.signIn("ann", mergingGuest: { nil }, token: { "ann" }) == .postponed(.notSignedIn))
         let refused = await store.signIn("ann", mergingGuest: { "ben" }, token: { "ann" })
         #expect(refused.error?.code == Refusal.forbidden.rawValue)

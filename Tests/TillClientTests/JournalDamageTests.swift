@@ -86,7 +86,7 @@ struct JournalDamageTests {
         let sum = CRC32C.checksum(start)
         let bytes = start + (0..<4).map { UInt8(truncatingIfNeeded: sum >> ($0 * 8)) } + [1, 2, 3]
         let file = PretendDisk(bytes)
-        #expect(throws: JournalFault.otherVersion(2)) { try OrderJournal(disk: file.disk) }
+        #expect(throws: JournalError.otherVersion(2)) { try OrderJournal(disk: file.disk) }
         #expect(file.bytes == bytes)
     }
 
@@ -96,8 +96,8 @@ struct JournalDamageTests {
         let journal = try OrderJournal(disk: file.disk)
         try await journal.add(entry(1))
         file.state.withLock { $0.capacity = $0.bytes.count + 10 }
-        await #expect(throws: JournalFault.disk(DiskFault(.full))) { try await journal.add(entry(2)) }
-        await #expect(throws: JournalFault.disk(DiskFault(.full))) { try await journal.add(entry(2)) }
+        await #expect(throws: JournalError.disk(DiskError(.full))) { try await journal.add(entry(2)) }
+        await #expect(throws: JournalError.disk(DiskError(.full))) { try await journal.add(entry(2)) }
         #expect(await journal[id(2)] == nil)
         file.state.withLock { $0.capacity = .max }
         try await journal.add(entry(2))
@@ -113,7 +113,7 @@ struct JournalDamageTests {
             let journal = try OrderJournal(disk: file.disk)
             try await journal.add(entry(1))
             file.state.withLock { $0.tearNextWriteAfter = count }
-            await #expect(throws: JournalFault.self) { try await journal.add(entry(2)) }
+            await #expect(throws: JournalError.self) { try await journal.add(entry(2)) }
             #expect(try await OrderJournal(disk: PretendDisk(file.bytes).disk).entries().map(\.id) == [id(1)])
             try await journal.add(entry(3))
             #expect(file.state.now.rewrites == 1)

@@ -20,7 +20,7 @@ struct JournalSizeTests {
                 price: Money(amount: 600, currency: Currency("CNY")), userID: UserID("user-1"), at: at))
         try await journal.markOpened(id)
         try await journal.save(transaction, for: id, at: at)
-        try await journal.settle(id, as: .completed, at: at, reason: "granted")
+        try await journal.complete(id, as: .completed, at: at, reason: "granted")
     }
 
     @Test("10,000 completed orders take less than 2.5 MiB and open quickly, and a change is short")

@@ -9,7 +9,7 @@ import TillBilling
 struct OrderIDTests {
     private let guest = UserID("guest-0b8a1c1e-6c0f-4a6b-9d5d-0f6a4f1b2c3d")
 
-    private func session(_ user: UserID) -> Session { Session(userID: user, token: user.text) }
+    private func session(_ user: UserID) -> UserSession { UserSession(userID: user, token: user.text) }
 
     @Test("Every order's id commits to the signed-in user, with a new nonce that is on the disk before any request")
     func committed() async throws {
@@ -21,8 +21,8 @@ struct OrderIDTests {
             let nonce = try #require(entry.idNonce)
             #expect(entry.id == OrderIDCommitment(user: UserID("ann"), nonce: nonce).id)
             nonces.insert(nonce)
-            let kept = try #require(await OrderJournal(disk: world.file.disk)[entry.id])
-            #expect(kept.idNonce == nonce && kept.idUserID == UserID("ann"))
+            let stored = try #require(await OrderJournal(disk: world.file.disk)[entry.id])
+            #expect(stored.idNonce == nonce && stored.idUserID == UserID("ann"))
             #expect(world.state.now.opened.last?.idNonce == nonce && world.state.now.opened.last?.idUserId == nil)
         }
         #expect(nonces.count == 3)
@@ -42,11 +42,11 @@ struct OrderIDTests {
         try await app.journal.postpone(entry.id, because: .accepted, until: nil)
         // After a failed partial write, the next change rewrites the file.
         world.file.state.withLock { $0.tearNextWriteAfter = 3 }
-        _ = await app.submit(world.pay(entry))
-        _ = await app.submit(world.pay(entry, id: "2000000000000002"))
+        _ = await app.submitter(world.pay(entry))
+        _ = await app.submitter(world.pay(entry, id: "2000000000000002"))
         #expect(world.file.state.now.rewrites == 1)
-        let kept = try #require(await OrderJournal(disk: world.file.disk)[entry.id])
-        #expect(kept.idNonce == entry.idNonce && kept.idUserID == UserID("ann"))
+        let stored = try #require(await OrderJournal(disk: world.file.disk)[entry.id])
+        #expect(stored.idNonce == entry.idNonce && stored.idUserID == UserID("ann"))
     }
 
     @Test("A proof carries its order's nonce: a server that lost the order creates it again, and grants")
@@ -56,7 +56,7 @@ struct OrderIDTests {
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         // The server was restored from an hour ago.
         world.state.withLock { $0.orders = [:] }
-        guard case .completed = await app.submit(world.pay(entry)) else { throw Unexpected("lost") }
+        guard case .completed = await app.submitter(world.pay(entry)) else { throw Unexpected("lost") }
         let body = try #require(world.state.now.bodies.first)
         #expect(body.idNonce == entry.idNonce && body.orderId == entry.id && body.idUserId == nil)
         #expect(world.state.now.grants.values.map(\.text) == ["ann"])
@@ -69,7 +69,7 @@ struct OrderIDTests {
             let world = PretendWorld()
             let entry = try await PretendApp(world).purchase.prepare(PretendApp.points, price: nil)
             world.state.withLock { ($0.orders, $0.killAt) = ([:], step) }
-            _ = await (try PretendApp(world)).submit(world.pay(entry))
+            _ = await (try PretendApp(world)).submitter(world.pay(entry))
             world.state.withLock { $0.killAt = .max }
             let app = try PretendApp(world)
             _ = await app.retry.resubmit(on: .launch)
@@ -85,7 +85,7 @@ struct OrderIDTests {
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         world.state.withLock { ($0.orders, $0.session) = ([:], session(UserID("ben"))) }
-        guard case .willArrive = await app.submit(world.pay(entry)) else { throw Unexpected("an end") }
+        guard case .deliveryPending = await app.submitter(world.pay(entry)) else { throw Unexpected("an end") }
         #expect(world.state.now.bodies.first?.idNonce == nil && world.state.now.bodies.first?.idUserId == nil)
         #expect(world.state.now.grants.isEmpty)
         world.state.withLock { $0.session = session(UserID("ann")) }
@@ -101,11 +101,11 @@ struct OrderIDTests {
         let app = try PretendApp(world)
         world.state.withLock {
             $0.session = session(guest)
-            $0.answers = [.failure(TransportFault(.timedOut))]
+            $0.answers = [.failure(TransportError(.timedOut))]
             $0.onRequest = {
                 guard world.state.now.guests.isEmpty else { return }
                 world.state.withLock { ($0.guests, $0.session) = ([guest: UserID("ann")], session(UserID("ann"))) }
-                try? await app.journal.hand(over: guest, to: UserID("ann"))
+                try? await app.journal.transfer(over: guest, to: UserID("ann"))
             }
         }
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
@@ -126,7 +126,7 @@ struct OrderIDTests {
             ($0.guests, $0.session, $0.orders) = ([guest: UserID("ann")], session(UserID("ann")), [:])
         }
         // The merge was made elsewhere: this device's journal does not have it.
-        guard case .completed = await app.submit(world.pay(entry)) else { throw Unexpected("lost") }
+        guard case .completed = await app.submitter(world.pay(entry)) else { throw Unexpected("lost") }
         #expect(world.state.now.bodies.first?.idUserId == guest.text)
         #expect(world.state.now.grants.values.map(\.text) == ["ann"])
     }
@@ -165,7 +165,7 @@ struct OrderIDTests {
     func refused() async throws {
         let world = PretendWorld()
         // The app signed in with another id than the token's.
-        world.state.withLock { $0.session = Session(userID: UserID("ann"), token: "ann@example.com") }
+        world.state.withLock { $0.session = UserSession(userID: UserID("ann"), token: "ann@example.com") }
         let app = try PretendApp(world)
         do {
             _ = try await app.purchase.prepare(PretendApp.points, price: nil)
@@ -186,8 +186,8 @@ struct OrderIDTests {
         let old = try #require(await app.journal.ongoing().first)
         let transaction = try #require(await app.journal.paidTransaction(of: old.id))
         world.state.withLock { $0.queue = [transaction] }
-        guard case .willArrive(let trouble, _?) = await app.submit(transaction) else { throw Unexpected("an end") }
-        #expect(trouble.code == "quarantined")
+        guard case .deliveryPending(let pendingReason, _?) = await app.submitter(transaction) else { throw Unexpected("an end") }
+        #expect(pendingReason.code == "quarantined")
         #expect(world.state.now.bodies.first?.idNonce == nil && world.state.now.finished.isEmpty)
         #expect(await app.journal.proof(of: old.id) == transaction.proof)
         // An operator decided for ann.

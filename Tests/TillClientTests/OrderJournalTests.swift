@@ -47,7 +47,7 @@ struct OrderJournalTests {
         #expect(await reopened.proof(of: id(1)) == receipt)
         #expect(await reopened.entry(of: transaction(1).id)?.id == id(1))
 
-        try await journal.settle(id(1), as: .completed, at: noon, reason: "granted")
+        try await journal.complete(id(1), as: .completed, at: noon, reason: "granted")
         let after = try OrderJournal(disk: PretendDisk(file.bytes).disk)
         #expect(await after[id(1)]?.status == .completed)
         #expect(await after.proof(of: id(1)) == nil)
@@ -81,10 +81,10 @@ struct OrderJournalTests {
                 let legal = words.dropFirst(2)
                 let isDirect = legal.contains(to.name)
                 let isLegal = isDirect || legal.contains("+\(to.name)")
-                let expected: JournalFault? = isLegal || to == from ? nil : .illegalMove(from: from, to: to)
+                let expected: JournalError? = isLegal || to == from ? nil : .illegalMove(from: from, to: to)
 
-                var fault: JournalFault?
-                do throws(JournalFault) { try await journal.move(id(1), to: to, at: noon) } catch { fault = error }
+                var fault: JournalError?
+                do throws(JournalError) { try await journal.move(id(1), to: to, at: noon) } catch { fault = error }
                 let after = try #require(await journal[id(1)])
                 let steps = after.history.dropFirst(before.history.count).map(\.status)
                 #expect(fault == expected, "\(from.name) to \(to.name)")
@@ -112,14 +112,14 @@ struct OrderJournalTests {
         for number in [2, 3, 1] { try await journal.add(entry(number)) }
         try await journal.add(entry(4, user: "bob"))
         try await journal.save(transaction(2), for: id(2), at: noon)
-        try await journal.postpone(id(2), because: Trouble(code: "offline", isFinal: false), until: noon)
+        try await journal.postpone(id(2), because: PendingReason(code: "offline", isFinal: false), until: noon)
 
         let list = await journal.summaries(of: ann)
         #expect(list.map(\.id) == [id(3), id(2), id(1)])
         #expect(list.map(\.title.zh) == ["待充值", "充值中", "待充值"])
         #expect(list.map(\.title.en) == ["Waiting for payment", "In progress", "Waiting for payment"])
         #expect(list.map(\.mayResubmit) == [false, true, false])
-        #expect(list[1].note == TransportFault.Kind.offline.sentence)
+        #expect(list[1].note == TransportError.Kind.offline.sentence)
         #expect(await journal.summaries().count == 4)
     }
 
@@ -134,7 +134,7 @@ struct OrderJournalTests {
                     try await journal.markOpened(id(number))
                     try await journal.save(transaction(number), for: id(number), at: noon)
                     if number % 2 == 0 {
-                        try await journal.settle(id(number), as: .completed, at: noon, reason: "granted")
+                        try await journal.complete(id(number), as: .completed, at: noon, reason: "granted")
                     }
                 }
             }
@@ -155,7 +155,7 @@ struct OrderJournalTests {
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<20 {
                 group.addTask {
-                    try? await journal.postpone(id(1), because: .unreadableAnswer, until: noon)
+                    try? await journal.postpone(id(1), because: .unreadableResponse, until: noon)
                 }
             }
         }
@@ -170,8 +170,8 @@ struct OrderJournalTests {
         try await journal.add(entry(1))
         try await journal.save(transaction(1), for: id(1), at: noon)
         for _ in 0..<100 {
-            try await journal.settle(id(1), as: .completed, at: noon, reason: "granted")
-            try await journal.settle(id(1), as: .refunded, at: noon, reason: "revoked")
+            try await journal.complete(id(1), as: .completed, at: noon, reason: "granted")
+            try await journal.complete(id(1), as: .refunded, at: noon, reason: "revoked")
         }
         let reopened = try OrderJournal(disk: PretendDisk(file.bytes).disk)
         let found = try #require(await reopened[id(1)])

@@ -28,35 +28,35 @@ final class PretendDisk: Sendable {
 
     var disk: Disk {
         Disk(
-            read: { () throws(DiskFault) in self.state.now.bytes },
-            write: { (bytes, offset) throws(DiskFault) in
-                let fault = self.state.withLock { state -> DiskFault? in
+            read: { () throws(DiskError) in self.state.now.bytes },
+            write: { (bytes, offset) throws(DiskError) in
+                let error = self.state.withLock { state -> DiskError? in
                     if let count = state.tearNextWriteAfter {
                         state.tearNextWriteAfter = nil
                         state.write(bytes.prefix(count), at: offset)
-                        return DiskFault(.other, number: 5)
+                        return DiskError(.other, number: 5)
                     }
-                    guard offset + bytes.count <= state.capacity else { return DiskFault(.full) }
+                    guard offset + bytes.count <= state.capacity else { return DiskError(.full) }
                     state.write(bytes[...], at: offset)
                     state.writes += 1
                     state.bytesWritten += bytes.count
                     return nil
                 }
-                if let fault { throw fault }
+                if let error { throw error }
             },
-            replace: { (bytes) throws(DiskFault) in
-                let fault = self.state.withLock { state -> DiskFault? in
+            replace: { (bytes) throws(DiskError) in
+                let error = self.state.withLock { state -> DiskError? in
                     // The old file stays until the new one is complete.
                     guard bytes.count <= state.capacity - min(state.bytes.count, state.capacity) else {
-                        return DiskFault(.full)
+                        return DiskError(.full)
                     }
                     state.bytes = bytes
                     state.rewrites += 1
                     state.bytesWritten += bytes.count
                     return nil
                 }
-                if let fault { throw fault }
+                if let error { throw error }
             },
-            setAside: { () throws(DiskFault) in self.state.withLock { $0.aside = $0.bytes } })
+            setAside: { () throws(DiskError) in self.state.withLock { $0.aside = $0.bytes } })
     }
 }

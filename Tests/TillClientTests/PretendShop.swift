@@ -13,22 +13,22 @@ struct PretendShop {
         case payWithoutReceipt
         case askToBuy
         case cancel
-        case fail(StoreProblem)
+        case fail(AppStoreError)
     }
 
     var canPay = true
     var sells = ["points.60", "points.300", "points.980"]
-    var problem: StoreProblem?
+    var problem: AppStoreError?
     /// The buyer's actions at the next payment sheets; pays by default.
     var sheets: [Sheet] = []
     /// Awaited while a payment sheet is shown.
     var onSheet: @Sendable () async -> Void = {}
-    var sheetsShown: [StoreWish] = []
+    var sheetsShown: [PurchaseRequest] = []
     var productsAsked: [[ProductID]] = []
     var observers = 0
-    var receipts: [Result<[UInt8], StoreProblem>] = []
+    var receipts: [Result<[UInt8], AppStoreError>] = []
     var receiptsRead = 0
-    var owned: Result<[QueuedTransaction], StoreProblem> = .success([])
+    var owned: Result<[QueuedTransaction], AppStoreError> = .success([])
     /// The transactions finished as restored, and in no other way.
     var restoredFinished: [TransactionID] = []
     var events: AsyncStream<StoreEvent>.Continuation?
@@ -40,18 +40,18 @@ extension PretendWorld {
     var access: StoreAccess {
         StoreAccess(
             canMakePayments: { self.shop.now.canPay },
-            products: { (ids) async throws(StoreProblem) in
+            products: { (ids) async throws(AppStoreError) in
                 guard self.step() else { throw .network(.offline) }
                 let (sells, problem) = self.shop.withLock { shop in
                     shop.productsAsked.append(ids)
-                    return (shop.sells, shop.problem)
+                    return (shop.sells, shop.error)
                 }
                 if let problem { throw problem }
                 // Returns all products whatever was requested, so taking the first one would be wrong.
                 return sells.map(Self.listing)
             },
             purchase: { await self.showSheet($0) },
-            unfinished: { () async throws(StoreProblem) in self.state.now.queue },
+            unfinished: { () async throws(AppStoreError) in self.state.now.queue },
             finish: queue.finish,
             events: {
                 let (stream, continuation) = AsyncStream<StoreEvent>.makeStream()
@@ -62,7 +62,7 @@ extension PretendWorld {
                 for transaction in self.state.now.queue { continuation.yield(.paid(transaction)) }
                 return stream
             },
-            restore: { () async throws(StoreProblem) in
+            restore: { () async throws(AppStoreError) in
                 switch self.shop.now.owned {
                 case .success(let owned): return owned
                 case .failure(let problem): throw problem
@@ -72,7 +72,7 @@ extension PretendWorld {
                 self.shop.withLock { $0.restoredFinished.append(id) }
                 await self.queue.finish(id)
             },
-            proof: { (transaction) async throws(StoreProblem) in try self.prove(transaction) },
+            proof: { (transaction) async throws(AppStoreError) in try self.prove(transaction) },
             stop: {
                 self.shop.withLock { shop in
                     shop.observers -= 1
@@ -88,16 +88,16 @@ extension PretendWorld {
             price: Money(amount: points * 10, currency: Currency("CNY")), displayPrice: "¥\(points / 10)")
     }
 
-    private func showSheet(_ wish: StoreWish) async -> StoreResult {
+    private func showSheet(_ request: PurchaseRequest) async -> PaymentResult {
         guard step() else { return .failed(.unknown) }
         let (sheet, onSheet) = shop.withLock { shop in
-            shop.sheetsShown.append(wish)
+            shop.sheetsShown.append(request)
             return (shop.sheets.isEmpty ? .pay : shop.sheets.removeFirst(), shop.onSheet)
         }
         await onSheet()
-        let result: StoreResult =
+        let result: PaymentResult =
             switch sheet {
-            case .pay, .payWithoutToken, .payWithoutReceipt: .paid(charge(wish, sheet))
+            case .pay, .payWithoutToken, .payWithoutReceipt: .paid(charge(request, sheet))
             case .askToBuy: .deferred
             case .cancel: .cancelled
             case .fail(let problem): .failed(problem)
@@ -107,17 +107,17 @@ extension PretendWorld {
 
     /// The customer is charged: whatever happens to the device, the transaction is in the queue.
     @discardableResult
-    func charge(_ wish: StoreWish, _ sheet: PretendShop.Sheet = .pay) -> QueuedTransaction {
+    func charge(_ request: PurchaseRequest, _ sheet: PretendShop.Sheet = .pay) -> QueuedTransaction {
         let id = shop.withLock { shop in
             shop.lastTransaction += 1
             return TransactionID("\(shop.lastTransaction)")
         }
-        var token: OrderID? = wish.order
-        var proof = PurchaseProof.signedTransaction("signed.\(id).\(wish.order)")
+        var token: OrderID? = request.order
+        var proof = PurchaseProof.signedTransaction("signed.\(id).\(request.order)")
         if case .payWithoutToken = sheet { token = nil }
         if case .payWithoutReceipt = sheet { proof = .receipt([]) }
         let transaction = QueuedTransaction(
-            id: id, productID: wish.productID, quantity: wish.quantity, token: token, purchasedAt: state.now.now,
+            id: id, productID: request.productID, quantity: request.quantity, token: token, purchasedAt: state.now.now,
             proof: proof)
         state.withLock { $0.queue.append(transaction) }
         return transaction
@@ -127,15 +127,15 @@ extension PretendWorld {
     @discardableResult
     func chargeLater(_ order: OrderSummary) -> QueuedTransaction {
         let transaction = charge(
-            StoreWish(order: order.id, productID: order.productID, quantity: order.quantity))
+            PurchaseRequest(order: order.id, productID: order.productID, quantity: order.quantity))
         tell(.paid(transaction))
         return transaction
     }
 
     func tell(_ event: StoreEvent) { shop.now.events?.yield(event) }
 
-    private func prove(_ transaction: QueuedTransaction) throws(StoreProblem) -> QueuedTransaction {
-        let answer = shop.withLock { shop -> Result<[UInt8], StoreProblem>? in
+    private func prove(_ transaction: QueuedTransaction) throws(AppStoreError) -> QueuedTransaction {
+        let answer = shop.withLock { shop -> Result<[UInt8], AppStoreError>? in
             shop.receiptsRead += 1
             return shop.receipts.isEmpty ? nil : shop.receipts.removeFirst()
         }
@@ -178,6 +178,6 @@ extension PretendWorld {
 
     /// Whether all background work is waiting.
     func isIdle(_ store: Store) async -> Bool {
-        await sees { await store.upkeep.isAsleep && alarms.count == 1 }
+        await sees { await store.retryCoordinator.isAsleep && alarms.count == 1 }
     }
 }

@@ -14,7 +14,7 @@ final class PretendWorld: Sendable {
         var random: UInt64 = 1
         var steps = 0
         var killAt = Int.max
-        var session: Session? = Session(userID: UserID("ann"), token: "ann")
+        var session: UserSession? = UserSession(userID: UserID("ann"), token: "ann")
         // The store.
         var queue: [QueuedTransaction] = []
         var finished: [TransactionID] = []
@@ -28,7 +28,7 @@ final class PretendWorld: Sendable {
         var requests: [String] = []
         var bodies: [SubmitProofBody] = []
         /// Answers in place of the server's, for the next requests.
-        var answers: [Result<TransportResponse, TransportFault>] = []
+        var answers: [Result<TransportResponse, TransportError>] = []
         var pauses: [Int64] = []
         /// Milliseconds since the device was started, independent of its clock.
         var uptime: Int64 = 0
@@ -102,12 +102,12 @@ final class PretendWorld: Sendable {
         let disk = file.disk
         return Disk(
             read: disk.read,
-            write: { (bytes, offset) throws(DiskFault) in
-                guard self.step() else { throw DiskFault(.other) }
+            write: { (bytes, offset) throws(DiskError) in
+                guard self.step() else { throw DiskError(.other) }
                 try disk.write(bytes, offset)
             },
-            replace: { (bytes) throws(DiskFault) in
-                guard self.step() else { throw DiskFault(.other) }
+            replace: { (bytes) throws(DiskError) in
+                guard self.step() else { throw DiskError(.other) }
                 try disk.replace(bytes)
             }, setAside: disk.setAside)
     }
@@ -141,16 +141,16 @@ final class PretendWorld: Sendable {
     // MARK: The server
 
     var transport: Transport {
-        Transport { (request) async throws(TransportFault) -> TransportResponse in
-            guard self.step() else { throw TransportFault(.offline) }
+        Transport { (request) async throws(TransportError) -> TransportResponse in
+            guard self.step() else { throw TransportError(.offline) }
             await self.state.now.onRequest()
-            let result = self.state.withLock { state -> Result<TransportResponse, TransportFault> in
+            let result = self.state.withLock { state -> Result<TransportResponse, TransportError> in
                 state.requests.append("\(request.method) \(request.url.dropFirst("https://till.test".count))")
                 if !state.answers.isEmpty { return state.answers.removeFirst() }
                 return .success(Self.answer(request, &state))
             }
             // The answer is returned: the device may die before it arrives.
-            guard self.step() else { throw TransportFault(.connectionLost) }
+            guard self.step() else { throw TransportError(.connectionLost) }
             return try result.get()
         }
     }
@@ -165,7 +165,7 @@ final class PretendWorld: Sendable {
             let body = try? JSONDecoder().decode(SubmitProofBody.self, from: data)
         {
             state.bodies.append(body)
-            return settle(body, user, &state)
+            return complete(body, user, &state)
         }
         if request.url.hasSuffix(Paths.restores), let body = try? JSONDecoder().decode(RestoreBody.self, from: data) {
             return json(200, RestoreReply(data: (body.signedTransactions ?? []).map { restore($0, user, state) }))
@@ -216,11 +216,11 @@ final class PretendWorld: Sendable {
         return json(isNew ? 201 : 200, OrderReply(order, metadata: nil, history: []))
     }
 
-    private static func settle(_ body: SubmitProofBody, _ user: UserID, _ state: inout State) -> TransportResponse {
+    private static func complete(_ body: SubmitProofBody, _ user: UserID, _ state: inout State) -> TransportResponse {
         if body.receipt != nil, let id = body.transactionId, let order = body.orderId {
             let signed = SubmitProofBody(
                 signedTransaction: "signed.\(id).\(order)", idNonce: body.idNonce, idUserId: body.idUserId)
-            return settle(signed, user, &state)
+            return complete(signed, user, &state)
         }
         let parts = (body.signedTransaction ?? "").split(separator: ".")
         guard parts.count == 3, parts[0] == "signed", let token = UniqueID(parts[2]) else {
@@ -249,25 +249,25 @@ final class PretendWorld: Sendable {
     }
 
     static func problem(_ refusal: Refusal, _ status: Int, retryAfter: Int64? = nil) -> TransportResponse {
-        let problem = Problem(refusal: refusal, status: status, language: .english, requestId: "r-1")
+        let problem = ProblemDetails(refusal: refusal, status: status, language: .english, requestId: "r-1")
         let data = (try? JSONEncoder().encode(problem)) ?? Data()
         return TransportResponse(
-            status: status, contentType: Problem.contentType, retryAfter: retryAfter, body: [UInt8](data))
+            status: status, contentType: ProblemDetails.contentType, retryAfter: retryAfter, body: [UInt8](data))
     }
 }
 
 /// The app on a device, as a launch sets it up.
 struct PretendApp {
     let journal: OrderJournal
-    let purchase: Purchase
-    var submit: Submit
-    var retry: Retry
+    let purchase: OrderPreparation
+    var submitter: ProofSubmitter
+    var retry: Resubmission
 
     init(_ world: PretendWorld) throws {
         journal = try OrderJournal(disk: world.disk)
-        purchase = Purchase(journal: journal, server: world.server, effects: world.effects, deviceID: "phone")
-        submit = Submit(journal: journal, queue: world.queue, server: world.server, effects: world.effects)
-        retry = Retry(journal: journal, queue: world.queue, submit: submit, effects: world.effects)
+        purchase = OrderPreparation(journal: journal, server: world.server, effects: world.effects, deviceID: "phone")
+        submitter = ProofSubmitter(journal: journal, queue: world.queue, server: world.server, effects: world.effects)
+        retry = Resubmission(journal: journal, queue: world.queue, submitter: submitter, effects: world.effects)
     }
 
     static let points = ProductID("points.60")

@@ -21,7 +21,7 @@ struct PurchaseTests {
         let cut = PretendWorld()
         cut.state.withLock { $0.killAt = 2 }
         let doomed = try PretendApp(cut)
-        await #expect(throws: PurchaseFault.self) {
+        await #expect(throws: PurchaseError.self) {
             try await doomed.purchase.prepare(PretendApp.points, price: PretendApp.price, quantity: 2)
         }
         #expect(cut.state.now.requests.isEmpty)
@@ -33,14 +33,14 @@ struct PurchaseTests {
     @Test("Without a network the buyer is told after three attempts, and the order stays prepared and unopened")
     func offline() async throws {
         let world = PretendWorld()
-        world.state.withLock { $0.answers = Array(repeating: .failure(TransportFault(.offline)), count: 3) }
+        world.state.withLock { $0.answers = Array(repeating: .failure(TransportError(.offline)), count: 3) }
         let app = try PretendApp(world)
         let refused = try #require(
-            await #expect(throws: PurchaseFault.self) {
+            await #expect(throws: PurchaseError.self) {
                 try await app.purchase.prepare(PretendApp.points, price: PretendApp.price)
             }, "an order that the server does not know may not be paid")
-        guard case .cannotOpen(let id, let fault) = refused else { throw refused }
-        #expect(fault == .noAnswer(TransportFault(.offline)) && fault.isRetryable)
+        guard case .cannotOpen(let id, let error) = refused else { throw refused }
+        #expect(error == .noResponse(TransportError(.offline)) && error.isRetryable)
         #expect(world.state.now.requests.count == 3)
         #expect(world.state.now.pauses == [500, 1_000])
         #expect(await app.journal[id]?.status == .prepared)
@@ -52,7 +52,7 @@ struct PurchaseTests {
     func answerLost() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        world.state.withLock { $0.answers = [.failure(TransportFault(.timedOut)), .success(html)] }
+        world.state.withLock { $0.answers = [.failure(TransportError(.timedOut)), .success(html)] }
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         #expect(world.state.now.requests.count == 3)
         #expect(Array(world.state.now.orders.keys) == [entry.id])
@@ -115,7 +115,7 @@ struct PurchaseTests {
             _ = try await app.purchase.prepare(PretendApp.points, price: nil)
             Issue.record("an order that is not on the disk may not go on")
         } catch {
-            #expect(error == .journal(.disk(DiskFault(.full))))
+            #expect(error == .journal(.disk(DiskError(.full))))
             #expect(
                 error.sentence.en
                     == "The device's storage is full. Free some space and try again. Nothing was charged.")
@@ -130,12 +130,12 @@ struct PurchaseTests {
         let world = PretendWorld()
         let app = try PretendApp(world)
         for quantity in [0, -1, 11, .max] {
-            await #expect(throws: PurchaseFault.badQuantity) {
+            await #expect(throws: PurchaseError.badQuantity) {
                 try await app.purchase.prepare(PretendApp.points, price: nil, quantity: quantity)
             }
         }
         world.state.withLock { $0.session = nil }
-        await #expect(throws: PurchaseFault.notSignedIn) {
+        await #expect(throws: PurchaseError.notSignedIn) {
             try await app.purchase.prepare(PretendApp.points, price: nil)
         }
         #expect(world.state.now.requests.isEmpty && world.file.bytes.isEmpty)
@@ -158,12 +158,12 @@ struct PurchaseTests {
             await world.rest()
             #expect(world.state.now.requests.last == "POST /v1/orders/\(entry.id)/\(fails ? "fail" : "cancel")")
 
-            guard case .completed = await app.submit(world.pay(entry)) else { throw Unexpected("not completed") }
+            guard case .completed = await app.submitter(world.pay(entry)) else { throw Unexpected("not completed") }
             #expect(
                 await app.journal[entry.id]?.history.map(\.status) == [
                     .prepared, fails ? .failed : .cancelled, .ongoing, .completed,
                 ])
-            await #expect(throws: JournalFault.self) { try await app.purchase.failed(entry.id, reason: "late") }
+            await #expect(throws: JournalError.self) { try await app.purchase.failed(entry.id, reason: "late") }
         }
     }
 

@@ -19,18 +19,18 @@ struct ReadsTests {
         func access(renewsTo token: String = "first", as user: String = "ann") -> ServerAccess {
             ServerAccess(
                 url: "https://till.test/",
-                transport: Transport { (request) async throws(TransportFault) -> TransportResponse in
+                transport: Transport { (request) async throws(TransportError) -> TransportResponse in
                     self.asked.withLock { $0.append(request) }
                     guard let answer = self.answers.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else {
-                        throw TransportFault(.offline)
+                        throw TransportError(.offline)
                     }
                     return answer
                 }, language: .chinese,
                 renewed: { _ in
                     self.renewals.withLock { $0 += 1 }
-                    return Session(userID: UserID(user), token: token)
+                    return UserSession(userID: UserID(user), token: token)
                 }
-            ) { Session(userID: UserID("ann"), token: "first") }
+            ) { UserSession(userID: UserID("ann"), token: "first") }
         }
 
         var sent: [String] { asked.now.map { "\($0.headers["Authorization"] ?? "-")" } }
@@ -41,20 +41,20 @@ struct ReadsTests {
     }
 
     private static func refusal(_ refusal: Refusal, _ status: Int) -> TransportResponse {
-        let problem = Problem(refusal: refusal, status: status, language: .english, requestId: "r")
+        let problem = ProblemDetails(refusal: refusal, status: status, language: .english, requestId: "r")
         return TransportResponse(
-            status: status, contentType: Problem.contentType,
+            status: status, contentType: ProblemDetails.contentType,
             body: [UInt8]((try? JSONEncoder().encode(problem)) ?? Data()))
     }
 
     @Test("An expired token is replaced once, and the second answer is returned")
     func renews() async throws {
         let server = Scripted([Self.refusal(.unauthorized, 401), Self.json(#"{"balances":{"points":-5}}"#)])
-        #expect(try await Reads(server: server.access(renewsTo: "second")).wallet() == ["points": -5])
+        #expect(try await ServerReads(server: server.access(renewsTo: "second")).wallet() == ["points": -5])
         #expect(server.sent == ["Bearer first", "Bearer second"] && server.renewals.now == 1)
 
         let refused = Scripted([Self.refusal(.unauthorized, 401), Self.refusal(.unauthorized, 401), Self.json("{}")])
-        await #expect(throws: StoreError.self) { try await Reads(server: refused.access(renewsTo: "b")).wallet() }
+        await #expect(throws: StoreError.self) { try await ServerReads(server: refused.access(renewsTo: "b")).wallet() }
         #expect(refused.sent.count == 2)
     }
 
@@ -66,7 +66,7 @@ struct ReadsTests {
         ] {
             let server = access.0
             do {
-                _ = try await Reads(server: server.access(renewsTo: access.1, as: access.2)).wallet()
+                _ = try await ServerReads(server: server.access(renewsTo: access.1, as: access.2)).wallet()
                 Issue.record("an answer out of nothing")
             } catch {
                 #expect(error.code == "unauthorized" && !error.isRetryable)
@@ -81,7 +81,7 @@ struct ReadsTests {
         let access = ServerAccess(url: "https://till.test", transport: server.access().transport, language: .english) {
             nil
         }
-        let reads = Reads(server: access)
+        let reads = ServerReads(server: access)
         await #expect(throws: StoreError.notSignedIn) { try await reads.wallet() }
         await #expect(throws: StoreError.notSignedIn) { try await reads.entitlements() }
         await #expect(throws: StoreError.notSignedIn) { try await reads.postings() }
@@ -105,7 +105,7 @@ struct ReadsTests {
                  "transactionId":"3","more":1}]}
                 """)
         ])
-        let rights = try await Reads(server: server.access()).entitlements()
+        let rights = try await ServerReads(server: server.access()).entitlements()
         #expect(rights.map(\.name) == ["pro", "basic", "moon"])
         #expect(rights.map(\.kind) == [.lasting, .service, Entitlement.Kind(rawValue: "leased")])
         #expect(rights[0].expires == nil && rights[1].expires == Date(timeIntervalSince1970: 1_769_904_000))
@@ -124,7 +124,7 @@ struct ReadsTests {
             Self.json(#"{"data":[\#(posting)],"hasMore":true,"nextCursor":"9&a"}"#),
             Self.json(#"{"data":[],"hasMore":false}"#),
         ])
-        let reads = Reads(server: server.access(), sandbox: false)
+        let reads = ServerReads(server: server.access(), sandbox: false)
         let first = try await reads.postings(limit: 1_000)
         #expect(first.postings.map(\.amount) == [-3] && first.postings[0].kind == "debit" && first.next == "9&a")
         let second = try await reads.postings(after: first.next)
@@ -141,7 +141,7 @@ struct ReadsTests {
         let server = Scripted([
             TransportResponse(status: 200, contentType: "application/json", body: Array(basic.utf8))
         ])
-        let preview = try await Reads(server: server.access(), deviceID: "phone").planPreview(
+        let preview = try await ServerReads(server: server.access(), deviceID: "phone").planPreview(
             "premium_monthly", quantity: 2)
         #expect(preview.change == .upgrade && preview.plan == "premium_monthly" && preview.quantity == 2)
         #expect(preview.deviceIDs == ["phone", "tv"])
@@ -163,7 +163,7 @@ struct ReadsTests {
         ] {
             let server = Scripted([Self.json(text)])
             await #expect(throws: StoreError.server(.unreadable(status: 200, retryAfter: nil))) {
-                try await Reads(server: server.access()).wallet()
+                try await ServerReads(server: server.access()).wallet()
             }
         }
     }

@@ -10,9 +10,9 @@ struct StoreAccountTests {
     /// Ann paid, and the answer was lost.
     private func annPaid(_ world: PretendWorld, _ store: Store) async throws -> OrderSummary {
         world.shop.withLock { shop in
-            shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportFault(.connectionLost))] } }
+            shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportError(.connectionLost))] } }
         }
-        guard case .willArrive(let order, _) = await store.purchase("points.60") else { throw Unexpected("not paid") }
+        guard case .deliveryPending(let order, _) = await store.purchase("points.60") else { throw Unexpected("not paid") }
         world.shop.withLock { $0.onSheet = {} }
         return order
     }
@@ -36,8 +36,8 @@ struct StoreAccountTests {
         #expect(await updates.next() == .order(own))
 
         await store.signIn("ann") { "ann" }
-        guard case .order(let told)? = await updates.next() else { throw Unexpected("nothing told") }
-        #expect(told.id == order.id && told.status == .completed)
+        guard case .order(let reported)? = await updates.next() else { throw Unexpected("nothing told") }
+        #expect(reported.id == order.id && reported.status == .completed)
         #expect(await store.orders().map(\.id) == [order.id])
         await world.end(store)
     }
@@ -88,7 +88,7 @@ struct StoreAccountTests {
         await store.signOut()
         world.chargeLater(order)
         #expect(await world.sees { await store.orders(all: true).first?.status == .ongoing })
-        #expect(await world.sees { await store.orders(all: true).first?.note == Trouble.signedOut.sentence })
+        #expect(await world.sees { await store.orders(all: true).first?.note == PendingReason.signedOut.sentence })
         #expect(await world.isIdle(store))
         let writes = world.file.state.now.writes
         for _ in 0..<5 {
@@ -127,7 +127,7 @@ struct StoreAccountTests {
 
     @Test("A token that arrives after its owner signed out is dropped, and the next user's is requested")
     func lateToken() async throws {
-        let signIn = SignIn { _ in }
+        let signIn = SignInState { _ in }
         let (gate, open) = AsyncStream<Void>.makeStream()
         let asked = Locked(false)
         await signIn.enter(UserID("ann")) {
@@ -139,7 +139,7 @@ struct StoreAccountTests {
         #expect(await PretendWorld().sees { asked.now })
         await signIn.enter(UserID("bob")) { "bob" }
         open.finish()
-        #expect(await session == Session(userID: UserID("bob"), token: "bob"))
+        #expect(await session == UserSession(userID: UserID("bob"), token: "bob"))
     }
 
     @Test("P12: the guest's id is unique to an installation, outlives launches, and says nothing about the device")
@@ -148,7 +148,7 @@ struct StoreAccountTests {
         let first = try await world.launch(nil)
         let guest = await first.guestID
         #expect(guest.hasPrefix("guest-") && UniqueID(guest.dropFirst(6)) != nil)
-        #expect(!guest.contains(first.rooms.identity.device.description))
+        #expect(!guest.contains(first.components.identity.device.description))
         await first.signIn(guest) { guest }
         guard case .completed = await first.purchase("points.60") else { throw Unexpected("not completed") }
         #expect(world.state.now.grants.values.map(\.text) == [guest])
@@ -179,9 +179,9 @@ struct StoreAccountTests {
         world.shop.withLock { $0.owned = .success(owned) }
         let before = world.file.bytes
         let outcome = await store.restore()
-        #expect(outcome.restored == ["points.300"] && outcome.ofOthers == 1)
+        #expect(outcome.restored == ["points.300"] && outcome.ownedByOthers == 1)
         #expect(outcome.error == nil && outcome.waiting.isEmpty)
-        #expect(Set(outcome.purchases.map(\.fate)) == [.yours, .ofAnother])
+        #expect(Set(outcome.purchases.map(\.status)) == [.owned, .ownedByAnother])
         #expect(world.file.bytes == before)
         #expect(world.state.now.requests.filter { $0 == "POST /v1/restores" }.count == 1)
         // StoreKit 1 names a chain by its first purchase, which may still wait to be sent (regression).
@@ -194,12 +194,12 @@ struct StoreAccountTests {
         let finished = world.state.now.finished
         let mixed = await store.restore()
         #expect(mixed.restored == ["points.300"] && mixed.error?.code == Refusal.badSignature.rawValue)
-        #expect(mixed.purchases.first { $0.fate == .refused }?.productID == "points.980")
+        #expect(mixed.purchases.first { $0.status == .refused }?.productID == "points.980")
         #expect(!world.state.now.finished.contains(forged.id), "only the server's word finishes it")
         #expect(world.state.now.finished.count == finished.count + 2)
         world.shop.withLock { $0.owned = .success(owned) }
 
-        world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] }
+        world.state.withLock { $0.answers = [.failure(TransportError(.offline))] }
         let offline = await store.restore()
         #expect(Set(offline.waiting) == ["points.60", "points.300"] && offline.error?.code == "offline")
         world.shop.withLock { $0.owned = .failure(.cancelled) }

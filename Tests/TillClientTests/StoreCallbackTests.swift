@@ -11,9 +11,9 @@ struct StoreCallbackTests {
     private func callbacks(_ calls: Locked<[String]>) -> PurchaseCallbacks {
         @Sendable func note(_ name: String) { calls.withLock { $0.append(name) } }
         var callbacks = PurchaseCallbacks(
-            paid: { note("paid \($0.status.name)") }, willArrive: { _, error in note("later \(error?.code ?? "")") },
+            paid: { note("paid \($0.status.name)") }, deliveryPending: { _, error in note("later \(error?.code ?? "")") },
             cancelled: { _ in note("cancelled") }, failed: { _, error in note("failed \(error.code)") })
-        callbacks.willArriveNetwork = { _, error in note("network \(error.code)") }
+        callbacks.deliveryPendingNetwork = { _, error in note("network \(error.code)") }
         callbacks.deferred = { _ in note("deferred") }
         callbacks.notAllowed = { _ in note("not allowed") }
         callbacks.productsUnavailable = { note("no products \($0.code)") }
@@ -40,15 +40,15 @@ struct StoreCallbackTests {
             case "fail": shop.sheets = [.fail(.paymentInvalid)]
             case "forbid": shop.canPay = false
             case "unsold": shop.sells = ["points.300"]
-            case "offline": shop.problem = .network(.offline)
+            case "offline": shop.error = .network(.offline)
             case "quarantine":
                 let reply = SubmitProofReply(
                     outcome: .quarantined, transactionId: "\(shop.lastTransaction + 1)", finish: false)
                 shop.onSheet = { world.state.withLock { $0.answers = [.success(PretendWorld.json(202, reply))] } }
             case "timeout":
-                shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportFault(.timedOut))] } }
+                shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportError(.timedOut))] } }
             case "serverAway":
-                world.state.withLock { $0.answers = Array(repeating: .failure(TransportFault(.offline)), count: 3) }
+                world.state.withLock { $0.answers = Array(repeating: .failure(TransportError(.offline)), count: 3) }
             default: break
             }
         }
@@ -67,7 +67,7 @@ struct StoreCallbackTests {
         let calls = Locked<[String]>([])
         let few = PurchaseCallbacks(
             paid: { _ in calls.withLock { $0.append("paid") } },
-            willArrive: { _, _ in calls.withLock { $0.append("later") } },
+            deliveryPending: { _, _ in calls.withLock { $0.append("later") } },
             cancelled: { _ in calls.withLock { $0.append("cancelled") } },
             failed: { _, error in calls.withLock { $0.append(error.code) } })
         store.purchase("points.60", callbacks: few)

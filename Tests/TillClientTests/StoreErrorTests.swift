@@ -9,24 +9,24 @@ import TillBilling
 /// Every code of every kind. The sentences are in `StoreSentences`.
 @Suite("Sentences of errors")
 struct StoreErrorTests {
-    private static let kinds = TransportFault.Kind.allCases
+    private static let kinds = TransportError.Kind.allCases
 
-    static let storeProblems: [StoreProblem] =
-        StoreProblem.byStoreCode
+    static let storeProblems: [AppStoreError] =
+        AppStoreError.byStoreCode
         + [
             .invalidQuantity, .notEntitled, .unsupported, .unverified, .laterCode(21),
             .system(domain: "AMSErrorDomain", code: 100),
         ]
-        + kinds.map(StoreProblem.network)
+        + kinds.map(AppStoreError.network)
 
-    private static func refused(_ code: String, _ refusal: Refusal = .forbidden) throws -> ServerFault {
-        let problem = Problem(refusal: refusal, status: 422, language: .english, requestId: "r")
+    private static func refused(_ code: String, _ refusal: Refusal = .forbidden) throws -> ServerError {
+        let problem = ProblemDetails(refusal: refusal, status: 422, language: .english, requestId: "r")
         let text = String(decoding: try JSONEncoder().encode(problem), as: UTF8.self)
             .replacingOccurrences(of: "\"code\":\"\(refusal.rawValue)\"", with: "\"code\":\"\(code)\"")
         let body = Array(text.utf8)
-        do throws(ServerFault) {
+        do throws(ServerError) {
             _ = try ServerAccess.read(
-                TransportResponse(status: 422, contentType: Problem.contentType, body: body),
+                TransportResponse(status: 422, contentType: ProblemDetails.contentType, body: body),
                 expecting: WalletReply.self)
         } catch {
             return error
@@ -34,13 +34,13 @@ struct StoreErrorTests {
         throw Unexpected("no refusal")
     }
 
-    private static func serverFaults() throws -> [ServerFault] {
+    private static func serverFaults() throws -> [ServerError] {
         [.signedOut, .unreadable(status: 200, retryAfter: nil), try refused("moon_phase")]
-            + kinds.map { .noAnswer(TransportFault($0)) } + (try Refusal.allCases.map { try refused($0.rawValue) })
+            + kinds.map { .noResponse(TransportError($0)) } + (try Refusal.allCases.map { try refused($0.rawValue) })
     }
 
-    private static let journalFaults: [JournalFault] = [
-        .disk(DiskFault(.full)), .disk(DiskFault(.notAllowed)), .disk(DiskFault(.inUse)), .disk(DiskFault(.other)),
+    private static let journalFaults: [JournalError] = [
+        .disk(DiskError(.full)), .disk(DiskError(.notAllowed)), .disk(DiskError(.inUse)), .disk(DiskError(.other)),
         .otherVersion(9), .unknownOrder(UniqueID(high: 1, low: 1)), .knownOrder(UniqueID(high: 1, low: 1)),
         .illegalMove(from: .completed, to: .prepared),
     ]
@@ -82,23 +82,23 @@ struct StoreErrorTests {
 
     @Test("T12: unknown errors may mean paid: the buyer reads “checking”, and not to buy again yet")
     func unknown() {
-        for problem in [StoreProblem.unknown, .laterCode(99), .system(domain: "ASDServerErrorDomain", code: 3_038)] {
+        for problem in [AppStoreError.unknown, .laterCode(99), .system(domain: "ASDServerErrorDomain", code: 3_038)] {
             #expect(problem.mayBePaid && problem.isRetryable && !problem.isCancellation)
             #expect(
                 problem.sentence.en.contains("checking") && problem.sentence.en.lowercased().contains("don't buy again")
             )
             #expect(problem.sentence.zh.contains("核对") && problem.sentence.zh.contains("不要再次购买"))
         }
-        #expect(!StoreProblem.paymentInvalid.mayBePaid && !StoreProblem.network(.offline).mayBePaid)
-        #expect(StoreProblem.network(.connectionLost).mayBePaid && StoreProblem.network(.connectionLost).isRetryable)
+        #expect(!AppStoreError.paymentInvalid.mayBePaid && !AppStoreError.network(.offline).mayBePaid)
+        #expect(AppStoreError.network(.connectionLost).mayBePaid && AppStoreError.network(.connectionLost).isRetryable)
         #expect(Self.storeProblems.filter(\.isCancellation) == [.cancelled, .overlayCancelled])
         #expect(StoreError.store(.cancelled).isCancellation && !StoreError.notSignedIn.isCancellation)
     }
 
     @Test("A7: the 21 codes of SKErrorDomain, later codes, and Apple's network errors are distinguished")
     func appleCodes() {
-        #expect(StoreProblem.byStoreCode.count == 21 && Set(StoreProblem.byStoreCode).count == 21)
-        let cases: [(domain: String, code: Int, problem: StoreProblem)] = [
+        #expect(AppStoreError.byStoreCode.count == 21 && Set(AppStoreError.byStoreCode).count == 21)
+        let cases: [(domain: String, code: Int, problem: AppStoreError)] = [
             ("SKErrorDomain", 0, .unknown), ("SKErrorDomain", 1, .clientInvalid), ("SKErrorDomain", 2, .cancelled),
             ("SKErrorDomain", 3, .paymentInvalid), ("SKErrorDomain", 4, .paymentNotAllowed),
             ("SKErrorDomain", 5, .notAvailable), ("SKErrorDomain", 9, .privacyAcknowledgementRequired),
@@ -116,23 +116,23 @@ struct StoreErrorTests {
             ("ASDServerErrorDomain", 3_038, .system(domain: "ASDServerErrorDomain", code: 3_038)),
         ]
         for (domain, code, problem) in cases {
-            #expect(StoreProblem(NSError(domain: domain, code: code)) == problem, "\(domain) \(code)")
+            #expect(AppStoreError(NSError(domain: domain, code: code)) == problem, "\(domain) \(code)")
         }
-        #expect(StoreProblem(nil) == .unknown && StoreProblem(URLError(.timedOut)) == .network(.timedOut))
-        #expect(StoreProblem(StoreProblem.notEntitled) == .notEntitled)
+        #expect(AppStoreError(nil) == .unknown && AppStoreError(URLError(.timedOut)) == .network(.timedOut))
+        #expect(AppStoreError(AppStoreError.notEntitled) == .notEntitled)
     }
 
     @Test("Every PurchaseError and StoreKitError of StoreKit 2 maps to StoreKit 1's name, if there is one")
     func storeKit2() {
-        let purchase: [(StoreKit.Product.PurchaseError, StoreProblem)] = [
+        let purchase: [(StoreKit.Product.PurchaseError, AppStoreError)] = [
             (.invalidQuantity, .invalidQuantity), (.productUnavailable, .notAvailable),
             (.purchaseNotAllowed, .paymentNotAllowed), (.ineligibleForOffer, .ineligibleForOffer),
             (.invalidOfferIdentifier, .invalidOfferIdentifier), (.invalidOfferPrice, .invalidOfferPrice),
             (.invalidOfferSignature, .invalidOfferSignature), (.missingOfferParameters, .missingOfferParameters),
         ]
-        for (error, problem) in purchase { #expect(StoreProblem(error) == problem) }
+        for (error, problem) in purchase { #expect(AppStoreError(error) == problem) }
         let below = NSError(domain: "SKErrorDomain", code: 4)
-        let cases: [(StoreKitError, StoreProblem)] = [
+        let cases: [(StoreKitError, AppStoreError)] = [
             (.unknown, .unknown), (.userCancelled, .cancelled),
             (.networkError(URLError(.notConnectedToInternet)), .network(.offline)),
             (.networkError(URLError(.userCancelledAuthentication)), .cancelled),
@@ -141,14 +141,14 @@ struct StoreErrorTests {
             (.systemError(StoreKitError.systemError(below)), .unknown),
             (.notAvailableInStorefront, .notAvailable), (.notEntitled, .notEntitled), (.unsupported, .unsupported),
         ]
-        for (error, problem) in cases { #expect(StoreProblem(error) == problem, "\(error)") }
+        for (error, problem) in cases { #expect(AppStoreError(error) == problem, "\(error)") }
     }
 
     @Test("Each error itself decides whether a retry may help")
     func retryable() throws {
         for error in try Self.serverFaults() { #expect(StoreError.server(error).isRetryable == error.isRetryable) }
         #expect(StoreError.productListUnavailable.isRetryable && !StoreError.productUnavailable.isRetryable)
-        #expect(StoreError.journal(.disk(DiskFault(.full))).isRetryable && !StoreError.badQuantity.isRetryable)
+        #expect(StoreError.journal(.disk(DiskError(.full))).isRetryable && !StoreError.badQuantity.isRetryable)
         #expect(StoreError.notSignedIn.errorDescription == StoreError.notSignedIn.message())
         #expect((StoreError.notSignedIn as any Error).localizedDescription == StoreError.notSignedIn.message())
     }

@@ -60,8 +60,8 @@ struct StoreFileTests {
     func torn() async throws {
         let whole = PretendWorld()
         let journal = try OrderJournal(disk: whole.file.disk)
-        let kept = UniqueID(high: 1, low: 1)
-        for id in [kept, UniqueID(high: 2, low: 2)] {
+        let stored = UniqueID(high: 1, low: 1)
+        for id in [stored, UniqueID(high: 2, low: 2)] {
             try await journal.add(
                 JournalEntry(
                     preparing: id, productID: ProductID("points.60"), quantity: 1, price: nil, userID: UserID("ann"),
@@ -72,7 +72,7 @@ struct StoreFileTests {
             StoreConfiguration(server: "https://till.test"), access: world.access, effects: world.effects,
             files: DeviceFiles(journal: world.disk, identity: world.identity.disk), transport: world.transport)
         #expect(!store.recovery.isClean && store.recovery.cutTail > 0 && store.recovery.orders == 1)
-        #expect(await store.orders(all: true).map(\.orderNumber) == [kept.description])
+        #expect(await store.orders(all: true).map(\.orderNumber) == [stored.description])
     }
 
     @Test("10,000 orders: a launch and a purchase write as little as with ten, and the list shows each once")
@@ -114,6 +114,6 @@ struct StoreFileTests {
         #expect(try StoreDirectory.made(path) == path)
         var isDirectory: ObjCBool = false
         #expect(FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory.boolValue)
-        #expect(throws: DiskFault.self) { try StoreDirectory.made("/dev/null/till") }
+        #expect(throws: DiskError.self) { try StoreDirectory.made("/dev/null/till") }
     }
 }

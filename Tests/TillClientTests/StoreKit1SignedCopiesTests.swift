@@ -79,13 +79,13 @@ import TillThreads
             let database = try Emulator.openDatabase(path: directory.appendingPathComponent("emulator.sqlite").path)
             let emulator = try await Emulator(
                 database: database, clock: { Instant(milliseconds: 1_772_353_800_123) }, entropy: RandomBytes.make,
-                send: { _, _ throws(HTTPFault) in HTTPResponse(status: 200) })
+                send: { _, _ throws(HTTPError) in HTTPResponse(status: 200) })
             try await body(emulator, directory)
             await database.close()
         }
 
         private func paid(_ access: StoreAccess, _ order: OrderID) async throws -> QueuedTransaction {
-            let wish = StoreWish(order: order, productID: Self.points, quantity: 1)
+            let wish = PurchaseRequest(order: order, productID: Self.points, quantity: 1)
             guard case .paid(let paid) = await access.purchase(wish) else { throw Unexpected("not paid") }
             return paid
         }
@@ -183,7 +183,7 @@ import TillThreads
                 let product = ProductID(Self.prefix + "library")
                 guard
                     case .paid(let paid) = await before.purchase(
-                        StoreWish(order: OrderID(random: RandomBytes.make(16)), productID: product, quantity: 1))
+                        PurchaseRequest(order: OrderID(random: RandomBytes.make(16)), productID: product, quantity: 1))
                 else { throw Unexpected("not paid") }
                 await before.finish(paid.id)
                 #expect(await eventually { await old.listed().isEmpty })

@@ -33,7 +33,7 @@ struct StoreLaunchTests {
             orders.append(try #require(await first.purchase(product).order))
         }
         await world.end(first)
-        for order in orders { world.charge(StoreWish(order: order.id, productID: order.productID, quantity: 1)) }
+        for order in orders { world.charge(PurchaseRequest(order: order.id, productID: order.productID, quantity: 1)) }
         let before = world.state.now.requests.count
         let second = try await world.launch()
         #expect(await world.sees { world.state.now.queue.isEmpty })
@@ -70,13 +70,13 @@ struct StoreLaunchTests {
         guard case .completed = await store.purchase("points.60") else { throw Unexpected("not completed") }
         #expect(world.shop.now.receiptsRead == 1 && world.state.now.bodies.last?.receipt != nil)
         world.shop.withLock { $0.receipts = [.failure(.cancelled), .failure(.network(.offline)), .success([])] }
-        guard case .willArrive(let order, let error?) = await store.purchase("points.300") else {
+        guard case .deliveryPending(let order, let error?) = await store.purchase("points.300") else {
             throw Unexpected("not on its way")
         }
         #expect(order.status == .ongoing && error.code == "store_cancelled" && world.state.now.queue.count == 1)
-        #expect(order.note == StoreProblem.cancelled.sentence)
+        #expect(order.note == AppStoreError.cancelled.sentence)
         for _ in 0..<2 {
-            guard case .willArrive = await store.resubmit(order.orderNumber) else { throw Unexpected("not on its way") }
+            guard case .deliveryPending = await store.resubmit(order.orderNumber) else { throw Unexpected("not on its way") }
         }
         guard case .completed = await store.resubmit(order.orderNumber) else { throw Unexpected("not completed") }
         #expect(world.shop.now.receiptsRead == 5 && world.state.now.queue.isEmpty)
@@ -89,12 +89,12 @@ struct StoreLaunchTests {
             let world = PretendWorld()
             let store = try await world.launch()
             world.shop.withLock { shop in
-                shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] } }
+                shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportError(.offline))] } }
             }
             for product in ["points.60", "points.300"] {
-                guard case .willArrive = await store.purchase(product) else { throw Unexpected("not on its way") }
+                guard case .deliveryPending = await store.purchase(product) else { throw Unexpected("not on its way") }
                 // The next purchase sends this one again before its own, in vain.
-                world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] }
+                world.state.withLock { $0.answers = [.failure(TransportError(.offline))] }
             }
             world.state.withLock { $0.answers = [] }
             #expect(await store.orders().map(\.status) == [.ongoing, .ongoing])
@@ -143,10 +143,10 @@ struct StoreLaunchTests {
         world.shop.withLock { shop in
             shop.onSheet = { world.state.withLock { $0.answers = [.success(PretendWorld.problem(.wrongApp, 422))] } }
         }
-        guard case .failed(let order?, .undelivered(let trouble)) = await store.purchase("points.60") else {
+        guard case .failed(let order?, .undelivered(let pendingReason)) = await store.purchase("points.60") else {
             throw Unexpected("not refused")
         }
-        #expect(trouble.isFinal && trouble.code == "wrong_app" && order.status == .ongoing)
+        #expect(pendingReason.isFinal && pendingReason.code == "wrong_app" && order.status == .ongoing)
         #expect(world.state.now.queue.count == 1)
         await world.end(store)
         let second = try await world.launch()
@@ -159,9 +159,9 @@ struct StoreLaunchTests {
         let world = PretendWorld()
         let store = try await world.launch()
         world.shop.withLock { shop in
-            shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] } }
+            shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportError(.offline))] } }
         }
-        guard case .willArrive(let order, _) = await store.purchase("points.60") else { throw Unexpected("?") }
+        guard case .deliveryPending(let order, _) = await store.purchase("points.60") else { throw Unexpected("?") }
         #expect(await world.isIdle(store))
         world.state.withLock { $0.now = $0.now.adding(seconds: -365 * 86_400) }
         // A few seconds pass, whatever the clock shows.
@@ -183,35 +183,35 @@ struct StoreLaunchTests {
         world.tell(.revoked([ProductID("pro")]))
         world.tell(.promoted(ProductID("points.980")))
         world.tell(.storefrontChanged)
-        #expect(await world.sees { store.rooms.board.count == 5 })
+        #expect(await world.sees { store.components.updateLog.count == 5 })
         await world.end(store)
-        var heard: [[StoreUpdate]] = []
+        var received: [[StoreUpdate]] = []
         for _ in 0..<2 {
             var all: [StoreUpdate] = []
             for await update in store.updates { all.append(update) }
-            heard.append(all)
+            received.append(all)
         }
-        #expect(Array(heard[0].prefix(2)) == [.order(first), .order(second)])
-        #expect(heard[0].count == 5 && heard[0].contains(.revoked(productIDs: ["pro"])))
+        #expect(Array(received[0].prefix(2)) == [.order(first), .order(second)])
+        #expect(received[0].count == 5 && received[0].contains(.revoked(productIDs: ["pro"])))
         // A promoted purchase goes to one listener only.
-        #expect(heard[0].contains(.promoted(productID: "points.980")))
-        #expect(Set(heard[1]) == Set(heard[0]).subtracting([.promoted(productID: "points.980")]))
+        #expect(received[0].contains(.promoted(productID: "points.980")))
+        #expect(Set(received[1]) == Set(received[0]).subtracting([.promoted(productID: "points.980")]))
     }
 
     @Test("P7: a waiting listener is resumed by an update, and its loop ends when its task is cancelled")
     func waitingListener() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        let heard = Locked<[OrderStatus]>([])
+        let received = Locked<[OrderStatus]>([])
         let listener = Task {
-            for await case .order(let order) in store.updates { heard.withLock { $0.append(order.status) } }
+            for await case .order(let order) in store.updates { received.withLock { $0.append(order.status) } }
         }
         guard case .completed = await store.purchase("points.60") else { throw Unexpected("not completed") }
-        #expect(await world.sees { heard.now.last == .completed })
+        #expect(await world.sees { received.now.last == .completed })
         listener.cancel()
         await listener.value
         _ = await store.purchase("points.300")
-        #expect(heard.now.filter { $0 == .completed }.count == 1)
+        #expect(received.now.filter { $0 == .completed }.count == 1)
         await world.end(store)
     }
 
@@ -219,11 +219,11 @@ struct StoreLaunchTests {
     func letGo() async throws {
         let world = PretendWorld()
         var store: Store? = try await world.launch()
-        weak let upkeep = store?.upkeep
-        #expect(upkeep != nil)
+        weak let retryCoordinator = store?.retryCoordinator
+        #expect(retryCoordinator != nil)
         _ = await store?.purchase("points.60")
         store = nil
         await world.rest()
-        #expect(await world.sees { upkeep == nil } && world.shop.now.observers == 0)
+        #expect(await world.sees { retryCoordinator == nil } && world.shop.now.observers == 0)
     }
 }

@@ -33,15 +33,15 @@ struct StorePreviewTests {
         store.purchase(
             seen,
             callbacks: PurchaseCallbacks(
-                paid: { _ in ended.withLock { $0.append("paid") } }, willArrive: { _, _ in }, cancelled: { _ in },
+                paid: { _ in ended.withLock { $0.append("paid") } }, deliveryPending: { _, _ in }, cancelled: { _ in },
                 failed: { _, error in ended.withLock { $0.append(error.code) } }))
         #expect(await world.sees { !ended.now.isEmpty } && ended.now == ["paid"])
-        let told = OpenOrderBody.Preview(
+        let reported = OpenOrderBody.Preview(
             at: try #require(Instant(rfc3339: "2027-01-15T08:00:00.123Z")),
             expiresAt: try #require(Instant(rfc3339: "2027-03-16T08:00:00.123Z")),
             price: Money(amount: 1_200, currency: Currency("CNY")))
         let opened = world.state.now.opened
-        #expect(opened.map(\.preview) == [told, told] && opened.map(\.quantity) == [2, 2])
+        #expect(opened.map(\.preview) == [reported, reported] && opened.map(\.quantity) == [2, 2])
         #expect(opened.allSatisfy { $0.productId == "points.60" && $0.deviceId != nil })
         #expect(await store.purchase("points.60").error == nil && world.state.now.opened.last?.preview == nil)
         await world.end(store)
@@ -52,7 +52,7 @@ struct StorePreviewTests {
         let world = PretendWorld()
         let store = try await world.launch()
         let seen = try await preview(store, world)
-        world.state.withLock { $0.answers = [.failure(TransportFault(.timedOut))] }
+        world.state.withLock { $0.answers = [.failure(TransportError(.timedOut))] }
         #expect(await store.purchase(seen).order?.status == .completed)
         #expect(world.state.now.opened.allSatisfy { $0.preview == seen.told } && world.state.now.orders.count == 1)
         await world.end(store)

@@ -34,7 +34,7 @@ struct StorePurchaseTests {
 
         let offline = PretendWorld()
         let other = try await offline.launch()
-        offline.shop.withLock { $0.problem = .network(.offline) }
+        offline.shop.withLock { $0.error = .network(.offline) }
         #expect(await other.purchase("points.60") == .failed(nil, .productListUnavailable))
         #expect(offline.state.now.requests.isEmpty && offline.file.bytes.isEmpty)
         await world.end(store)
@@ -83,17 +83,17 @@ struct StorePurchaseTests {
     }
 
     @Test("L9, P6: an unreachable server keeps the order ongoing; the timer completes it and updates report it")
-    func willArrive() async throws {
+    func deliveryPending() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
         let isOut = Locked(false)
         world.state.withLock { state in
             state.onRequest = {
-                if isOut.now { world.state.withLock { $0.answers = [.failure(TransportFault(.timedOut))] } }
+                if isOut.now { world.state.withLock { $0.answers = [.failure(TransportError(.timedOut))] } }
             }
         }
         world.shop.withLock { shop in shop.onSheet = { isOut.withLock { $0 = true } } }
-        guard case .willArrive(let order, let error?) = await store.purchase("points.60") else {
+        guard case .deliveryPending(let order, let error?) = await store.purchase("points.60") else {
             throw Unexpected("not on its way")
         }
         #expect(order.status == .ongoing && order.mayResubmit && order.note != nil)
@@ -107,8 +107,8 @@ struct StorePurchaseTests {
         #expect(await world.sees { await store.orders().first?.status == .completed })
         #expect(world.state.now.grants.count == 1 && world.state.now.queue.isEmpty)
         var updates = store.updates.makeAsyncIterator()
-        guard case .order(let told) = await updates.next() else { throw Unexpected("no update") }
-        #expect(told.status == .completed && told.id == order.id)
+        guard case .order(let reported) = await updates.next() else { throw Unexpected("no update") }
+        #expect(reported.status == .completed && reported.id == order.id)
         await world.end(store)
     }
 
@@ -120,8 +120,8 @@ struct StorePurchaseTests {
         guard case .cancelled(let cancelled) = await store.purchase("points.60") else { throw Unexpected("?") }
         guard case .failed(let failed?, let error) = await store.purchase("points.60") else { throw Unexpected("?") }
         #expect(cancelled.status == .cancelled && failed.status == .failed && error == .store(.paymentInvalid))
-        #expect(failed.note == StoreProblem.paymentInvalid.sentence)
-        #expect(cancelled.note == StoreProblem.cancelled.sentence)
+        #expect(failed.note == AppStoreError.paymentInvalid.sentence)
+        #expect(cancelled.note == AppStoreError.cancelled.sentence)
         #expect(Set(await store.orders().map(\.status)) == [.cancelled, .failed])
         #expect(
             await world.sees {
@@ -144,11 +144,11 @@ struct StorePurchaseTests {
             var updates = store.updates.makeAsyncIterator()
             #expect(await updates.next() == .order(order))
             world.chargeLater(order)
-            var heard: OrderSummary?
-            while heard?.status != .completed, case .order(let told)? = await updates.next() { heard = told }
-            #expect(heard?.id == order.id && world.state.now.grants.count == 1)
+            var received: OrderSummary?
+            while received?.status != .completed, case .order(let reported)? = await updates.next() { received = reported }
+            #expect(received?.id == order.id && world.state.now.grants.count == 1)
             #expect(
-                await store.rooms.journal[order.id]?.history.map(\.status)
+                await store.components.journal[order.id]?.history.map(\.status)
                     == [.prepared, order.status, .ongoing, .completed])
             await world.end(store)
         }
@@ -162,9 +162,9 @@ struct StorePurchaseTests {
         guard case .failed(let order?, .store(.unknown)) = await store.purchase("points.60") else {
             throw Unexpected("not failed")
         }
-        #expect(order.note == StoreProblem.unknown.sentence)
+        #expect(order.note == AppStoreError.unknown.sentence)
         // Paid after all, without an update from the store.
-        world.charge(StoreWish(order: order.id, productID: order.productID, quantity: 1))
+        world.charge(PurchaseRequest(order: order.id, productID: order.productID, quantity: 1))
         #expect(await world.isIdle(store))
         world.pass(milliseconds: 5_000)
         #expect(await world.sees { await store.orders().first?.status == .completed })
@@ -178,9 +178,9 @@ struct StorePurchaseTests {
         world.shop.withLock { $0.sheets = [.askToBuy, .cancel] }
         let order = try #require(await store.purchase("points.60").order)
         // Approved and charged, and no event tells the app.
-        let left = world.charge(StoreWish(order: order.id, productID: order.productID, quantity: 1))
+        let left = world.charge(PurchaseRequest(order: order.id, productID: order.productID, quantity: 1))
         // The server is away: the purchase continues, and what was paid stays in the queue.
-        world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] }
+        world.state.withLock { $0.answers = [.failure(TransportError(.offline))] }
         guard case .cancelled = await store.purchase("points.300") else { throw Unexpected("not cancelled") }
         #expect(world.state.now.queue == [left] && world.state.now.grants.isEmpty)
         let granted = Locked<[TransactionID]>([])
@@ -249,14 +249,14 @@ struct StorePurchaseTests {
     @Test(
         "P11: if the order can't be created nothing is charged, it is closed, and the next tap creates a new one",
         arguments: [
-            Result<TransportResponse, TransportFault>.failure(TransportFault(.offline)),
+            Result<TransportResponse, TransportError>.failure(TransportError(.offline)),
             .success(TransportResponse(status: 200, contentType: "text/html", body: Array("<html>".utf8))),
             .success(TransportResponse(status: 302, contentType: "", body: [])),
             .success(PretendWorld.problem(.unauthorized, 401)), .success(PretendWorld.problem(.orderConflict, 409)),
             .success(PretendWorld.problem(.unknownProduct, 422)), .success(PretendWorld.problem(.tooManyRequests, 429)),
             .success(PretendWorld.problem(.internalError, 500)),
         ])
-    func cannotOpen(_ answer: Result<TransportResponse, TransportFault>) async throws {
+    func cannotOpen(_ answer: Result<TransportResponse, TransportError>) async throws {
         let world = PretendWorld()
         let store = try await world.launch()
         world.state.withLock { $0.answers = Array(repeating: answer, count: 4) }
@@ -274,7 +274,7 @@ struct StorePurchaseTests {
         let store = try await world.launch()
         world.file.state.withLock { $0.capacity = 0 }
         let outcome = await store.purchase("points.60")
-        #expect(outcome == .failed(nil, .journal(.disk(DiskFault(.full)))) && outcome.error?.isRetryable == true)
+        #expect(outcome == .failed(nil, .journal(.disk(DiskError(.full)))) && outcome.error?.isRetryable == true)
         #expect(world.state.now.requests.isEmpty && world.shop.now.sheetsShown.isEmpty)
         await world.end(store)
     }

@@ -333,7 +333,7 @@ enum StoreSentences {
         That was too often. Wait a minute, then try again.
         操作过于频繁，请等待一分钟后重试。
 
-        bad_root stale_cursor unknown_entitlement unknown_currency undo_expired same_user not_the_holder \
+        bad_root stale_cursor unknown_entitlement unknown_currency undo_expired same_user not_the_owner \
         unknown_transfer not_reversible unknown_transaction not_in_quarantine not_claimable unknown_order_number \
         no_order_lookup no_in_app_purchase_key unknown_endpoint unknown_event report_unusable internal_error
         The server has a problem. Nothing is lost; try again later.

@@ -9,15 +9,15 @@ import TillThreads
 @Suite("Entitlements and subscriptions read by the app")
 struct SubscriptionReadsTests {
     /// Reads from a server that answers every request with one text.
-    private static func reads(_ text: String, asked: Locked<[String]> = Locked([])) -> Reads {
-        Reads(
+    private static func reads(_ text: String, asked: Locked<[String]> = Locked([])) -> ServerReads {
+        ServerReads(
             server: ServerAccess(
                 url: "https://till.test",
-                transport: Transport { (request) async throws(TransportFault) -> TransportResponse in
+                transport: Transport { (request) async throws(TransportError) -> TransportResponse in
                     asked.withLock { $0.append(request.url) }
                     return TransportResponse(status: 200, contentType: "application/json", body: Array(text.utf8))
                 }, language: .english
-            ) { Session(userID: UserID("ann"), token: "t") })
+            ) { UserSession(userID: UserID("ann"), token: "t") })
     }
 
     @Test("An entitlement has its state, end and reason; an unknown reason of a later server keeps its name")

@@ -42,15 +42,15 @@ struct TransportTests {
 
     private func access(_ url: String, token: String = "ann") -> ServerAccess {
         ServerAccess(url: url, transport: transport, language: .chinese) {
-            Session(userID: UserID("ann"), token: token)
+            UserSession(userID: UserID("ann"), token: token)
         }
     }
 
     /// The error of a read of the wallet, and its duration in seconds.
-    private func fault(from url: String) async throws -> (fault: ServerFault, seconds: Double) {
+    private func fault(from url: String) async throws -> (fault: ServerError, seconds: Double) {
         let began = Date()
         do throws(StoreError) {
-            _ = try await Reads(server: access(url)).wallet()
+            _ = try await ServerReads(server: access(url)).wallet()
         } catch {
             guard case .server(let fault) = error else { throw error }
             return (fault, Date().timeIntervalSince(began))
@@ -65,7 +65,7 @@ struct TransportTests {
 
     private static func problem(_ refusal: Refusal, _ status: Int, _ headers: [String] = []) throws -> String {
         let body = try JSONEncoder().encode(
-            Problem(refusal: refusal, status: status, language: .english, requestId: "r-1"))
+            ProblemDetails(refusal: refusal, status: status, language: .english, requestId: "r-1"))
         return answer(
             "\(status) X", headers + ["Content-Type: application/problem+json"], String(decoding: body, as: UTF8.self))
     }
@@ -74,7 +74,7 @@ struct TransportTests {
     func whole() async throws {
         let server = try RawServer(
             Self.answer("200 OK", ["Content-Type: application/json; charset=utf-8"], #"{"balances":{"points":60}}"#))
-        #expect(try await Reads(server: access(server.url), sandbox: true).wallet() == ["points": 60])
+        #expect(try await ServerReads(server: access(server.url), sandbox: true).wallet() == ["points": 60])
         let body = Array("{\"中\":1}".utf8)
         let reply = try await transport.send(
             TransportRequest(method: "POST", url: server.url + "/a?b=c", headers: ["X-Y": "z"], body: body))
@@ -97,7 +97,7 @@ struct TransportTests {
                     "Content-Type: application/json", "Set-Cookie: a=b; Path=/", "Cache-Control: max-age=600",
                     "ETag: \"x\"",
                 ], #"{"balances":{}}"#))
-        for _ in 0..<2 { #expect(try await Reads(server: access(server.url)).wallet() == [:]) }
+        for _ in 0..<2 { #expect(try await ServerReads(server: access(server.url)).wallet() == [:]) }
         #expect(server.requests.count == 2)
         #expect(server.requests.allSatisfy { !$0.contains("Cookie") && !$0.contains("If-None-Match") })
     }
@@ -152,8 +152,8 @@ struct TransportTests {
     func problems(refusal: Refusal, status: Int, seconds: Int64?) async throws {
         let server = try RawServer(try Self.problem(refusal, status, seconds.map { ["Retry-After: \($0)"] } ?? []))
         let (fault, _) = try await self.fault(from: server.url)
-        guard case .refused(let told) = fault else { throw Unexpected("\(fault)") }
-        #expect(told.refusal == refusal && told.status == status && told.requestID == "r-1")
+        guard case .refused(let reported) = fault else { throw Unexpected("\(fault)") }
+        #expect(reported.refusal == refusal && reported.status == status && reported.requestID == "r-1")
         #expect(fault.retryAfter == seconds)
         #expect(fault.isRetryable == (status >= 429 && status != 422))
     }
@@ -193,7 +193,7 @@ struct TransportTests {
             let server = try RawServer(half)
             let (fault, seconds) = try await self.fault(from: server.url)
             #expect(fault.isRetryable && seconds < 2.5, "\(half)")
-            guard case .noAnswer = fault else { throw Unexpected("\(half): \(fault)") }
+            guard case .noResponse = fault else { throw Unexpected("\(half): \(fault)") }
         }
     }
 
@@ -222,19 +222,19 @@ struct TransportTests {
             }
             let (fault, _) = try await self.fault(from: server.url)
             #expect(fault.code == "network_fault" && fault.isRetryable, "\(head)")
-            guard case .noAnswer(let why) = fault else { throw Unexpected("\(fault)") }
+            guard case .noResponse(let why) = fault else { throw Unexpected("\(fault)") }
             #expect(why.detail.contains("1048576 bytes"))
         }
         let most = #"{"balances":{}}"# + String(repeating: " ", count: (1 << 20) - 15)
         let server = try RawServer(Self.answer("200 OK", ["Content-Type: application/json"], most))
-        #expect(try await Reads(server: access(server.url)).wallet() == [:])
+        #expect(try await ServerReads(server: access(server.url)).wallet() == [:])
     }
 
     @Test("A cancelled caller stops waiting at once")
     func cancelled() async throws {
         let server = try RawServer { _ = $0.waitForEnd(milliseconds: 3_000) }
         let began = ContinuousClock.now
-        let reading = Task { try await Reads(server: access(server.url)).wallet() }
+        let reading = Task { try await ServerReads(server: access(server.url)).wallet() }
         while server.requests.isEmpty { try await Task.sleep(nanoseconds: 5_000_000) }
         reading.cancel()
         let result = await reading.result
@@ -276,11 +276,11 @@ struct LinuxTransportTests {
         limits.total = 1.5
         let server = try RawServer(answer)
         let access = ServerAccess(url: server.url, transport: .fetch(limits: limits), language: .english) {
-            Session(userID: UserID("ann"), token: "ann")
+            UserSession(userID: UserID("ann"), token: "ann")
         }
         let began = ContinuousClock.now
         do throws(StoreError) {
-            _ = try await Reads(server: access).wallet()
+            _ = try await ServerReads(server: access).wallet()
             Issue.record("a wallet came of it")
         } catch {
             #expect(error.isRetryable)

@@ -16,17 +16,17 @@ struct WaitingReasonTests {
     func sentences() {
         for reason in Self.reasons {
             for outcome in [SubmitProofReply.Outcome.quarantined, .accepted] {
-                let trouble = Trouble(waitingFor: outcome, reason: reason)
-                let sentence = trouble.sentence
+                let pendingReason = PendingReason(waitingFor: outcome, reason: reason)
+                let sentence = pendingReason.sentence
                 #expect(sentence.en.count > 10 && sentence.zh.count > 4 && sentence.en != sentence.zh, "\(reason)")
                 #expect(!sentence.en.contains(reason) || reason.isEmpty, "a code is no sentence")
-                #expect(!trouble.isFinal && trouble.code == outcome.rawValue)
+                #expect(!pendingReason.isFinal && pendingReason.code == outcome.rawValue)
             }
         }
-        #expect(Trouble(waitingFor: .quarantined, reason: "moon_phase").sentence == Trouble.quarantined.sentence)
+        #expect(PendingReason(waitingFor: .quarantined, reason: "moon_phase").sentence == PendingReason.quarantined.sentence)
         // The product of a paid purchase is not "no longer sold".
-        let product = Trouble(waitingFor: .quarantined, reason: "unknown_product").sentence
-        #expect(product != Trouble(code: "unknown_product", isFinal: false).sentence)
+        let product = PendingReason(waitingFor: .quarantined, reason: "unknown_product").sentence
+        #expect(product != PendingReason(code: "unknown_product", isFinal: false).sentence)
     }
 
     @Test("The reason is in the order's list, also after a relaunch, until the purchase is granted", arguments: reasons)
@@ -38,11 +38,11 @@ struct WaitingReasonTests {
         let reply = SubmitProofReply(
             outcome: .quarantined, transactionId: transaction.id.text, finish: false, reason: reason)
         world.state.withLock { $0.answers = [.success(PretendWorld.json(202, reply))] }
-        guard case .willArrive(let trouble, _?) = await app.submit(transaction) else { throw Unexpected("an end") }
-        #expect(trouble.reason == reason)
+        guard case .deliveryPending(let pendingReason, _?) = await app.submitter(transaction) else { throw Unexpected("an end") }
+        #expect(pendingReason.reason == reason)
         let relaunched = try PretendApp(world)
-        #expect(await relaunched.journal[entry.id]?.trouble == trouble)
-        #expect(await relaunched.journal.summary(of: entry.id)?.note == trouble.sentence)
+        #expect(await relaunched.journal[entry.id]?.pendingReason == pendingReason)
+        #expect(await relaunched.journal.summary(of: entry.id)?.note == pendingReason.sentence)
         _ = await relaunched.retry.resubmit(on: .launch)
         #expect(await relaunched.journal.summary(of: entry.id)?.note == nil)
         #expect(await relaunched.journal[entry.id]?.status == .completed)
@@ -50,12 +50,12 @@ struct WaitingReasonTests {
 
     @Test("A restored purchase that waits has its reason")
     func restored() {
-        let told = RestoredTransaction(
+        let reported = RestoredTransaction(
             transaction: (TransactionID("1"), TransactionID("1"), ProductID("p")), outcome: .quarantined,
             reason: "contested", finish: false)
-        let purchase = RestoredPurchase(told, of: nil)
-        #expect(purchase.fate == .waiting && purchase.code == "quarantined")
-        #expect(purchase.sentence == Trouble.sentence(ofWaiting: "contested"))
+        let purchase = RestoredPurchase(reported, of: nil)
+        #expect(purchase.status == .waiting && purchase.code == "quarantined")
+        #expect(purchase.sentence == PendingReason.sentence(ofWaiting: "contested"))
         var outcome = RestoreOutcome()
         outcome.add(purchase)
         #expect(outcome.error?.sentence == purchase.sentence)

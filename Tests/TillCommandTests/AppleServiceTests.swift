@@ -12,13 +12,13 @@ struct AppleServiceTests {
 
     private func load(
         _ apple: String, environments: String = "\"Sandbox\"", environment: [String: String] = [:]
-    ) throws(ConfigurationRefusal) -> Configuration {
+    ) throws(ConfigurationError) -> Configuration {
         let text = """
             {"database": "sqlite:a.db", "catalog": \(sampleCatalog),
              "apple": {"bundleId": "com.example", "appAppleId": 1, "environments": [\(environments)]\(apple)}}
             """
         guard let directory = try? TemporaryDirectory(), let file = try? directory.write("till.json", text) else {
-            throw ConfigurationRefusal(problems: [])
+            throw ConfigurationError(problems: [])
         }
         _ = try? directory.write("key.p8", Self.key + "\n")
         _ = try? directory.write("rsa.p8", (try? PrivateKey.generate(.rsa2048).pem()) ?? "")
@@ -29,7 +29,7 @@ struct AppleServiceTests {
     private func problems(
         _ apple: String, environments: String = "\"Sandbox\"", environment: [String: String] = [:]
     ) -> [String] {
-        do throws(ConfigurationRefusal) {
+        do throws(ConfigurationError) {
             _ = try load(apple, environments: environments, environment: environment)
             return []
         } catch {
@@ -94,11 +94,11 @@ struct AppleServiceTests {
 
     @Test("no message contains a secret")
     func secrecy() {
-        let said =
+        let stated =
             problems(", \"sharedSecret\": \"top secret\"")
             + problems(", \"issuerId\": \"\(Self.issuer)\", \"keyId\": \"AB\", \"privateKey\": \"top secret\"")
-        #expect(said.count == 2)
-        #expect(!said.joined().contains("top secret"))
+        #expect(stated.count == 2)
+        #expect(!stated.joined().contains("top secret"))
     }
 
     @Test("an emulator is never used beside Production, and its address is only an origin")

@@ -5,16 +5,16 @@ import TillBilling
 
 @Suite("The command line")
 struct CommandLineTests {
-    private static let root = Flag("root", .text("CERT"), repeatable: true, summary: Text("root"))
-    private static let port = Flag("port", .integer("N", 0...65_535), summary: Text("port"))
-    private static let bundle = Flag("bundle-id", .text("ID"), summary: Text("bundle"))
-    private static let mode = Flag("mode", .choice(["production", "sandbox"]), summary: Text("mode"))
-    private static let once = Flag("once", summary: Text("once"))
+    private static let root = Flag("root", .text("CERT"), repeatable: true, summary: LocalizedText("root"))
+    private static let port = Flag("port", .integer("N", 0...65_535), summary: LocalizedText("port"))
+    private static let bundle = Flag("bundle-id", .text("ID"), summary: LocalizedText("bundle"))
+    private static let mode = Flag("mode", .choice(["production", "sandbox"]), summary: LocalizedText("mode"))
+    private static let once = Flag("once", summary: LocalizedText("once"))
 
     /// A command that prints its arguments.
     private static let echo = Command(
-        "echo", summary: Text(en: "repeat", zh: "复述"), flags: [root, port, bundle, mode, once],
-        positionals: [Positional("FILE", summary: Text("file")), Positional("DIR", .optional, summary: Text("dir"))]
+        "echo", summary: LocalizedText(en: "repeat", zh: "复述"), flags: [root, port, bundle, mode, once],
+        positionals: [Positional("FILE", summary: LocalizedText("file")), Positional("DIR", .optional, summary: LocalizedText("dir"))]
     ) { call in
         let port = call.integer(Self.port).map(String.init) ?? "-"
         call.console.print(
@@ -23,8 +23,8 @@ struct CommandLineTests {
                 + call.language.rawValue)
         return .done
     }
-    private static let refuse = Command("refuse", summary: Text(en: "refuse", zh: "拒绝")) { _ in
-        throw CommandFailure(Text(en: "it is raining", zh: "下雨了"))
+    private static let refuse = Command("refuse", summary: LocalizedText(en: "refuse", zh: "拒绝")) { _ in
+        throw CommandError(LocalizedText(en: "it is raining", zh: "下雨了"))
     }
 
     private func run(

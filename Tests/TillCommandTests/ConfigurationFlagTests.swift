@@ -7,7 +7,7 @@ import TillBilling
 struct ConfigurationFlagTests {
     /// Represents any command that needs a configuration: prints what it read.
     private static let command = Command(
-        "show", summary: Text(en: "show", zh: "显示"), flags: Configuration.flags
+        "show", summary: LocalizedText(en: "show", zh: "显示"), flags: Configuration.flags
     ) { call in
         let configuration = try Configuration.load(for: call)
         call.console.print("\(configuration.listen) \(configuration.database)")

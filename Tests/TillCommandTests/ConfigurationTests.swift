@@ -17,7 +17,7 @@ struct ConfigurationTests {
         _ file: String?, environment: [String: String] = [:], flags: [ConfigurationKey: String] = [:],
         language: Language = .english
     ) -> [String] {
-        do throws(ConfigurationRefusal) {
+        do throws(ConfigurationError) {
             _ = try Configuration.load(file: file, environment: environment, flags: flags)
             return []
         } catch {
@@ -31,8 +31,8 @@ struct ConfigurationTests {
     ) -> String {
         let usual = [("database", "\"sqlite:a.db\""), ("catalog", sampleCatalog), ("apple", apple)]
         // A key must not occur twice: a given one replaces the usual one.
-        let kept = usual.filter { !members.hasPrefix("\"\($0.0)\"") }.map { "\"\($0.0)\": \($0.1)" }
-        return "{" + (kept + [members]).filter { !$0.isEmpty }.joined(separator: ", ") + "}"
+        let stored = usual.filter { !members.hasPrefix("\"\($0.0)\"") }.map { "\"\($0.0)\": \($0.1)" }
+        return "{" + (stored + [members]).filter { !$0.isEmpty }.joined(separator: ", ") + "}"
     }
 
     @Test("a full file is read into typed values; paths are relative to the file's directory")
@@ -315,7 +315,7 @@ struct ConfigurationTests {
         let directory = try TemporaryDirectory()
         #expect(problems(directory.path + "/none.json") == [directory.path + "/none.json: there is no such file"])
         #expect(problems(directory.path) == [directory.path + ": is a directory"])
-        #expect(problems("/dev/zero") == ["/dev/zero: is longer than \(ConfigurationSources.mostFileBytes) bytes"])
+        #expect(problems("/dev/zero") == ["/dev/zero: is longer than \(ConfigurationSources.maximumFileBytes) bytes"])
         #expect(try problems(directory.write("a", [0x7B, 0xFF, 0x7D])).first?.hasSuffix("is not UTF-8 text") == true)
     }
 

@@ -22,15 +22,15 @@ struct ConvertTests {
 
     @Test("Plans of several devices are converted together, with the sample plans and no server (C4, C5, C6)")
     func conversion() async throws {
-        let said = try await json(
+        let stated = try await json(
             "--balance-of", "basic_annual:29.99:2026-01-01:camera 1", "--balance-of",
             "basic_annual:29.99:2025-12-27T00:00:00Z:aa:bb:cc", "--balance-of", "basic_annual:29.99:1758585599",
             "--to", "premium_monthly", "--at", "2026-01-01T00:00:00Z")
-        #expect(said["seconds"]?.int == 30_163_145 && said["days"]?.int == 349)
-        #expect(said["balance"]?["exact"]?.string == "256522461001/31536000")
-        #expect(said["expiresAt"]?.string == "2027-01-15T02:39:05.000Z")
-        #expect(said["change"]?.string == "upgrade")
-        let current = said["current"]?.array ?? []
+        #expect(stated["seconds"]?.int == 30_163_145 && stated["days"]?.int == 349)
+        #expect(stated["balance"]?["exact"]?.string == "256522461001/31536000")
+        #expect(stated["expiresAt"]?.string == "2027-01-15T02:39:05.000Z")
+        #expect(stated["change"]?.string == "upgrade")
+        let current = stated["current"]?.array ?? []
         #expect(current.map { $0["deviceId"]?.string } == ["camera 1", "aa:bb:cc", nil])
         #expect(current.map { $0["startsAt"]?.string?.prefix(10) } == ["2026-01-01", "2025-12-27", "2025-09-22"])
     }
@@ -60,9 +60,9 @@ struct ConvertTests {
             """
         }
         let file = try directory.write("catalog.json", product(plan))
-        let said = try await json(
+        let stated = try await json(
             "--catalog", file, "--balance-of", "week:7:2026-01-01", "--to", "com.example.week", "--at", "2026-01-02")
-        #expect(said["seconds"]?.int == 6 * 86_400 && said["change"]?.string == "extend")
+        #expect(stated["seconds"]?.int == 6 * 86_400 && stated["change"]?.string == "extend")
         for (plan, complaint) in [
             ("{\"id\": \"week\", \"length\": \"P1X\"}", "plan.length: must be a plan length such as P1M"),
             ("{\"id\": \"week\", \"lenght\": \"P1W\"}", "there is no such key. Did you mean length?"),

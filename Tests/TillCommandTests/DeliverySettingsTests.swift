@@ -7,7 +7,7 @@ import TillBilling
 struct DeliverySettingsTests {
     private func load(
         _ members: String, environment: [String: String] = [:]
-    ) throws -> Result<Configuration, ConfigurationRefusal> {
+    ) throws -> Result<Configuration, ConfigurationError> {
         let directory = try TemporaryDirectory()
         let file = try directory.write(
             "till.json",
@@ -15,7 +15,7 @@ struct DeliverySettingsTests {
             {"database": "sqlite:a.db", "catalog": \(sampleCatalog),
              "apple": {"bundleId": "com.example", "environments": ["Sandbox"]}\(members)}
             """)
-        do throws(ConfigurationRefusal) {
+        do throws(ConfigurationError) {
             return .success(try Configuration.load(file: file, environment: environment))
         } catch {
             return .failure(error)

@@ -25,7 +25,7 @@ import TillSQLite
              "apple": {"bundleId": "com.example.learn", "environments": ["Sandbox"]}}
             """)
         let ledger = try SQLiteDatabase.open(path: directory.path + "/till.db", role: .server, options: .init(.ledger))
-        try await ledger.write { session in
+        try await ledger.write { connection in
             for number in 0..<payments {
                 let at = Instant(seconds: 1_790_000_000)
                 var payment = PaidTransaction(
@@ -33,8 +33,8 @@ import TillSQLite
                     quantity: 1, environment: .sandbox, token: .order(Self.constant), purchasedAt: at, signedAt: at,
                     revokedAt: nil, isRenewal: false, isFromReceipt: false, price: nil)
                 payment.appTransactionID = "70\(number)"
-                _ = try TransactionTable(session).insert(
-                    payment, state: state, quarantine: state == .quarantined ? .unknownToken : nil, orderSequence: nil,
+                _ = try TransactionTable(connection).insert(
+                    payment, state: state, quarantine: state == .quarantined ? .unknownToken : nil, orderRowID: nil,
                     at: at)
             }
         }

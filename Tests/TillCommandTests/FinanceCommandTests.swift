@@ -28,15 +28,15 @@ struct FinanceCommandTests {
         #expect(none["tiers"]?.array?.isEmpty == true && none["price"]?["amount"]?.int == 990)
         #expect(none["nearest"]?["below"]?["prices"]?["CNY"]?["amount"]?.int == 800)
         #expect(none["nearest"]?["above"]?["tier"]?.string == "2")
-        let said = await run("tiers 9.9 CNY")
-        #expect(said.out.hasPrefix("9.90 CNY is on no tier.") && said.out.contains("nearest above: Tier 2, 12.00 CNY"))
+        let stated = await run("tiers 9.9 CNY")
+        #expect(stated.out.hasPrefix("9.90 CNY is on no tier.") && stated.out.contains("nearest above: Tier 2, 12.00 CNY"))
         #expect(await run("tiers 9.9 CNY --lang zh").out.hasPrefix("9.90 CNY 不在任何档位上"))
         for (price, standing, offered) in [
             ("4.89 USD", "pricePoint", JSONValue.bool(true)), ("4.85 USD", "notOffered", .bool(false)),
             ("5 BRL", "unknownCurrency", .null),
         ] {
-            let told = try await json("tiers \(price)")
-            #expect(told["standing"]?.string == standing && told["isOffered"] == offered)
+            let reported = try await json("tiers \(price)")
+            #expect(reported["standing"]?.string == standing && reported["isOffered"] == offered)
         }
         let tier = try await json("tiers --tier ALT1")
         #expect(tier["prices"]?["CNY"]?["amount"]?.int == 800 && tier["name"]?.string == "Alternate Tier 1")
@@ -65,8 +65,8 @@ struct FinanceCommandTests {
             ("--price 6 --currency CNY --storefront CHN --at 2026-03-14T14:59:59Z", 412, "standard"),
             ("--price 0.99 --currency USD --storefront usa --at 2026-03-15", 70, "standard"),
         ] as [(String, Int64, String)] {
-            let told = try await json("proceeds \(line)")
-            #expect(told["proceeds"]?["amount"]?.int == amount && told["rateClass"]?.string == rateClass, "\(line)")
+            let reported = try await json("proceeds \(line)")
+            #expect(reported["proceeds"]?["amount"]?.int == amount && reported["rateClass"]?.string == rateClass, "\(line)")
         }
         #expect(try await json("proceeds --price 1 --currency EUR --storefront FRA")["taxUnknown"] == true)
         let words = await run("proceeds --price 6 --currency CNY --storefront CHN --at 2026-03-14 --lang zh")

@@ -16,7 +16,7 @@ struct GuestSettingsTests {
             {"database": "sqlite:a.db", "catalog": \(sampleCatalog), \(members)
              "apple": {"bundleId": "com.example", "environments": ["Sandbox"]}}
             """)
-        do throws(ConfigurationRefusal) {
+        do throws(ConfigurationError) {
             return (try Configuration.load(file: file, environment: environment).server, [])
         } catch {
             return (nil, error.failure.reasons.map { $0(.english) })

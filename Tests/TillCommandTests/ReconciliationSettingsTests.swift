@@ -17,7 +17,7 @@ struct ReconciliationSettingsTests {
             {"database": "sqlite:a.db", "catalog": \(sampleCatalog), \(member)
              "apple": {"bundleId": "com.example", "environments": ["Sandbox"]}}
             """)
-        do throws(ConfigurationRefusal) {
+        do throws(ConfigurationError) {
             let configuration = try Configuration.load(file: file, environment: environment)
             return (configuration.server.reconciliation, [])
         } catch {

@@ -22,6 +22,6 @@ final class Recorder: Sendable {
     func process(environment: [String: String] = [:], input: [UInt8] = []) -> ProcessEffects {
         ProcessEffects(
             console: console(input: input), environment: environment, clock: { Instant(seconds: 1_790_000_000) },
-            entropy: RandomBytes.make, hearStop: { {} })
+            entropy: RandomBytes.make, waitForStop: { {} })
     }
 }

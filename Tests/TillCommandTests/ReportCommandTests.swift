@@ -29,10 +29,10 @@ import TillSQLite
              "apple": {"bundleId": "com.example.learn", "environments": ["Sandbox", "Production"], "appAppleId": 1}}
             """)
         let ledger = try SQLiteDatabase.open(path: directory.path + "/till.db", role: .server, options: .init(.ledger))
-        try await ledger.write { session in
+        try await ledger.write { connection in
             for number in 1...3 {
                 let at = Instant(seconds: 1_790_000_000 + Int64(number))
-                _ = try TransactionTable(session).insert(
+                _ = try TransactionTable(connection).insert(
                     PaidTransaction(
                         id: TransactionID("\(number)"), originalID: TransactionID("\(number)"),
                         productID: ProductID(Self.product), quantity: 1,
@@ -40,7 +40,7 @@ import TillSQLite
                         revokedAt: nil, isRenewal: false, isFromReceipt: false,
                         price: SignedPrice(milliunits: 6_000, currency: Currency("CNY")),
                         terms: TransactionTerms(type: .consumable, storefront: "CHN")),
-                    state: .granted, quarantine: nil, orderSequence: nil, at: at)
+                    state: .granted, quarantine: nil, orderRowID: nil, at: at)
             }
         }
         do {
@@ -76,10 +76,10 @@ import TillSQLite
     @Test("till report reads the ledger beside a running server, for people, programs and spreadsheets (C3)")
     func report() async throws {
         try await withLedger { directory, _ in
-            let told = await run(directory, "report", "--fiscal-year", "2026", "--period", "12")
-            #expect(told.code == .done && told.error.isEmpty, "\(told.error)")
+            let reported = await run(directory, "report", "--fiscal-year", "2026", "--period", "12")
+            #expect(reported.code == .done && reported.error.isEmpty, "\(reported.error)")
             for text in ["FY2026 period 12 (Sep)", "2026-10-29", "12.00", "8.82", "CHN"] {
-                #expect(told.out.contains(text), "\(told.out)")
+                #expect(reported.out.contains(text), "\(reported.out)")
             }
             let chinese = await run(directory, "report", "--lang", "zh")
             #expect(chinese.out.contains("2026 财年第 12 期"))
@@ -101,8 +101,8 @@ import TillSQLite
     func compare() async throws {
         try await withLedger { directory, _ in
             let equal = try directory.write("equal.txt", Self.file())
-            let told = await run(directory, "compare", equal)
-            #expect(told.code == .done && told.out.contains("equal 1"), "\(told.out)\(told.error)")
+            let reported = await run(directory, "compare", equal)
+            #expect(reported.code == .done && reported.out.contains("equal 1"), "\(reported.out)\(reported.error)")
             let json = try JSONValue(decoding: await run(directory, "compare", "--json", equal).out)
             let comparison = json["comparisons"]?.array?.first
             #expect(comparison?["isEqual"]?.bool == true && comparison?["period"]?["period"]?.int == 12)

@@ -13,7 +13,7 @@ struct RestoreSettingsTests {
             {"database": "sqlite:a.db", "catalog": \(sampleCatalog), \(restore)
              "apple": {"bundleId": "com.example", "environments": ["Sandbox"]}}
             """)
-        do throws(ConfigurationRefusal) {
+        do throws(ConfigurationError) {
             let configuration = try Configuration.load(file: file, environment: environment)
             return (configuration.server.restore, [])
         } catch {

@@ -34,7 +34,7 @@ struct TrustedProxySettingsTests {
             do {
                 _ = try load(", \"trustedProxies\": [\"\(text)\"]")
                 Issue.record("\(text) is taken")
-            } catch let refusal as ConfigurationRefusal {
+            } catch let refusal as ConfigurationError {
                 #expect(refusal.problems.map(\.place.path) == ["trustedProxies[0]"])
             }
         }

@@ -150,7 +150,7 @@ struct VerifyTests {
         let record = try #require(json["record"])
         #expect(record["sha256"]?.string == hexadecimal(Digest.sha256.hash(text)))
         #expect(record["size"]?.int == Int64(text.count) && record["verdict"] == json["verdict"])
-        #expect(record["failed"] == "chain" && record["judgedAt"]?["source"] == "signedDate")
+        #expect(record["failed"] == "chain" && record["verifiedAt"]?["source"] == "signedDate")
         let checks = try #require(record["checks"]?.array)
         #expect(checks.map { $0["code"]?.string ?? "" } == CheckCode.all(of: .transaction).map(\.rawValue))
         #expect(checks.filter { $0["outcome"] == "failed" }.count == 1)

@@ -8,7 +8,7 @@ import TillBilling
 struct WalletSettingsTests {
     private func load(
         _ members: String, environment: [String: String] = [:]
-    ) throws -> Result<Configuration, ConfigurationRefusal> {
+    ) throws -> Result<Configuration, ConfigurationError> {
         let directory = try TemporaryDirectory()
         let file = try directory.write(
             "till.json",
@@ -16,7 +16,7 @@ struct WalletSettingsTests {
             {"database": "sqlite:a.db", "catalog": \(sampleCatalog),
              "apple": {"bundleId": "com.example", "environments": ["Sandbox"]}\(members)}
             """)
-        do throws(ConfigurationRefusal) {
+        do throws(ConfigurationError) {
             return .success(try Configuration.load(file: file, environment: environment))
         } catch {
             return .failure(error)

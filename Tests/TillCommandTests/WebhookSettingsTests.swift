@@ -17,7 +17,7 @@ struct WebhookSettingsTests {
             {"database": "sqlite:a.db", "catalog": \(sampleCatalog), "webhooks": \(webhooks),
              "apple": {"bundleId": "com.example", "environments": ["Sandbox"]}}
             """)
-        do throws(ConfigurationRefusal) {
+        do throws(ConfigurationError) {
             return (try Configuration.load(file: file).server.webhooks, [])
         } catch {
             return (nil, error.failure.reasons.map { $0(.english) })

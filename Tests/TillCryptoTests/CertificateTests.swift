@@ -64,13 +64,13 @@ struct CertificateTests {
             #expect {
                 try store.chain(leaf: root, intermediates: [], at: outside)
             } throws: {
-                ($0 as? ChainFailure)?.isOutsideValidity == true
+                ($0 as? CertificateChainError)?.isOutsideValidity == true
             }
         }
         #expect {
             try TrustStore(roots: []).chain(leaf: root, intermediates: [root], at: root.notBefore)
         } throws: {
-            ($0 as? ChainFailure)?.isOutsideValidity == false
+            ($0 as? CertificateChainError)?.isOutsideValidity == false
         }
     }
 
@@ -84,7 +84,7 @@ struct CertificateTests {
                 2,
             ]
         for bytes in [[], [1, 2, 3, 4], der, plain] as [[UInt8]] {
-            #expect(throws: SignedMessage.Malformation.notSignedData) { try SignedMessage(bytes) }
+            #expect(throws: SignedMessage.FormatError.notSignedData) { try SignedMessage(bytes) }
         }
     }
 }

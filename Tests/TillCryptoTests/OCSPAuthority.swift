@@ -48,8 +48,8 @@ final class OCSPAuthority: Sendable {
     }
 
     /// The OCSP question about the signer.
-    func question() throws -> OCSPQuestion {
-        OCSPQuestion(certificate: try Self.certificate(signer), issuer: try Self.certificate(intermediate))
+    func question() throws -> OCSPRequest {
+        OCSPRequest(certificate: try Self.certificate(signer), issuer: try Self.certificate(intermediate))
     }
 
     /// The status of a certificate in the authority's index.

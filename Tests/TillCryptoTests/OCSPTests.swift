@@ -8,13 +8,13 @@ import TillCrypto
         let authority = try OCSPAuthority()
         #expect(try authority.question().responderURL == OCSPAuthority.url)
         let root = try OCSPAuthority.certificate(authority.root)
-        #expect(OCSPQuestion(certificate: root, issuer: root).responderURL == nil)
+        #expect(OCSPRequest(certificate: root, issuer: root).responderURL == nil)
         for url in [
             "https://ocsp.example.com/", "ldap://x/", "http://x/ y", "http://" + String(repeating: "x", count: 1_100),
         ] {
             let odd = try authority.intermediate.issue(
                 OCSPAuthority.template("Odd", 7, 0...9_000_000_000, .signer, url: url), key: .generate(.p256))
-            let question = OCSPQuestion(
+            let question = OCSPRequest(
                 certificate: try OCSPAuthority.certificate(odd),
                 issuer: try OCSPAuthority.certificate(authority.intermediate))
             #expect(question.responderURL == nil, "\(url.prefix(40))")
@@ -51,14 +51,14 @@ import TillCrypto
         let authority = try OCSPAuthority()
         let question = try authority.question()
         let request = try #require(question.request())
-        let good = question.answer(in: try authority.respond(to: request), at: authority.now)
+        let good = question.result(in: try authority.respond(to: request), at: authority.now)
         guard case .good(let until?) = good else {
             Issue.record("\(good)")
             return
         }
         #expect((3_590...3_610).contains(until - authority.now))
         let endless = try authority.respond(to: request, .valid, [])
-        #expect(question.answer(in: endless, at: authority.now) == .good(until: nil))
+        #expect(question.result(in: endless, at: authority.now) == .good(until: nil))
         let reasons: [(String?, CRLReason?)] = [
             (nil, nil), ("keyCompromise", .keyCompromise), ("CACompromise", .authorityCompromise),
             ("superseded", .superseded), ("cessationOfOperation", .cessationOfOperation),
@@ -67,10 +67,10 @@ import TillCrypto
         for (name, reason) in reasons {
             let response = try authority.respond(to: request, .revoked(reason: name))
             // 2025-06-01T00:00:00Z
-            #expect(question.answer(in: response, at: authority.now) == .revoked(at: 1_748_736_000, reason: reason))
+            #expect(question.result(in: response, at: authority.now) == .revoked(at: 1_748_736_000, reason: reason))
         }
         let unheardOf = try authority.respond(to: request, .unheardOf)
-        #expect(question.answer(in: unheardOf, at: authority.now) == .unknown(.unknownCertificate))
+        #expect(question.result(in: unheardOf, at: authority.now) == .unknown(.unknownCertificate))
     }
 
     @Test("The issuer may answer itself, with or without its certificate in the response")
@@ -80,8 +80,8 @@ import TillCrypto
         let request = try #require(question.request())
         for more in [["-nmin", "60"], ["-nmin", "60", "-resp_no_certs"], ["-nmin", "60", "-resp_key_id"]] {
             let response = try authority.respond(to: request, signing: authority.intermediate, more)
-            guard case .good = question.answer(in: response, at: authority.now) else {
-                Issue.record("\(more): \(question.answer(in: response, at: authority.now))")
+            guard case .good = question.result(in: response, at: authority.now) else {
+                Issue.record("\(more): \(question.result(in: response, at: authority.now))")
                 continue
             }
         }
@@ -124,7 +124,7 @@ import TillCrypto
         for status in [OCSPAuthority.Status.valid, .revoked(reason: "keyCompromise")] {
             for (name, stranger) in strangers {
                 let response = try authority.respond(to: request, status, signing: stranger)
-                #expect(question.answer(in: response, at: authority.now) == .unknown(.untrustedResponder), "\(name)")
+                #expect(question.result(in: response, at: authority.now) == .unknown(.untrustedResponder), "\(name)")
             }
         }
     }
@@ -137,24 +137,24 @@ import TillCrypto
         for status in [OCSPAuthority.Status.valid, .revoked(reason: nil)] {
             let hour = try authority.respond(to: request, status)
             let endless = try authority.respond(to: request, status, [])
-            func doubt(_ response: [UInt8], after seconds: Int64) -> OCSPDoubt? {
-                guard case .unknown(let doubt) = question.answer(in: response, at: authority.now + seconds) else {
+            func failure(_ response: [UInt8], after seconds: Int64) -> OCSPFailure? {
+                guard case .unknown(let failure) = question.result(in: response, at: authority.now + seconds) else {
                     return nil
                 }
-                return doubt
+                return failure
             }
-            #expect(doubt(hour, after: 3_600 + 200) == nil)
-            #expect(doubt(hour, after: 3_600 + 400) == .stale)
-            #expect(doubt(hour, after: -200) == nil)
-            #expect(doubt(hour, after: -400) == .early)
-            #expect(doubt(endless, after: 86_000) == nil)
-            #expect(doubt(endless, after: 87_000) == .stale)
+            #expect(failure(hour, after: 3_600 + 200) == nil)
+            #expect(failure(hour, after: 3_600 + 400) == .stale)
+            #expect(failure(hour, after: -200) == nil)
+            #expect(failure(hour, after: -400) == .early)
+            #expect(failure(endless, after: 86_000) == nil)
+            #expect(failure(endless, after: 87_000) == .stale)
 
             // An answer of the same authority about another certificate, replayed.
             let sibling = try authority.intermediate.issue(
                 OCSPAuthority.template("Sibling", 8, authority.now - 100...authority.now + 10_000, .signer),
                 key: .generate(.p256))
-            let other = OCSPQuestion(certificate: try OCSPAuthority.certificate(sibling), issuer: question.issuer)
+            let other = OCSPRequest(certificate: try OCSPAuthority.certificate(sibling), issuer: question.issuer)
             #expect(other.answer(in: hour, at: authority.now) == .unknown(.otherCertificate))
         }
     }
@@ -167,11 +167,11 @@ import TillCrypto
         let bound = try authority.respond(to: try #require(question.request(nonce: nonce)))
         let unbound = try authority.respond(to: try #require(question.request()))
         func isGood(_ response: [UInt8], _ nonce: [UInt8]?) -> Bool {
-            if case .good = question.answer(in: response, nonce: nonce, at: authority.now) { true } else { false }
+            if case .good = question.result(in: response, nonce: nonce, at: authority.now) { true } else { false }
         }
         #expect(isGood(bound, nonce) && isGood(bound, nil) && isGood(unbound, nonce) && isGood(unbound, nil))
         let other = [UInt8](2...17)
-        #expect(question.answer(in: bound, nonce: other, at: authority.now) == .unknown(.otherNonce))
+        #expect(question.result(in: bound, nonce: other, at: authority.now) == .unknown(.otherNonce))
     }
 
     @Test("Error responses, web pages, and truncated, extended or altered answers give no result")
@@ -179,13 +179,13 @@ import TillCrypto
         let authority = try OCSPAuthority()
         let question = try authority.question()
         let request = try #require(question.request())
-        func answer(_ bytes: [UInt8]) -> OCSPAnswer { question.answer(in: bytes, at: authority.now) }
+        func answer(_ bytes: [UInt8]) -> OCSPStatus { question.result(in: bytes, at: authority.now) }
         // OCSPResponse { responseStatus }, unsigned (RFC 6960 §4.2.1).
-        let excuses: [(UInt8, OCSPDoubt)] = [
+        let excuses: [(UInt8, OCSPFailure)] = [
             (1, .malformedRequest), (2, .responderFault), (3, .tryLater), (5, .signatureRequired), (6, .unauthorized),
             (4, .malformed), (0, .malformed), (99, .malformed),
         ]
-        for (code, doubt) in excuses { #expect(answer([0x30, 3, 0x0A, 1, code]) == .unknown(doubt)) }
+        for (code, failure) in excuses { #expect(answer([0x30, 3, 0x0A, 1, code]) == .unknown(failure)) }
         let page = Array("<html><body>Service Unavailable</body></html>".utf8)
         for bytes in [[], [0x30], [0x30, 0x80], page, [UInt8](repeating: 0, count: 1_000)] {
             #expect(answer(bytes) == .unknown(.malformed))

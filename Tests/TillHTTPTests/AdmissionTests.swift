@@ -8,57 +8,57 @@ import TillThreads
     private static let long = ListenerConfiguration.bodyBeforeAdmission + 1
 
     /// What a listener asked the admission, and the shares it holds.
-    private final class Book: Sendable {
+    private final class AdmissionLog: Sendable {
         let asked = Locked([Int]())
         let handled = Atomic<Int>(0)
         let held = Atomic<Int>(0)
     }
 
     /// Counts itself for as long as it lives.
-    private final class Holding: Sendable {
-        let book: Book
-        init(_ book: Book) {
-            self.book = book
-            book.held.add(1, ordering: .relaxed)
+    private final class TokenCounter: Sendable {
+        let log: AdmissionLog
+        init(_ log: AdmissionLog) {
+            self.log = log
+            log.held.add(1, ordering: .relaxed)
         }
-        deinit { book.held.subtract(1, ordering: .relaxed) }
+        deinit { log.held.subtract(1, ordering: .relaxed) }
     }
 
     /// Accepts long bodies of requests with the word `good`.
-    private static func with(_ test: (RawConnection, Book) async throws -> Void) async throws {
-        let book = Book()
+    private static func with(_ test: (RawConnection, AdmissionLog) async throws -> Void) async throws {
+        let log = AdmissionLog()
         let listener = try Listener(
             bodyLimit: { _, _ in 8 << 20 },
             admission: { head, length in
-                book.asked.withLock { $0.append(length) }
+                log.asked.withLock { $0.append(length) }
                 guard head.headers["Authorization"] == "good", head.body.isEmpty else {
                     return .refused(HTTPResponse(status: 401, body: Array("no".utf8)))
                 }
-                return .admitted(holding: Holding(book))
+                return .admitted(token: TokenCounter(log))
             },
             handler: { request in
-                book.handled.add(1, ordering: .relaxed)
+                log.handled.add(1, ordering: .relaxed)
                 return HTTPResponse(status: 200, body: Array("\(request.body.count)".utf8))
             })
-        try await blocking { try await test(try #require(RawConnection(port: listener.port)), book) }
+        try await blocking { try await test(try #require(RawConnection(port: listener.port)), log) }
         await listener.stop(grace: 1)
-        #expect(book.held.load(ordering: .relaxed) == 0, "what was held is let go of")
+        #expect(log.held.load(ordering: .relaxed) == 0, "what was held is let go of")
     }
 
     @Test("A long body without a good credential gets a 401 before any of it arrives, and the connection is closed")
     func announced() async throws {
-        try await Self.with { connection, book in
+        try await Self.with { connection, log in
             connection.send("POST / HTTP/1.1\r\nHost: t\r\nAuthorization: bad\r\nContent-Length: 8000000\r\n\r\n")
             let reply = try #require(connection.receive())
             #expect(reply.status == 401 && reply.header("Connection") == "close")
             #expect(connection.isClosedByPeer())
-            #expect(book.handled.load(ordering: .relaxed) == 0 && book.asked.withLock { $0 } == [8_000_000])
+            #expect(log.handled.load(ordering: .relaxed) == 0 && log.asked.withLock { $0 } == [8_000_000])
         }
     }
 
     @Test("The same in chunks is answered once 64 KiB have arrived")
     func chunked() async throws {
-        try await Self.with { connection, book in
+        try await Self.with { connection, log in
             connection.send("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n")
             let piece = [UInt8](repeating: 0x61, count: 16 << 10)
             for _ in 0..<4 { connection.send(Array("4000\r\n".utf8) + piece + Array("\r\n".utf8)) }
@@ -67,13 +67,13 @@ import TillThreads
             connection.setReceiveTimeout(20_000)
             connection.send(Array("4000\r\n".utf8) + piece)
             #expect(connection.receive()?.status == 401)
-            #expect(book.handled.load(ordering: .relaxed) == 0 && book.asked.withLock { $0 } == [8 << 20])
+            #expect(log.handled.load(ordering: .relaxed) == 0 && log.asked.withLock { $0 } == [8 << 20])
         }
     }
 
     @Test("Admission is asked once per long body, and its share is held until the answer")
     func admitted() async throws {
-        try await Self.with { connection, book in
+        try await Self.with { connection, log in
             for count in [Self.long, 3_000_000] {
                 connection.send(
                     "POST / HTTP/1.1\r\nHost: t\r\nAuthorization: good\r\nContent-Length: \(count)\r\n\r\n")
@@ -81,17 +81,17 @@ import TillThreads
                 let reply = try #require(connection.receive())
                 #expect(reply.status == 200 && reply.text == "\(count)")
             }
-            #expect(book.asked.withLock { $0 } == [Self.long, 3_000_000])
+            #expect(log.asked.withLock { $0 } == [Self.long, 3_000_000])
         }
     }
 
     @Test("Up to 64 KiB admission is not asked")
     func short() async throws {
-        try await Self.with { connection, book in
+        try await Self.with { connection, log in
             connection.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: \(Self.long - 1)\r\n\r\n")
             connection.send([UInt8](repeating: 0x61, count: Self.long - 1))
             #expect(connection.receive()?.status == 200)
-            #expect(book.asked.withLock { $0 }.isEmpty && book.handled.load(ordering: .relaxed) == 1)
+            #expect(log.asked.withLock { $0 }.isEmpty && log.handled.load(ordering: .relaxed) == 1)
         }
     }
 

@@ -81,7 +81,7 @@ import Testing
         let unfinished: [ConnectionTable.Phase] = [.waiting, .header, .body]
         var socket: Int32 = 0
         for step in 0..<1_000 {
-            let places = model.keys.sorted()
+            let slots = model.keys.sorted()
             switch next(6) {
             case 0, 1:
                 let host = UInt32(next(4))
@@ -98,24 +98,24 @@ import Testing
                 if let oldest { model[oldest.key]?.phase = .leaving }
                 guard isWelcome else { continue }
                 socket += 1
-                let place = table.open(socket: socket, peer: Self.peer(host), deadline: 0)
-                if model[place] != nil { Issue.record("step \(step): place \(place) was given twice") }
-                model[place] = Model(socket: socket, host: host, since: step)
+                let slot = table.open(socket: socket, peer: Self.peer(host), deadline: 0)
+                if model[slot] != nil { Issue.record("step \(step): place \(slot) was given twice") }
+                model[slot] = Model(socket: socket, host: host, since: step)
             case 2, 3:
-                guard !places.isEmpty else { continue }
+                guard !slots.isEmpty else { continue }
                 // Connections that were shut down end soon.
-                let place = places.first { model[$0]?.phase == .leaving } ?? places[next(places.count)]
-                _ = table.close(place)
-                model[place] = nil
+                let slot = slots.first { model[$0]?.phase == .leaving } ?? slots[next(slots.count)]
+                _ = table.close(slot)
+                model[slot] = nil
             default:
-                guard !places.isEmpty else { continue }
-                let place = places[next(places.count)]
+                guard !slots.isEmpty else { continue }
+                let slot = slots[next(slots.count)]
                 let phases: [ConnectionTable.Phase] = [.waiting, .header, .body, .handling, .sending, .lingering]
                 let phase = phases[next(phases.count)]
-                table.set(place, phase)
-                guard let old = model[place]?.phase, old != .leaving, old != phase else { continue }
-                model[place]?.phase = phase
-                if phase != .body || !unfinished.contains(old) { model[place]?.since = step }
+                table.set(slot, phase)
+                guard let old = model[slot]?.phase, old != .leaving, old != phase else { continue }
+                model[slot]?.phase = phase
+                if phase != .body || !unfinished.contains(old) { model[slot]?.since = step }
             }
             let busy = model.values.filter { ![.waiting, .lingering, .leaving].contains($0.phase) }
             if table.count != model.count || table.busy != busy.count {
@@ -124,6 +124,6 @@ import Testing
             }
         }
         #expect(socket > 100)
-        #expect(table.places.count <= 100)
+        #expect(table.slots.count <= 100)
     }
 }

@@ -7,14 +7,14 @@ import TillThreads
 
 /// Expects a fault of that kind and no answer.
 func expectFault(
-    _ kind: HTTPFault.Kind, sourceLocation: SourceLocation = #_sourceLocation,
+    _ kind: HTTPError.Kind, sourceLocation: SourceLocation = #_sourceLocation,
     _ body: () async throws -> HTTPResponse
 ) async {
     do {
         let response = try await body()
         Issue.record("an answer came: \(response.status)", sourceLocation: sourceLocation)
     } catch {
-        #expect((error as? HTTPFault)?.kind == kind, "\(error)", sourceLocation: sourceLocation)
+        #expect((error as? HTTPError)?.kind == kind, "\(error)", sourceLocation: sourceLocation)
     }
 }
 

@@ -93,12 +93,12 @@ import Testing
             connection.send("HTTP/1.1 200 OK\r\n\(framing)\r\n" + String(repeating: "x", count: size))
         } _: { port in
             var configuration = FetchConfiguration()
-            configuration.answerLimit = 10_000
+            configuration.responseLimit = 10_000
             let fetch = try Fetch(configuration: configuration)
             defer { fetch.stop() }
             let request = HTTPRequest(method: .get, path: "/")
             #expect(try await fetch.send("http://127.0.0.1:\(port)/", request).body.count == 10_000)
-            await expectFault(.answerTooLarge) {
+            await expectFault(.responseTooLarge) {
                 try await fetch.send("http://127.0.0.1:\(port)/over", request)
             }
         }
@@ -113,7 +113,7 @@ import Testing
         } _: { port in
             let fetch = try Fetch()
             defer { fetch.stop() }
-            await expectFault(.answerTooLarge) {
+            await expectFault(.responseTooLarge) {
                 try await fetch.send("http://127.0.0.1:\(port)/", HTTPRequest(method: .get, path: "/"))
             }
         }
@@ -121,7 +121,7 @@ import Testing
 
     @Test("No answer, half an answer and an invalid answer are each a fault with a name")
     func badAnswers() async throws {
-        let cases: [(String, HTTPFault.Kind)] = [
+        let cases: [(String, HTTPError.Kind)] = [
             ("", .connectionLost), ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", .connectionLost),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", .connectionLost),
             ("SSH-2.0-OpenSSH_9.2\r\n", .connectionLost),

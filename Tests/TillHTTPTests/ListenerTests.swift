@@ -92,11 +92,11 @@ import Testing
         try await withListener { listener in
             var configuration = ListenerConfiguration()
             configuration.port = listener.port
-            let fault = ListenerFault.addressInUse(address: "127.0.0.1", port: listener.port)
-            #expect(throws: fault) {
+            let error = ListenerError.addressInUse(address: "127.0.0.1", port: listener.port)
+            #expect(throws: error) {
                 try Listener(configuration: configuration, bodyLimit: { _, _ in 0 }, handler: echo)
             }
-            #expect(fault.isRetryable)
+            #expect(error.isRetryable)
         }
     }
 
@@ -104,7 +104,7 @@ import Testing
     func badAddress(_ address: String) {
         var configuration = ListenerConfiguration()
         configuration.address = address
-        #expect(throws: ListenerFault.badAddress(address)) {
+        #expect(throws: ListenerError.badAddress(address)) {
             try Listener(configuration: configuration, bodyLimit: { _, _ in 0 }, handler: echo)
         }
     }

@@ -10,7 +10,7 @@ import TillThreads
     func nothingCrossed() async throws {
         try await withListener(handler: echoElsewhere) { listener in
             let port = listener.port
-            let good = LiveCount()
+            let good = ExchangeCounter()
             await onThreads(64) { thread in
                 guard let connection = RawConnection(port: port) else { return }
                 for round in 0..<200 {
@@ -60,7 +60,7 @@ import TillThreads
 
     @Test("When a client disconnects during its request, the handler still ends normally, and nothing is left behind")
     func goneWhileHandled() async throws {
-        let handled = LiveCount()
+        let handled = ExchangeCounter()
         try await withListener(handler: { _ in
             try? await Task.sleep(nanoseconds: 200_000_000)
             handled.value.add(1, ordering: .relaxed)

@@ -16,18 +16,18 @@ import Testing
     @Test(
         "An invalid escape, and bytes that are no text, are refused",
         arguments: [
-            ("%", PercentEncoding.Fault.badEscape), ("%1", .badEscape), ("%g0", .badEscape), ("%0g", .badEscape),
+            ("%", PercentEncoding.FormatError.badEscape), ("%1", .badEscape), ("%g0", .badEscape), ("%0g", .badEscape),
             ("%%20", .badEscape), ("%00", .badText), ("%ff", .badText), ("%e5%ad", .badText), ("%c0%af", .badText),
         ])
-    func refuses(_ encoded: String, _ fault: PercentEncoding.Fault) {
-        #expect(throws: fault) { try PercentEncoding.decode(encoded.utf8) }
+    func refuses(_ encoded: String, _ error: PercentEncoding.FormatError) {
+        #expect(throws: error) { try PercentEncoding.decode(encoded.utf8) }
     }
 
     /// Comparing a text with a longer run takes quadratic time: eight kilobytes of path took a second in the router.
     @Test("Thirty combining marks in a row are text, thirty-one are not", arguments: ["%CC%80", "%E0%BD%B3"])
     func marks(mark: String) throws {
         #expect(throws: Never.self) { try PercentEncoding.decode(("e" + String(repeating: mark, count: 30)).utf8) }
-        #expect(throws: PercentEncoding.Fault.badText) {
+        #expect(throws: PercentEncoding.FormatError.badText) {
             try PercentEncoding.decode(("e" + String(repeating: mark, count: 31)).utf8)
         }
     }
@@ -44,6 +44,6 @@ import Testing
     func bounds() throws {
         let form = String(repeating: "a=b&", count: 10)
         #expect(try PercentEncoding.items(form.utf8, limit: 10).count == 10)
-        #expect(throws: PercentEncoding.Fault.tooManyItems) { try PercentEncoding.items(form.utf8, limit: 9) }
+        #expect(throws: PercentEncoding.FormatError.tooManyItems) { try PercentEncoding.items(form.utf8, limit: 9) }
     }
 }

@@ -100,15 +100,15 @@ import Testing
     @Test("Under load every request that reached a handler is answered", arguments: 0..<3)
     func underLoad(_ round: Int) async throws {
         try await blocking {
-            let handled = LiveCount()
+            let handled = ExchangeCounter()
             let listener = try Listener(bodyLimit: { _, _ in 100 }) { request in
                 handled.value.add(1, ordering: .relaxed)
                 try? await Task.sleep(nanoseconds: 1_000_000)
                 return HTTPResponse(status: 200, body: request.body)
             }
             let port = listener.port
-            let answered = LiveCount()
-            let refused = LiveCount()
+            let answered = ExchangeCounter()
+            let refused = ExchangeCounter()
             async let load: Void = onThreads(32) { thread in
                 for _ in 0..<100_000 {
                     guard let connection = RawConnection(port: port) else { return }

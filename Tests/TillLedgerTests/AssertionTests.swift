@@ -23,8 +23,8 @@ import TillSQLite
                 }
             }
         }
-        let said = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(said.contains("legal moves"))
+        let stated = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(stated.contains("legal moves"))
     }
 
     @Test("Guessable order ids stop the program (invariant 1)")
@@ -32,7 +32,7 @@ import TillSQLite
         let end = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = CommitInputs(now: Instant(milliseconds: 0), seed: [1, 2, 3])
         }
-        let said = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(said.contains("can be guessed"))
+        let stated = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(stated.contains("can be guessed"))
     }
 }

@@ -42,11 +42,11 @@ import TillBilling
             wasGranted: cells[0] == "yes", used: Int64(cells[1]).map { UsedShare(used: $0, of: 100_000) },
             type: TillBilling.ProductType(rawValue: cells[2]), settings: settings)
         let body = try information.body()
-        let told = [
+        let reported = [
             body["deliveryStatus"]?.string ?? "none",
             body["consumptionPercentage"]?.int.map { "\($0)" } ?? "none", body["refundPreference"]?.string ?? "none",
         ]
-        #expect(told.joined(separator: " ") == cells[4])
+        #expect(reported.joined(separator: " ") == cells[4])
         #expect(body["customerConsented"] == true && body["sampleContentProvided"] == true)
     }
 }

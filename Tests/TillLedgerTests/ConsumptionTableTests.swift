@@ -7,14 +7,14 @@ import TillSQL
 @Suite("Apple's consumption requests and customers' consents in the database") struct ConsumptionTableTests {
     private let at = Instant(milliseconds: 1_700_000_000_123)
 
-    private func notified(_ session: any Connection, _ uuid: String) throws -> Int64 {
-        try NotificationTable(session).insert(
+    private func notified(_ connection: any Connection, _ uuid: String) throws -> Int64 {
+        try NotificationTable(connection).insert(
             uuid: uuid, environment: .sandbox, type: "CONSUMPTION_REQUEST", subtype: nil, signedAt: nil, at: at,
             payload: "p") ?? 0
     }
 
-    private func question(_ id: String) -> ConsumptionTable.Question {
-        ConsumptionTable.Question(
+    private func request(_ id: String) -> ConsumptionTable.Request {
+        ConsumptionTable.Request(
             environment: .sandbox, transactionID: TransactionID(id), reason: "OTHER", requestedAt: at)
     }
 
@@ -29,8 +29,8 @@ import TillSQL
     @Test("The newest statement about a consent counts, and older ones can be neither edited nor deleted (U5)")
     func consents() async throws {
         try await withLedger { ledger in
-            let found = try await ledger.write { session in
-                let table = ConsentTable(session)
+            let found = try await ledger.write { connection in
+                let table = ConsentTable(connection)
                 let first = try table.newest(of: UserID("u1"))
                 for isGiven in [true, false, true] {
                     try table.insert(.init(isGiven: isGiven, actor: "user:u1", at: at), of: UserID("u1"))
@@ -41,7 +41,7 @@ import TillSQL
             #expect(found.0 == nil && found.1?.isGiven == true && found.2?.isGiven == false)
             for statement in ["UPDATE consents SET given = 1", "DELETE FROM consents"] as [SQL] {
                 await #expect(throws: DatabaseError.self) {
-                    try await ledger.write { session in _ = try session.execute(statement, []) }
+                    try await ledger.write { connection in _ = try connection.execute(statement, []) }
                 }
             }
         }
@@ -50,47 +50,47 @@ import TillSQL
     @Test("A request is stored once per notification, waits, and ends once (U5)")
     func questions() async throws {
         try await withLedger { ledger in
-            try await ledger.write { session in
-                let table = ConsumptionTable(session)
-                let (one, two) = (try notified(session, "a"), try notified(session, "b"))
-                #expect(try table.insert(question("1"), notification: one))
-                #expect(try !table.insert(question("1"), notification: one))
-                #expect(try table.insert(question("2"), notification: two))
-                #expect(try table.due(at: at, limit: 10).map(\.question) == [question("1"), question("2")])
-                #expect(question("1").answerBy == at.adding(seconds: 43_200))
+            try await ledger.write { connection in
+                let table = ConsumptionTable(connection)
+                let (one, two) = (try notified(connection, "a"), try notified(connection, "b"))
+                #expect(try table.insert(request("1"), notification: one))
+                #expect(try !table.insert(request("1"), notification: one))
+                #expect(try table.insert(request("2"), notification: two))
+                #expect(try table.due(at: at, limit: 10).map(\.request) == [request("1"), request("2")])
+                #expect(request("1").answerBy == at.adding(seconds: 43_200))
 
                 try table.postpone(1, until: at.adding(seconds: 9), detail: "no_consent")
-                #expect(try table.due(at: at, limit: 10).map(\.sequence) == [2])
+                #expect(try table.due(at: at, limit: 10).map(\.rowID) == [2])
                 try table.end(2, .answered, answer: "{}", detail: "", at: at)
                 try table.end(2, .refused, answer: nil, detail: "x", at: at)
                 try table.postpone(2, until: at, detail: "x")
                 let listed = try table.list(before: .max, limit: 10)
-                #expect(listed.map(\.sequence) == [2, 1] && listed.map(\.state) == [.answered, .waiting])
+                #expect(listed.map(\.rowID) == [2, 1] && listed.map(\.state) == [.answered, .waiting])
                 #expect(listed[0].answer == "{}" && listed[0].endedAt == at && listed[0].detail.isEmpty)
                 #expect(listed[1].attempts == 1 && listed[1].detail == "no_consent")
-                #expect(try table.due(at: at.adding(seconds: 9), limit: 10).map(\.sequence) == [1])
+                #expect(try table.due(at: at.adding(seconds: 9), limit: 10).map(\.rowID) == [1])
             }
         }
     }
 
     @Test("A bonus and a correction are each found by their reference, through the index alone, and posted once")
-    func handmade() async throws {
+    func manual() async throws {
         try await withLedger { ledger in
-            try await ledger.write { session in
-                let books = LedgerTable(session)
+            try await ledger.write { connection in
+                let books = LedgerTable(connection)
                 for (kind, contra) in [(PostingKind.bonus, ContraAccount.given), (.correction, .corrected)] {
-                    #expect(try books.handmade(kind, reference: "r", in: .sandbox) == nil)
+                    #expect(try books.manual(kind, reference: "r", in: .sandbox) == nil)
                     try books.post(posting(kind, contra), grant: nil)
-                    #expect(try books.handmade(kind, reference: "r", in: .sandbox)?.posting == posting(kind, contra))
+                    #expect(try books.manual(kind, reference: "r", in: .sandbox)?.posting == posting(kind, contra))
                 }
-                #expect(try books.handmade(.bonus, reference: "r", in: .production) == nil)
-                let plan = try session.query(
+                #expect(try books.manual(.bonus, reference: "r", in: .production) == nil)
+                let plan = try connection.query(
                     """
-                    EXPLAIN QUERY PLAN SELECT sequence FROM postings p WHERE p.environment = ? AND p.kind = ? \
+                    EXPLAIN QUERY PLAN SELECT row_id FROM postings p WHERE p.environment = ? AND p.kind = ? \
                     AND p.reference = ? AND p.kind IN ('bonus', 'correction')
                     """, [.integer(2), .text("bonus"), .text("r")]
                 ) { $0.text("detail") }
-                #expect(plan.count == 1 && plan[0].contains("postings_one_by_hand"), "\(plan)")
+                #expect(plan.count == 1 && plan[0].contains("postings_one_manual"), "\(plan)")
             }
             await #expect(throws: DatabaseError.self) {
                 try await ledger.write { try LedgerTable($0).post(posting(.bonus, .given), grant: nil) }

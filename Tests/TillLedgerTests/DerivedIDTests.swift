@@ -26,8 +26,8 @@ import TillSQL
     @Test("Two ledgers that record the same things in the same order give their events the same, unique ids")
     func sameIDs() async throws {
         func ids(_ ledger: any Database) async throws -> [UniqueID] {
-            try await ledger.write { session in
-                let events = EventRecorder(session)
+            try await ledger.write { connection in
+                let events = EventRecorder(connection)
                 for number in 0..<3 {
                     try events.record(
                         type: "subscription.updated", user: UserID("ann"), about: "Production:1:ann",
@@ -35,7 +35,7 @@ import TillSQL
                 }
                 try events.record(type: "subscription.updated", user: nil, about: "Production:2:ben", at: now)
                 try events.record(type: "guest.merged", user: nil, about: "3", happensOnce: true, at: now)
-                _ = try OutboxTable(session).place(limit: 10)
+                _ = try OutboxTable(connection).place(limit: 10)
             }
             return try await ledger.read { try OutboxTable($0).list(after: 0, limit: 10).map(\.id) }
         }

@@ -12,7 +12,7 @@ import TillSQL
         _ id: Int, _ product: String = "a", day: Int = 0, price: Int64? = 600, type: ProductType? = .consumable,
         storefront: String? = "CHN", quantity: Int = 1, refunded: Int? = nil, percentage: Int? = nil,
         original: Int? = nil, days: Int = 30, isUpgraded: Bool = false, isShared: Bool = false,
-        environment: Environment = .production
+        environment: StoreEnvironment = .production
     ) -> PaidTransaction {
         func noon(_ day: Int) -> Instant { Instant(seconds: Int64(20_000 + day) * 86_400 + 43_200) }
         var terms = TransactionTerms(
@@ -27,13 +27,13 @@ import TillSQL
             terms: terms)
     }
 
-    private static func record(_ sales: [PaidTransaction], in session: any Connection) throws {
+    private static func record(_ sales: [PaidTransaction], in connection: any Connection) throws {
         for (index, sale) in sales.enumerated() {
             // The owner does not matter.
             let state: RecordedTransaction.State =
                 sale.revokedAt != nil ? .revoked : index % 2 == 0 ? .granted : .quarantined
-            _ = try TransactionTable(session).insert(
-                sale, state: state, quarantine: state == .quarantined ? .noOwner : nil, orderSequence: nil,
+            _ = try TransactionTable(connection).insert(
+                sale, state: state, quarantine: state == .quarantined ? .noOwner : nil, orderRowID: nil,
                 at: sale.signedAt)
         }
     }
@@ -53,14 +53,14 @@ import TillSQL
     }
 
     private static func lines(
-        _ sales: [PaidTransaction], days: ClosedRange<Int> = 0...900, in environment: Environment = .production,
+        _ sales: [PaidTransaction], days: ClosedRange<Int> = 0...900, in environment: StoreEnvironment = .production,
         rowsAtOnce: Int64 = 1_000_000
     ) async throws -> (lines: [String], unpriced: [String: Int]) {
         let found = Holder()
         try await withLedger { ledger in
             try await ledger.write { try record(sales, in: $0) }
-            let read = try await ledger.read { session in
-                try FinanceEntries(session).list(
+            let read = try await ledger.read { connection in
+                try FinanceEntries(connection).list(
                     from: day.adding(days: days.lowerBound), through: day.adding(days: days.upperBound),
                     in: environment, rowsAtOnce: rowsAtOnce)
             }
@@ -213,20 +213,20 @@ import TillSQL
                     actor: "key:a", start: CivilDate(daysSinceEpoch: start), end: CivilDate(daysSinceEpoch: end),
                     lines: 3)
             }
-            let isNew = try await ledger.write { session in
-                let table = AppleReportTable(session)
+            let isNew = try await ledger.write { connection in
+                let table = AppleReportTable(connection)
                 return try [entry(1, 10, 19), entry(2, 20, 29), entry(2, 30, 39), entry(3, 10, 19)].map {
                     try table.insertIfNew($0, text: Array("text \($0.name)".utf8))
                 }
             }
             #expect(isNew == [true, true, false, true])
-            let (all, found, text) = try await ledger.read { session in
-                let table = AppleReportTable(session)
+            let (all, found, text) = try await ledger.read { connection in
+                let table = AppleReportTable(connection)
                 let found = try table.list(
                     from: CivilDate(daysSinceEpoch: 12), through: CivilDate(daysSinceEpoch: 15), limit: 9)
                 return (
                     try table.list(before: .max, limit: 9).map(\.name), found.map(\.name),
-                    try table.text(found[0].sequence)
+                    try table.text(found[0].rowID)
                 )
             }
             #expect(all == ["r3.txt", "r2.txt", "r1.txt"])

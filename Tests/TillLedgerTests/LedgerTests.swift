@@ -28,14 +28,14 @@ import TillSQLite
     func orderRoundTrip() async throws {
         try await withLedger { ledger in
             let opened = order(1)
-            let found = try await ledger.write { session in
-                let orders = OrderTable(session)
+            let found = try await ledger.write { connection in
+                let orders = OrderTable(connection)
                 let stored = try orders.insert(opened, reason: "opened")
                 let moved = try orders.move(
                     stored, along: [.ongoing, .completed], at: at.adding(seconds: 5), reason: "token",
                     transaction: TransactionID("2000000000000001"), environment: .sandbox)
                 #expect(moved.order.status == .completed)
-                return (try orders.find(opened.id), try orders.moves(of: stored.sequence))
+                return (try orders.find(opened.id), try orders.moves(of: stored.rowID))
             }
             let stored = try #require(found.0)
             #expect(stored.order.userID == user)
@@ -51,29 +51,29 @@ import TillSQLite
     func oneGrant() async throws {
         try await withLedger { ledger in
             let opened = order(2)
-            let sequence = try await ledger.write { session in
-                let stored = try OrderTable(session).insert(opened, reason: "opened")
-                let sequence = try TransactionTable(session).insert(
+            let rowID = try await ledger.write { connection in
+                let stored = try OrderTable(connection).insert(opened, reason: "opened")
+                let rowID = try TransactionTable(connection).insert(
                     paid("7", product: opened.productID), state: .granted, quarantine: nil,
-                    orderSequence: stored.sequence, at: at)
-                try GrantTable(session).insert(
-                    grant("7", opened), transaction: sequence, orderSequence: stored.sequence)
-                return sequence
+                    orderRowID: stored.rowID, at: at)
+                try GrantTable(connection).insert(
+                    grant("7", opened), transaction: rowID, orderRowID: stored.rowID)
+                return rowID
             }
             await #expect(throws: DatabaseError.self) {
-                try await ledger.write { session in
-                    try GrantTable(session).insert(grant("7", opened), transaction: sequence, orderSequence: 1)
+                try await ledger.write { connection in
+                    try GrantTable(connection).insert(grant("7", opened), transaction: rowID, orderRowID: 1)
                 }
             }
             // The same transaction can't be inserted as another row either.
             await #expect(throws: DatabaseError.self) {
-                _ = try await ledger.write { session in
-                    try TransactionTable(session).insert(
-                        paid("7", product: opened.productID), state: .granted, quarantine: nil, orderSequence: 1, at: at
+                _ = try await ledger.write { connection in
+                    try TransactionTable(connection).insert(
+                        paid("7", product: opened.productID), state: .granted, quarantine: nil, orderRowID: 1, at: at
                     )
                 }
             }
-            #expect(try await ledger.read { try GrantTable($0).find(transaction: sequence) } == grant("7", opened))
+            #expect(try await ledger.read { try GrantTable($0).find(transaction: rowID) } == grant("7", opened))
         }
     }
 
@@ -88,16 +88,16 @@ import TillSQLite
     func proofs() async throws {
         try await withLedger { ledger in
             let bodies = ["header.one.s1", "header.two.s2", "other.three.s3", "no parts", ""].map { Array($0.utf8) }
-            let found = try await ledger.write { session in
-                let table = ProofTable(session)
+            let found = try await ledger.write { connection in
+                let table = ProofTable(connection)
                 for (number, body) in bodies.enumerated() {
-                    let sequence = try TransactionTable(session).insert(
+                    let rowID = try TransactionTable(connection).insert(
                         paid("\(number)", product: ProductID("p")), state: .revoked, quarantine: nil,
-                        orderSequence: nil,
+                        orderRowID: nil,
                         at: at)
-                    try table.insert(transaction: sequence, kind: .signedTransaction, body: body)
+                    try table.insert(transaction: rowID, kind: .signedTransaction, body: body)
                 }
-                let headers = try session.first("SELECT count(*) AS count FROM proof_headers", []) {
+                let headers = try connection.first("SELECT count(*) AS count FROM proof_headers", []) {
                     $0.integer("count")
                 }
                 return (try (1...5).map { try table.find(transaction: $0)?.body }, headers)
@@ -110,14 +110,14 @@ import TillSQLite
     @Test("A receipt never replaces a signed transaction as proof; a signed transaction replaces a receipt")
     func proofRank() async throws {
         try await withLedger { ledger in
-            let found = try await ledger.write { session in
-                let table = ProofTable(session)
-                let sequence = try TransactionTable(session).insert(
-                    paid("1", product: ProductID("p")), state: .revoked, quarantine: nil, orderSequence: nil, at: at)
-                try table.insert(transaction: sequence, kind: .receipt, body: [1, 2])
-                try table.replace(transaction: sequence, kind: .signedTransaction, body: Array("a.b.c".utf8))
-                try table.replace(transaction: sequence, kind: .receipt, body: [3])
-                return try table.find(transaction: sequence)
+            let found = try await ledger.write { connection in
+                let table = ProofTable(connection)
+                let rowID = try TransactionTable(connection).insert(
+                    paid("1", product: ProductID("p")), state: .revoked, quarantine: nil, orderRowID: nil, at: at)
+                try table.insert(transaction: rowID, kind: .receipt, body: [1, 2])
+                try table.replace(transaction: rowID, kind: .signedTransaction, body: Array("a.b.c".utf8))
+                try table.replace(transaction: rowID, kind: .receipt, body: [3])
+                return try table.find(transaction: rowID)
             }
             #expect(found?.kind == .signedTransaction)
             #expect(found?.body == Array("a.b.c".utf8))
@@ -130,19 +130,19 @@ import TillSQLite
     func neverEdited(table: String) async throws {
         try await withLedger { ledger in
             let opened = order(3)
-            try await ledger.write { session in
-                let stored = try OrderTable(session).insert(opened, reason: "opened")
-                let transaction = try TransactionTable(session).insert(
+            try await ledger.write { connection in
+                let stored = try OrderTable(connection).insert(opened, reason: "opened")
+                let transaction = try TransactionTable(connection).insert(
                     paid("8", product: opened.productID), state: .granted, quarantine: nil,
-                    orderSequence: stored.sequence, at: at)
-                try EvidenceTable(session).insert(
+                    orderRowID: stored.rowID, at: at)
+                try EvidenceTable(connection).insert(
                     transaction: transaction,
-                    .init(at: at, decision: "granted", ground: "token", door: "app", caller: "user:u1"))
+                    .init(at: at, decision: "granted", ground: "token", source: "app", caller: "user:u1"))
                 let grant = grant("8", opened, points: [GrantedPoints(currency: "points", amount: 60)])
-                try GrantTable(session).insert(grant, transaction: transaction, orderSequence: stored.sequence)
-                let sequence = transaction
+                try GrantTable(connection).insert(grant, transaction: transaction, orderRowID: stored.rowID)
+                let rowID = transaction
                 for posting in grant.postings(at: at) {
-                    try LedgerTable(session).post(posting, grant: sequence)
+                    try LedgerTable(connection).post(posting, grant: rowID)
                 }
             }
             let (update, delete): (SQL, SQL) =
@@ -153,7 +153,7 @@ import TillSQLite
                 }
             for statement in [update, delete] {
                 await #expect(throws: DatabaseError.self) {
-                    try await ledger.write { session in _ = try session.execute(statement, []) }
+                    try await ledger.write { connection in _ = try connection.execute(statement, []) }
                 }
             }
             #expect(
@@ -166,15 +166,15 @@ import TillSQLite
     @Test("If there is more evidence than the list shows, it shows the newest entries, oldest first")
     func newestEvidence() async throws {
         try await withLedger { ledger in
-            let listed = try await ledger.write { session in
-                let transaction = try TransactionTable(session).insert(
+            let listed = try await ledger.write { connection in
+                let transaction = try TransactionTable(connection).insert(
                     paid("8", product: ProductID("p")), state: .quarantined, quarantine: .noOwner,
-                    orderSequence: nil, at: at)
-                let table = EvidenceTable(session)
+                    orderRowID: nil, at: at)
+                let table = EvidenceTable(connection)
                 for number in 0..<210 {
                     try table.insert(
                         transaction: transaction,
-                        .init(at: at, decision: "quarantined", ground: "\(number)", door: "app", caller: "user:u1"))
+                        .init(at: at, decision: "quarantined", ground: "\(number)", source: "app", caller: "user:u1"))
                 }
                 return try table.list(transaction: transaction)
             }
@@ -185,13 +185,13 @@ import TillSQLite
     @Test("A balance is the sum of its postings, and each environment has its own (invariants 4 and 7)")
     func balances() async throws {
         try await withLedger { ledger in
-            try await ledger.write { session in
-                let books = LedgerTable(session)
+            try await ledger.write { connection in
+                let books = LedgerTable(connection)
                 try books.post(posting(100, kind: .purchase, reference: "a"), grant: nil)
                 try books.post(posting(-30, kind: .debit, reference: "b"), grant: nil)
             }
-            let found = try await ledger.read { session in
-                let books = LedgerTable(session)
+            let found = try await ledger.read { connection in
+                let books = LedgerTable(connection)
                 return (
                     try books.wallet(of: user, in: .production), try books.wallet(of: user, in: .sandbox),
                     try books.unbalanced()
@@ -206,10 +206,10 @@ import TillSQLite
     @Test("A balance that was tampered with is found (the check can fail)")
     func tamperedBalance() async throws {
         try await withLedger { ledger in
-            let unbalanced = try await ledger.write { session in
-                try LedgerTable(session).post(posting(100, kind: .purchase, reference: "a"), grant: nil)
-                try session.execute("UPDATE balances SET amount = 99", [])
-                return try LedgerTable(session).unbalanced()
+            let unbalanced = try await ledger.write { connection in
+                try LedgerTable(connection).post(posting(100, kind: .purchase, reference: "a"), grant: nil)
+                try connection.execute("UPDATE balances SET amount = 99", [])
+                return try LedgerTable(connection).unbalanced()
             }
             #expect(unbalanced == ["1 u1 points"])
         }
@@ -218,14 +218,14 @@ import TillSQLite
     @Test("A debit's reference is used once, and found again")
     func debitReference() async throws {
         try await withLedger { ledger in
-            _ = try await ledger.write { session in
-                try LedgerTable(session).post(posting(-5, kind: .debit, reference: "order-1"), grant: nil)
+            _ = try await ledger.write { connection in
+                try LedgerTable(connection).post(posting(-5, kind: .debit, reference: "order-1"), grant: nil)
             }
             let found = try await ledger.read { try LedgerTable($0).debit(reference: "order-1", in: .production) }
             #expect(found?.posting.amount == -5)
             await #expect(throws: DatabaseError.self) {
-                try await ledger.write { session in
-                    try LedgerTable(session).post(posting(-5, kind: .debit, reference: "order-1"), grant: nil)
+                try await ledger.write { connection in
+                    try LedgerTable(connection).post(posting(-5, kind: .debit, reference: "order-1"), grant: nil)
                 }
             }
         }
@@ -234,14 +234,14 @@ import TillSQLite
     @Test("A notification of a known UUID is not stored twice (U4)")
     func notifications() async throws {
         try await withLedger { ledger in
-            let sequences = try await ledger.write { session in
+            let rowIDs = try await ledger.write { connection in
                 try ["n1", "n1", "n2"].map { uuid in
-                    try NotificationTable(session).insert(
+                    try NotificationTable(connection).insert(
                         uuid: uuid, environment: .sandbox, type: "TEST", subtype: nil, signedAt: nil, at: at,
                         payload: "p")
                 }
             }
-            #expect(sequences == [1, nil, 2])
+            #expect(rowIDs == [1, nil, 2])
             let pending = try await ledger.read { try NotificationTable($0).pending(after: 1, limit: 10) }
             #expect(pending.map(\.uuid) == ["n2"])
         }
@@ -250,7 +250,7 @@ import TillSQLite
     @Test("An idempotency answer is found in its own scope only, and is deleted when it is old")
     func idempotency() async throws {
         try await withLedger { ledger in
-            @Sendable func scope(_ credential: String, in environment: Environment = .sandbox) -> IdempotencyTable.Scope
+            @Sendable func scope(_ credential: String, in environment: StoreEnvironment = .sandbox) -> IdempotencyTable.Scope
             {
                 IdempotencyTable.Scope(
                     credential: credential, method: "POST", path: "/v1/orders", queryDigest: [],
@@ -259,8 +259,8 @@ import TillSQLite
             }
             let (mine, other) = (scope("key:a"), scope("key:b"))
             let answer = IdempotencyTable.Answer(digest: [1, 2], status: 201, body: [3])
-            let found = try await ledger.write { session in
-                let table = IdempotencyTable(session)
+            let found = try await ledger.write { connection in
+                let table = IdempotencyTable(connection)
                 try table.insert(mine, answer, at: at)
                 let fresh = (try table.find(mine), try table.find(other))
                 #expect(try table.find(scope("key:a", in: .production)) == nil)

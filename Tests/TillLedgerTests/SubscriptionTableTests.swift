@@ -39,16 +39,16 @@ import TillSQLite
     @Test("A renewal statement is read back as it was stored, and so is its proof")
     func renewal() async throws {
         try await withLedger { ledger in
-            try await ledger.write { session in
-                let table = SubscriptionTable(session)
+            try await ledger.write { connection in
+                let table = SubscriptionTable(connection)
                 #expect(try table.find(chain, in: .sandbox) == nil)
                 let made = try table.insert(chain, in: .sandbox, at: at)
                 #expect(try table.find(chain, in: .sandbox) == made && made.renewal == nil)
                 for terms in [everything, RenewalTerms(signedAt: at)] {
-                    try table.update(made.sequence, to: terms, proof: [1, 2, 3], at: at)
+                    try table.update(made.rowID, to: terms, proof: [1, 2, 3], at: at)
                     #expect(try table.find(chain, in: .sandbox)?.renewal == terms)
                 }
-                #expect(try table.renewalProof(of: made.sequence) == [1, 2, 3])
+                #expect(try table.renewalProof(of: made.rowID) == [1, 2, 3])
                 #expect(try table.find(chain, in: .production) == nil)
             }
         }
@@ -57,27 +57,27 @@ import TillSQLite
     @Test("Periods are listed newest purchase first, once each, with all their signed members")
     func periods() async throws {
         try await withLedger { ledger in
-            try await ledger.write { session in
+            try await ledger.write { connection in
                 var full = TransactionTerms(type: .autoRenewable, expiresAt: at, isUpgraded: true, groupID: "9")
                 full.isFamilyShared = true
                 full.offer = TransactionTerms.Offer(type: 1, discount: "FREE_TRIAL")
                 full.revocationType = "REFUND_PRORATED"
                 full.revocationPercentage = 50_000
-                let table = SubscriptionTable(session)
+                let table = SubscriptionTable(connection)
                 let made = try table.insert(chain, in: .sandbox, at: at)
                 for (id, days, terms) in [("101", Int64(30), full), ("100", 0, TransactionTerms()), ("102", 60, full)] {
-                    let row = try TransactionTable(session).insert(
+                    let row = try TransactionTable(connection).insert(
                         period(id, days: days, terms: terms), state: .quarantined, quarantine: .noOwner,
-                        orderSequence: nil, at: at)
-                    for _ in 0..<2 { try table.add(transaction: row, to: made.sequence) }
+                        orderRowID: nil, at: at)
+                    for _ in 0..<2 { try table.add(transaction: row, to: made.rowID) }
                 }
-                let found = try table.periods(of: made.sequence)
+                let found = try table.periods(of: made.rowID)
                 #expect(found.map(\.period.transactionID.text) == ["102", "101", "100"])
                 #expect(found.map(\.state) == [.quarantined, .quarantined, .quarantined])
                 #expect(found[0].period.terms == full && found[0].period.price?.amount == 299)
-                let links = try table.links(of: made.sequence)
+                let links = try table.links(of: made.rowID)
                 #expect(links.map(\.period.transactionID.text) == ["100", "101", "102"])
-                #expect(links.allSatisfy { $0.owner == nil && !$0.hasGrant && $0.orderSequence == nil })
+                #expect(links.allSatisfy { $0.owner == nil && !$0.hasGrant && $0.orderRowID == nil })
                 #expect(links[1].period == found[1].period)
             }
         }
@@ -86,8 +86,8 @@ import TillSQLite
     @Test("Purchases without an owner are found by chain and by order, through their indices alone")
     func waiting() async throws {
         try await withLedger { ledger in
-            try await ledger.write { session in
-                let table = TransactionTable(session)
+            try await ledger.write { connection in
+                let table = TransactionTable(connection)
                 let token = UniqueID(high: 1, low: 2)
                 for (id, chain, token, state) in [
                     ("101", "100", AppAccountToken.order(token), RecordedTransaction.State.quarantined),
@@ -96,9 +96,9 @@ import TillSQLite
                 ] {
                     _ = try table.insert(
                         period(id, chain: chain, token: token), state: state,
-                        quarantine: state == .quarantined ? .noOwner : nil, orderSequence: nil, at: at)
+                        quarantine: state == .quarantined ? .noOwner : nil, orderRowID: nil, at: at)
                 }
-                let copies = RecordedCopies(session)
+                let copies = RecordedCopies(connection)
                 let inChain = try copies.waiting(inChain: chain, of: .sandbox)
                 #expect(inChain.map(\.transaction.id.text) == ["101", "102", "103"])
                 #expect(inChain.map(\.transaction.token) == [.order(token), nil, .order(token)])
@@ -107,24 +107,24 @@ import TillSQLite
                         "101", "103", "201",
                     ])
                 #expect(try copies.waiting(inChain: chain, of: .production).isEmpty)
-                #expect(try copies.find(inChain[0].sequence) == period("101", token: .order(token)))
+                #expect(try copies.find(inChain[0].rowID) == period("101", token: .order(token)))
                 for (sql, index): (SQL, String) in [
                     (
                         """
                         EXPLAIN QUERY PLAN SELECT 1 FROM transactions t \
-                        WHERE t.order_sequence IS NULL AND t.original_id = ?
+                        WHERE t.order_row_id IS NULL AND t.original_id = ?
                         """,
                         "transactions_waiting_in_chain"
                     ),
                     (
                         """
                         EXPLAIN QUERY PLAN SELECT 1 FROM transactions t \
-                        WHERE t.order_sequence IS NULL AND t.token = ?
+                        WHERE t.order_row_id IS NULL AND t.token = ?
                         """,
                         "transactions_waiting_for_order"
                     ),
                 ] {
-                    let plan = try session.query(sql, [.null]) { $0.text("detail") }.joined()
+                    let plan = try connection.query(sql, [.null]) { $0.text("detail") }.joined()
                     #expect(plan.contains(index), "\(plan)")
                 }
             }

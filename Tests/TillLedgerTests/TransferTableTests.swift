@@ -17,19 +17,19 @@ import TillSQLite
     @Test("A transfer is read back as it was stored, with its points summed, and its reversal is found (P12)")
     func roundTrip() async throws {
         try await withLedger { ledger in
-            try await ledger.write { session in
-                let table = TransferTable(session)
+            try await ledger.write { connection in
+                let table = TransferTable(connection)
                 let stored = try table.insert(transfer(1))
                 try table.add(
                     [40, 20].map { MovedPoints(environment: .sandbox, currency: "points", amount: $0) },
-                    to: stored.sequence)
+                    to: stored.rowID)
                 #expect(try table.find(UniqueID(high: 1, low: 1)) == stored)
-                #expect(try table.find(sequence: stored.sequence)?.transfer == transfer(1))
-                #expect(try table.points(of: stored.sequence).map(\.amount) == [60])
-                #expect(try table.itemCount(of: stored.sequence) == 0)
-                let reversal = try table.insert(transfer(2, .reversal), reverses: stored.sequence)
-                #expect(try table.reversal(of: stored.sequence) == reversal)
-                #expect(try table.reversal(of: reversal.sequence) == nil)
+                #expect(try table.find(rowID: stored.rowID)?.transfer == transfer(1))
+                #expect(try table.points(of: stored.rowID).map(\.amount) == [60])
+                #expect(try table.itemCount(of: stored.rowID) == 0)
+                let reversal = try table.insert(transfer(2, .reversal), reverses: stored.rowID)
+                #expect(try table.reversal(of: stored.rowID) == reversal)
+                #expect(try table.reversal(of: reversal.rowID) == nil)
                 for user in ["guest", "ann"] {
                     let list = try table.list(user: UserID(user), before: .max, limit: 10)
                     #expect(list == [reversal, stored])
@@ -42,14 +42,14 @@ import TillSQLite
     @Test("The database itself refuses a second reversal, a guest in two accounts, and any edit of a transfer (P12)")
     func rules() async throws {
         try await withLedger { ledger in
-            let first = try await ledger.write { session in
-                let stored = try TransferTable(session).insert(transfer(1))
-                try CustomerTable(session).merge(UserID("guest"), into: UserID("ann"))
-                try TransferTable(session).insert(transfer(2, .reversal), reverses: stored.sequence)
+            let first = try await ledger.write { connection in
+                let stored = try TransferTable(connection).insert(transfer(1))
+                try CustomerTable(connection).merge(UserID("guest"), into: UserID("ann"))
+                try TransferTable(connection).insert(transfer(2, .reversal), reverses: stored.rowID)
                 return stored
             }
             let attempts: [@Sendable (any Connection) throws -> Void] = [
-                { try TransferTable($0).insert(transfer(3, .reversal), reverses: first.sequence) },
+                { try TransferTable($0).insert(transfer(3, .reversal), reverses: first.rowID) },
                 { try CustomerTable($0).merge(UserID("guest"), into: UserID("ann")) },
                 { try CustomerTable($0).merge(UserID("ann"), into: UserID("nobody")) },
                 { try CustomerTable($0).merge(UserID("ann"), into: UserID("ann")) },
@@ -59,10 +59,10 @@ import TillSQLite
             for attempt in attempts {
                 await #expect(throws: DatabaseError.self) { try await ledger.write(attempt) }
             }
-            let (guest, count) = try await ledger.read { session in
+            let (guest, count) = try await ledger.read { connection in
                 (
-                    try CustomerTable(session).merge(of: UserID("guest"))?.account,
-                    try TransferTable(session).list(user: UserID("ann"), before: .max, limit: 10).count
+                    try CustomerTable(connection).merge(of: UserID("guest"))?.account,
+                    try TransferTable(connection).list(user: UserID("ann"), before: .max, limit: 10).count
                 )
             }
             #expect(guest == UserID("ann") && count == 2)
@@ -72,8 +72,8 @@ import TillSQLite
     @Test("A guest's account is found through accounts that became guests themselves (P12)")
     func account() async throws {
         try await withLedger { ledger in
-            try await ledger.write { session in
-                let guests = CustomerTable(session)
+            try await ledger.write { connection in
+                let guests = CustomerTable(connection)
                 for name in ["a", "b", "c"] { _ = try guests.id(of: UserID(name), at: Instant(seconds: 1)) }
                 try guests.merge(UserID("a"), into: UserID("b"))
                 #expect(try guests.account(of: UserID("a")) == UserID("b"))

@@ -7,15 +7,15 @@ import TillSQLite
 
 @Suite("Receipts that wait for Apple's answer") struct WaitingProofTests {
     private let now = Instant(milliseconds: 1_700_000_000_123)
-    private let ann = WaitingProofTable.Bearer(name: "user:ann", namedUser: nil, claimedOrder: nil)
-    private let shop = WaitingProofTable.Bearer(
+    private let ann = WaitingProofTable.Submitter(name: "user:ann", namedUser: nil, claimedOrder: nil)
+    private let shop = WaitingProofTable.Submitter(
         name: "key:shop", namedUser: "ben", claimedOrder: UniqueID(high: 1, low: 2))
 
     private func insert(
-        _ id: String, by bearer: WaitingProofTable.Bearer, receipt: UInt8, due: Int64, in session: any Connection
+        _ id: String, by submitter: WaitingProofTable.Submitter, receipt: UInt8, due: Int64, in connection: any Connection
     ) throws {
-        try WaitingProofTable(session).insert(
-            TransactionID(id), in: .sandbox, by: bearer, receipt: [receipt, receipt],
+        try WaitingProofTable(connection).insert(
+            TransactionID(id), in: .sandbox, by: submitter, receipt: [receipt, receipt],
             digest: [UInt8](repeating: receipt, count: 32), at: now, due: now.adding(seconds: due), detail: "timedOut")
     }
 
@@ -23,16 +23,16 @@ import TillSQLite
     func due() async throws {
         try await withLedger { ledger in
             let now = now
-            try await ledger.write { session in
-                try insert("1", by: ann, receipt: 7, due: 10, in: session)
-                try insert("2", by: shop, receipt: 7, due: 5, in: session)
-                try insert("3", by: ann, receipt: 8, due: 100, in: session)
+            try await ledger.write { connection in
+                try insert("1", by: ann, receipt: 7, due: 10, in: connection)
+                try insert("2", by: shop, receipt: 7, due: 5, in: connection)
+                try insert("3", by: ann, receipt: 8, due: 100, in: connection)
             }
             let waiting = try await ledger.read {
                 try WaitingProofTable($0).due(in: .sandbox, at: now.adding(seconds: 10), limit: 9)
             }
             #expect(waiting.map(\.transactionID) == [TransactionID("2"), TransactionID("1")])
-            #expect(waiting.map(\.bearer) == [shop, ann])
+            #expect(waiting.map(\.submitter) == [shop, ann])
             #expect(waiting.map(\.environment) == [.sandbox, .sandbox])
             #expect(waiting.map(\.attempts) == [0, 0] && waiting.map(\.detail) == ["timedOut", "timedOut"])
             let early = try await ledger.read { try WaitingProofTable($0).due(in: .sandbox, at: now, limit: 9) }
@@ -43,17 +43,17 @@ import TillSQLite
     @Test("A repeated question is one row, and a receipt is stored once for all of its waiting purchases")
     func once() async throws {
         try await withLedger { ledger in
-            try await ledger.write { session in
+            try await ledger.write { connection in
                 for _ in 0..<3 {
-                    try insert("1", by: ann, receipt: 7, due: 0, in: session)
-                    try insert("1", by: shop, receipt: 7, due: 0, in: session)
-                    try insert("2", by: ann, receipt: 7, due: 0, in: session)
+                    try insert("1", by: ann, receipt: 7, due: 0, in: connection)
+                    try insert("1", by: shop, receipt: 7, due: 0, in: connection)
+                    try insert("2", by: ann, receipt: 7, due: 0, in: connection)
                 }
             }
-            let counts = try await ledger.read { session in
+            let counts = try await ledger.read { connection in
                 (
-                    try WaitingProofTable(session).count(),
-                    try session.first("SELECT count(*) AS count FROM waiting_receipts", []) { $0.integer("count") }
+                    try WaitingProofTable(connection).count(),
+                    try connection.first("SELECT count(*) AS count FROM waiting_receipts", []) { $0.integer("count") }
                 )
             }
             #expect(counts == (3, 1))
@@ -64,14 +64,14 @@ import TillSQLite
     func turns() async throws {
         try await withLedger { ledger in
             let now = now
-            let (due, left, counts) = try await ledger.write { session in
-                for number in 0..<3 { try insert("\(number)", by: ann, receipt: UInt8(number), due: 0, in: session) }
-                try insert("9", by: shop, receipt: 9, due: 0, in: session)
-                try insert("9", by: shop, receipt: 10, due: 0, in: session)
-                let table = WaitingProofTable(session)
+            let (due, left, counts) = try await ledger.write { connection in
+                for number in 0..<3 { try insert("\(number)", by: ann, receipt: UInt8(number), due: 0, in: connection) }
+                try insert("9", by: shop, receipt: 9, due: 0, in: connection)
+                try insert("9", by: shop, receipt: 10, due: 0, in: connection)
+                let table = WaitingProofTable(connection)
                 let due = try table.due(in: .sandbox, at: now, limit: 9)
-                try table.remove(due[0].sequence)
-                let receipts = try session.first("SELECT count(*) AS count FROM waiting_receipts", []) {
+                try table.remove(due[0].rowID)
+                let receipts = try connection.first("SELECT count(*) AS count FROM waiting_receipts", []) {
                     $0.integer("count")
                 }
                 return (due, try table.list(TransactionID("9"), in: .sandbox), [try table.count(), receipts])
@@ -86,13 +86,13 @@ import TillSQLite
     func hands() async throws {
         try await withLedger { ledger in
             let now = now
-            let (due, count, production) = try await ledger.write { session in
+            let (due, count, production) = try await ledger.write { connection in
                 for number in 0..<400 {
-                    let bearer = WaitingProofTable.Bearer(name: "user:\(number)", namedUser: nil, claimedOrder: nil)
-                    try insert("1", by: bearer, receipt: 7, due: 0, in: session)
+                    let submitter = WaitingProofTable.Submitter(name: "user:\(number)", namedUser: nil, claimedOrder: nil)
+                    try insert("1", by: submitter, receipt: 7, due: 0, in: connection)
                 }
-                try insert("2", by: ann, receipt: 8, due: 0, in: session)
-                let table = WaitingProofTable(session)
+                try insert("2", by: ann, receipt: 8, due: 0, in: connection)
+                let table = WaitingProofTable(connection)
                 return (
                     try table.due(in: .sandbox, at: now, limit: 2), try table.count(),
                     try table.due(in: .production, at: now, limit: 2)
@@ -106,17 +106,17 @@ import TillSQLite
     func goes() async throws {
         try await withLedger { ledger in
             let now = now
-            let first = try await ledger.write { session in
-                try insert("1", by: ann, receipt: 7, due: 0, in: session)
-                try insert("1", by: shop, receipt: 7, due: 0, in: session)
-                try insert("2", by: ann, receipt: 7, due: 0, in: session)
-                let table = WaitingProofTable(session)
+            let first = try await ledger.write { connection in
+                try insert("1", by: ann, receipt: 7, due: 0, in: connection)
+                try insert("1", by: shop, receipt: 7, due: 0, in: connection)
+                try insert("2", by: ann, receipt: 7, due: 0, in: connection)
+                let table = WaitingProofTable(connection)
                 let first = try #require(try table.due(in: .sandbox, at: now, limit: 1).first)
-                try table.postpone(first.sequence, until: now.adding(seconds: 60), detail: "rateLimited")
-                return first.sequence
+                try table.postpone(first.rowID, until: now.adding(seconds: 60), detail: "rateLimited")
+                return first.rowID
             }
-            let due = try await ledger.read { session in
-                let table = WaitingProofTable(session)
+            let due = try await ledger.read { connection in
+                let table = WaitingProofTable(connection)
                 #expect(try table.receipt(of: first) == [7, 7])
                 return (
                     try table.due(in: .sandbox, at: now, limit: 9),
@@ -128,8 +128,8 @@ import TillSQLite
             _ = try await ledger.write { try WaitingProofTable($0).remove(TransactionID("1"), in: .sandbox) }
             #expect(try await ledger.read { try WaitingProofTable($0).count() } == 1)
             _ = try await ledger.write { try WaitingProofTable($0).remove(TransactionID("2"), in: .sandbox) }
-            let left = try await ledger.read { session in
-                try session.first("SELECT count(*) AS count FROM waiting_receipts", []) { $0.integer("count") }
+            let left = try await ledger.read { connection in
+                try connection.first("SELECT count(*) AS count FROM waiting_receipts", []) { $0.integer("count") }
             }
             #expect(left == 0)
         }

@@ -7,11 +7,11 @@ import TillSQL
 @Suite("Delivery queues, and the event numbers of each user") struct WebhookTableTests {
     private static let now = Instant(seconds: 1_790_000_000)
 
-    private func happen(_ users: [String?], _ session: any Connection) throws {
+    private func happen(_ users: [String?], _ connection: any Connection) throws {
         for user in users {
-            try EventRecorder(session).record(type: "a.b", user: user.map { UserID($0) }, at: Self.now)
+            try EventRecorder(connection).record(type: "a.b", user: user.map { UserID($0) }, at: Self.now)
         }
-        _ = try OutboxTable(session).place(limit: 1_000)
+        _ = try OutboxTable(connection).place(limit: 1_000)
     }
 
     @Test("Numbers count each user's events without a gap, and events without a user have none")
@@ -26,8 +26,8 @@ import TillSQL
             // A rolled-back event uses no number.
             struct Undone: Error {}
             await #expect(throws: Undone.self) {
-                try await ledger.write { session in
-                    try happen(["u1"], session)
+                try await ledger.write { connection in
+                    try happen(["u1"], connection)
                     throw Undone()
                 }
             }
@@ -41,19 +41,19 @@ import TillSQL
     @Test("A reader that has passed a row's id still gets the row when its transaction commits late")
     func lateRows() async throws {
         try await withLedger { ledger in
-            try await ledger.write { session in
-                let outbox = OutboxTable(session)
+            try await ledger.write { connection in
+                let outbox = OutboxTable(connection)
                 let insert = { (user: String, number: Int64, id: Int64) in
-                    try session.execute(
+                    try connection.execute(
                         """
-                        INSERT INTO outbox (sequence, event_id, type, customer_id, user_sequence, at, revision, \
+                        INSERT INTO outbox (row_id, event_id, type, customer_id, user_sequence, at, revision, \
                         version, body) VALUES (?1, ?2, 'a.b', ?3, ?4, 0, 0, 1, '{}')
                         """,
                         [
                             .integer(id), .blob(Array(repeating: UInt8(id), count: 16)),
-                            .integer(try CustomerTable(session).id(of: UserID(user), at: Self.now)), .integer(number),
+                            .integer(try CustomerTable(connection).id(of: UserID(user), at: Self.now)), .integer(number),
                         ])
-                    try session.execute("INSERT INTO unplaced_events (event_sequence) VALUES (?1)", [.integer(id)])
+                    try connection.execute("INSERT INTO unplaced_events (event_row_id) VALUES (?1)", [.integer(id)])
                 }
                 try insert("ann", 1, 9)
                 #expect(try !outbox.place(limit: 100))
@@ -81,13 +81,13 @@ import TillSQL
     @Test("However many events have no user, half of the places go to events of users")
     func fairness() async throws {
         try await withLedger { ledger in
-            let due = try await ledger.write { session -> [[Int64]] in
-                try happen(Array(repeating: nil, count: 30) + ["u1", "u2", "u3"], session)
-                let endpoint = try WebhookEndpointTable(session).insert(
+            let due = try await ledger.write { connection -> [[Int64]] in
+                try happen(Array(repeating: nil, count: 30) + ["u1", "u2", "u3"], connection)
+                let endpoint = try WebhookEndpointTable(connection).insert(
                     "a", url: "https://a", position: 0, at: Self.now)
-                let table = WebhookDeliveryTable(session)
-                for event in try OutboxTable(session).list(after: 0, limit: 100) {
-                    try table.insert(event, for: endpoint, lane: .live, at: Self.now)
+                let table = WebhookDeliveryTable(connection)
+                for event in try OutboxTable(connection).list(after: 0, limit: 100) {
+                    try table.insert(event, for: endpoint, queue: .live, at: Self.now)
                 }
                 return try [4, 8, 1].map { try table.due(endpoint, at: Self.now, limit: $0).map(\.event) }
             }
@@ -98,15 +98,15 @@ import TillSQL
     @Test("Only the first event of a queue is due; when it ends the next is, in live and replay queues separately")
     func lines() async throws {
         try await withLedger { ledger in
-            let due = try await ledger.write { session -> [[Int64]] in
-                try happen(["u1", "u1", "u2", nil, nil, "u1"], session)
-                let endpoint = try WebhookEndpointTable(session).insert(
+            let due = try await ledger.write { connection -> [[Int64]] in
+                try happen(["u1", "u1", "u2", nil, nil, "u1"], connection)
+                let endpoint = try WebhookEndpointTable(connection).insert(
                     "a", url: "https://a", position: 0, at: Self.now)
                 let (table, events) = (
-                    WebhookDeliveryTable(session), try OutboxTable(session).list(after: 0, limit: 10)
+                    WebhookDeliveryTable(connection), try OutboxTable(connection).list(after: 0, limit: 10)
                 )
-                for event in events { try table.insert(event, for: endpoint, lane: .live, at: Self.now) }
-                #expect(try !table.insert(events[0], for: endpoint, lane: .replay, at: Self.now))
+                for event in events { try table.insert(event, for: endpoint, queue: .live, at: Self.now) }
+                #expect(try !table.insert(events[0], for: endpoint, queue: .replay, at: Self.now))
                 var seen: [[Int64]] = []
                 func look(_ seconds: Int64 = 0) throws -> [WebhookDeliveryTable.Stored] {
                     let due = try table.due(endpoint, at: Self.now.adding(seconds: seconds), limit: 10)
@@ -122,7 +122,7 @@ import TillSQL
                 _ = try look()
                 try table.replay(events[0], to: endpoint, at: Self.now)
                 let both = try look()
-                #expect(both.first?.lane == .replay && both.first?.attempts == 0)
+                #expect(both.first?.queue == .replay && both.first?.attempts == 0)
                 try table.end(both[1], .delivered, status: 200, error: nil, at: Self.now)
                 _ = try look()
                 #expect(try table.counts(endpoint) == WebhookDeliveryTable.Counts(waiting: 5, dead: 0))

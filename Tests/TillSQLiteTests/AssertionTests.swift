@@ -12,7 +12,7 @@ import TillSQL
             body.answer(DatabaseError(.full, "no room"))
             body.answer(nil)
         }
-        let said = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(said.contains("one outcome, once"))
+        let stated = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(stated.contains("one outcome, once"))
     }
 }

@@ -22,8 +22,8 @@ struct ConcurrencyTests {
                         let id = requester * 100 + round
                         let back = try await database.write { try Ledger.grant(id, points: id + 1, in: $0) }
                         #expect(back == id)
-                        let points = try await database.read { session in
-                            try session.first("SELECT points FROM grants WHERE id = ?", [.integer(id)]) {
+                        let points = try await database.read { connection in
+                            try connection.first("SELECT points FROM grants WHERE id = ?", [.integer(id)]) {
                                 $0.integer("points")
                             }
                         }
@@ -44,7 +44,7 @@ struct ConcurrencyTests {
         let kinds = await withTaskGroup(of: (Int64, DatabaseError.Kind?).self) { group in
             for id in Int64(1)...200 {
                 group.addTask {
-                    let found = await fault {
+                    let found = await error {
                         try await database.write { try Self.breakRule(id, in: $0) }
                     }
                     return (id, found?.kind)
@@ -58,15 +58,15 @@ struct ConcurrencyTests {
         await database.close()
     }
 
-    private static func breakRule(_ id: Int64, in session: any Connection) throws {
+    private static func breakRule(_ id: Int64, in connection: any Connection) throws {
         switch id % 4 {
-        case 1: try Ledger.grant(0, in: session)
-        case 2: try Ledger.grant(id, points: 0, in: session)
+        case 1: try Ledger.grant(0, in: connection)
+        case 2: try Ledger.grant(id, points: 0, in: connection)
         case 3:
             // Its order never exists: the rule is checked only at the end.
-            try session.execute(
+            try connection.execute(
                 "INSERT INTO grants (id, \"order\", points) VALUES (?, ?, 1)", [.integer(id), .integer(-id)])
-        default: try Ledger.grant(id, in: session)
+        default: try Ledger.grant(id, in: connection)
         }
     }
 
@@ -74,10 +74,10 @@ struct ConcurrencyTests {
     func caughtConstraint() async throws {
         let database = try open()
         _ = try await database.write { try Ledger.grant(1, in: $0) }
-        try await database.write { session in
-            try session.execute("INSERT INTO orders (id) VALUES (2)", [])
-            #expect(throws: DatabaseError.self) { try session.execute("INSERT INTO orders (id) VALUES (1)", []) }
-            try session.execute("INSERT INTO orders (id) VALUES (3)", [])
+        try await database.write { connection in
+            try connection.execute("INSERT INTO orders (id) VALUES (2)", [])
+            #expect(throws: DatabaseError.self) { try connection.execute("INSERT INTO orders (id) VALUES (1)", []) }
+            try connection.execute("INSERT INTO orders (id) VALUES (3)", [])
         }
         let orders = try await database.read {
             try $0.query("SELECT id FROM orders ORDER BY id", []) { $0.integer("id") }
@@ -93,18 +93,18 @@ struct ConcurrencyTests {
             for id in Int64(0)..<2_000 {
                 group.addTask {
                     if id == 1_000 { await database.close() }
-                    return (id, await fault { try await database.write { try Ledger.grant(id, in: $0) } })
+                    return (id, await error { try await database.write { try Ledger.grant(id, in: $0) } })
                 }
             }
             return await group.reduce(into: [Int64: DatabaseError?]()) { $0[$1.0] = .some($1.1) }
         }
         #expect(answered.count == 2_000)
         var granted: Set<Int64> = []
-        for (id, fault) in answered {
-            if let fault { #expect(fault.kind == .closed && fault.isRetryable) } else { granted.insert(id) }
+        for (id, error) in answered {
+            if let error { #expect(error.kind == .closed && error.isRetryable) } else { granted.insert(id) }
         }
         await database.close()
-        #expect(await fault { try await database.read(Ledger.granted) }?.kind == .closed)
+        #expect(await error { try await database.read(Ledger.granted) }?.kind == .closed)
         let again = try open()
         #expect(Set(try await again.read(Ledger.granted)) == granted)
         #expect(!granted.isEmpty && granted.count < 2_000)
@@ -117,13 +117,13 @@ struct ConcurrencyTests {
         let gate = Gate()
         let outcomes = await withTaskGroup(of: DatabaseError?.self) { group in
             group.addTask {
-                await fault { try await database.write { _ in gate.wait() } }
+                await error { try await database.write { _ in gate.wait() } }
             }
             gate.waitUntilTaken()
             // Eight wait, and later ones are refused at once; the gate opens after four refusals.
             for id in Int64(0)..<12 {
                 group.addTask {
-                    let found = await fault { try await database.write { try Ledger.grant(id, in: $0) } }
+                    let found = await error { try await database.write { try Ledger.grant(id, in: $0) } }
                     if found != nil { gate.count(openAt: 4) }
                     return found
                 }
@@ -175,10 +175,10 @@ struct ConcurrencyTests {
         let database = try open { $0.logLimitBytes = limit }
         _ = try await grantMany(0..<1, database)
         let gate = Gate()
-        async let counts = database.read { session in
-            let before = try Ledger.granted(in: session).count
+        async let counts = database.read { connection in
+            let before = try Ledger.granted(in: connection).count
             gate.wait()
-            return [before, try Ledger.granted(in: session).count]
+            return [before, try Ledger.granted(in: connection).count]
         }
         gate.waitUntilTaken()
         let whileReading = try await grantMany(1..<21, database)

@@ -32,8 +32,8 @@ private final class Server {
         let ids = Array(first..<first + 5)
         let results = database.together(
             ids.map { id in
-                { @Sendable session in
-                    try Ledger.grant(id, proof: [UInt8](repeating: 1, count: 4_096), in: session)
+                { @Sendable connection in
+                    try Ledger.grant(id, proof: [UInt8](repeating: 1, count: 4_096), in: connection)
                 }
             })
         return zip(ids, results).compactMap { id, result in
@@ -203,8 +203,8 @@ struct DiskFaultTests {
         server.disk.conditions.capacity = server.disk.usedBytes + 300_000
         let results = server.database.together(
             (0..<8).map { id in
-                { @Sendable session in
-                    try Ledger.grant(id, proof: [UInt8](repeating: 1, count: id == 3 ? 2_000_000 : 100), in: session)
+                { @Sendable connection in
+                    try Ledger.grant(id, proof: [UInt8](repeating: 1, count: id == 3 ? 2_000_000 : 100), in: connection)
                 }
             })
         for (id, result) in results.enumerated() {

@@ -41,18 +41,18 @@ enum Ledger {
 
     /// A grant in short: an order and its grant in one body.
     @discardableResult
-    static func grant(_ id: Int64, points: Int64 = 60, proof: [UInt8] = [], in session: any Connection) throws -> Int64
+    static func grant(_ id: Int64, points: Int64 = 60, proof: [UInt8] = [], in connection: any Connection) throws -> Int64
     {
-        try session.execute(
+        try connection.execute(
             "INSERT INTO orders (id, note, proof) VALUES (?, ?, ?)", [.integer(id), .text("order \(id)"), .blob(proof)])
-        try session.execute(
+        try connection.execute(
             "INSERT INTO grants (id, \"order\", points) VALUES (?, ?, ?)",
             [.integer(id), .integer(id), .integer(points)])
         return id
     }
 
-    static func granted(in session: any Connection) throws -> [Int64] {
-        try session.query("SELECT id FROM grants ORDER BY id", []) { $0.integer("id") }
+    static func granted(in connection: any Connection) throws -> [Int64] {
+        try connection.query("SELECT id FROM grants ORDER BY id", []) { $0.integer("id") }
     }
 }
 

@@ -17,7 +17,7 @@ final class ShopUnderPowerCuts {
     private var denied: Set<Int64> = []
     private var violations: [String] = []
     private(set) var faults: [DatabaseError.Kind: Int] = [:]
-    private(set) var cuts: Set<CrashableDisk.Cut> = []
+    private(set) var cuts: Set<CrashableDisk.PowerCut> = []
 
     static let migrations: [Migration] =
         Ledger.migrations + [
@@ -69,18 +69,18 @@ final class ShopUnderPowerCuts {
         let bodies = ids.map { id in
             let proof = [UInt8](repeating: UInt8(truncatingIfNeeded: id), count: random.below(6_000))
             let isRefused = random.below(5) == 0
-            return { @Sendable (session: any Connection) throws -> Void in
-                try Ledger.grant(id, points: id, proof: proof, in: session)
-                try session.execute("UPDATE wallet SET points = points + ? WHERE id = 1", [.integer(id)])
+            return { @Sendable (connection: any Connection) throws -> Void in
+                try Ledger.grant(id, points: id, proof: proof, in: connection)
+                try connection.execute("UPDATE wallet SET points = points + ? WHERE id = 1", [.integer(id)])
                 if isRefused { throw Refused(reason: "\(id)") }
             }
         }
         for (id, result) in zip(ids, database.together(bodies)) {
             switch result {
             case .success: acknowledged.insert(id)
-            case .failure(let fault as DatabaseError):
-                faults[fault.kind, default: 0] += 1
-                if !fault.mayHaveCommitted { denied.insert(id) }
+            case .failure(let error as DatabaseError):
+                faults[error.kind, default: 0] += 1
+                if !error.mayHaveCommitted { denied.insert(id) }
             case .failure: denied.insert(id)
             }
         }
@@ -89,15 +89,15 @@ final class ShopUnderPowerCuts {
     private func check() async {
         do {
             let database = try open()
-            let books = try await database.read { try Books(in: $0) }
+            let contents = try await database.read { try Contents(in: $0) }
             await database.close()
-            violations += books.violations
-            let lost = acknowledged.subtracting(books.granted)
+            violations += contents.violations
+            let lost = acknowledged.subtracting(contents.granted)
             if !lost.isEmpty { violations.append("acknowledged and lost: \(lost.sorted())") }
-            let undead = denied.intersection(books.granted)
+            let undead = denied.intersection(contents.granted)
             if !undead.isEmpty { violations.append("refused and there: \(undead.sorted())") }
             // Outcomes in doubt are known now, and must stay so.
-            acknowledged.formUnion(books.granted)
+            acknowledged.formUnion(contents.granted)
         } catch {
             violations.append("cannot be opened or read: \(error)")
         }
@@ -115,22 +115,22 @@ final class ShopUnderPowerCuts {
     }
 
     /// Everything in the file, and its contradictions.
-    private struct Books: Sendable {
+    private struct Contents: Sendable {
         let granted: Set<Int64>
         private(set) var violations: [String] = []
 
-        init(in session: any Connection) throws {
-            granted = Set(try Ledger.granted(in: session))
-            let orders = try session.query("SELECT id, proof FROM orders", []) { ($0.integer("id"), $0.blob("proof")) }
+        init(in connection: any Connection) throws {
+            granted = Set(try Ledger.granted(in: connection))
+            let orders = try connection.query("SELECT id, proof FROM orders", []) { ($0.integer("id"), $0.blob("proof")) }
             if Set(orders.map(\.0)) != granted { violations.append("half a write") }
             for (id, proof) in orders where !ShopUnderPowerCuts.isWhole(proof, of: id) {
                 violations.append("the proof of \(id) is damaged")
             }
-            let points = try session.first("SELECT points FROM wallet", []) { $0.integer("points") } ?? -1
+            let points = try connection.first("SELECT points FROM wallet", []) { $0.integer("points") } ?? -1
             if points != granted.reduce(0, +) { violations.append("points \(points) of \(granted.reduce(0, +))") }
-            let verdict = try session.query("PRAGMA integrity_check", []) { $0.text("integrity_check") }
+            let verdict = try connection.query("PRAGMA integrity_check", []) { $0.text("integrity_check") }
             if verdict != ["ok"] { violations.append("integrity: \(verdict.prefix(3))") }
-            let orphans = try session.query("PRAGMA foreign_key_check", []) { $0.text("foreign_key_check") }
+            let orphans = try connection.query("PRAGMA foreign_key_check", []) { $0.text("foreign_key_check") }
             if !orphans.isEmpty { violations.append("foreign keys: \(orphans)") }
         }
     }
@@ -171,7 +171,7 @@ struct SplitMix {
 struct PowerCutTests {
     @Test("In 240 seeds with four power cuts each, nothing acknowledged is lost and nothing refused is present")
     func powerCuts() async {
-        var cuts: Set<CrashableDisk.Cut> = []
+        var cuts: Set<CrashableDisk.PowerCut> = []
         var acknowledged = 0
         for seed in UInt64(0)..<240 {
             let shop = ShopUnderPowerCuts(seed: seed)
@@ -185,7 +185,7 @@ struct PowerCutTests {
         // The cuts must have come at the critical places: in commits, in checkpoints, at the creation of the file.
         #expect(acknowledged > 10_000)
         for cut in [
-            CrashableDisk.Cut(operation: .write, file: "ledger.db-wal"), .init(operation: .sync, file: "ledger.db-wal"),
+            CrashableDisk.PowerCut(operation: .write, file: "ledger.db-wal"), .init(operation: .sync, file: "ledger.db-wal"),
             .init(operation: .write, file: "ledger.db"), .init(operation: .sync, file: "ledger.db"),
             .init(operation: .create, file: "ledger.db-wal"),
         ] {

@@ -25,8 +25,8 @@ struct StatementTests {
     @Test("Statements that run together are answered one by one: the rows a write changed, and the rows of a query")
     func batch() async throws {
         let database = try open()
-        let results = try await database.write { session in
-            try session.run([
+        let results = try await database.write { connection in
+            try connection.run([
                 Statement(
                     "INSERT INTO orders (id, note) VALUES (?1, ?2), (?3, ?4)",
                     [.integer(1), .text("one"), .integer(2), .null]),
@@ -46,9 +46,9 @@ struct StatementTests {
     @Test("A failing statement is the last that runs, and the changes of the others are undone")
     func failedBatch() async throws {
         let database = try open()
-        let refusal = await fault {
-            try await database.write { session in
-                try session.run([
+        let refusal = await error {
+            try await database.write { connection in
+                try connection.run([
                     Statement("INSERT INTO orders (id) VALUES (?1)", [.integer(1)]),
                     Statement("INSERT INTO orders (id) VALUES (?1)", [.integer(1)]),
                     Statement("INSERT INTO orders (id) VALUES (?1)", [.integer(2)]),
@@ -65,9 +65,9 @@ struct StatementTests {
         let database = try open()
         let sql: SQL = "SELECT id FROM orders"
         _ = try await database.write { try $0.execute("INSERT INTO orders (id) VALUES (1)", []) }
-        let queried = await fault { try await database.read { try $0.query(sql, []) { $0.integer("number") } } }
+        let queried = await error { try await database.read { try $0.query(sql, []) { $0.integer("number") } } }
         #expect(queried?.detail == "no column number in SELECT id FROM orders")
-        let run = await fault {
+        let run = await error {
             try await database.read { try $0.run([Statement(sql)])[0].rows { $0.optionalText("number") } }
         }
         #expect(run?.detail == "no column number in SELECT id FROM orders")
@@ -77,8 +77,8 @@ struct StatementTests {
     @Test("A column is found by its name, at any position, among any number")
     func places() async throws {
         let database = try open()
-        let sum = try await database.read { session in
-            try session.query(
+        let sum = try await database.read { connection in
+            try connection.query(
                 """
                 SELECT 1 AS aa, 2 AS bb, 3 AS cc, 4 AS dd, 5 AS ee, 6 AS ff, 7 AS gg, 8 AS hh, 9 AS ii, 10 AS jj \
                 UNION ALL SELECT 11, 12, 13, 14, 15, 16, 17, 18, 19, 20

@@ -36,13 +36,13 @@ struct ValueTests {
     func roundTrip(sample: Sample) async throws {
         let value = sample.value
         let database = try open()
-        try await database.write { session in
-            try session.execute("CREATE TABLE one (id INTEGER PRIMARY KEY, before, value, after)", [])
-            try session.execute(
+        try await database.write { connection in
+            try connection.execute("CREATE TABLE one (id INTEGER PRIMARY KEY, before, value, after)", [])
+            try connection.execute(
                 "INSERT INTO one (before, value, after) VALUES (?, ?, ?)", [.text("before"), value, .integer(3)])
         }
-        let back = try await database.read { session in
-            try session.first("SELECT before, value, after, typeof(value) AS value_2 FROM one", []) { row in
+        let back = try await database.read { connection in
+            try connection.first("SELECT before, value, after, typeof(value) AS value_2 FROM one", []) { row in
                 let same: SQLValue =
                     switch value {
                     case .null: row.isNull("value") ? .null : .text("not null")
@@ -72,8 +72,8 @@ struct ValueTests {
     func severalLargeValues() async throws {
         let database = try open()
         let texts = (0..<6).map { String(repeating: "\($0)", count: 1_000 + $0) }
-        let back = try await database.write { session in
-            try session.first(
+        let back = try await database.write { connection in
+            try connection.first(
                 "SELECT ? AS v0, ? AS v1, ? AS v2, ? AS v3, ? AS v4, ? AS v5",
                 [
                     .text(texts[0]), .blob(Array(texts[1].utf8)), .text(texts[2]), .integer(3),
@@ -88,13 +88,13 @@ struct ValueTests {
     @Test("10,000 rows stream: the reader sees the first rows and may stop there")
     func rowsStream() async throws {
         let database = try open()
-        try await database.write { session in
+        try await database.write { connection in
             for id in Int64(0)..<10_000 {
-                try session.execute("INSERT INTO orders (id, note) VALUES (?, ?)", [.integer(id), .text("note \(id)")])
+                try connection.execute("INSERT INTO orders (id, note) VALUES (?, ?)", [.integer(id), .text("note \(id)")])
             }
         }
-        let all = try await database.read { session in
-            try session.query("SELECT id, note FROM orders ORDER BY id", []) { row in
+        let all = try await database.read { connection in
+            try connection.query("SELECT id, note FROM orders ORDER BY id", []) { row in
                 #expect(row.text("note") == "note \(row.integer("id"))")
                 return row.integer("id")
             }
@@ -102,8 +102,8 @@ struct ValueTests {
         #expect(all == Array(0..<10_000))
         let seen = Counter()
         await #expect(throws: Refused(reason: "enough")) {
-            try await database.read { session in
-                _ = try session.query("SELECT id FROM orders ORDER BY id", []) { row in
+            try await database.read { connection in
+                _ = try connection.query("SELECT id FROM orders ORDER BY id", []) { row in
                     seen.add()
                     if row.integer("id") == 2 { throw Refused(reason: "enough") }
                 }
@@ -117,13 +117,13 @@ struct ValueTests {
     @Test("A prepared statement follows a schema change")
     func schemaChange() async throws {
         let database = try open()
-        let columns: @Sendable (any Connection) throws -> String? = { session in
-            try session.first("SELECT * FROM orders", []) { $0.text("storefront") }
+        let columns: @Sendable (any Connection) throws -> String? = { connection in
+            try connection.first("SELECT * FROM orders", []) { $0.text("storefront") }
         }
         _ = try await database.write { try $0.execute("INSERT INTO orders (id) VALUES (?)", [.integer(1)]) }
         let missing = "no column storefront in SELECT * FROM orders"
-        #expect(await fault { try await database.write(columns) }?.detail == missing)
-        #expect(await fault { try await database.read(columns) }?.detail == missing)
+        #expect(await error { try await database.write(columns) }?.detail == missing)
+        #expect(await error { try await database.read(columns) }?.detail == missing)
         _ = try await database.write {
             try $0.execute("ALTER TABLE orders ADD COLUMN storefront TEXT DEFAULT 'CHN'", [])
         }
@@ -135,11 +135,11 @@ struct ValueTests {
     @Test("A statement may run inside itself, row by row")
     func nestedStatement() async throws {
         let database = try open()
-        let pairs = try await database.write { session in
-            for id in Int64(1)...3 { try session.execute("INSERT INTO orders (id) VALUES (?)", [.integer(id)]) }
+        let pairs = try await database.write { connection in
+            for id in Int64(1)...3 { try connection.execute("INSERT INTO orders (id) VALUES (?)", [.integer(id)]) }
             let query: SQL = "SELECT id FROM orders WHERE id >= ? ORDER BY id"
-            return try session.query(query, [.integer(2)]) { outer in
-                let inner = try session.query(query, [.integer(outer.integer("id"))]) { $0.integer("id") }
+            return try connection.query(query, [.integer(2)]) { outer in
+                let inner = try connection.query(query, [.integer(outer.integer("id"))]) { $0.integer("id") }
                 return [outer.integer("id")] + inner
             }
         }
@@ -150,13 +150,13 @@ struct ValueTests {
     @Test("execute counts the rows it changed, and 0 if it changes none")
     func changeCounts() async throws {
         let database = try open()
-        let counts = try await database.write { session in
+        let counts = try await database.write { connection in
             [
-                try session.execute("INSERT INTO orders (id) VALUES (1), (2), (3)", []),
-                try session.execute("INSERT INTO orders (id) VALUES (1) ON CONFLICT DO NOTHING", []),
-                try session.execute("CREATE TABLE more (id INTEGER)", []),
-                try session.execute("UPDATE orders SET note = ? WHERE id > ?", [.text("x"), .integer(1)]),
-                try session.execute("DELETE FROM orders WHERE id = 9", []),
+                try connection.execute("INSERT INTO orders (id) VALUES (1), (2), (3)", []),
+                try connection.execute("INSERT INTO orders (id) VALUES (1) ON CONFLICT DO NOTHING", []),
+                try connection.execute("CREATE TABLE more (id INTEGER)", []),
+                try connection.execute("UPDATE orders SET note = ? WHERE id > ?", [.text("x"), .integer(1)]),
+                try connection.execute("DELETE FROM orders WHERE id = 9", []),
             ]
         }
         #expect(counts == [3, 0, 0, 2, 0])
@@ -178,7 +178,7 @@ struct ValueTests {
             { try $0.execute("PRAGMA foreign_keys = OFF", []) },
         ]
         for mistake in mistakes {
-            let found = await fault { try await database.write(mistake) }
+            let found = await error { try await database.write(mistake) }
             #expect(found?.kind == .other && found?.isRetryable == false)
         }
         #expect(try await database.write { try Ledger.grant(1, in: $0) } == 1)
@@ -188,17 +188,17 @@ struct ValueTests {
     @Test("A read can't change anything, and a session kept after its body fails")
     func readOnlySession() async throws {
         let database = try open()
-        let write = await fault { try await database.read { try Ledger.grant(1, in: $0) } }
+        let write = await error { try await database.read { try Ledger.grant(1, in: $0) } }
         #expect(write?.kind == .other)
-        let kept = Kept()
-        try await database.write { kept.session = $0 }
-        #expect(throws: DatabaseError.self) { try kept.session?.execute("DELETE FROM orders", []) }
+        let stored = Kept()
+        try await database.write { stored.connection = $0 }
+        #expect(throws: DatabaseError.self) { try stored.connection?.execute("DELETE FROM orders", []) }
         #expect(try await database.read(Ledger.granted).isEmpty)
         await database.close()
     }
 
     /// Unchecked because it is written inside a write and read after that write was answered.
     private final class Kept: @unchecked Sendable {
-        var session: (any Connection)?
+        var connection: (any Connection)?
     }
 }

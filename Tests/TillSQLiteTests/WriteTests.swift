@@ -25,8 +25,8 @@ struct WriteTests {
             for id in Int64(1)...300 {
                 group.addTask {
                     do {
-                        try await database.write { session in
-                            try Ledger.grant(id, in: session)
+                        try await database.write { connection in
+                            try Ledger.grant(id, in: connection)
                             if id % 3 == 0 { throw Refused(reason: "\(id)") }
                         }
                         return (id, true)

@@ -7,10 +7,10 @@ import TillHTTP
 @Suite("Claims on the dashboard") struct ClaimPageTests {
     @Test("An operator gives an unclaimed purchase to a user, with a reason, and the page shows every step (U1, U9)")
     func form() async throws {
-        try await Office.open { office in
-            let stray = try await office.pay(token: nil)
-            try await office.submit(stray.signed)
-            let visitor = try await Visitor.loggedIn(office)
+        try await DashboardServer.open { dashboardServer in
+            let stray = try await dashboardServer.pay(token: nil)
+            try await dashboardServer.submit(stray.signed)
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             let page = try await visitor.get("/dashboard/quarantine")
             #expect(page.read.contains("Grant to…"))
             let target = "/dashboard/quarantine/1/claims"
@@ -18,12 +18,12 @@ import TillHTTP
             let form = [
                 "form": try page.formToken, "user": "lin", "reason": "showed <b>Apple's</b> bill",
             ]
-            let own = ["Origin": "http://\(Office.host)"]
+            let own = ["Origin": "http://\(DashboardServer.host)"]
             // A form from another site, and one without the page's token.
             #expect(try await visitor.post(target, form, ["Origin": "http://evil.example"]).status == 403)
             #expect(try await visitor.post(target, ["user": "eve", "reason": "r"], own).status == 403)
             #expect(try await visitor.post(target, form.merging(["user": ""]) { $1 }, own).status == 400)
-            #expect(try await Visitor(office).post(target, form, own).headers["Location"] == "/dashboard/login")
+            #expect(try await DashboardBrowser(dashboardServer).post(target, form, own).headers["Location"] == "/dashboard/login")
             let missing = try await visitor.post("/dashboard/quarantine/99/claims", form, own)
             #expect(missing.status == 409)
             let given = try await visitor.post(target, form, own)
@@ -42,9 +42,9 @@ import TillHTTP
             for text in ["由运营人员指定归属", "认领"] { #expect(chinese.read.contains(text), "\(text)") }
             // A script has no form token, so the page shows it no form.
             var request = HTTPRequest(method: .get, path: "/dashboard/quarantine")
-            request.headers.add("Host", Office.host)
-            request.headers.add("Authorization", "Bearer \(Office.operatorToken)")
-            #expect(Answer(await office.server.respond(to: request)).status == 200)
+            request.headers.add("Host", DashboardServer.host)
+            request.headers.add("Authorization", "Bearer \(DashboardServer.operatorToken)")
+            #expect(Answer(await dashboardServer.server.respond(to: request)).status == 200)
         }
     }
 }

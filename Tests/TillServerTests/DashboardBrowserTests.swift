@@ -19,39 +19,39 @@ struct DashboardBrowserTests {
         let cancelled: OrderID
     }
 
-    private static func scene(_ office: Office) async throws -> Scene {
-        let (paid, _) = try await office.sell(to: "lin")
-        office.time.advance(seconds: 61)
-        let hostile = try await office.openOrder(
+    private static func scene(_ dashboardServer: DashboardServer) async throws -> Scene {
+        let (paid, _) = try await dashboardServer.sell(to: "lin")
+        dashboardServer.time.advance(seconds: 61)
+        let hostile = try await dashboardServer.openOrder(
             user: hostileUser, quantity: 3, device: hostileUser, metadata: ["note": .string(hostileText)])
-        _ = try await office.forge(beside: hostile)
-        office.time.advance(seconds: 17)
-        let cancelled = try await office.openOrder(user: "a-rather-long-user-id-as-backends-make-them-0123456789abcdef")
-        try await office.close(cancelled, as: "cancel", reason: "SKErrorPaymentCancelled")
-        let (refunded, transaction) = try await office.sell(to: "wei")
+        _ = try await dashboardServer.forge(beside: hostile)
+        dashboardServer.time.advance(seconds: 17)
+        let cancelled = try await dashboardServer.openOrder(user: "a-rather-long-user-id-as-backends-make-them-0123456789abcdef")
+        try await dashboardServer.close(cancelled, as: "cancel", reason: "SKErrorPaymentCancelled")
+        let (refunded, transaction) = try await dashboardServer.sell(to: "wei")
         let refund = HTTPRequest(method: .post, path: "/emulator/transactions/\(transaction)/refund")
-        office.time.advance(seconds: 30)
-        let reply = await office.emulator.respond(to: refund)
+        dashboardServer.time.advance(seconds: 30)
+        let reply = await dashboardServer.emulator.respond(to: refund)
         let signed = try #require(try Answer(reply).member("signedTransaction"))
-        try await office.submit(signed, order: refunded)
-        try await office.submit(try await office.pay(Office.unlisted, token: nil).signed)
-        _ = try await office.server.ledger.keepAppleReport(
+        try await dashboardServer.submit(signed, order: refunded)
+        try await dashboardServer.submit(try await dashboardServer.pay(DashboardServer.unlisted, token: nil).signed)
+        _ = try await dashboardServer.server.ledger.storeAppleReport(
             Array(DashboardFinanceTests.file(units: 3, sum: "13.23").utf8), name: "S_\(hostileText).txt",
             actor: "operator:anna")
         return Scene(paid: paid, hostile: hostile, cancelled: cancelled)
     }
 
     /// A server on its own port, with a browser connected to it.
-    private static func visit(_ look: (Office, BrowserPage, String) async throws -> Void) async throws {
-        try await Office.open { office in
-            let router = office.server.router
+    private static func visit(_ look: (DashboardServer, BrowserPage, String) async throws -> Void) async throws {
+        try await DashboardServer.open { dashboardServer in
+            let router = dashboardServer.server.router
             let listener = try Listener(
                 configuration: ListenerConfiguration(), bodyLimit: router.bodyLimit(method:path:),
                 handler: router.respond(to:))
             func stop() async { await listener.stop(grace: 1) }
             do {
                 try await Chromium.open { page in
-                    try await look(office, page, "http://127.0.0.1:\(listener.port)/dashboard")
+                    try await look(dashboardServer, page, "http://127.0.0.1:\(listener.port)/dashboard")
                 }
             } catch {
                 await stop()
@@ -64,15 +64,15 @@ struct DashboardBrowserTests {
     private static func logIn(_ page: BrowserPage, _ address: String) async throws {
         try await page.open(address)
         try await page.until("document.activeElement.id === 'token'", "the token can be typed at once")
-        try await page.type(Office.operatorToken)
+        try await page.type(DashboardServer.operatorToken)
         try await page.press("Enter", code: 13, text: "\r")
         try await page.until("document.querySelector('h1')?.textContent === 'Orders'", "the orders are shown")
     }
 
     @Test("An operator logs in, sees new orders without a reload, filters the list, opens an order and logs out (U9)")
     func visit() async throws {
-        try await Self.visit { office, page, address in
-            let scene = try await Self.scene(office)
+        try await Self.visit { dashboardServer, page, address in
+            let scene = try await Self.scene(dashboardServer)
             try await page.open(address)
             try await page.type("a wrong token")
             try await page.press("Enter", code: 13, text: "\r")
@@ -89,17 +89,17 @@ struct DashboardBrowserTests {
 
             // A new order, and a new state of an older one, appear without a reload.
             _ = try await page.value("marker = 1")
-            let fresh = try await office.openOrder(user: "zhang")
+            let fresh = try await dashboardServer.openOrder(user: "zhang")
             try await page.until("document.getElementById('row-\(fresh)')", "the new order appears by itself")
             #expect(try await page.text("document.querySelector('tbody tr').id") == "row-\(fresh)")
-            _ = try await office.submit(try await office.pay(token: fresh).signed)
+            _ = try await dashboardServer.submit(try await dashboardServer.pay(token: fresh).signed)
             try await page.until(
                 "document.querySelector('#row-\(fresh) .status').textContent === 'Completed'", "it completes by itself")
             #expect(try await page.value("marker") == 1)
 
             // While paused the list does not change; then it refreshes again.
             try await page.click("#live-switch")
-            let later = try await office.openOrder(user: "zhao")
+            let later = try await dashboardServer.openOrder(user: "zhao")
             try await Task.sleep(for: .seconds(3))
             #expect(try await page.value("document.getElementById('row-\(later)') === null") == true)
             try await page.click("#live-switch")
@@ -109,8 +109,8 @@ struct DashboardBrowserTests {
             _ = try await page.value("document.getElementById('status').value = 'cancelled'")
             try await page.click(".filters button")
             try await page.until("location.search.includes('status=cancelled')", "the list is narrowed")
-            let another = try await office.openOrder(user: "qian")
-            try await office.close(another, as: "cancel", reason: "")
+            let another = try await dashboardServer.openOrder(user: "qian")
+            try await dashboardServer.close(another, as: "cancel", reason: "")
             try await page.until("document.getElementById('row-\(another)')", "a fitting order appears")
             #expect(try await page.value("document.querySelectorAll('table.orders tbody tr').length") == 2)
 
@@ -135,8 +135,8 @@ struct DashboardBrowserTests {
 
     @Test("The language is switched on the page and stays switched", .slow)
     func language() async throws {
-        try await Self.visit { office, page, address in
-            let scene = try await Self.scene(office)
+        try await Self.visit { dashboardServer, page, address in
+            let scene = try await Self.scene(dashboardServer)
             try await Self.logIn(page, address)
             try await page.click(".languages a")
             try await page.until("document.documentElement.lang === 'zh-Hans'", "the page speaks Chinese")
@@ -152,8 +152,8 @@ struct DashboardBrowserTests {
 
     @Test("Every page fits a phone and a desktop, in light and dark, in both languages, with readable contrast", .slow)
     func looks() async throws {
-        try await Self.visit { office, page, address in
-            let scene = try await Self.scene(office)
+        try await Self.visit { dashboardServer, page, address in
+            let scene = try await Self.scene(dashboardServer)
             try await page.resize(width: 360, height: 740, isPhone: true)
             try await page.open("\(address)/login")
             try await page.checkLooks("login")
@@ -187,8 +187,8 @@ struct DashboardBrowserTests {
 
     @Test("The pages work with the keyboard alone, and in a browser that runs no scripts", .slow)
     func withoutMouseOrScript() async throws {
-        try await Self.visit { office, page, address in
-            let scene = try await Self.scene(office)
+        try await Self.visit { dashboardServer, page, address in
+            let scene = try await Self.scene(dashboardServer)
             try await Self.logIn(page, address)
             try await page.press("Tab", code: 9)
             #expect(try await page.text("document.activeElement.className") == "skip")
@@ -198,7 +198,7 @@ struct DashboardBrowserTests {
                 try await page.press("Tab", code: 9)
             }
             // A refresh in between keeps the focus and the page.
-            let fresh = try await office.openOrder(user: "zhang")
+            let fresh = try await dashboardServer.openOrder(user: "zhang")
             try await page.until("document.getElementById('row-\(fresh)')", "the list refreshes")
             #expect(try await page.text("document.activeElement.id") == linkID)
             try await page.press("Enter", code: 13, text: "\r")

@@ -9,13 +9,13 @@ import TillLedger
 
 @Suite("The dashboard's finance page") struct DashboardFinanceTests {
     /// Two sales, one of them refunded in the first month of the next fiscal year; the office opens on 2026-09-21.
-    private static func sell(_ office: Office) async throws {
-        let (_, first) = try await office.sell(to: "lin")
-        _ = try await office.sell(to: "wei")
-        office.time.advance(seconds: 10 * 86_400)
+    private static func sell(_ dashboardServer: DashboardServer) async throws {
+        let (_, first) = try await dashboardServer.sell(to: "lin")
+        _ = try await dashboardServer.sell(to: "wei")
+        dashboardServer.time.advance(seconds: 10 * 86_400)
         let refund = HTTPRequest(method: .post, path: "/emulator/transactions/\(first)/refund")
-        let signed = try #require(try Answer(await office.emulator.respond(to: refund)).member("signedTransaction"))
-        try await office.submit(signed)
+        let signed = try #require(try Answer(await dashboardServer.emulator.respond(to: refund)).member("signedTransaction"))
+        try await dashboardServer.submit(signed)
     }
 
     private static let september = "/dashboard/finance?fiscalYear=2026&period=12"
@@ -25,7 +25,7 @@ import TillLedger
         """
         Start Date\tEnd Date\tVendor Identifier\tQuantity\tPartner Share\tExtended Partner Share\t\
         Partner Share Currency\tSales or Return\tCountry Of Sale\tCustomer Price\tCustomer Currency
-        08/30/2026\t09/26/2026\t\(Office.points60)\t\(units)\t\(share)\t\(sum)\tCNY\tS\tCN\t6.00\tCNY
+        08/30/2026\t09/26/2026\t\(DashboardServer.points60)\t\(units)\t\(share)\t\(sum)\tCNY\tS\tCN\t6.00\tCNY
         Total_Rows\t1
         Total_Amount\t\(sum)
         Total_Units\t\(units)
@@ -35,9 +35,9 @@ import TillLedger
 
     @Test("Charts and tables show units, gross, tax, commission, proceeds, refunds and payment in both languages (C3)")
     func figures() async throws {
-        try await Office.open { office in
-            try await Self.sell(office)
-            let visitor = try await Visitor.loggedIn(office)
+        try await DashboardServer.open { dashboardServer in
+            try await Self.sell(dashboardServer)
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             let page = try await visitor.get(Self.september)
             #expect(page.status == 200)
             // 12.00 is 11.76 without tax, of which 8.82 is proceeds.
@@ -68,15 +68,15 @@ import TillLedger
             // The default fiscal year is that of the current day, 2026-10-01.
             #expect(try await visitor.get("/dashboard/finance").text.contains("<option value=\"2027\" selected>"))
             #expect(try await visitor.get("/dashboard/finance?period=99").status == 400)
-            #expect(try await Visitor(office).get("/dashboard/finance").status == 303)
+            #expect(try await DashboardBrowser(dashboardServer).get("/dashboard/finance").status == 303)
         }
     }
 
     @Test("The page's form imports a report, shows it beside the ledger and names the differences (C3)")
     func importing() async throws {
-        try await Office.open { office in
-            try await Self.sell(office)
-            let visitor = try await Visitor.loggedIn(office)
+        try await DashboardServer.open { dashboardServer in
+            try await Self.sell(dashboardServer)
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             #expect(try await visitor.get(Self.september).read.contains("No report of this period was imported."))
             let sent = try await visitor.upload(Self.file(), named: "S_\"<b>.txt")
             #expect(sent.status == 303 && sent.headers["Location"] == Self.september)
@@ -98,8 +98,8 @@ import TillLedger
 
     @Test("A bad file is refused with the fault and the remedy of each line, and none of it is stored (C3)")
     func badFile() async throws {
-        try await Office.open { office in
-            let visitor = try await Visitor.loggedIn(office)
+        try await DashboardServer.open { dashboardServer in
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             let page = try await visitor.upload(Self.file(share: "<i>four</i>"), named: "bad.txt")
             #expect(page.status == 422)
             for text in ["Not imported", "bad.txt", "<i>four</i> is no amount.", "Use the file as Apple made it"] {
@@ -109,20 +109,20 @@ import TillLedger
             let chinese = try await visitor.upload(
                 Self.file(share: "four"), named: "bad.txt", ["Accept-Language": "zh"])
             #expect(chinese.read.contains("未导入") && chinese.read.contains("“four”不是金额。"))
-            let kept = try await office.ledger.read { try AppleReportTable($0).list(before: .max, limit: 9) }
-            #expect(kept.isEmpty)
+            let stored = try await dashboardServer.ledger.read { try AppleReportTable($0).list(before: .max, limit: 9) }
+            #expect(stored.isEmpty)
         }
     }
 
     @Test("A report is not imported from another site, from a visitor who isn't logged in, or without a form")
     func forged() async throws {
-        try await Office.open { office in
-            let visitor = try await Visitor.loggedIn(office)
+        try await DashboardServer.open { dashboardServer in
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             let abroad = try await visitor.upload(Self.file(), named: "a", ["Origin": "https://evil.example"])
             #expect(abroad.status == 403)
             #expect(try await visitor.upload(Self.file(), named: "a", token: "guessed").status == 403)
             #expect(try await visitor.upload(Self.file(), named: "a", token: .some(nil)).status == 403)
-            #expect(try await Visitor(office).upload(Self.file(), named: "a", token: "x").status == 303)
+            #expect(try await DashboardBrowser(dashboardServer).upload(Self.file(), named: "a", token: "x").status == 303)
             for (type, body) in [
                 ("text/plain", "x"), ("multipart/form-data", "x"), ("multipart/form-data; boundary=b", "--c\r\n"),
                 ("multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"form\"\r\n\r\nx"),
@@ -138,18 +138,18 @@ import TillLedger
             ] {
                 #expect(try await visitor.send(body, type: type).status == 400, "\(type) \(body.prefix(60))")
             }
-            let kept = try await office.ledger.read { try AppleReportTable($0).list(before: .max, limit: 9) }
-            #expect(kept.isEmpty)
+            let stored = try await dashboardServer.ledger.read { try AppleReportTable($0).list(before: .max, limit: 9) }
+            #expect(stored.isEmpty)
         }
     }
 
     @Test("Reports are made one at a time, so that orders don't wait for a queue of them")
     func oneAtATime() async throws {
-        let desk = FinanceDesk()
+        let desk = ReportLimiter()
         let answer = try await desk.alone { () async throws -> String in
             do {
                 return try await desk.alone { "both" }
-            } catch let refused as Refused {
+            } catch let refused as RefusalError {
                 return refused.refusal.rawValue
             }
         }
@@ -170,7 +170,7 @@ import TillLedger
     }
 }
 
-extension Visitor {
+extension DashboardBrowser {
     /// Uploads a file as the page's form does, with the page's own token unless the call gives another.
     func upload(
         _ text: String, named name: String, _ extra: [String: String] = [:], token: String?? = .none
@@ -186,7 +186,7 @@ extension Visitor {
 
     func send(_ body: String, type: String, _ extra: [String: String] = [:]) async throws -> Answer {
         var request = HTTPRequest(method: .post, path: "/dashboard/finance/apple-reports")
-        let fields = ["Content-Type": type, "Origin": "http://\(Office.host)"]
+        let fields = ["Content-Type": type, "Origin": "http://\(DashboardServer.host)"]
         for (name, value) in headers.merging(fields, uniquingKeysWith: { $1 }).merging(extra, uniquingKeysWith: { $1 })
         {
             request.headers.add(name, value)
@@ -195,6 +195,6 @@ extension Visitor {
             request.headers.add("Cookie", cookies.map { "\($0.key)=\($0.value)" }.joined(separator: "; "))
         }
         request.body = Array(body.utf8)
-        return Answer(await office.server.respond(to: request))
+        return Answer(await dashboardServer.server.respond(to: request))
     }
 }

@@ -13,8 +13,8 @@ import TillHTTP
 
     @Test("A visitor who isn't logged in is redirected to the login, and then to the requested page", arguments: pages)
     func shownTheWay(_ page: String) async throws {
-        try await Office.open { office in
-            let visitor = Visitor(office)
+        try await DashboardServer.open { dashboardServer in
+            let visitor = DashboardBrowser(dashboardServer)
             let turnedAway = try await visitor.get(page)
             #expect(turnedAway.status == 303)
             let location = try #require(turnedAway.headers["Location"])
@@ -30,8 +30,8 @@ import TillHTTP
 
     @Test("Scripts and other sites can't read or send the session's cookie, which is Secure behind an https proxy")
     func cookie() async throws {
-        try await Office.open { office in
-            let visitor = Visitor(office)
+        try await DashboardServer.open { dashboardServer in
+            let visitor = DashboardBrowser(dashboardServer)
             let session = try #require(try await visitor.logIn().cookies.first { $0.name == "till_session" })
             #expect(session.value.utf8.count == 43)
             #expect(session.attributes.contains("HttpOnly"))
@@ -39,7 +39,7 @@ import TillHTTP
             #expect(session.attributes.contains("Path=/dashboard"))
             #expect(session.attributes.contains("Max-Age=43200"))
             #expect(!session.attributes.contains("Secure"))
-            let encrypted = Visitor(office)
+            let encrypted = DashboardBrowser(dashboardServer)
             encrypted.headers["X-Forwarded-Proto"] = "https"
             #expect(try await encrypted.logIn().cookies.allSatisfy { $0.attributes.contains("Secure") })
         }
@@ -47,8 +47,8 @@ import TillHTTP
 
     @Test("A wrong token opens no session, and the right one opens a new session each time")
     func tokens() async throws {
-        try await Office.open { office in
-            let visitor = Visitor(office)
+        try await DashboardServer.open { dashboardServer in
+            let visitor = DashboardBrowser(dashboardServer)
             let wrong = try await visitor.logIn("op_wrong")
             #expect(wrong.status == 401)
             #expect(wrong.text.contains("role=\"alert\""))
@@ -69,13 +69,13 @@ import TillHTTP
 
     @Test("A login form issued to no browser, or to another one, is refused even with the right token")
     func loginForgery() async throws {
-        try await Office.open { office in
-            let visitor = Visitor(office)
+        try await DashboardServer.open { dashboardServer in
+            let visitor = DashboardBrowser(dashboardServer)
             let form = try await visitor.get("/dashboard/login").formToken
-            let token = Office.operatorToken
+            let token = DashboardServer.operatorToken
             #expect(try await visitor.post("/dashboard/login", ["token": token]).status == 403)
             #expect(try await visitor.post("/dashboard/login", ["token": token, "form": "x"]).status == 403)
-            #expect(try await Visitor(office).post("/dashboard/login", ["token": token, "form": form]).status == 403)
+            #expect(try await DashboardBrowser(dashboardServer).post("/dashboard/login", ["token": token, "form": form]).status == 403)
             let foreign = ["Origin": "https://evil.example"]
             let good = ["token": token, "form": form]
             #expect(try await visitor.post("/dashboard/login", good, foreign).status == 403)
@@ -88,13 +88,13 @@ import TillHTTP
 
     @Test("Logging out needs the page's own form, and ends the session permanently")
     func logout() async throws {
-        try await Office.open { office in
-            let visitor = try await Visitor.loggedIn(office)
+        try await DashboardServer.open { dashboardServer in
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             let form = try await visitor.get("/dashboard").formToken
             let session = visitor.cookies["till_session"]
             #expect(try await visitor.post("/dashboard/logout", [:]).status == 403)
             #expect(try await visitor.post("/dashboard/logout", ["form": "x"]).status == 403)
-            let other = try await Visitor.loggedIn(office)
+            let other = try await DashboardBrowser.loggedIn(dashboardServer)
             let foreign = try await other.get("/dashboard").formToken
             #expect(try await visitor.post("/dashboard/logout", ["form": foreign]).status == 403)
             #expect(try await visitor.get("/dashboard").status == 200)
@@ -107,19 +107,19 @@ import TillHTTP
 
     @Test("A session ends after twelve hours")
     func lifetime() async throws {
-        try await Office.open { office in
-            let visitor = try await Visitor.loggedIn(office)
-            office.time.advance(seconds: 12 * 3_600 - 1)
+        try await DashboardServer.open { dashboardServer in
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
+            dashboardServer.time.advance(seconds: 12 * 3_600 - 1)
             #expect(try await visitor.get("/dashboard").status == 200)
-            office.time.advance(seconds: 2)
+            dashboardServer.time.advance(seconds: 2)
             #expect(try await visitor.get("/dashboard").status == 303)
         }
     }
 
     @Test("After ten wrong tokens in a minute the next wrong one must wait, and the right one still passes")
     func bruteForce() async throws {
-        try await Office.open { office in
-            let visitor = Visitor(office)
+        try await DashboardServer.open { dashboardServer in
+            let visitor = DashboardBrowser(dashboardServer)
             for _ in 0..<10 { #expect(try await visitor.logIn("op_guess").status == 401) }
             let blocked = try await visitor.logIn("op_guess")
             #expect(blocked.status == 429)
@@ -127,41 +127,41 @@ import TillHTTP
             let wrong = ["Authorization": "Bearer op_guess"]
             #expect(try await visitor.get("/dashboard", wrong).status == 429)
             #expect(try await visitor.get("/metrics", wrong).status == 429)
-            let bearer = ["Authorization": "Bearer \(Office.operatorToken)"]
+            let bearer = ["Authorization": "Bearer \(DashboardServer.operatorToken)"]
             #expect(try await visitor.get("/dashboard", bearer).status == 200)
             #expect(try await visitor.get("/metrics", bearer).status == 200)
             #expect(try await visitor.logIn().status == 303)
-            let neighbour = Visitor(office)
+            let neighbour = DashboardBrowser(dashboardServer)
             neighbour.peer = "127.0.0.2"
             #expect(try await neighbour.logIn("op_guess").status == 401)
-            office.time.advance(seconds: 61)
+            dashboardServer.time.advance(seconds: 61)
             #expect(try await visitor.logIn("op_guess").status == 401)
         }
     }
 
     @Test("A token longer than the limit is refused without being hashed")
     func longToken() async throws {
-        try await Office.open { office async throws in
+        try await DashboardServer.open { dashboardServer async throws in
             let long = String(repeating: "a", count: 9_000)
-            #expect(try await Visitor(office).logIn(long).status == 401)
-            #expect(try await Visitor(office).get("/dashboard", ["Authorization": "Bearer \(long)"]).status == 401)
+            #expect(try await DashboardBrowser(dashboardServer).logIn(long).status == 401)
+            #expect(try await DashboardBrowser(dashboardServer).get("/dashboard", ["Authorization": "Bearer \(long)"]).status == 401)
         }
     }
 
     @Test("A script shows an operator token instead, and with a wrong one gets no login form")
     func bearer() async throws {
-        try await Office.open { office in
-            let script = Visitor(office)
-            let page = try await script.get("/dashboard", ["Authorization": "Bearer \(Office.operatorToken)"])
+        try await DashboardServer.open { dashboardServer in
+            let script = DashboardBrowser(dashboardServer)
+            let page = try await script.get("/dashboard", ["Authorization": "Bearer \(DashboardServer.operatorToken)"])
             #expect(page.status == 200)
             #expect(page.cookies.isEmpty)
-            for header in ["Bearer wrong", "Bearer \(Office.secretKey)", "Basic abc", "Bearer"] {
+            for header in ["Bearer wrong", "Bearer \(DashboardServer.secretKey)", "Basic abc", "Bearer"] {
                 let refused = try await script.get("/dashboard", ["Authorization": header])
                 #expect(refused.status == 401)
                 #expect(refused.headers["WWW-Authenticate"] == "Bearer")
             }
             // A token in a URL would end up in logs, so the server ignores it there.
-            #expect(try await script.get("/dashboard?token=\(Office.operatorToken)").status == 303)
+            #expect(try await script.get("/dashboard?token=\(DashboardServer.operatorToken)").status == 303)
         }
     }
 
@@ -173,12 +173,12 @@ import TillHTTP
             ("127.0.0.1.evil.example", 421), ("localhost:x", 421), ("", 421), ("127.0.0.1@evil.example", 421),
         ])
     func hosts(_ name: (host: String, status: Int)) async throws {
-        try await Office.open(hosts: ["Till.example.com"]) { office async throws in
-            let visitor = Visitor(office)
+        try await DashboardServer.open(hosts: ["Till.example.com"]) { dashboardServer async throws in
+            let visitor = DashboardBrowser(dashboardServer)
             visitor.headers["Host"] = name.host
             #expect(try await visitor.get("/dashboard/login").status == name.status)
             #expect(try await visitor.get("/dashboard/style.css").status == name.status)
-            let bearer = ["Authorization": "Bearer \(Office.operatorToken)"]
+            let bearer = ["Authorization": "Bearer \(DashboardServer.operatorToken)"]
             #expect(try await visitor.get("/dashboard", bearer).status == name.status)
             visitor.headers["Host"] = nil
             #expect(try await visitor.get("/dashboard/login").status == 421)
@@ -192,15 +192,15 @@ import TillHTTP
             "/dashboard/../v1", "javascript:alert(1)", "/dashboard\r\nSet-Cookie: a=b", "/dashboard@evil.example",
         ])
     func openRedirect(_ target: String) async throws {
-        try await Office.open { office async throws in
-            #expect(try await Visitor(office).logIn(to: target).headers["Location"] == "/dashboard")
+        try await DashboardServer.open { dashboardServer async throws in
+            #expect(try await DashboardBrowser(dashboardServer).logIn(to: target).headers["Location"] == "/dashboard")
         }
     }
 
     @Test("Without operators the login page says what to do, and no token is accepted")
     func noOperators() async throws {
-        try await Office.open(operators: []) { office async throws in
-            let visitor = Visitor(office)
+        try await DashboardServer.open(operators: []) { dashboardServer async throws in
+            let visitor = DashboardBrowser(dashboardServer)
             #expect(try await visitor.get("/dashboard/login").text.contains("&quot;operators&quot;"))
             #expect(try await visitor.logIn().status == 401)
             #expect(try await visitor.logIn("").status == 401)
@@ -209,8 +209,8 @@ import TillHTTP
 
     @Test("Every response of the dashboard forbids foreign code, frames and sniffing, and pages are not stored")
     func protection() async throws {
-        try await Office.open { office in
-            let visitor = try await Visitor.loggedIn(office)
+        try await DashboardServer.open { dashboardServer in
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             let targets =
                 Self.pages + ["/dashboard/login", "/dashboard/live", "/dashboard/style.css", "/dashboard/live.js"]
             for target in targets {

@@ -14,11 +14,11 @@ import TillSQL
 @Suite("The dashboard's pages") struct DashboardPageTests {
     @Test("The list shows status, product, user, price, time and environment, newest first, in both languages (L6)")
     func list() async throws {
-        try await Office.open { office in
-            let (paid, _) = try await office.sell(to: "lin")
-            office.time.advance(seconds: 5)
-            let open = try await office.openOrder(user: "wei", quantity: 2)
-            let visitor = try await Visitor.loggedIn(office)
+        try await DashboardServer.open { dashboardServer in
+            let (paid, _) = try await dashboardServer.sell(to: "lin")
+            dashboardServer.time.advance(seconds: 5)
+            let open = try await dashboardServer.openOrder(user: "wei", quantity: 2)
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             let page = try await visitor.get("/dashboard")
             #expect(page.status == 200)
             #expect(page.headers["Content-Type"] == "text/html; charset=utf-8")
@@ -44,8 +44,8 @@ import TillSQL
 
     @Test("The language chosen with the switch stays, whatever the browser prefers")
     func language() async throws {
-        try await Office.open { office in
-            let visitor = try await Visitor.loggedIn(office)
+        try await DashboardServer.open { dashboardServer in
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             let page = try await visitor.get("/dashboard?status=completed")
             #expect(page.text.contains("href=\"/dashboard?status=completed&amp;lang=zh\""))
             let chosen = try await visitor.get("/dashboard?status=completed&lang=zh")
@@ -58,12 +58,12 @@ import TillSQL
 
     @Test("The list can be filtered by a status, a user, both, an order id or a transaction id")
     func filters() async throws {
-        try await Office.open { office in
-            let (paid, transaction) = try await office.sell(to: "lin")
-            let open = try await office.openOrder(user: "lin")
-            let cancelled = try await office.openOrder(user: "wei")
-            try await office.close(cancelled, as: "cancel", reason: "changed my mind")
-            let visitor = try await Visitor.loggedIn(office)
+        try await DashboardServer.open { dashboardServer in
+            let (paid, transaction) = try await dashboardServer.sell(to: "lin")
+            let open = try await dashboardServer.openOrder(user: "lin")
+            let cancelled = try await dashboardServer.openOrder(user: "wei")
+            try await dashboardServer.close(cancelled, as: "cancel", reason: "changed my mind")
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             func found(_ query: String) async throws -> Set<OrderID> {
                 let page = try await visitor.get("/dashboard?\(query)")
                 #expect(page.status == 200)
@@ -80,22 +80,22 @@ import TillSQL
             #expect(try await found("q=%20\(paid.description.uppercased())%20") == [paid])
             #expect(try await found("q=\(transaction)") == [paid])
             #expect(try await found("q=nothing").isEmpty)
-            let kept = try await visitor.get("/dashboard?user=%22%3E%3Cb%3E&status=failed")
-            #expect(kept.text.contains("value=\"&quot;&gt;&lt;b&gt;\""))
-            #expect(kept.text.contains("<option value=\"failed\" selected>"))
+            let stored = try await visitor.get("/dashboard?user=%22%3E%3Cb%3E&status=failed")
+            #expect(stored.text.contains("value=\"&quot;&gt;&lt;b&gt;\""))
+            #expect(stored.text.contains("<option value=\"failed\" selected>"))
             #expect(try await visitor.get("/dashboard?user=\(String(repeating: "a", count: 129))").status == 400)
         }
     }
 
     @Test("Older orders are on the next pages, each once and none missing, for every filter")
     func paging() async throws {
-        try await Office.open { office in
-            try await office.ledger.write { session in
-                _ = try session.execute("INSERT INTO customers (user_id, first_seen) VALUES ('u1', 1)", [])
-                _ = try session.execute(Self.manyOrders, [.integer(120), .text("u1")])
-                _ = try session.execute(Self.theirTransactions, [])
+        try await DashboardServer.open { dashboardServer in
+            try await dashboardServer.ledger.write { connection in
+                _ = try connection.execute("INSERT INTO customers (user_id, first_seen) VALUES ('u1', 1)", [])
+                _ = try connection.execute(Self.manyOrders, [.integer(120), .text("u1")])
+                _ = try connection.execute(Self.theirTransactions, [])
             }
-            let visitor = try await Visitor.loggedIn(office)
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             for (query, expected) in [("", 120), ("user=u1", 120), ("status=completed", 40), ("status=failed", 40)] {
                 var (target, seen, pages) = ("/dashboard?\(query)", [String](), 0)
                 while pages < 10 {
@@ -118,17 +118,17 @@ import TillSQL
 
     @Test("The part that refreshes is the list's own table, with the same filter, for logged-in operators only")
     func live() async throws {
-        try await Office.open { office in
-            let order = try await office.openOrder(user: "lin")
-            let other = try await office.openOrder(user: "wei")
-            let visitor = try await Visitor.loggedIn(office)
+        try await DashboardServer.open { dashboardServer in
+            let order = try await dashboardServer.openOrder(user: "lin")
+            let other = try await dashboardServer.openOrder(user: "wei")
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             let part = try await visitor.get("/dashboard/live?user=lin")
             #expect(part.status == 200)
             #expect(part.text.contains("row-\(order)"))
             #expect(!part.text.contains("row-\(other)"))
             #expect(!part.text.contains("<html"))
             #expect(try await visitor.get("/dashboard?user=lin").text.contains(part.text))
-            #expect(try await Visitor(office).get("/dashboard/live").status == 401)
+            #expect(try await DashboardBrowser(dashboardServer).get("/dashboard/live").status == 401)
         }
     }
 
@@ -136,13 +136,13 @@ import TillSQL
         "An order's page shows every step with its evidence: ground, source, caller, grant, postings, proof (U9)"
     )
     func evidence() async throws {
-        try await Office.open { office in
-            let order = try await office.openOrder(user: "lin", device: "iPad-7", metadata: ["level": 3])
-            let forged = try await office.forge(beside: order)
-            office.time.advance(seconds: 1)
-            let payment = try await office.pay(token: order)
-            try await office.submit(payment.signed, order: order)
-            let visitor = try await Visitor.loggedIn(office)
+        try await DashboardServer.open { dashboardServer in
+            let order = try await dashboardServer.openOrder(user: "lin", device: "iPad-7", metadata: ["level": 3])
+            let forged = try await dashboardServer.forge(beside: order)
+            dashboardServer.time.advance(seconds: 1)
+            let payment = try await dashboardServer.pay(token: order)
+            try await dashboardServer.submit(payment.signed, order: order)
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             let page = try await visitor.get("/dashboard/orders/\(order)")
             #expect(page.status == 200)
             for text in [
@@ -150,7 +150,7 @@ import TillSQL
                 OwnerMatch.token.sentence.en, "key:backend", "Sent to the server", "+60", "points", "user:lin",
                 "sold",
                 "Signed transaction (JWS)", "\(payment.signed.utf8.count) bytes", hexadecimal(sha256(payment.signed)),
-                "bundleId", Office.bundleID, "Proof refused", "chain_untrusted", Refusal.chainUntrusted.sentence.en,
+                "bundleId", DashboardServer.bundleID, "Proof refused", "chain_untrusted", Refusal.chainUntrusted.sentence.en,
                 hexadecimal(forged),
             ] { #expect(page.read.contains(text), "\(text)") }
             // The page does not contain the proof itself.
@@ -171,11 +171,11 @@ import TillSQL
 
     @Test("A paid transaction without an owner is listed with its reason, and found by its id (invariant 6)")
     func quarantine() async throws {
-        try await Office.open { office in
-            let visitor = try await Visitor.loggedIn(office)
+        try await DashboardServer.open { dashboardServer in
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             #expect(try await visitor.get("/dashboard/quarantine").read.contains("Nothing is in quarantine."))
-            let payment = try await office.pay(Office.unlisted, token: nil)
-            #expect(try await office.submit(payment.signed)["outcome"]?.string == "quarantined")
+            let payment = try await dashboardServer.pay(DashboardServer.unlisted, token: nil)
+            #expect(try await dashboardServer.submit(payment.signed)["outcome"]?.string == "quarantined")
             let page = try await visitor.get("/dashboard/quarantine")
             #expect(page.read.contains(payment.id))
             #expect(page.read.contains(QuarantineReason.unknownProduct.sentence.en))
@@ -191,10 +191,10 @@ import TillSQL
 
     @Test("Refused proofs are listed with code, sentence, caller and hash, also for an order that never existed (P9)")
     func refusals() async throws {
-        try await Office.open { office in
+        try await DashboardServer.open { dashboardServer in
             let order = try #require(UniqueID("3f2c91ab-0000-4000-8000-000000000001"))
-            let hash = hexadecimal(try await office.forge(beside: order))
-            let visitor = try await Visitor.loggedIn(office)
+            let hash = hexadecimal(try await dashboardServer.forge(beside: order))
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             let unknown = try await visitor.get("/dashboard/orders/\(order)")
             #expect(unknown.status == 404)
             for page in [try await visitor.get("/dashboard/refusals"), unknown] {
@@ -207,22 +207,22 @@ import TillSQL
 
     @Test("Anything missing gets a page saying so", arguments: ["orders/x", "transactions/99", "transactions/x", "x"])
     func missing(_ path: String) async throws {
-        try await Office.open { office in
-            let visitor = try await Visitor.loggedIn(office)
+        try await DashboardServer.open { dashboardServer in
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             #expect(try await visitor.get("/dashboard/\(path)").status == 404)
         }
     }
 
     @Test("A refund shows as taken back, with the reverse posting")
     func refund() async throws {
-        try await Office.open { office in
-            let (order, transaction) = try await office.sell(to: "lin")
-            office.time.advance(seconds: 60)
+        try await DashboardServer.open { dashboardServer in
+            let (order, transaction) = try await dashboardServer.sell(to: "lin")
+            dashboardServer.time.advance(seconds: 60)
             let refund = HTTPRequest(method: .post, path: "/emulator/transactions/\(transaction)/refund")
-            let reply = try JSONValue(decoding: await office.emulator.respond(to: refund).body)
+            let reply = try JSONValue(decoding: await dashboardServer.emulator.respond(to: refund).body)
             let signed = try #require(reply["signedTransaction"]?.string)
-            #expect(try await office.submit(signed)["outcome"]?.string == "revoked")
-            let page = try await Visitor.loggedIn(office).get("/dashboard/orders/\(order)")
+            #expect(try await dashboardServer.submit(signed)["outcome"]?.string == "revoked")
+            let page = try await DashboardBrowser.loggedIn(dashboardServer).get("/dashboard/orders/\(order)")
             for text in ["Refunded", "Taken back", "−60", "revocation_date", "Apple refunded the purchase."] {
                 #expect(page.read.contains(text), "\(text)")
             }
@@ -235,14 +235,14 @@ import TillSQL
             String(repeating: "很长", count: 20)
         ])
     func hostile(_ text: String) async throws {
-        try await Office.open { office in
+        try await DashboardServer.open { dashboardServer in
             // Texts that identifiers can't contain are sent in members meant for people only.
             let name = text.firstForbiddenScalar == nil ? text : "lin"
-            let order = try await office.openOrder(user: name, device: name, metadata: ["note": .string(text)])
-            try await office.close(order, as: "fail", reason: text)
-            let payment = try await office.pay(token: order)
-            try await office.submit(payment.signed)
-            let visitor = try await Visitor.loggedIn(office)
+            let order = try await dashboardServer.openOrder(user: name, device: name, metadata: ["note": .string(text)])
+            try await dashboardServer.close(order, as: "fail", reason: text)
+            let payment = try await dashboardServer.pay(token: order)
+            try await dashboardServer.submit(payment.signed)
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             let query = name.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
             let pages = ["", "?user=\(query)", "?q=\(query)", "/orders/\(order)", "/live", "/quarantine", "/refusals"]
             for path in pages {
@@ -261,13 +261,13 @@ import TillSQL
 
     @Test("A hundred thousand orders are listed quickly, under every filter")
     func many() async throws {
-        try await Office.open { office in
-            try await office.ledger.write { session in
-                _ = try session.execute("INSERT INTO customers (user_id, first_seen) VALUES ('u1', 1)", [])
-                _ = try session.execute(Self.manyOrders, [.integer(100_000), .text("u1")])
-                _ = try session.execute(Self.theirTransactions, [])
+        try await DashboardServer.open { dashboardServer in
+            try await dashboardServer.ledger.write { connection in
+                _ = try connection.execute("INSERT INTO customers (user_id, first_seen) VALUES ('u1', 1)", [])
+                _ = try connection.execute(Self.manyOrders, [.integer(100_000), .text("u1")])
+                _ = try connection.execute(Self.theirTransactions, [])
             }
-            let visitor = try await Visitor.loggedIn(office)
+            let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
             for query in ["", "status=completed", "status=failed", "status=deferred", "user=u1", "q=t99999"] {
                 var best = Duration.seconds(60)
                 for _ in 0..<5 {
@@ -292,7 +292,7 @@ import TillSQL
         """
     private static let theirTransactions: SQL = """
         INSERT INTO transactions (environment, id, original_id, product, quantity, purchased_at, signed_at, state, \
-        order_sequence, received_at) SELECT environment, transaction_id, transaction_id, product, 1, created_at, \
-        created_at, 1, sequence, created_at FROM orders WHERE status = 1
+        order_row_id, received_at) SELECT environment, transaction_id, transaction_id, product, 1, created_at, \
+        created_at, 1, row_id, created_at FROM orders WHERE status = 1
         """
 }

@@ -73,11 +73,11 @@ import TillHTTP
             (Paths.planPreview, ["userId": "u1", "planId": ""], 400, "planId: 1 to 255 bytes"),
         ] as [(String, JSONValue, Int, String?)])
     func bounds(_ path: String, _ body: JSONValue, _ status: Int, _ detail: String?) async throws {
-        try await Office.open { office async throws in
+        try await DashboardServer.open { dashboardServer async throws in
             var request = HTTPRequest(method: .post, path: path)
-            request.headers.add("Authorization", "Bearer \(Office.secretKey)")
+            request.headers.add("Authorization", "Bearer \(DashboardServer.secretKey)")
             request.body = Array(body.encoded().utf8)
-            let reply = await office.server.respond(to: request)
+            let reply = await dashboardServer.server.respond(to: request)
             #expect(reply.status == status)
             #expect(try JSONValue(decoding: reply.body)["detail"]?.string == detail)
         }
@@ -85,24 +85,24 @@ import TillHTTP
 
     @Test("The reason for closing an order may be empty, and its length is limited")
     func reasons() async throws {
-        try await Office.open { office async throws in
-            let order = try await office.openOrder(user: "u1")
-            let long = try await office.call(.post, "/v1/orders/\(order)/cancel", ["reason": Self.long(501)])
+        try await DashboardServer.open { dashboardServer async throws in
+            let order = try await dashboardServer.openOrder(user: "u1")
+            let long = try await dashboardServer.call(.post, "/v1/orders/\(order)/cancel", ["reason": Self.long(501)])
             #expect(long["detail"]?.string == "reason: at most 500 bytes")
-            let empty = try await office.call(.post, "/v1/orders/\(order)/cancel", ["reason": ""])
+            let empty = try await dashboardServer.call(.post, "/v1/orders/\(order)/cancel", ["reason": ""])
             #expect(empty["status"]?.string == "cancelled")
         }
     }
 
     @Test("The addresses for backends refuse an app's user")
     func backends() async throws {
-        try await Office.open { office async throws in
-            let token = Self.userToken("u1", expires: office.time.now.seconds + 600)
+        try await DashboardServer.open { dashboardServer async throws in
+            let token = Self.userToken("u1", expires: dashboardServer.time.now.seconds + 600)
             for endpoint in Endpoint.all where endpoint.caller == .backend {
                 let path = endpoint.path.replacing("{userId}", with: "u1").replacing("{id}", with: "x")
                 var request = HTTPRequest(method: endpoint.method, path: path)
                 request.headers.add("Authorization", "Bearer \(token)")
-                #expect(await office.server.respond(to: request).status == 403, "\(endpoint.id)")
+                #expect(await dashboardServer.server.respond(to: request).status == 403, "\(endpoint.id)")
             }
         }
     }
@@ -116,7 +116,7 @@ import TillHTTP
     }
 
     private static func order(_ change: [String: JSONValue]) -> JSONValue {
-        .object(["userId": "u1", "productId": .string(Office.points60)].merging(change) { $1 })
+        .object(["userId": "u1", "productId": .string(DashboardServer.points60)].merging(change) { $1 })
     }
 
     private static func transfer(_ change: [String: JSONValue]) -> JSONValue {
@@ -132,7 +132,7 @@ import TillHTTP
         let claims: JSONValue = ["sub": .string(user), "exp": .int(expires)]
         let parts = [#"{"alg":"HS256"}"#, claims.encoded()].map { Base64.encode(Array($0.utf8), .url) }
         let signed = parts.joined(separator: ".")
-        let mark = HMACSHA256.code(for: Array(signed.utf8), key: Office.userSecret)
+        let mark = HMACSHA256.code(for: Array(signed.utf8), key: DashboardServer.userSecret)
         return signed + "." + Base64.encode(mark, .url)
     }
 }

@@ -19,17 +19,17 @@ import TillPages
     @Test("Text from outside stays text, in elements and in attributes", arguments: hostile)
     func escaping(_ sample: (text: String, markup: String)) {
         #expect(element("p") { sample.text }.markup == "<p>\(sample.markup)</p>")
-        #expect(HTML.outside(sample.text).markup == "<bdi>\(sample.markup)</bdi>")
+        #expect(HTML.untrusted(sample.text).markup == "<bdi>\(sample.markup)</bdi>")
         #expect(emptyElement("input", .value(sample.text)).markup == "<input value=\"\(sample.markup)\">")
         #expect(element("a", .label(sample.text)) {}.markup == "<a aria-label=\"\(sample.markup)\"></a>")
     }
 
     @Test("A long text is cut between two characters")
     func cut() {
-        #expect(HTML.outside("abcdef", limit: 3).markup == "<bdi>abc…</bdi>")
-        #expect(HTML.outside("abc", limit: 3).markup == "<bdi>abc</bdi>")
-        #expect(HTML.outside("学点学点", limit: 2).markup == "<bdi>学点…</bdi>")
-        #expect(HTML.outside("", limit: 2).markup == "<bdi></bdi>")
+        #expect(HTML.untrusted("abcdef", limit: 3).markup == "<bdi>abc…</bdi>")
+        #expect(HTML.untrusted("abc", limit: 3).markup == "<bdi>abc</bdi>")
+        #expect(HTML.untrusted("学点学点", limit: 2).markup == "<bdi>学点…</bdi>")
+        #expect(HTML.untrusted("", limit: 2).markup == "<bdi></bdi>")
     }
 
     @Test("Branches and loops leave out absent elements, and keep the order")

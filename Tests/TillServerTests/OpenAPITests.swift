@@ -20,12 +20,12 @@ import TillHTTP
 
     @Test("Every route is described and every described route is served, with the same body limit")
     func routes() async throws {
-        try await Office.open { office async throws in
-            let routes = office.server.router.routes
+        try await DashboardServer.open { dashboardServer async throws in
+            let routes = dashboardServer.server.router.routes
             let served = Set(routes.map { "\($0.method.rawValue) \($0.pattern)" })
-            let told = Set(described.map { "\($0.method) \($0.path)" })
-            #expect(served.subtracting(told).isEmpty, "not described: \(served.subtracting(told))")
-            #expect(told.subtracting(served).isEmpty, "not served: \(told.subtracting(served))")
+            let reported = Set(described.map { "\($0.method) \($0.path)" })
+            #expect(served.subtracting(reported).isEmpty, "not described: \(served.subtracting(reported))")
+            #expect(reported.subtracting(served).isEmpty, "not served: \(reported.subtracting(served))")
             #expect(served.count == routes.count && routes.count > 20)
             #expect(Endpoint.all.count == routes.count)
             for route in routes where route.method == .post {
@@ -43,9 +43,9 @@ import TillHTTP
             let wanted = path.split(separator: "/").filter { $0.hasPrefix("{") }.map {
                 String($0.dropFirst().dropLast())
             }
-            let told = (operation["parameters"]?.array ?? []).filter { $0["in"]?.string == "path" }
-            #expect(told.compactMap { $0["name"]?.string } == wanted, "\(method) \(path)")
-            #expect(told.allSatisfy { $0["required"]?.bool == true })
+            let reported = (operation["parameters"]?.array ?? []).filter { $0["in"]?.string == "path" }
+            #expect(reported.compactMap { $0["name"]?.string } == wanted, "\(method) \(path)")
+            #expect(reported.allSatisfy { $0["required"]?.bool == true })
             let answers = operation["responses"]?.object ?? [:]
             #expect(answers.keys.contains { $0.hasPrefix("2") || $0 == "303" })
             #expect(answers["default"] != nil)
@@ -73,7 +73,7 @@ import TillHTTP
         let listed = OpenAPI.schemas["Problem"]?["properties"]?["code"]?["enum"]?.array?.compactMap(\.string) ?? []
         #expect(Set(listed).count == listed.count)
         for refusal in Refusal.allCases { #expect(listed.contains(refusal.rawValue)) }
-        for reason in BadRequest.allCases { #expect(listed.contains(reason.rawValue)) }
+        for reason in HTTPRequestError.allCases { #expect(listed.contains(reason.rawValue)) }
         for operation in Endpoint.all {
             for refusal in operation.allRefusals where operation.answers.allSatisfy({ $0.status != refusal.status }) {
                 let answer = operation.json["responses"]?[String(refusal.status)]
@@ -126,13 +126,13 @@ import TillHTTP
 
     @Test("The server's responses match the description: status, type and every member")
     func answers() async throws {
-        try await Office.open { office in
-            let (order, _) = try await office.sell(to: "u1")
-            let open = try await office.openOrder(user: "u1", device: "d", metadata: [1, "two", nil])
-            let paid = try await office.pay(token: open)
-            let stray = try await office.pay(token: nil)
-            let receipt = Base64.encode(try await office.emulator.receipt(bundleID: Office.bundleID))
-            let product: JSONValue = .string(Office.points60)
+        try await DashboardServer.open { dashboardServer in
+            let (order, _) = try await dashboardServer.sell(to: "u1")
+            let open = try await dashboardServer.openOrder(user: "u1", device: "d", metadata: [1, "two", nil])
+            let paid = try await dashboardServer.pay(token: open)
+            let stray = try await dashboardServer.pay(token: nil)
+            let receipt = Base64.encode(try await dashboardServer.emulator.receipt(bundleID: DashboardServer.bundleID))
+            let product: JSONValue = .string(DashboardServer.points60)
             let calls: [(HTTPMethod, String, String, JSONValue?, Int)] = [
                 (.post, Paths.orders, Paths.orders, ["userId": "u2", "productId": product], 201),
                 (.post, Paths.orders, Paths.orders, ["userId": "u2", "productId": "nothing"], 422),
@@ -181,14 +181,14 @@ import TillHTTP
                 let parts = path.split(separator: "?").map(String.init)
                 let query = parts.count == 2 ? try PercentEncoding.items(parts[1].utf8) : []
                 var request = HTTPRequest(method: method, path: parts[0], query: query)
-                request.headers.add("Authorization", "Bearer \(Office.secretKey)")
+                request.headers.add("Authorization", "Bearer \(DashboardServer.secretKey)")
                 request.body = body.map { Array($0.encoded().utf8) } ?? []
-                let reply = await office.server.respond(to: request)
+                let reply = await dashboardServer.server.respond(to: request)
                 #expect(reply.status == status, "\(method) \(path): \(String(decoding: reply.body, as: UTF8.self))")
                 let operation = described.first { $0.method == method.rawValue && $0.path == pattern }?.operation
-                let told = try #require(operation?["responses"]?[String(status)], "\(method) \(path) \(status)")
+                let reported = try #require(operation?["responses"]?[String(status)], "\(method) \(path) \(status)")
                 let type = try #require(reply.headers["Content-Type"])
-                let schema = try #require(told["content"]?[type]?["schema"], "\(method) \(path) \(status) \(type)")
+                let schema = try #require(reported["content"]?[type]?["schema"], "\(method) \(path) \(status) \(type)")
                 let problems = check.problems(try JSONValue(decoding: reply.body), schema)
                 if pattern != Paths.openAPI { #expect(problems.isEmpty, "\(method) \(path): \(problems)") }
             }
@@ -197,26 +197,26 @@ import TillHTTP
 
     @Test("Addresses described as guarded refuse unauthenticated clients, and the open ones don't")
     func security() async throws {
-        try await Office.open { office async throws in
+        try await DashboardServer.open { dashboardServer async throws in
             for operation in Endpoint.all where operation.tag != .dashboard {
                 let path = operation.path.replacing("{id}", with: "x").replacing("{userId}", with: "u1")
-                let reply = await office.server.respond(to: HTTPRequest(method: operation.method, path: path))
-                #expect((reply.status == 401) == (operation.caller != .anybody), "\(operation.id)")
+                let reply = await dashboardServer.server.respond(to: HTTPRequest(method: operation.method, path: path))
+                #expect((reply.status == 401) == (operation.caller != .anyone), "\(operation.id)")
             }
         }
     }
 
     @Test("The document is served as JSON, and a client that has it already gets 304")
     func served() async throws {
-        try await Office.open { office in
-            let first = await office.server.respond(to: HTTPRequest(method: .get, path: "/openapi.json"))
+        try await DashboardServer.open { dashboardServer in
+            let first = await dashboardServer.server.respond(to: HTTPRequest(method: .get, path: "/openapi.json"))
             #expect(first.status == 200)
             #expect(first.headers["Content-Type"] == "application/json")
             #expect(try JSONValue(decoding: first.body)["openapi"]?.string == "3.1.0")
             let tag = try #require(first.headers["ETag"])
             let again = HTTPRequest(
                 method: .get, path: "/openapi.json", headers: HTTPHeaders([("If-None-Match", tag)]))
-            #expect(await office.server.respond(to: again).status == 304)
+            #expect(await dashboardServer.server.respond(to: again).status == 304)
         }
     }
 }
@@ -232,12 +232,12 @@ extension OpenAPITests {
     ]
 
     private static var verifyReceiptReply: JSONValue {
-        var answer = VerifyReceiptAnswer(status: .genuine)
+        var answer = VerifyReceiptResponse(status: .genuine)
         answer.environment = "Sandbox"
-        answer.receipt = AnsweredReceipt()
+        answer.receipt = ResponseReceipt()
         answer.latestReceipt = "a"
-        answer.latestReceiptInfo = [AnsweredPurchase()]
-        answer.pendingRenewalInfo = [AnsweredRenewal()]
+        answer.latestReceiptInfo = [ResponsePurchase()]
+        answer.pendingRenewalInfo = [ResponseRenewal()]
         return answer.json
     }
 
@@ -264,13 +264,13 @@ extension OpenAPITests {
                         userID: UserID("u"), productID: ProductID("p"), quantity: 1,
                         points: [GrantedPoints(currency: "points", amount: 60)], entitlement: entitlement, at: now))
             }
-            func product(_ entitlement: String?, _ plan: PlanTerms? = nil) -> Product {
-                Product(
-                    id: ProductID("p"), type: .consumable, names: Text(en: "a", zh: "b"), price: money,
+            func product(_ entitlement: String?, _ plan: PlanTerms? = nil) -> CatalogProduct {
+                CatalogProduct(
+                    id: ProductID("p"), type: .consumable, names: LocalizedText(en: "a", zh: "b"), price: money,
                     points: ["points": 1], entitlement: entitlement, plan: plan, prices: plan == nil ? [:] : ["CNY": 6])
             }
-            func problem(_ detail: String?) -> Problem {
-                Problem(refusal: .invalidField, status: 400, language: .english, requestId: "r", detail: detail)
+            func problem(_ detail: String?) -> ProblemDetails {
+                ProblemDetails(refusal: .invalidField, status: 400, language: .english, requestId: "r", detail: detail)
             }
             let debit = DebitBody(currency: "points", amount: 1, reference: "r")
             let fullProof = SubmitProofBody(
@@ -300,7 +300,7 @@ extension OpenAPITests {
                     DebitReply(reference: "r", currency: "points", amount: 1, balance: 2, at: now)),
                 "Products": try same(ProductsReply(data: [product(nil)])),
                 "Product": try both(product("pro", terms("p", rank: "a")), product(nil)),
-                "Text": try same(Text(en: "a", zh: "b")),
+                "Text": try same(LocalizedText(en: "a", zh: "b")),
                 "Money": try same(money), "Problem": try both(problem("d"), problem(nil)),
                 "Health": try same(["status": "ok"]),
                 "Readiness": try same(["status": "ready", "database": "ok"]),
@@ -321,7 +321,7 @@ extension OpenAPITests {
             "VerifyReceipt": (
                 ["receipt-data": "a", "password": "b", "exclude-old-transactions": true], ["receipt-data": "a"]
             ),
-            "VerifyReceiptReply": (verifyReceiptReply, VerifyReceiptAnswer(status: .malformed).json),
+            "VerifyReceiptReply": (verifyReceiptReply, VerifyReceiptResponse(status: .malformed).json),
             "PostPay": (
                 shippedPurchase, ["token": "a", "receipt-data": "b", "product_id": "c", "transaction_id": "1"]
             ),

@@ -10,21 +10,21 @@ extension OpenAPITests {
             let at = Instant(seconds: 1_790_000_000)
             let full = try preview(device: "d", transaction: TransactionID("1"), to: "premium", at: at)
             let least = try preview(device: nil, transaction: nil, to: "basic", at: at)
-            let told = OpenOrderBody.Preview(at: at, expiresAt: at, price: Money(amount: 1, currency: Currency("USD")))
+            let reported = OpenOrderBody.Preview(at: at, expiresAt: at, price: Money(amount: 1, currency: Currency("USD")))
             let order = OrderReply(
                 Order(
                     id: UniqueID(high: 1, low: 2), userID: UserID("u"), productID: ProductID("p"), quantity: 1,
                     price: Money(amount: 1, currency: Currency("USD")), preview: OrderPreview(at: at, expiresAt: at),
                     createdAt: at, updatedAt: at), metadata: nil, history: [])
             let fullOrder = OpenOrderBody(
-                id: UniqueID(high: 1, low: 2), userId: "u", productId: "p", quantity: 1, deviceId: "d", preview: told,
+                id: UniqueID(high: 1, low: 2), userId: "u", productId: "p", quantity: 1, deviceId: "d", preview: reported,
                 metadata: .integer(1), idNonce: OrderIDNonce(bytes: Array(0..<16)), idUserId: "g", orderNumber: "1")
             let token = AccountTokenReply(token: UniqueID(high: 1, low: 2), user: UserID("u"), since: at)
             return [
                 "AccountToken": try same(token), "AccountTokenList": try same(AccountTokenList(data: [token])),
                 "OpenOrder": try both(fullOrder, OpenOrderBody(productId: "p")),
                 "PlanTerms": try both(terms("basic", rank: "basic", scope: .device), terms("basic", rank: nil)),
-                "OpenOrderPreview": try both(told, OpenOrderBody.Preview(at: at, expiresAt: at)),
+                "OpenOrderPreview": try both(reported, OpenOrderBody.Preview(at: at, expiresAt: at)),
                 "OrderPreview": try same(order.preview),
                 "PlanPreview": try both(
                     PlanPreviewBody(userId: "u", planId: "p", quantity: 1, at: at, deviceId: "d"),
@@ -42,8 +42,8 @@ extension OpenAPITests {
     }
 
     private static func plan(_ id: String) throws -> Plan {
-        let product = Product(
-            id: ProductID(id), type: .consumable, names: Text(en: "a", zh: "b"),
+        let product = CatalogProduct(
+            id: ProductID(id), type: .consumable, names: LocalizedText(en: "a", zh: "b"),
             price: Money(amount: 299, currency: Currency("USD")), plan: try terms(id, rank: nil))
         guard let plan = Plan(soldBy: product) else { throw CancellationError() }
         return plan

@@ -45,15 +45,15 @@ struct UnknownSignerTests {
         let signers = UnknownSigners()
         let token = String(repeating: "a", count: UnknownSigners.shortestToken)
         let eve = Credential.user(UserID("eve"))
-        #expect((0..<100).filter { _ in signers.mayJudge(token, for: eve, now: start) }.count == 40)
-        #expect(signers.mayJudge(token, for: .user(UserID("ann")), now: start))
-        #expect(!signers.mayJudge(token, for: eve, now: start.adding(milliseconds: 99)))
-        #expect(signers.mayJudge(token, for: eve, now: start.adding(milliseconds: 100)))
-        #expect((0..<100).filter { _ in signers.mayJudge(token, forStranger: "192.0.2.1", now: start) }.count == 40)
-        let judged = (0..<1_000).filter { signers.mayJudge(token, forStranger: "198.51.100.\($0 % 250)", now: start) }
+        #expect((0..<100).filter { _ in signers.mayVerify(token, for: eve, now: start) }.count == 40)
+        #expect(signers.mayVerify(token, for: .user(UserID("ann")), now: start))
+        #expect(!signers.mayVerify(token, for: eve, now: start.adding(milliseconds: 99)))
+        #expect(signers.mayVerify(token, for: eve, now: start.adding(milliseconds: 100)))
+        #expect((0..<100).filter { _ in signers.mayVerify(token, forAnonymous: "192.0.2.1", now: start) }.count == 40)
+        let judged = (0..<1_000).filter { signers.mayVerify(token, forAnonymous: "198.51.100.\($0 % 250)", now: start) }
         #expect(judged.count == 120)
-        #expect((0..<500).allSatisfy { _ in signers.mayJudge("a.b.c", for: eve, now: start) }, "garbage is no chain")
-        #expect((0..<500).allSatisfy { _ in signers.mayJudge(token, for: .backend(keyID: "shop"), now: start) })
+        #expect((0..<500).allSatisfy { _ in signers.mayVerify("a.b.c", for: eve, now: start) }, "garbage is no chain")
+        #expect((0..<500).allSatisfy { _ in signers.mayVerify(token, for: .backend(keyID: "shop"), now: start) })
     }
 }
 
@@ -63,7 +63,7 @@ struct RefusalPaceTests {
 
     @Test("Single refusals are kept whole; in a flood, one row a second is kept, and its checks once in ten seconds")
     func pace() {
-        let pace = RefusalPace()
+        let pace = RefusalRateLimit()
         let first = (0..<200).map { _ in pace.keeping(of: "user:eve", now: start) }
         #expect(first.filter { $0 == .rowAndRecord }.count == 5)
         #expect(first.filter { $0 == .row }.count == 45)
@@ -74,11 +74,11 @@ struct RefusalPaceTests {
     }
 
     @Test("All unauthenticated clients together get four times the pace of one")
-    func strangers() {
-        let pace = RefusalPace()
-        let kept = (0..<1_000).map { pace.keeping(ofStranger: "198.51.100.\($0 % 100)", now: start) }
-        #expect(kept.filter { $0 != .nothing }.count == 200)
-        #expect(kept.filter { $0 == .rowAndRecord }.count == 20)
+    func anonymous() {
+        let pace = RefusalRateLimit()
+        let stored = (0..<1_000).map { pace.keeping(ofAnonymous: "198.51.100.\($0 % 100)", now: start) }
+        #expect(stored.filter { $0 != .nothing }.count == 200)
+        #expect(stored.filter { $0 == .rowAndRecord }.count == 20)
         #expect(pace.keeping(of: "user:ann", now: start) == .rowAndRecord, "no stranger takes it from a customer")
     }
 }

@@ -13,7 +13,7 @@ import TillSQLite
 
 /// Whatever Apple signs about some purchases, in any order and any number of times, the ledger ends in the same state
 /// (U4, U6, U8; DESIGN §4, invariant 8).
-@Suite("PurchaseDecision does not depend on the order of arrival") struct SettlementOrderTests {
+@Suite("PurchaseDecision does not depend on the order of arrival") struct PurchaseOrderTests {
     /// Each row: transaction/chain, product, kind of purchase, order, days, time of signing, further statements.
     ///
     /// Orders are OA to OE of users A to E; `none` is no token, `lost` a token that names no known order.
@@ -76,8 +76,8 @@ import TillSQLite
     private static let catalog = Catalog(
         products: products.map { id, type, points in
             let length = id == "month" ? "P1M" : id == "year" ? "P1Y" : nil
-            return Product(
-                id: ProductID(id), type: type, names: Text(en: id, zh: id),
+            return CatalogProduct(
+                id: ProductID(id), type: type, names: LocalizedText(en: id, zh: id),
                 price: Money(amount: 600, currency: Currency("USD")), points: points,
                 entitlement: points.isEmpty && length == nil ? id : nil,
                 plan: length.flatMap { PlanLength($0) }.map { PlanTerms(id: PlanID(id), length: $0, rank: "cloud") })
@@ -101,11 +101,11 @@ import TillSQLite
         case renewal(VerifiedRenewalInfo, [UInt8])
     }
 
-    private static func pieces(_ office: Office, _ verifier: SignedDataVerifier) throws -> [Piece] {
+    private static func pieces(_ dashboardServer: DashboardServer, _ verifier: SignedDataVerifier) throws -> [Piece] {
         try signed.split(separator: "\n").map { line in
             var words = line.split(separator: " ").map(String.init)[...]
             let members = words.first == "word" ? renewal(&words) : transaction(&words)
-            let token = try office.emulator.issuer.sign(members)
+            let token = try dashboardServer.emulator.issuer.sign(members)
             return line.hasPrefix("word")
                 ? .renewal(try verifier.renewalInfo(token), Array(token.utf8))
                 : .transaction(try verifier.transaction(token), Array(token.utf8))
@@ -129,7 +129,7 @@ import TillSQLite
         let type = products.first { $0.id == product }?.type ?? .consumable
         var members: [String: JSONValue] = [
             "transactionId": .string(ids[0]), "originalTransactionId": .string(ids[1]),
-            "bundleId": .string(Office.bundleID), "productId": .string(product), "type": .string(type.rawValue),
+            "bundleId": .string(DashboardServer.bundleID), "productId": .string(product), "type": .string(type.rawValue),
             "purchaseDate": .int(at(days[0]).milliseconds), "quantity": 1, "environment": "Sandbox",
             "transactionReason": .string(reason), "signedDate": day(words.popFirst()), "price": 5_990,
             "currency": "USD", "inAppOwnershipType": "PURCHASED",
@@ -178,7 +178,7 @@ import TillSQLite
     /// Opens a fresh ledger with the orders in it, processes all pieces in the given order, and reads the resulting
     /// state.
     private static func books(
-        _ pieces: [Piece], _ office: Office, _ configuration: ServerConfiguration
+        _ pieces: [Piece], _ dashboardServer: DashboardServer, _ configuration: ServerConfiguration
     ) async throws -> [String] {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -188,10 +188,10 @@ import TillSQLite
         let now = at(205)
         let server = try Server(
             configuration: configuration, database: ledger, clock: { now }, entropy: RandomBytes.make)
-        try await ledger.write { session in
+        try await ledger.write { connection in
             for (name, user, product) in orders {
                 let opened = at(-1)
-                try OrderTable(session).insert(
+                try OrderTable(connection).insert(
                     Order(
                         id: order(name), userID: UserID(user), productID: ProductID(product), quantity: 1,
                         price: Money(amount: 600, currency: Currency("USD")), createdAt: opened, updatedAt: opened),
@@ -208,18 +208,18 @@ import TillSQLite
                 try await server.ledger.intake.processor.recordRenewal(SignedRenewal(info: info, proof: bytes))
             }
         }
-        let found = try await ledger.read { session in try transactions(session) + rights(session) + wallets(session) }
+        let found = try await ledger.read { connection in try transactions(connection) + rights(connection) + wallets(connection) }
         await ledger.close()
         return found
     }
 
-    private static func transactions(_ session: any Connection) throws -> [String] {
-        try session.query(
+    private static func transactions(_ connection: any Connection) throws -> [String] {
+        try connection.query(
             """
             SELECT t.id, t.state, \(user: "CASE t.state WHEN 1 THEN g.customer_id END") AS user_id, t.signed_at, \
             t.revoked_at, t.expires_at, t.is_upgraded, length(p.body) AS length, o.status FROM transactions t LEFT \
-            JOIN grants g ON g.transaction_sequence = t.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence \
-            AND t.state = 1 JOIN proofs p ON p.transaction_sequence = t.sequence ORDER BY t.id
+            JOIN grants g ON g.transaction_row_id = t.sequence LEFT JOIN orders o ON o.sequence = t.order_row_id \
+            AND t.state = 1 JOIN proofs p ON p.transaction_row_id = t.sequence ORDER BY t.id
             """, []
         ) { row in
             let columns: [StaticString] = [
@@ -229,47 +229,47 @@ import TillSQLite
         }
     }
 
-    private static func rights(_ session: any Connection) throws -> [String] {
-        var told: [String] = []
+    private static func rights(_ connection: any Connection) throws -> [String] {
+        var reported: [String] = []
         let days: [Int64] = [5, 26, 34, 50, 72, 98, 130, 150, 190, 300]
         let catalogs = CatalogHistory(catalog, since: at(0))
         for (user, day) in users.flatMap({ user in days.map { (user, $0) } }) {
             let rights = try Rights.load(
-                of: UserID(user), in: .sandbox, at: at(day), catalogs: catalogs, connection: session)
-            told += rights.all.map { right in
+                of: UserID(user), in: .sandbox, at: at(day), catalogs: catalogs, connection: connection)
+            reported += rights.all.map { right in
                 let until = right.until?.rfc3339 ?? "-"
                 return "\(day) \(user) \(right.entitlement) \(right.why) \(right.productID) \(right.since) \(until)"
             }
-            told += rights.subscriptions.map { held in
+            reported += rights.subscriptions.map { held in
                 let state = held.state
                 return "\(day) \(user) \(held.originalID) \(state.state) \(state.current.transactionID) \(state.until) "
                     + "\(state.willRenew.map(String.init) ?? "-") \(state.renewalProductID?.text ?? "-")"
             }
         }
-        return told
+        return reported
     }
 
-    private static func wallets(_ session: any Connection) throws -> [String] {
-        #expect(try LedgerTable(session).unbalanced().isEmpty)
+    private static func wallets(_ connection: any Connection) throws -> [String] {
+        #expect(try LedgerTable(connection).unbalanced().isEmpty)
         return try users.map { user in
-            "\(user) \(try LedgerTable(session).wallet(of: UserID(user), in: .sandbox).balances)"
+            "\(user) \(try LedgerTable(connection).wallet(of: UserID(user), in: .sandbox).balances)"
         }
     }
 
     @Test("The same copies in many orders, some of them twice, lead to the same transactions, rights and wallets")
     func anyOrder() async throws {
-        try await Office.open { office in
-            var configuration = office.server.configuration
+        try await DashboardServer.open { dashboardServer in
+            var configuration = dashboardServer.server.configuration
             configuration.catalog = Self.catalog
-            let pieces = try Self.pieces(office, office.server.receiptAnswers.verifier)
-            let expected = try await Self.books(pieces, office, configuration)
+            let pieces = try Self.pieces(dashboardServer, dashboardServer.server.receiptResponses.verifier)
+            let expected = try await Self.books(pieces, dashboardServer, configuration)
             #expect(expected.contains { $0.hasPrefix("100 1 A") }, "\(expected.joined(separator: "\n"))")
-            var random = Dice(state: 20_260_301)
+            var random = SeededRandom(state: 20_260_301)
             for seed in 0..<10 {
                 var shuffled = pieces + pieces.filter { _ in random.next() % 3 == 0 }
                 shuffled.shuffle(using: &random)
                 let order = seed == 0 ? pieces.reversed() : shuffled
-                let found = try await Self.books(order, office, configuration)
+                let found = try await Self.books(order, dashboardServer, configuration)
                 let (missing, extra) = (Set(expected).subtracting(found), Set(found).subtracting(expected))
                 #expect(found == expected, "\(seed): \(missing.sorted()) became \(extra.sorted())")
             }
@@ -278,7 +278,7 @@ import TillSQLite
 }
 
 /// Numbers that look random and are the same in every run (SplitMix64).
-private struct Dice: RandomNumberGenerator {
+private struct SeededRandom: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {

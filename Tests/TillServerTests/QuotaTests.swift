@@ -32,6 +32,6 @@ struct QuotaTests {
 
     @Test("The longest body that a route accepts fits when it is alone")
     func longest() {
-        #expect(Server.receiptBodyLimit <= Server.strangersBodyLimits.weightPerSource)
+        #expect(Server.receiptBodyLimit <= Server.anonymousBodyLimits.weightPerSource)
     }
 }

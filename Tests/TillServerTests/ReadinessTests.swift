@@ -10,7 +10,7 @@ struct ReadinessTests {
 
     @Test("A good result is cached for a second, and a bad one is shared only with those who asked meanwhile")
     func memory() async {
-        let desk = ReadinessDesk()
+        let desk = ReadinessCheck()
         var checks = 0
         func ask(_ milliseconds: Int64, _ fault: String? = nil) async -> String? {
             await desk.fault(at: Self.now.adding(milliseconds: milliseconds)) {
@@ -32,7 +32,7 @@ struct ReadinessTests {
 
     @Test("A hundred callers at the same time share one check of the ledger", arguments: [nil, "full"])
     func together(fault: String?) async {
-        let desk = ReadinessDesk()
+        let desk = ReadinessCheck()
         let checks = Locked(0)
         let faults = await withTaskGroup(of: String?.self) { group in
             for _ in 0..<100 {
@@ -53,20 +53,20 @@ struct ReadinessTests {
 
     @Test("Through the address the ledger is written at most once a second")
     func heartbeat() async throws {
-        try await Office.open { office in
+        try await DashboardServer.open { dashboardServer in
             func beat() async throws -> Int64? {
-                let reply = await office.server.respond(
+                let reply = await dashboardServer.server.respond(
                     to: .init(method: .get, path: "/readyz", peer: "127.0.0.1"))
                 #expect(reply.status == 200)
-                return try await office.ledger.read { session in
-                    try session.first("SELECT at FROM heartbeat", []) { $0.integer("at") }
+                return try await dashboardServer.ledger.read { connection in
+                    try connection.first("SELECT at FROM heartbeat", []) { $0.integer("at") }
                 }
             }
-            #expect(try await beat() == office.time.now.milliseconds)
-            try await office.ledger.write { session in _ = try session.execute("UPDATE heartbeat SET at = 7", []) }
+            #expect(try await beat() == dashboardServer.time.now.milliseconds)
+            try await dashboardServer.ledger.write { connection in _ = try connection.execute("UPDATE heartbeat SET at = 7", []) }
             #expect(try await beat() == 7, "not written again")
-            office.time.advance(seconds: 1)
-            #expect(try await beat() == office.time.now.milliseconds)
+            dashboardServer.time.advance(seconds: 1)
+            #expect(try await beat() == dashboardServer.time.now.milliseconds)
         }
     }
 }

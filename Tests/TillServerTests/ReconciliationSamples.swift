@@ -31,14 +31,14 @@ extension OpenAPITests {
                 .refundMissed, in: .sandbox, transaction: TransactionID("1"), order: UniqueID(high: 1, low: 2),
                 was: "granted", now: "revoked")
             difference.notificationID = "n"
-            let told = DifferenceReply(difference, foundAt: at)
-            let least = DifferenceReply(Difference(.answerRefused, in: .sandbox), foundAt: nil)
-            let page = Page(data: [told], hasMore: false, nextCursor: nil)
+            let reported = DifferenceReply(difference, foundAt: at)
+            let least = DifferenceReply(Difference(.responseRefused, in: .sandbox), foundAt: nil)
+            let page = Page(data: [reported], hasMore: false, nextCursor: nil)
             return [
                 "StartReconciliation": try both(
                     StartReconciliationBody(dryRun: true, since: at), StartReconciliationBody()),
                 "ReconciliationCount": try same(count), "Reconciliation": try both(full, run),
-                "Difference": try both(told, least),
+                "Difference": try both(reported, least),
                 "DifferencePage": try same(page),
                 "ReconciliationPage": try same(Page(data: [run], hasMore: false, nextCursor: nil)),
                 "ReconciliationDetail": try same(ReconciliationDetail(full, page)),

@@ -31,10 +31,10 @@ extension OpenAPITests {
                 "Entitlements": try both(
                     EntitlementsReply(data: [lasting], sandbox: true), EntitlementsReply(data: [lasting])),
                 "Entitlement": try both(right, lasting),
-                "EntitlementAnswer": try both(
-                    EntitlementAnswer(
+                "EntitlementAccess": try both(
+                    EntitlementAccessReply(
                         entitlement: "premium", until: at, why: .gracePeriod, sources: [right], sandbox: true),
-                    EntitlementAnswer(entitlement: "premium", until: nil, why: .neverHad, sources: [])),
+                    EntitlementAccessReply(entitlement: "premium", until: nil, why: .neverHad, sources: [])),
                 "Subscriptions": try both(
                     SubscriptionsReply(data: [least], sandbox: true), SubscriptionsReply(data: [least])),
                 "Subscription": try both(full, least),
@@ -63,6 +63,6 @@ extension OpenAPITests {
             let subscription = Subscription([period], renewal: state == .grace ? word : nil, at: at),
             subscription.state == state
         else { throw CancellationError() }
-        return SubscriptionReply(TransactionID("1"), subscription, title: Text(en: "a", zh: "b"))
+        return SubscriptionReply(TransactionID("1"), subscription, title: LocalizedText(en: "a", zh: "b"))
     }
 }

@@ -58,6 +58,6 @@ import TillLedger
             "", "{", "[]", "null", "7", #"{"signedTransaction":7}"#, #"{"orderId":"x"}"#, #"{"userId":{}}"#,
         ])
     func misfits(_ text: String) {
-        #expect(throws: Refused.self) { try SubmitProofBody(json: Array(text.utf8)) }
+        #expect(throws: RefusalError.self) { try SubmitProofBody(json: Array(text.utf8)) }
     }
 }

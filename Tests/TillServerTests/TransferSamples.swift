@@ -36,20 +36,20 @@ extension OpenAPITests {
                 id: id, transactionID: TransactionID("1"), originalID: TransactionID("1"), productID: ProductID("p"),
                 environment: .sandbox)
             let points = MovedPoints(environment: .sandbox, currency: "points", amount: 60)
-            let stayed = TransferReply.Stayed(grantCount: 1, points: [points])
+            let stayed = TransferReply.Remaining(grantCount: 1, points: [points])
             let full = TransferReply(
                 transfer(by: "li"), grantCount: 1, grants: [grant], points: [points], reverses: id, reversedBy: id,
                 stayed: stayed)
             let least = TransferReply(transfer(by: nil), grantCount: 0, grants: [], points: [])
-            let kept = RestoredTransaction(
+            let stored = RestoredTransaction(
                 transaction: (TransactionID("1"), TransactionID("1"), ProductID("p")), outcome: .kept,
                 reason: "ask_backend", askBackend: true, finish: true)
             let refused = RestoredTransaction(transaction: nil, outcome: .refused, finish: false)
             return [
                 "Restore": try both(
                     RestoreBody(userId: "u", signedTransactions: ["a"], receipt: "b"), RestoreBody()),
-                "RestoreReply": try same(RestoreReply(data: [kept])),
-                "RestoredTransaction": try both(kept, refused),
+                "RestoreReply": try same(RestoreReply(data: [stored])),
+                "RestoredTransaction": try both(stored, refused),
                 "MergeGuest": try both(
                     MergeGuestBody(guestId: "g", guestToken: "t", reason: "r"), MergeGuestBody(guestId: "g")),
                 "MakeTransfer": try both(

@@ -71,7 +71,7 @@ extension OpenAPITests {
                         allowDebt: true),
                     CorrectionBody(currency: "points", amount: -1, reference: "r", reason: "w", operatorName: "o")),
                 "HandPosting": try both(
-                    HandPostingReply(corrected, balance: 1), HandPostingReply(bought, balance: 1)),
+                    ManualPostingReply(corrected, balance: 1), ManualPostingReply(bought, balance: 1)),
                 "Lot": try both(replies[0], replies[1]),
                 "LotPage": try same(
                     LotsReply(

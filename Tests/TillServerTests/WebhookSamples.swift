@@ -36,7 +36,7 @@ extension OpenAPITests {
             let newcomer = WebhookEndpointReply(id: "a", url: "https://a", state: .new, types: nil)
             func delivery(_ user: String?) -> WebhookDeliveryReply {
                 WebhookDeliveryReply(
-                    eventId: "evt_1_a", sequence: 1, type: "grant.created", userId: user, state: .waiting,
+                    eventId: "evt_1_a", rowID: 1, type: "grant.created", userId: user, state: .waiting,
                     isReplay: false, attempts: 0)
             }
             var tried = delivery("u1")
@@ -65,7 +65,7 @@ extension OpenAPITests {
                 "WebhookEndpointPage": try same(Page(data: [newcomer], hasMore: false, nextCursor: nil)),
                 "WebhookDelivery": try both(tried, delivery(nil)),
                 "WebhookDeliveryPage": try same(Page(data: [tried], hasMore: true, nextCursor: "1")),
-                "WebhookReplayWish": try both(
+                "WebhookReplayRequest": try both(
                     WebhookReplayBody(from: now, to: now, endpoint: "a"), WebhookReplayBody(from: now, to: now)),
                 "WebhookReplay": try both(replay(now), replay(nil)),
                 "WebhookReplayPage": try same(Page(data: [replay(nil)], hasMore: true, nextCursor: "1")),

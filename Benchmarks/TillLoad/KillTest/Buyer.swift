@@ -11,7 +11,7 @@ struct Buyer: Sendable {
         /// Posts everything with an `Idempotency-Key`, then the proof once more.
         case keyed
         /// The app's proof and Apple's notification of the same transaction arrive at the same time.
-        case twoDoors
+        case twoSources
         /// The app submits nothing; only Apple's notification arrives.
         case notified
         /// Spends part of the points at once, with two requests under one reference.
@@ -50,7 +50,7 @@ struct Buyer: Sendable {
         case .keyed:
             attempt.note(proof: await api.submit(proof, key: "proof-\(number)"))
             if attempt.isGranted { attempt.note(proof: await api.submit(proof, key: "proof-\(number)")) }
-        case .twoDoors:
+        case .twoSources:
             async let posted = api.submit(proof)
             async let notified = api.notify(notification)
             attempt.note(proof: await posted)

@@ -24,7 +24,7 @@ struct KillReport {
         }
         // One loss and one double were planted; nothing else may be found.
         guard result.lost.count == 1, result.twice.count == 1, result.faults.isEmpty else {
-            throw LoadFault("a loss and a double were planted, and the checker didn't find just these")
+            throw LoadError("a loss and a double were planted, and the checker didn't find just these")
         }
         print("The checker finds a planted loss and a planted double.")
     }

@@ -45,7 +45,7 @@ struct KillTest {
 
     func run(report: (_ round: Int, Result) -> Void) async throws -> Result {
         var result = Result()
-        var books = KillBooks()
+        var books = KillExpectations()
         var next = 0
         var server = try ServerProcess(till: till, set: set)
         for round in 1...rounds {
@@ -116,7 +116,7 @@ struct KillTest {
     // MARK: Checks
 
     private func check(
-        _ attempts: [Attempt], _ server: ServerProcess, _ books: inout KillBooks, _ result: inout Result
+        _ attempts: [Attempt], _ server: ServerProcess, _ books: inout KillExpectations, _ result: inout Result
     ) async throws {
         let url = try server.listening()
         let fetch = try Fetch()
@@ -151,7 +151,7 @@ struct KillTest {
         let posting = Posting(
             environment: .sandbox, userID: UserID(LoadSet.user(0)), contra: .sold, currency: "points",
             amount: LoadSet.pointsEach, kind: .refundReversal, reference: "planted", at: Instant(milliseconds: 0))
-        _ = try await ledger.write { session in try LedgerTable(session).post(posting, grant: nil) }
+        _ = try await ledger.write { connection in try LedgerTable(connection).post(posting, grant: nil) }
         await ledger.close()
     }
 }

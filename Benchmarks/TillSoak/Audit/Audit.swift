@@ -16,9 +16,9 @@ struct Audit: Sendable {
             /// A refund without a reversal of the grant, or the other way round.
             case refund
             /// The ledger contradicts itself.
-            case books
+            case contents
             /// Something is still pending without a reason.
-            case unsettled
+            case unprocessed
         }
 
         let kind: Kind
@@ -52,49 +52,49 @@ struct Audit: Sendable {
         }
     }
 
-    func callAsFunction(_ books: LedgerBooks) -> Result {
+    func run(_ contents: LedgerContents) -> Result {
         var result = Result()
-        let grants = Dictionary(grouping: books.grants, by: \.transaction)
+        let grants = Dictionary(grouping: contents.grants, by: \.transaction)
         var known: Set<String> = []
         for sale in sales {
             known.insert(sale.id)
-            judge(sale, grants[sale.id] ?? [], books, &result)
+            check(sale, grants[sale.id] ?? [], contents, &result)
         }
-        for grant in books.grants where !known.contains(grant.transaction) {
+        for grant in contents.grants where !known.contains(grant.transaction) {
             result.note(.forgedGranted, grant.transaction, "\(grant.user) has it, and the store knows nothing of it")
         }
-        for (order, moves) in books.moves {
+        for (order, moves) in contents.moves {
             for (before, after) in zip(moves, moves.dropFirst()) where !before.mayMove(to: after) {
-                result.note(.books, nil, "the order \(order) went from \(before.name) to \(after.name)")
+                result.note(.contents, nil, "the order \(order) went from \(before.name) to \(after.name)")
             }
         }
-        for line in books.unbalanced { result.note(.books, nil, "not the sum of its postings: \(line)") }
-        for line in books.damage { result.note(.books, nil, line) }
-        for line in books.waiting { result.note(.unsettled, nil, line) }
+        for line in contents.unbalanced { result.note(.contents, nil, "not the sum of its postings: \(line)") }
+        for line in contents.damage { result.note(.contents, nil, line) }
+        for line in contents.waiting { result.note(.unprocessed, nil, line) }
         return result
     }
 
-    private func judge(_ sale: Sale, _ grants: [LedgerBooks.Grant], _ books: LedgerBooks, _ result: inout Result) {
-        guard let grant = grants.first else { return judge(ungranted: sale, books.records[sale.id], &result) }
+    private func check(_ sale: Sale, _ grants: [LedgerContents.Grant], _ contents: LedgerContents, _ result: inout Result) {
+        guard let grant = grants.first else { return check(ungranted: sale, contents.records[sale.id], &result) }
         if grants.count > 1 { result.note(.grantedTwice, sale.id, "\(grants.count) grants") }
-        judgeOwner(sale, grant, &result)
+        checkOwner(sale, grant, &result)
         if grant.product != sale.product || grant.quantity != sale.quantity {
             result.note(
-                .books, sale.id,
+                .contents, sale.id,
                 "granted as \(grant.quantity) of \(grant.product), paid as \(sale.quantity) of \(sale.product)")
         }
-        judgePoints(sale, grant, books.records[sale.id], &result)
+        checkPoints(sale, grant, contents.records[sale.id], &result)
         // Money outranks every earlier status.
         if grant.orderStatus != .completed, grant.orderStatus != .refunded {
-            result.note(.books, sale.id, "its order is \(grant.orderStatus?.name ?? "nothing known")")
+            result.note(.contents, sale.id, "its order is \(grant.orderStatus?.name ?? "nothing known")")
         }
         if !sale.isFinished {
-            result.note(.unsettled, sale.id, "granted, and still in the queue of \(sale.account)")
+            result.note(.unprocessed, sale.id, "granted, and still in the queue of \(sale.account)")
         }
         if !sale.isRenewal { result.waits.append(grant.at.milliseconds - sale.purchased.milliseconds) }
     }
 
-    private func judge(ungranted sale: Sale, _ record: LedgerBooks.Record?, _ result: inout Result) {
+    private func check(ungranted sale: Sale, _ record: LedgerContents.Record?, _ result: inout Result) {
         // Revoked before it was granted, so nothing has to be reversed.
         if sale.isRevoked { return }
         guard let record else { return result.note(.lost, sale.id, "paid, and the ledger has never heard of it") }
@@ -105,7 +105,7 @@ struct Audit: Sendable {
         result.unattributed.append(sale.id)
     }
 
-    private func judgeOwner(_ sale: Sale, _ grant: LedgerBooks.Grant, _ result: inout Result) {
+    private func checkOwner(_ sale: Sale, _ grant: LedgerContents.Grant, _ result: inout Result) {
         if strangers.contains(grant.user) {
             return result.note(.misattributed, sale.id, "\(grant.user) has it, who never paid for anything")
         }
@@ -119,7 +119,7 @@ struct Audit: Sendable {
         // Without a signed token, the order sent with the proof decides.
         guard let order = sale.token ?? grant.order else { return }
         guard let owner = owners[order] else {
-            if sale.token != nil { result.note(.books, sale.id, "nobody asked for the order \(order)") }
+            if sale.token != nil { result.note(.contents, sale.id, "nobody asked for the order \(order)") }
             return
         }
         if grant.user != owner {
@@ -127,11 +127,11 @@ struct Audit: Sendable {
         }
     }
 
-    private func judgePoints(
-        _ sale: Sale, _ grant: LedgerBooks.Grant, _ record: LedgerBooks.Record?, _ result: inout Result
+    private func checkPoints(
+        _ sale: Sale, _ grant: LedgerContents.Grant, _ record: LedgerContents.Record?, _ result: inout Result
     ) {
         guard let whole = points(sale.product, sale.quantity) else {
-            return result.note(.books, sale.id, "\(sale.product) is not sold")
+            return result.note(.contents, sale.id, "\(sale.product) is not sold")
         }
         let due = sale.isRevoked ? 0 : whole
         let sentence = "\(grant.user) has \(grant.points) points of it and should have \(due)"

@@ -2,45 +2,45 @@ import Foundation
 import TillThreads
 
 /// A change that this process's app did not cause itself.
-enum StoreChange: Sendable {
+enum DeviceEvent: Sendable {
     /// The store was reached for the first time since launch: everything unfinished can be requested now, and later
     /// changes are reported.
     case launched
     /// A transaction arrived or changed: paid elsewhere, approved, declined, renewed, refunded.
-    case transaction(TransactionWords)
+    case transaction(TransactionResponse)
     /// The state of a subscription changed.
     case subscriptions
-    case storefront(StorefrontWords)
+    case storefront(StorefrontResponse)
     /// A promoted product was tapped in the App Store.
-    case intent(IntentWords)
-    case message(MessageWords)
+    case intent(PurchaseIntentResponse)
+    case message(MessageResponse)
 }
 
 /// One run of the app: signs the device in, makes purchases, and reports changes that happen elsewhere.
 ///
 /// The store is polled only while there is a listener, as Apple's queue does nothing without an observer.
 actor DeviceSession {
-    nonisolated let line: StoreLine
+    nonisolated let client: EmulatorClient
     nonisolated let effects: StoreEffects
     nonisolated let receipt: ReceiptFile
-    nonisolated let claims = Claims()
+    nonisolated let claimed = ClaimedIDs()
     /// `SKIncludeConsumableInAppPurchaseHistory`.
     nonisolated let consumableHistory: Bool
     private let wantedAccount: String?
     /// The store's latest status, for those of Apple's calls that do not wait.
-    nonisolated let known = KnownNews()
+    nonisolated let known = LatestUpdate()
     private var verifier: DeviceVerification?
 
     // The result of the last poll.
     private var position: Int64?
-    private var storefront: StorefrontWords?
+    private var storefront: StorefrontResponse?
     private var subscriptionVersion: String?
-    private var toldIntents: Set<String> = []
-    private var toldMessages: Set<String> = []
+    private var deliveredIntents: Set<String> = []
+    private var deliveredMessages: Set<String> = []
     /// Promoted purchases that a listener of this process continued.
     var claimedIntents: Set<String> = []
 
-    private var listeners: [Int: AsyncStream<StoreChange>.Continuation] = [:]
+    private var listeners: [Int: AsyncStream<DeviceEvent>.Continuation] = [:]
     private var nextListener = 0
     private var isLooking = false
     /// Purchases without an answer yet; until then, own changes cannot be distinguished from others.
@@ -49,14 +49,14 @@ actor DeviceSession {
     /// The transactions that a call of this process returned, with their position among the changes at that time. Later
     /// changes of them are reported.
     private var own: [String: Int64] = [:]
-    private var isBacklogTold = false
+    private var isBacklogDelivered = false
     /// The last results, used while the network is unavailable.
-    private var lists: [TransactionQuestion: [TransactionWords]] = [:]
+    private var lists: [TransactionQuery: [TransactionResponse]] = [:]
 
     init(
-        line: StoreLine, account: String?, receipt: ReceiptFile, consumableHistory: Bool, effects: StoreEffects
+        client: EmulatorClient, account: String?, receipt: ReceiptFile, consumableHistory: Bool, effects: StoreEffects
     ) {
-        self.line = line
+        self.client = client
         self.effects = effects
         self.receipt = receipt
         self.consumableHistory = consumableHistory
@@ -67,46 +67,46 @@ actor DeviceSession {
 
     /// Signs the account in on this device and fetches the root certificate for checking answers. This comes before all
     /// other requests, so that no paid transaction has to wait for it.
-    func signedIn() async throws(StoreFault) { _ = try await verification() }
+    func signedIn() async throws(EmulatorClientError) { _ = try await verification() }
 
     /// Constant for the life of the process: the store's root and the device's id never change.
-    func verification() async throws(StoreFault) -> DeviceVerification {
+    func verification() async throws(EmulatorClientError) -> DeviceVerification {
         if let verifier { return verifier }
-        if let wantedAccount { try await line.signIn(wantedAccount) }
-        let news = try await line.news(after: nil)
+        if let wantedAccount { try await client.signIn(wantedAccount) }
+        let update = try await client.update(after: nil)
         guard
             let made = DeviceVerification(
-                root: try await line.root(), bundleID: line.bundleID, deviceID: news.deviceVerificationId)
+                root: try await client.root(), bundleID: client.bundleID, deviceID: update.deviceVerificationId)
         else { throw .unreadable(status: 200) }
         verifier = made
-        learn(news)
+        learn(update)
         return made
     }
 
     /// The signed-in account, its storefront, and whether payments are allowed.
-    func status() async throws(StoreFault) -> NewsWords {
+    func status() async throws(EmulatorClientError) -> DeviceUpdateResponse {
         try await signedIn()
-        let news = try await line.news(after: nil)
-        learn(news)
-        return news
+        let update = try await client.update(after: nil)
+        learn(update)
+        return update
     }
 
     /// Records the status that an app can read from now on. Changes are reported relative to it, even before there is a
     /// listener.
-    private func learn(_ news: NewsWords) {
-        known.learn(news)
-        if storefront == nil { storefront = news.storefront }
+    private func learn(_ update: DeviceUpdateResponse) {
+        known.learn(update)
+        if storefront == nil { storefront = update.storefront }
     }
 
     // MARK: Purchases
 
     enum Purchase: Sendable {
         /// Includes a non-consumable that was bought before.
-        case purchased(TransactionWords)
+        case purchased(TransactionResponse)
         /// Ask to Buy: the transaction arrives later, as a change.
-        case deferred(TransactionWords?)
+        case deferred(TransactionResponse?)
         /// Failed for now: the transaction may arrive later, as a change.
-        case interrupted(TransactionWords?)
+        case interrupted(TransactionResponse?)
         /// A change of plan at the next renewal, for the subscription with this original transaction. There is no
         /// transaction now.
         case scheduled(original: String?)
@@ -114,11 +114,11 @@ actor DeviceSession {
         case failed
     }
 
-    func purchase(_ question: PurchaseQuestion) async throws(StoreFault) -> Purchase {
+    func purchase(_ question: PurchaseRequestBody) async throws(EmulatorClientError) -> Purchase {
         try await signedIn()
         var question = question
         if question.outcome == nil, let sheet = effects.paymentSheet {
-            let account = known.news?.account ?? wantedAccount ?? ""
+            let account = known.update?.account ?? wantedAccount ?? ""
             question.outcome = await sheet(
                 PaymentSheet(account: account, productID: question.productId, quantity: question.quantity)
             ).rawValue
@@ -128,7 +128,7 @@ actor DeviceSession {
             purchasesUnderWay -= 1
             purchasesMade += 1
         }
-        let (answer, transaction) = try await line.purchase(question)
+        let (answer, transaction) = try await client.purchase(question)
         switch (answer.outcome, transaction) {
         case ("purchased", let transaction?):
             // An unreadable transaction is not returned to the app; it arrives again as a change.
@@ -148,9 +148,9 @@ actor DeviceSession {
     }
 
     /// Finishes a transaction, which is then not delivered again to any device.
-    func finish(_ transaction: String) async throws(StoreFault) {
+    func finish(_ transaction: String) async throws(EmulatorClientError) {
         try await signedIn()
-        try await line.finish(transaction)
+        try await client.finish(transaction)
         for question in lists.keys where question.set == .unfinished {
             lists[question]?.removeAll { $0.transactionId == transaction }
         }
@@ -160,7 +160,7 @@ actor DeviceSession {
     /// If the receipt can't be fetched or written, the file stays old, as on a real device; the app can use
     /// `SKReceiptRefreshRequest`.
     private func refreshReceipt() async {
-        guard let data = try? await line.receipt() else { return }
+        guard let data = try? await client.receipt() else { return }
         try? receipt.replace(with: data)
     }
 
@@ -176,20 +176,20 @@ actor DeviceSession {
     /// Fetches the receipt again.
     func renewReceipt() async throws {
         try await signedIn()
-        try receipt.replace(with: try await line.receipt())
+        try receipt.replace(with: try await client.receipt())
     }
 
     // MARK: Cached results
 
-    func remember(_ found: [TransactionWords], of question: TransactionQuestion) { lists[question] = found }
+    func remember(_ found: [TransactionResponse], of question: TransactionQuery) { lists[question] = found }
 
-    func remembered(_ question: TransactionQuestion) -> [TransactionWords] { lists[question] ?? [] }
+    func remembered(_ question: TransactionQuery) -> [TransactionResponse] { lists[question] ?? [] }
 
     // MARK: Listeners
 
     /// Changes from now on, including the launch. Ends when its listener stops.
-    func changes() -> AsyncStream<StoreChange> {
-        let (stream, continuation) = AsyncStream<StoreChange>.makeStream()
+    func changes() -> AsyncStream<DeviceEvent> {
+        let (stream, continuation) = AsyncStream<DeviceEvent>.makeStream()
         let number = nextListener
         nextListener += 1
         listeners[number] = continuation
@@ -200,10 +200,10 @@ actor DeviceSession {
             continuation.yield(.launched)
             // Pending intents and messages that were already reported are delivered to the new listener; the others are
             // reported to all.
-            for intent in known.news?.intents ?? [] where toldIntents.contains(intent.id) {
+            for intent in known.update?.intents ?? [] where deliveredIntents.contains(intent.id) {
                 continuation.yield(.intent(intent))
             }
-            for message in known.news?.messages ?? [] where toldMessages.contains(message.id) {
+            for message in known.update?.messages ?? [] where deliveredMessages.contains(message.id) {
                 continuation.yield(.message(message))
             }
         }
@@ -228,41 +228,41 @@ actor DeviceSession {
     private func lookOnce() async -> Bool {
         let made = purchasesMade
         guard purchasesUnderWay == 0 else { return false }
-        guard let news = try? await fetchNews() else { return false }
+        guard let update = try? await fetchUpdate() else { return false }
         // The result may contain a purchase that was answered in the meantime and is not yet known as our own, so poll
         // again.
         guard purchasesUnderWay == 0, made == purchasesMade else { return false }
         // An observer that receives a revocation must find the receipt renewed (facts/storekit-client A1).
-        if news.changed.contains(where: { $0.state == .purchased }) { await refreshReceipt() }
+        if update.changed.contains(where: { $0.state == .purchased }) { await refreshReceipt() }
         let isLaunch = position == nil
-        learn(news)
-        position = news.position
-        if isLaunch { tell(.launched) }
-        for transaction in news.changed where !isOwn(transaction) { tell(.transaction(transaction)) }
-        if storefront != news.storefront { tell(.storefront(news.storefront)) }
-        storefront = news.storefront
-        if let subscriptionVersion, subscriptionVersion != news.subscriptionVersion { tell(.subscriptions) }
-        subscriptionVersion = news.subscriptionVersion
-        for intent in news.intents where toldIntents.insert(intent.id).inserted { tell(.intent(intent)) }
-        for message in news.messages where toldMessages.insert(message.id).inserted { tell(.message(message)) }
-        return news.hasMore
+        learn(update)
+        position = update.position
+        if isLaunch { notify(.launched) }
+        for transaction in update.changed where !isOwn(transaction) { notify(.transaction(transaction)) }
+        if storefront != update.storefront { notify(.storefront(update.storefront)) }
+        storefront = update.storefront
+        if let subscriptionVersion, subscriptionVersion != update.subscriptionVersion { notify(.subscriptions) }
+        subscriptionVersion = update.subscriptionVersion
+        for intent in update.intents where deliveredIntents.insert(intent.id).inserted { notify(.intent(intent)) }
+        for message in update.messages where deliveredMessages.insert(message.id).inserted { notify(.message(message)) }
+        return update.hasMore
     }
 
-    private func fetchNews() async throws(StoreFault) -> NewsWords {
+    private func fetchUpdate() async throws(EmulatorClientError) -> DeviceUpdateResponse {
         try await signedIn()
-        return try await line.news(after: position)
+        return try await client.update(after: position)
     }
 
     /// The transactions that were unfinished at launch, returned once, to the first listener. Purchases of this process
     /// are excluded.
-    func backlog() async -> [TransactionWords] {
-        while !isBacklogTold {
+    func backlog() async -> [TransactionResponse] {
+        while !isBacklogDelivered {
             let made = purchasesMade
-            if purchasesUnderWay == 0, let found = try? await line.transactions(.unfinished),
+            if purchasesUnderWay == 0, let found = try? await client.transactions(.unfinished),
                 purchasesUnderWay == 0, made == purchasesMade, !Task.isCancelled
             {
-                guard !isBacklogTold else { return [] }
-                isBacklogTold = true
+                guard !isBacklogDelivered else { return [] }
+                isBacklogDelivered = true
                 return found.filter { !isOwn($0) }
             }
             guard !Task.isCancelled else { return [] }
@@ -272,35 +272,35 @@ actor DeviceSession {
     }
 
     /// Whether a call of this process returned this very state of the transaction.
-    private func isOwn(_ transaction: TransactionWords) -> Bool {
+    private func isOwn(_ transaction: TransactionResponse) -> Bool {
         guard let position = own[transaction.transactionId] else { return false }
         return (transaction.position ?? .max) <= position
     }
 
-    private func tell(_ change: StoreChange) {
+    private func notify(_ change: DeviceEvent) {
         for listener in listeners.values { listener.yield(change) }
     }
 }
 
 /// Intents and messages that one listener of this process has taken, so that no other receives them.
-final class Claims: Sendable {
-    private let taken = Locked<Set<String>>([])
+final class ClaimedIDs: Sendable {
+    private let claimed = Locked<Set<String>>([])
 
     /// - Returns: whether it was not taken before.
-    func claim(_ id: String) -> Bool { taken.withLock { $0.insert(id).inserted } }
+    func claim(_ id: String) -> Bool { claimed.withLock { $0.insert(id).inserted } }
 
     /// Makes it available to another listener.
-    func release(_ id: String) { taken.withLock { _ = $0.remove(id) } }
+    func release(_ id: String) { claimed.withLock { _ = $0.remove(id) } }
 }
 
 /// The store's latest status, for those of Apple's calls that do not wait.
-final class KnownNews: Sendable {
-    private let kept = Locked<NewsWords?>(nil)
+final class LatestUpdate: Sendable {
+    private let latest = Locked<DeviceUpdateResponse?>(nil)
 
     /// Nil until the store was reached.
-    var news: NewsWords? { kept.withLock { $0 } }
+    var update: DeviceUpdateResponse? { latest.withLock { $0 } }
 
-    func learn(_ news: NewsWords) { kept.withLock { $0 = news } }
+    func learn(_ update: DeviceUpdateResponse) { latest.withLock { $0 = update } }
 }
 
 // StoreKit 2's requests to a session, with their behavior while the network is unavailable.
@@ -310,12 +310,12 @@ extension DeviceSession {
 
     /// One of StoreKit's sequences. If the network stays unavailable, returns the last result, as a device returns its
     /// cache.
-    func transactions(_ set: StoreLine.TransactionSet, product: String? = nil) async -> [TransactionWords] {
-        let question = TransactionQuestion(set: set, product: product)
+    func transactions(_ set: EmulatorClient.TransactionSet, product: String? = nil) async -> [TransactionResponse] {
+        let question = TransactionQuery(set: set, product: product)
         for pause in Self.pauses + [0] {
-            do throws(StoreFault) {
+            do throws(EmulatorClientError) {
                 try await signedIn()
-                let found = try await line.transactions(set, product: product, consumables: consumableHistory)
+                let found = try await client.transactions(set, product: product, consumables: consumableHistory)
                 remember(found, of: question)
                 return found
             } catch {
@@ -327,34 +327,34 @@ extension DeviceSession {
     }
 
     /// Finishes a transaction, with several attempts while the network is unavailable.
-    func finishPatiently(_ transaction: String) async {
+    func finishWithRetries(_ transaction: String) async {
         for pause in Self.pauses + [0] {
-            do throws(StoreFault) { return try await finish(transaction) } catch {
+            do throws(EmulatorClientError) { return try await finish(transaction) } catch {
                 guard error.networkError != nil else { return }
                 if pause > 0 { await effects.pause(pause) }
             }
         }
     }
 
-    func products(_ ids: [String]) async throws(StoreFault) -> ProductsWords {
+    func products(_ ids: [String]) async throws(EmulatorClientError) -> ProductsResponse {
         try await signedIn()
-        return try await line.products(ids)
+        return try await client.products(ids)
     }
 
     /// - Throws: `unreadable` if there is no readable signed transaction.
-    func verified(_ words: TransactionWords) async throws(StoreFault) -> VerificationResult<Transaction> {
-        guard let text = words.signedTransaction else { throw .unreadable(status: 200) }
+    func verified(_ response: TransactionResponse) async throws(EmulatorClientError) -> VerificationResult<Transaction> {
+        guard let text = response.signedTransaction else { throw .unreadable(status: 200) }
         return try await verify(text, as: Transaction.self)
     }
 
     /// The current period of a subscription.
-    func current(of original: String?) async throws(StoreFault) -> TransactionWords? {
-        try await line.transactions(.currentEntitlements).last { $0.originalTransactionId == original }
+    func current(of original: String?) async throws(EmulatorClientError) -> TransactionResponse? {
+        try await client.transactions(.currentEntitlements).last { $0.originalTransactionId == original }
     }
 }
 
 /// The key of a cached result.
-struct TransactionQuestion: Hashable, Sendable {
-    let set: StoreLine.TransactionSet
+struct TransactionQuery: Hashable, Sendable {
+    let set: EmulatorClient.TransactionSet
     let product: String?
 }

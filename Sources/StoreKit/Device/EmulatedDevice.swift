@@ -34,7 +34,7 @@ public final class EmulatedDevice: Sendable {
         self.bundleID = bundleID
         receiptURL = directory.appendingPathComponent("StoreKit/receipt")
         session = DeviceSession(
-            line: StoreLine(connection: connection, device: id, bundleID: bundleID), account: account,
+            client: EmulatorClient(connection: connection, device: id, bundleID: bundleID), account: account,
             receipt: ReceiptFile(url: receiptURL), consumableHistory: consumableHistory ?? Self.wantsConsumableHistory,
             effects: effects)
     }

@@ -26,12 +26,12 @@ public enum AppStore {
 
     /// A Boolean value that indicates whether purchases are allowed on this device. It is the store's latest answer,
     /// and true before the first one.
-    public static var canMakePayments: Bool { EmulatedDevice.current.session.known.news?.mayPay ?? true }
+    public static var canMakePayments: Bool { EmulatedDevice.current.session.known.update?.mayPay ?? true }
 
     /// The device id for verifying that signed values belong to this device (facts/jws §2). Nil before the store was
     /// reached.
     public static var deviceVerificationID: UUID? {
-        EmulatedDevice.current.session.known.news?.deviceVerificationId
+        EmulatedDevice.current.session.known.update?.deviceVerificationId
     }
 
     /// Reads the account's data from the store again. Call it when a customer reports a missing purchase.
@@ -42,7 +42,7 @@ public enum AppStore {
         do {
             _ = try await session.status()
             try await session.renewReceipt()
-        } catch let fault as StoreFault {
+        } catch let fault as EmulatorClientError {
             throw StoreKitError(fault)
         } catch {
             // The receipt was fetched but can't be written.
@@ -66,16 +66,16 @@ public struct Storefront: Identifiable, Hashable, Sendable {
         self.currency = currency.map { Locale.Currency($0) }
     }
 
-    init(_ words: StorefrontWords) {
-        self.init(countryCode: words.countryCode, id: words.id, currency: words.currency)
+    init(_ response: StorefrontResponse) {
+        self.init(countryCode: response.countryCode, id: response.id, currency: response.currency)
     }
 
     /// The current storefront; nil before the store was reached for the first time.
     public static var current: Storefront? {
         get async {
             let session = EmulatedDevice.current.session
-            if let news = try? await session.status() { return Storefront(news.storefront) }
-            return session.known.news.map { Storefront($0.storefront) }
+            if let update = try? await session.status() { return Storefront(update.storefront) }
+            return session.known.update.map { Storefront($0.storefront) }
         }
     }
 
@@ -86,14 +86,14 @@ public struct Storefront: Identifiable, Hashable, Sendable {
         public typealias Element = Storefront
         let session: DeviceSession
 
-        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(changes: StoreChanges(session)) }
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(changes: DeviceEvents(session)) }
 
         public struct AsyncIterator: AsyncIteratorProtocol {
-            var changes: StoreChanges
+            var changes: DeviceEvents
 
             public mutating func next() async -> Storefront? {
                 while let change = await changes.next() {
-                    if case .storefront(let words) = change { return Storefront(words) }
+                    if case .storefront(let response) = change { return Storefront(response) }
                 }
                 return nil
             }
@@ -112,7 +112,7 @@ public enum StoreKitError: Error, Sendable {
     case notEntitled
     case unsupported
 
-    init(_ fault: StoreFault) {
+    init(_ fault: EmulatorClientError) {
         if let error = fault.networkError {
             self = .networkError(error)
         } else if case .refused(code: "not_for_sale", _, _) = fault {

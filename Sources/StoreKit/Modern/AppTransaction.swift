@@ -35,9 +35,9 @@ public struct AppTransaction: Hashable, Sendable {
     public static var shared: VerificationResult<AppTransaction> {
         get async throws {
             let session = EmulatedDevice.current.session
-            do throws(StoreFault) {
+            do throws(EmulatorClientError) {
                 let account = try await session.status().account
-                return try await session.verify(try await session.line.appTransaction(account: account))
+                return try await session.verify(try await session.client.appTransaction(account: account))
             } catch {
                 throw StoreKitError(error)
             }
@@ -51,7 +51,7 @@ public struct AppTransaction: Hashable, Sendable {
 }
 
 extension AppTransaction: SignedValue {
-    static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationFailure) {
+    static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationError) {
         _ = try verifier.appTransaction(jws)
     }
 

@@ -16,7 +16,7 @@ public struct Message: Hashable, Sendable {
 
         init(words: String) {
             self =
-                switch words {
+                switch response {
                 case "priceIncreaseConsent": .priceIncreaseConsent
                 case "billingIssue": .billingIssue
                 case "winBackOffer": .winBackOffer
@@ -36,17 +36,17 @@ public struct Message: Hashable, Sendable {
         public typealias Element = Message
         let session: DeviceSession
 
-        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(changes: StoreChanges(session)) }
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(changes: DeviceEvents(session)) }
 
         public struct AsyncIterator: AsyncIteratorProtocol {
-            var changes: StoreChanges
+            var changes: DeviceEvents
 
             public mutating func next() async -> Message? {
                 while let change = await changes.next() {
-                    guard case .message(let words) = change, changes.session.claims.claim(words.id) else { continue }
+                    guard case .message(let response) = change, changes.session.claimed.claim(response.id) else { continue }
                     // Without a network connection, the next launch shows the message again.
-                    try? await changes.session.line.shown(message: words.id)
-                    return Message(reason: Reason(words: words.reason), id: words.id)
+                    try? await changes.session.client.shown(message: response.id)
+                    return Message(reason: Reason(response: response.reason), id: response.id)
                 }
                 return nil
             }
@@ -69,14 +69,14 @@ public struct PurchaseIntent: Identifiable, Hashable, Sendable {
         public typealias Element = PurchaseIntent
         let session: DeviceSession
 
-        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(changes: StoreChanges(session)) }
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(changes: DeviceEvents(session)) }
 
         public struct AsyncIterator: AsyncIteratorProtocol {
-            var changes: StoreChanges
+            var changes: DeviceEvents
 
             public mutating func next() async -> PurchaseIntent? {
                 while let change = await changes.next() {
-                    if case .intent(let words) = change, let intent = await changes.session.intent(words) {
+                    if case .intent(let response) = change, let intent = await changes.session.intent(response) {
                         return intent
                     }
                 }
@@ -90,34 +90,34 @@ extension DeviceSession {
     /// Takes a tapped product for this device and this listener.
     ///
     /// - Returns: nil if the product is no longer for sale, or if another device or listener has taken it.
-    fileprivate func intent(_ words: IntentWords) async -> PurchaseIntent? {
+    fileprivate func intent(_ response: PurchaseIntentResponse) async -> PurchaseIntent? {
         // The product is fetched first, so that an app that terminates in between has taken nothing.
-        let found = await answer { () async throws(StoreFault) in
-            let answer = try await self.line.products([words.productId])
+        let found = await answer { () async throws(EmulatorClientError) in
+            let answer = try await self.client.products([response.productId])
             return answer.data.first.map { Product($0, in: answer.storefront) }
         }
-        guard let product = found ?? nil, claims.claim(words.id) else { return nil }
-        let isOurs = await answer { () async throws(StoreFault) in try await self.line.take(intent: words.id) }
+        guard let product = found ?? nil, claimed.claim(response.id) else { return nil }
+        let isOurs = await answer { () async throws(EmulatorClientError) in try await self.client.take(intent: response.id) }
         guard isOurs == true else {
             // Without an answer, because the listener stopped, the next listener may take it.
-            if isOurs == nil { claims.release(words.id) }
+            if isOurs == nil { claimed.release(response.id) }
             return nil
         }
         let offers = (product.subscription?.promotionalOffers ?? []) + (product.subscription?.winBackOffers ?? [])
-        return PurchaseIntent(product: product, offer: words.offerId.flatMap { id in offers.first { $0.id == id } })
+        return PurchaseIntent(product: product, offer: response.offerId.flatMap { id in offers.first { $0.id == id } })
     }
 }
 
 /// The listening state of one iterator of StoreKit's sequences: from its first `next()` until it is released or its
 /// task is cancelled.
-struct StoreChanges {
+struct DeviceEvents {
     let session: DeviceSession
-    private var iterator: AsyncStream<StoreChange>.Iterator?
+    private var iterator: AsyncStream<DeviceEvent>.Iterator?
 
     init(_ session: DeviceSession) { self.session = session }
 
     /// Nil once the task is cancelled.
-    mutating func next() async -> StoreChange? {
+    mutating func next() async -> DeviceEvent? {
         if iterator == nil { iterator = await session.changes().makeAsyncIterator() }
         return await iterator?.next()
     }
@@ -128,10 +128,10 @@ extension DeviceSession {
     ///
     /// - Returns: nil if the store refuses it, or once the task is cancelled.
     func answer<Answer: Sendable>(
-        _ question: @Sendable () async throws(StoreFault) -> Answer
+        _ question: @Sendable () async throws(EmulatorClientError) -> Answer
     ) async -> Answer? {
         while !Task.isCancelled {
-            do throws(StoreFault) { return try await question() } catch {
+            do throws(EmulatorClientError) { return try await question() } catch {
                 if case .refused = error { return nil }
             }
             await effects.pause(effects.pollInterval)

@@ -19,24 +19,24 @@ public struct Product: Identifiable, Hashable, Sendable {
     /// The store's JSON description of the product.
     public let jsonRepresentation: Data
     /// The storefront of these values.
-    let storefront: StorefrontWords
+    let storefront: StorefrontResponse
 
-    init(_ words: ProductWords, in storefront: StorefrontWords) {
-        id = words.id
-        type = ProductType(rawValue: words.type)
-        displayName = words.displayName
-        description = words.description
-        price = words.price.decimal
+    init(_ response: ProductResponse, in storefront: StorefrontResponse) {
+        id = response.id
+        type = ProductType(rawValue: response.type)
+        displayName = response.displayName
+        description = response.description
+        price = response.price.decimal
         let style = Decimal.FormatStyle.Currency(
-            code: words.price.currency,
-            locale: .storefront(storefront.countryCode, language: words.locale, currency: words.price.currency))
+            code: response.price.currency,
+            locale: .storefront(storefront.countryCode, language: response.locale, currency: response.price.currency))
         priceFormatStyle = style
         displayPrice = price.formatted(style)
-        isFamilyShareable = words.familyShareable
-        subscription = words.subscription.flatMap { SubscriptionInfo(words: $0, priceFormatStyle: style) }
+        isFamilyShareable = response.familyShareable
+        subscription = response.subscription.flatMap { SubscriptionInfo(response: $0, priceFormatStyle: style) }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        jsonRepresentation = (try? encoder.encode(words)) ?? Data()
+        jsonRepresentation = (try? encoder.encode(response)) ?? Data()
         self.storefront = storefront
     }
 }
@@ -54,7 +54,7 @@ extension Product {
         // The store refuses ids of other lengths, so it does not sell such products.
         let wanted = identifiers.filter { (1...200).contains($0.utf8.count) && asked.insert($0).inserted }
         var found: [Product] = []
-        do throws(StoreFault) {
+        do throws(EmulatorClientError) {
             for start in stride(from: 0, to: wanted.count, by: questionLimit) {
                 let answer = try await session.products(Array(wanted[start..<min(start + questionLimit, wanted.count)]))
                 found += answer.data.map { Product($0, in: answer.storefront) }

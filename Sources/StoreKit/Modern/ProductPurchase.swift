@@ -33,14 +33,14 @@ extension Product {
     public func purchase(options: Set<PurchaseOption> = []) async throws -> PurchaseResult {
         let session = EmulatedDevice.current.session
         let question = try await question(options, session)
-        do throws(StoreFault) {
+        do throws(EmulatorClientError) {
             switch try await session.purchase(question) {
-            case .purchased(let words): return .success(try await session.verified(words))
+            case .purchased(let response): return .success(try await session.verified(response))
             case .deferred: return .pending
             case .interrupted, .cancelled: return .userCancelled
             case .scheduled(let original):
-                guard let words = try await session.current(of: original) else { throw .unreadable(status: 200) }
-                return .success(try await session.verified(words))
+                guard let response = try await session.current(of: original) else { throw .unreadable(status: 200) }
+                return .success(try await session.verified(response))
             case .failed: throw .refused(code: "payment_failed", status: 409, title: "")
             }
         } catch {
@@ -52,14 +52,14 @@ extension Product {
     }
 
     private func currentPeriod(_ session: DeviceSession) async -> VerificationResult<Transaction>? {
-        guard let words = await session.transactions(.currentEntitlements, product: id).last else { return nil }
-        return try? await session.verified(words)
+        guard let response = await session.transactions(.currentEntitlements, product: id).last else { return nil }
+        return try? await session.verified(response)
     }
 
     private func question(
         _ options: Set<PurchaseOption>, _ session: DeviceSession
-    ) async throws -> PurchaseQuestion {
-        var question = PurchaseQuestion(id)
+    ) async throws -> PurchaseRequestBody {
+        var question = PurchaseRequestBody(id)
         for option in options {
             switch option.content {
             case .appAccountToken(let token): question.appAccountToken = token
@@ -76,8 +76,8 @@ extension Product {
     }
 
     private func check(_ session: DeviceSession, _ shouldContinue: (Storefront) -> Bool) async throws {
-        let now: StorefrontWords
-        do throws(StoreFault) { now = try await session.status().storefront } catch { throw StoreKitError(error) }
+        let now: StorefrontResponse
+        do throws(EmulatorClientError) { now = try await session.status().storefront } catch { throw StoreKitError(error) }
         guard now == storefront || shouldContinue(Storefront(now)) else {
             throw StoreKitError.notAvailableInStorefront
         }
@@ -86,8 +86,8 @@ extension Product {
 
 extension Product.PurchaseError {
     /// Nil if the fault isn't a refusal of the purchase.
-    init?(_ fault: StoreFault) {
-        guard case .refused(let code, _, _) = fault else { return nil }
+    init?(_ error: EmulatorClientError) {
+        guard case .refused(let code, _, _) = error else { return nil }
         switch code {
         case "quantity_not_allowed": self = .invalidQuantity
         case "unknown_product", "not_on_sale", "no_longer_sold": self = .productUnavailable
@@ -125,7 +125,7 @@ extension Product {
             case quantity(Int)
             case asksToBuy(Bool)
             case storefrontChange(@Sendable (Storefront) -> Bool)
-            case offer(PurchaseQuestion.Offer)
+            case offer(PurchaseRequestBody.Offer)
             case introductoryEligibility(String)
             case custom(key: String)
         }
@@ -176,8 +176,8 @@ extension Product.PurchaseOption {
     public static func promotionalOffer(
         offerID: String, keyID: String, nonce: UUID, signature: Data, timestamp: Int
     ) -> Product.PurchaseOption {
-        var offer = PurchaseQuestion.Offer(type: "promotional", identifier: offerID)
-        offer.signature = PurchaseQuestion.Offer.Signature(
+        var offer = PurchaseRequestBody.Offer(type: "promotional", identifier: offerID)
+        offer.signature = PurchaseRequestBody.Offer.Signature(
             keyIdentifier: keyID, nonce: nonce, timestamp: Int64(timestamp), signature: signature.base64EncodedString())
         return Product.PurchaseOption(.offer(offer), "promotionalOffer \(offerID) \(nonce)")
     }
@@ -192,14 +192,14 @@ extension Product.PurchaseOption {
 
     /// A promotional offer with the developer's signature as a JWS.
     public static func promotionalOffer(_ offerID: String, compactJWS: String) -> [Product.PurchaseOption] {
-        let offer = PurchaseQuestion.Offer(type: "promotional", identifier: offerID, jws: compactJWS)
+        let offer = PurchaseRequestBody.Offer(type: "promotional", identifier: offerID, jws: compactJWS)
         return [Product.PurchaseOption(.offer(offer), "promotionalOffer \(offerID) \(compactJWS)")]
     }
 
     /// An offer for former subscribers.
     public static func winBackOffer(_ offer: Product.SubscriptionOffer) -> Product.PurchaseOption {
         Product.PurchaseOption(
-            .offer(PurchaseQuestion.Offer(type: "winBack", identifier: offer.id)), "winBackOffer \(offer.id ?? "")")
+            .offer(PurchaseRequestBody.Offer(type: "winBack", identifier: offer.id)), "winBackOffer \(offer.id ?? "")")
     }
 
     /// The developer's signed statement about the eligibility for the introductory offer.

@@ -81,7 +81,7 @@ extension Product.SubscriptionInfo {
 }
 
 extension Product.SubscriptionInfo.RenewalInfo: SignedValue {
-    static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationFailure) {
+    static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationError) {
         _ = try verifier.renewalInfo(jws)
     }
 
@@ -151,7 +151,7 @@ extension VerificationResult where SignedType == Product.SubscriptionInfo.Renewa
     public var deviceVerificationNonce: UUID { unsafePayloadValue.deviceVerificationNonce }
 
     /// The same result with the state that the store sends beside it.
-    func saying(_ state: Product.SubscriptionInfo.RenewalState) -> Self {
+    func withState(_ state: Product.SubscriptionInfo.RenewalState) -> Self {
         var info = unsafePayloadValue
         info.state = state
         return switch self {

@@ -14,17 +14,17 @@ extension Product {
         public let subscriptionPeriod: SubscriptionPeriod
 
         /// - Returns: nil if the period is invalid.
-        init?(words: SubscriptionWords, priceFormatStyle: Decimal.FormatStyle.Currency) {
-            guard let period = SubscriptionPeriod(iso8601: words.period) else { return nil }
-            func offer(_ words: OfferWords) -> SubscriptionOffer? {
-                SubscriptionOffer(words: words, of: period, priceFormatStyle: priceFormatStyle)
+        init?(response: SubscriptionResponse, priceFormatStyle: Decimal.FormatStyle.Currency) {
+            guard let period = SubscriptionPeriod(iso8601: response.period) else { return nil }
+            func offer(_ response: OfferResponse) -> SubscriptionOffer? {
+                SubscriptionOffer(response: response, of: period, priceFormatStyle: priceFormatStyle)
             }
-            introductoryOffer = words.introductoryOffer.flatMap(offer)
-            promotionalOffers = (words.promotionalOffers ?? []).compactMap(offer)
-            winBackOffers = (words.winBackOffers ?? []).compactMap(offer)
-            subscriptionGroupID = words.groupId
-            groupDisplayName = words.groupName ?? words.groupId
-            groupLevel = words.level
+            introductoryOffer = response.introductoryOffer.flatMap(offer)
+            promotionalOffers = (response.promotionalOffers ?? []).compactMap(offer)
+            winBackOffers = (response.winBackOffers ?? []).compactMap(offer)
+            subscriptionGroupID = response.groupId
+            groupDisplayName = response.groupName ?? response.groupId
+            groupLevel = response.level
             subscriptionPeriod = period
         }
 
@@ -142,25 +142,25 @@ extension Product.SubscriptionOffer {
     ///   period.
     /// - Returns: nil for an unknown kind or discount.
     init?(
-        words: OfferWords, of subscription: Product.SubscriptionPeriod, priceFormatStyle: Decimal.FormatStyle.Currency
+        response: OfferResponse, of subscription: Product.SubscriptionPeriod, priceFormatStyle: Decimal.FormatStyle.Currency
     ) {
-        switch words.kind {
+        switch response.kind {
         case "introductory": type = .introductory
         case "promotional": type = .promotional
         case "winBack": type = .winBack
         default: return nil
         }
-        switch words.discount {
+        switch response.discount {
         case "FREE_TRIAL": paymentMode = .freeTrial
         case "PAY_AS_YOU_GO": paymentMode = .payAsYouGo
         case "PAY_UP_FRONT": paymentMode = .payUpFront
         default: return nil
         }
-        id = words.id
-        price = words.price?.decimal ?? 0
+        id = response.id
+        price = response.price?.decimal ?? 0
         displayPrice = price.formatted(priceFormatStyle)
-        period = words.period.flatMap { Product.SubscriptionPeriod(iso8601: $0) } ?? subscription
-        periodCount = words.periods ?? 1
+        period = response.period.flatMap { Product.SubscriptionPeriod(iso8601: $0) } ?? subscription
+        periodCount = response.periods ?? 1
     }
 }
 

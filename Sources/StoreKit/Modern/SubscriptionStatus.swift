@@ -16,7 +16,7 @@ extension Product.SubscriptionInfo {
         /// The groups in which the customer has or had a subscription, with the statuses of
         /// ``SubscriptionInfo/status``. Empty while the store can't be reached.
         public static var all: AsyncStream<(groupID: String, statuses: [Status])> {
-            let groups = HeldGroups(EmulatedDevice.current.session)
+            let groups = SubscriptionGroupIterator(EmulatedDevice.current.session)
             return AsyncStream { await groups.next() }
         }
     }
@@ -52,14 +52,14 @@ extension Product.SubscriptionInfo.Status {
         public typealias Element = Product.SubscriptionInfo.Status
         let session: DeviceSession
 
-        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(changes: StoreChanges(session)) }
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(changes: DeviceEvents(session)) }
 
         public struct AsyncIterator: AsyncIteratorProtocol {
-            var changes: StoreChanges
-            private var told: [String: StatusContent] = [:]
+            var changes: DeviceEvents
+            private var delivered: [String: StatusContent] = [:]
             private var waiting: [Product.SubscriptionInfo.Status] = []
 
-            init(changes: StoreChanges) { self.changes = changes }
+            init(changes: DeviceEvents) { self.changes = changes }
 
             public mutating func next() async -> Product.SubscriptionInfo.Status? {
                 while waiting.isEmpty {
@@ -76,13 +76,13 @@ extension Product.SubscriptionInfo.Status {
             /// The statuses that differ from the last poll.
             private mutating func look() async -> [Product.SubscriptionInfo.Status] {
                 let session = changes.session
-                guard let groups = await session.answer({ () async throws(StoreFault) in try await session.groups() })
+                guard let groups = await session.answer({ () async throws(EmulatorClientError) in try await session.groups() })
                 else { return [] }
                 var changed: [Product.SubscriptionInfo.Status] = []
-                for words in groups.flatMap(\.statuses) {
-                    let content = StatusContent(words)
-                    guard told.updateValue(content, forKey: words.originalTransactionId) != content,
-                        let status = try? await session.status(words)
+                for response in groups.flatMap(\.statuses) {
+                    let content = StatusContent(response)
+                    guard delivered.updateValue(content, forKey: response.originalTransactionId) != content,
+                        let status = try? await session.status(response)
                     else { continue }
                     changed.append(status)
                 }
@@ -98,17 +98,17 @@ private struct StatusContent: Equatable {
     private let transaction: [String: JSONValue]?
     private let renewal: [String: JSONValue]?
 
-    init(_ words: StatusWords) {
-        status = words.status
-        transaction = SignedText(words.signedTransaction)?.membersWithoutSigning
-        renewal = SignedText(words.signedRenewalInfo)?.membersWithoutSigning
+    init(_ response: StatusResponse) {
+        status = response.status
+        transaction = SignedText(response.signedTransaction)?.membersWithoutSigning
+        renewal = SignedText(response.signedRenewalInfo)?.membersWithoutSigning
     }
 }
 
 /// The groups of `Status.all`, one after another.
-private actor HeldGroups {
+private actor SubscriptionGroupIterator {
     private let session: DeviceSession
-    private var left: [GroupWords]?
+    private var left: [SubscriptionGroupResponse]?
 
     init(_ session: DeviceSession) { self.session = session }
 
@@ -123,9 +123,9 @@ private actor HeldGroups {
 }
 
 extension DeviceSession {
-    func groups() async throws(StoreFault) -> [GroupWords] {
+    func groups() async throws(EmulatorClientError) -> [SubscriptionGroupResponse] {
         try await signedIn()
-        return try await line.subscriptionGroups()
+        return try await client.subscriptionGroups()
     }
 
     func isEligibleForIntroOffer(_ groupID: String) async -> Bool {
@@ -134,7 +134,7 @@ extension DeviceSession {
 
     /// - Throws: `StoreKitError`.
     func statuses(of groupID: String) async throws -> [Product.SubscriptionInfo.Status] {
-        do throws(StoreFault) {
+        do throws(EmulatorClientError) {
             return try await statuses(try await groups().first { $0.groupId == groupID }?.statuses ?? [])
         } catch {
             throw StoreKitError(error)
@@ -143,12 +143,12 @@ extension DeviceSession {
 
     /// - Throws: `StoreKitError`.
     func status(of transaction: UInt64) async throws -> Product.SubscriptionInfo.Status? {
-        do throws(StoreFault) {
+        do throws(EmulatorClientError) {
             let statuses = try await groups().flatMap(\.statuses)
             let id = String(transaction)
             var found = statuses.first { $0.originalTransactionId == id }
             if found == nil, !statuses.isEmpty {
-                let original = try await line.transactions(.all).first { $0.transactionId == id }?.originalTransactionId
+                let original = try await client.transactions(.all).first { $0.transactionId == id }?.originalTransactionId
                 found = statuses.first { $0.originalTransactionId == original }
             }
             guard let found else { return nil }
@@ -158,17 +158,17 @@ extension DeviceSession {
         }
     }
 
-    fileprivate func statuses(_ words: [StatusWords]) async throws(StoreFault) -> [Product.SubscriptionInfo.Status] {
+    fileprivate func statuses(_ response: [StatusResponse]) async throws(EmulatorClientError) -> [Product.SubscriptionInfo.Status] {
         var statuses: [Product.SubscriptionInfo.Status] = []
-        for words in words { statuses.append(try await status(words)) }
+        for response in response { statuses.append(try await status(response)) }
         return statuses
     }
 
-    fileprivate func status(_ words: StatusWords) async throws(StoreFault) -> Product.SubscriptionInfo.Status {
-        let state = Product.SubscriptionInfo.RenewalState(rawValue: words.status)
-        let renewal = try await verify(words.signedRenewalInfo, as: Product.SubscriptionInfo.RenewalInfo.self)
+    fileprivate func status(_ response: StatusResponse) async throws(EmulatorClientError) -> Product.SubscriptionInfo.Status {
+        let state = Product.SubscriptionInfo.RenewalState(rawValue: response.status)
+        let renewal = try await verify(response.signedRenewalInfo, as: Product.SubscriptionInfo.RenewalInfo.self)
         return Product.SubscriptionInfo.Status(
-            state: state, transaction: try await verify(words.signedTransaction), renewalInfo: renewal.saying(state))
+            state: state, transaction: try await verify(response.signedTransaction), renewalInfo: renewal.withState(state))
     }
 }
 

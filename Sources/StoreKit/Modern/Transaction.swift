@@ -50,7 +50,7 @@ public struct Transaction: Identifiable, Hashable, Sendable {
 }
 
 extension Transaction: SignedValue {
-    static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationFailure) {
+    static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationError) {
         _ = try verifier.transaction(jws)
     }
 

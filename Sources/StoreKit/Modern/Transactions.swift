@@ -10,7 +10,7 @@ extension Transaction {
 
         fileprivate enum Source: Sendable {
             case updates
-            case set(StoreLine.TransactionSet, product: String?)
+            case set(EmulatorClient.TransactionSet, product: String?)
         }
 
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(session, source) }
@@ -21,11 +21,11 @@ extension Transaction {
             private let session: DeviceSession
             private let source: Source
             private var hasBegun = false
-            private var waiting: ArraySlice<TransactionWords> = []
-            private var changes: AsyncStream<StoreChange>.Iterator?
+            private var waiting: ArraySlice<TransactionResponse> = []
+            private var changes: AsyncStream<DeviceEvent>.Iterator?
             /// The last reported change of each transaction, because one that is unfinished at launch may change while
             /// it is read.
-            private var told: [String: Int64] = [:]
+            private var delivered: [String: Int64] = [:]
 
             fileprivate init(_ session: DeviceSession, _ source: Source) {
                 self.session = session
@@ -43,8 +43,8 @@ extension Transaction {
                     }
                 }
                 repeat {
-                    while let words = waiting.popFirst() {
-                        if let result = await tell(words) { return result }
+                    while let response = waiting.popFirst() {
+                        if let result = await deliver(response) { return result }
                     }
                 } while await wait()
                 return nil
@@ -52,12 +52,12 @@ extension Transaction {
 
             /// Nil for an unpaid transaction, a change that was already reported, and an unreadable transaction, which
             /// arrives again at the next launch.
-            private mutating func tell(_ words: TransactionWords) async -> VerificationResult<Transaction>? {
-                if changes != nil, let position = words.position {
-                    if let last = told[words.transactionId], last >= position { return nil }
-                    told[words.transactionId] = position
+            private mutating func deliver(_ response: TransactionResponse) async -> VerificationResult<Transaction>? {
+                if changes != nil, let position = response.position {
+                    if let last = delivered[response.transactionId], last >= position { return nil }
+                    delivered[response.transactionId] = position
                 }
-                guard let text = words.signedTransaction else { return nil }
+                guard let text = response.signedTransaction else { return nil }
                 return try? await session.verify(text, as: Transaction.self)
             }
 
@@ -66,7 +66,7 @@ extension Transaction {
                 guard let change = await changes?.next() else { return false }
                 switch change {
                 case .launched: waiting = await session.backlog()[...]
-                case .transaction(let words) where words.state == .purchased: waiting = [words]
+                case .transaction(let response) where response.state == .purchased: waiting = [response]
                 default: break
                 }
                 return true
@@ -106,7 +106,7 @@ extension Transaction {
 
     static var session: DeviceSession { EmulatedDevice.current.session }
 
-    private static func list(_ set: StoreLine.TransactionSet, _ product: String? = nil) -> Transactions {
+    private static func list(_ set: EmulatorClient.TransactionSet, _ product: String? = nil) -> Transactions {
         Transactions(session: session, source: .set(set, product: product))
     }
 
@@ -121,5 +121,5 @@ extension Transaction {
     /// Tells the store that the app has delivered the purchase, which is then not delivered again to any device.
     ///
     /// Repeated calls are harmless. If the network stays unavailable, the transaction arrives again at the next launch.
-    public func finish() async { await Self.session.finishPatiently(String(id)) }
+    public func finish() async { await Self.session.finishWithRetries(String(id)) }
 }

@@ -88,11 +88,11 @@ struct SignedText: Sendable, Hashable {
 
 /// A type of signed data: a transaction, renewal info, or app transaction.
 protocol SignedValue: Sendable {
-    associatedtype Payload: WrittenPayload
+    associatedtype Payload: JSONPayload
     /// Lenient: missing values have a neutral default, because Apple also returns values that fail its verification.
     init(_ payload: Payload, _ text: SignedText)
     /// Verifies a token of this kind.
-    static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationFailure)
+    static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationError)
     var signedText: SignedText { get }
     /// The proof that the token was signed for this device; empty if there is none.
     var deviceVerification: Data { get }
@@ -160,7 +160,7 @@ struct DeviceVerification: Sendable {
         _ jws: String, as type: Value.Type
     ) -> VerificationResult<Value>? {
         guard let text = SignedText(jws), let value = Value(text) else { return nil }
-        do throws(VerificationFailure) {
+        do throws(VerificationError) {
             try Value.verify(jws, by: verifier)
         } catch {
             return .unverified(value, Self.error(error.verdict, text))
@@ -198,10 +198,10 @@ struct DeviceVerification: Sendable {
 extension DeviceSession {
     /// Decodes signed data of the store and verifies it as a device does.
     ///
-    /// - Throws: `StoreFault` if the store's root can't be fetched; `unreadable` if the text is not such a token.
+    /// - Throws: `EmulatorClientError` if the store's root can't be fetched; `unreadable` if the text is not such a token.
     func verify<Value: SignedValue>(
         _ jws: String, as type: Value.Type = Value.self
-    ) async throws(StoreFault) -> VerificationResult<Value> {
+    ) async throws(EmulatorClientError) -> VerificationResult<Value> {
         guard let result = try await verification().verify(jws, as: type) else { throw .unreadable(status: 200) }
         return result
     }

@@ -11,7 +11,7 @@ struct QueueState {
     var transactions: [SKPaymentTransaction] = []
     weak var delegate: (any SKPaymentQueueDelegate)?
     /// Payments that were added while there was no observer.
-    var held: [SKPayment] = []
+    var heldPayments: [SKPayment] = []
     /// Ends the task that listens to the store.
     var ending: AsyncStream<Never>.Continuation?
 
@@ -48,26 +48,26 @@ struct QueueState {
     /// Handles a transaction that is paid and unfinished.
     ///
     /// - Returns: the transactions to report to observers; none if it was already reported or finished.
-    mutating func arrive(_ words: TransactionWords, receipt: Data?) -> [SKPaymentTransaction] {
-        let number = words.transactionId
+    mutating func arrive(_ response: TransactionResponse, receipt: Data?) -> [SKPaymentTransaction] {
+        let number = response.transactionId
         guard !finishing.contains(number), !finished.contains(number), announced.insert(number).inserted else {
             return []
         }
         if let known = transactions.first(where: { $0.number == number }) {
-            known.pay(words, receipt: receipt ?? known.transactionReceipt)
+            known.pay(response, receipt: receipt ?? known.transactionReceipt)
             return [known]
         }
-        let new = SKPaymentTransaction(words, receipt: receipt)
+        let new = SKPaymentTransaction(response, receipt: receipt)
         transactions.append(new)
         return [new]
     }
 
     /// Records that a payment of this process succeeded.
-    mutating func settle(_ transaction: SKPaymentTransaction, _ words: TransactionWords, receipt: Data?) {
-        transaction.pay(words, receipt: receipt)
-        announced.insert(words.transactionId)
+    mutating func complete(_ transaction: SKPaymentTransaction, _ response: TransactionResponse, receipt: Data?) {
+        transaction.pay(response, receipt: receipt)
+        announced.insert(response.transactionId)
         // A non-consumable that is bought again arrives as the transaction that was finished before.
-        finished.remove(words.transactionId)
+        finished.remove(response.transactionId)
     }
 }
 
@@ -98,7 +98,7 @@ extension SKPaymentQueue {
     }
 
     /// Calls every observer.
-    func tell(_ message: @escaping @Sendable (any SKPaymentTransactionObserver, SKPaymentQueue) -> Void) {
+    func notify(_ message: @escaping @Sendable (any SKPaymentTransactionObserver, SKPaymentQueue) -> Void) {
         call { queue in
             for observer in queue.state.withLock({ $0.observers }) { message(observer, queue) }
         }
@@ -142,7 +142,7 @@ extension SKPaymentQueue {
         session.effects.spawn { [weak self, session] in
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    for await change in await session.changes() { self?.hear(change) }
+                    for await change in await session.changes() { self?.handle(change) }
                 }
                 group.addTask { for await _ in stopped {} }
                 await group.next()
@@ -151,11 +151,11 @@ extension SKPaymentQueue {
         }
     }
 
-    private func hear(_ change: StoreChange) {
+    private func handle(_ change: DeviceEvent) {
         switch change {
-        case .launched: desk.add { await self.deliverUnfinished() }
-        case .transaction(let words): desk.add { await self.hear(words) }
-        case .storefront: tell { observer, queue in observer.paymentQueueDidChangeStorefront(queue) }
+        case .launched: workQueue.add { await self.deliverUnfinished() }
+        case .transaction(let response): workQueue.add { await self.handle(response) }
+        case .storefront: notify { observer, queue in observer.paymentQueueDidChangeStorefront(queue) }
         case .intent(let intent): session.effects.spawn { await self.offer(intent) }
         case .message(let message) where message.isPriceConsent:
             session.effects.spawn { await self.askForConsent(message) }
@@ -168,14 +168,14 @@ extension SKPaymentQueue {
 
     private func deliverUnfinished() async {
         guard state.withLock({ !$0.observers.isEmpty }) else { return }
-        let unfinished: [TransactionWords]
-        do throws(StoreFault) {
-            unfinished = try await session.line.transactions(.unfinished)
+        let unfinished: [TransactionResponse]
+        do throws(EmulatorClientError) {
+            unfinished = try await session.client.transactions(.unfinished)
         } catch {
             let effects = session.effects
             return effects.spawn { [weak self] in
                 await effects.pause(effects.pollInterval)
-                self?.hear(.launched)
+                self?.handle(.launched)
             }
         }
         let isKnown = state.withLock { state in unfinished.allSatisfy { state.announced.contains($0.transactionId) } }
@@ -183,8 +183,8 @@ extension SKPaymentQueue {
         // The receipt file does not yet contain purchases from elsewhere, or from before a reinstallation.
         try? await session.renewReceipt()
         var receipts: [String: Data] = [:]
-        for words in unfinished.prefix(Self.receiptLimit) {
-            receipts[words.transactionId] = try? await session.line.receipt(of: words.transactionId)
+        for response in unfinished.prefix(Self.receiptLimit) {
+            receipts[response.transactionId] = try? await session.client.receipt(of: response.transactionId)
         }
         let delivered = receipts
         announce { state in
@@ -198,24 +198,24 @@ extension SKPaymentQueue {
         drop { $0.transactionState == .deferred && paid.contains($0.number ?? "") }
     }
 
-    private func hear(_ words: TransactionWords) async {
-        if let date = words.revocationDate {
-            guard state.withLock({ $0.revoked.insert("\(words.transactionId) \(date)").inserted }) else { return }
-            return tell { observer, queue in
-                observer.paymentQueue(queue, didRevokeEntitlementsForProductIdentifiers: [words.productId])
+    private func handle(_ response: TransactionResponse) async {
+        if let date = response.revocationDate {
+            guard state.withLock({ $0.revoked.insert("\(response.transactionId) \(date)").inserted }) else { return }
+            return notify { observer, queue in
+                observer.paymentQueue(queue, didRevokeEntitlementsForProductIdentifiers: [response.productId])
             }
         }
-        switch words.state {
+        switch response.state {
         // A running app is informed of a renewal at its next launch (facts/storekit-client A8).
-        case .purchased where words.reason != "RENEWAL" && !words.finished:
-            guard !state.withLock({ $0.announced.contains(words.transactionId) }) else { return }
-            let receipt = try? await session.line.receipt(of: words.transactionId)
-            announce { state in state.arrive(words, receipt: receipt) }
-            dropMerged(into: [words.transactionId])
+        case .purchased where response.reason != "RENEWAL" && !response.finished:
+            guard !state.withLock({ $0.announced.contains(response.transactionId) }) else { return }
+            let receipt = try? await session.client.receipt(of: response.transactionId)
+            announce { state in state.arrive(response, receipt: receipt) }
+            dropMerged(into: [response.transactionId])
         case .declined:
             announce { state in
                 let declined = state.transactions.filter {
-                    $0.number == words.transactionId && $0.transactionState == .deferred
+                    $0.number == response.transactionId && $0.transactionState == .deferred
                 }
                 for transaction in declined { transaction.fail(SKError(.paymentCancelled)) }
                 return declined
@@ -226,22 +226,22 @@ extension SKPaymentQueue {
 }
 
 extension SKPaymentQueue {
-    func restore() { desk.add { await self.restoreNow() } }
+    func restore() { workQueue.add { await self.restoreNow() } }
 
     private func restoreNow() async {
-        do throws(StoreFault) {
+        do throws(EmulatorClientError) {
             try await session.signedIn()
-            let restored = try await session.line.restore()
+            let restored = try await session.client.restore()
             try? await session.renewReceipt()
             announce { state in
                 let transactions = restored.map { SKPaymentTransaction($0) }
                 state.transactions += transactions
                 return transactions
             }
-            tell { observer, queue in observer.paymentQueueRestoreCompletedTransactionsFinished(queue) }
+            notify { observer, queue in observer.paymentQueueRestoreCompletedTransactionsFinished(queue) }
         } catch {
             let error = error.error
-            tell { observer, queue in
+            notify { observer, queue in
                 observer.paymentQueue(queue, restoreCompletedTransactionsFailedWithError: error)
             }
         }
@@ -251,7 +251,7 @@ extension SKPaymentQueue {
 extension SKPaymentTransaction {
     /// A restored transaction has an id of this restore; its original identifies the purchase (facts/storekit-client
     /// A4).
-    fileprivate convenience init(_ restored: RestoredWords) {
+    fileprivate convenience init(_ restored: RestoredPurchaseResponse) {
         let original = SKPaymentTransaction(restored.original, receipt: nil)
         original.content.withLock { $0.identifier = restored.original.originalTransactionId }
         let payment = original.payment

@@ -11,7 +11,7 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
         var simulatesAskToBuyInSandbox = false
         var paymentDiscount: SKPaymentDiscount?
         /// The storefront of the product that it was created from, whose price the customer has seen.
-        var storefront: StorefrontWords?
+        var storefront: StorefrontResponse?
     }
 
     // Protected by its own lock: the app changes a mutable payment while the queue reads its copy.

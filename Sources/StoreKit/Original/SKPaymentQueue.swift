@@ -10,15 +10,15 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
     let session: DeviceSession
     let state = Locked(QueueState())
     /// Observers and the delegate are called one at a time, in the order of the events.
-    let callbacks: WorkLine
+    let callbacks: SerialWorkQueue
     /// Payments, launches and changes are handled one at a time, because the store may report a purchase before it
     /// answers the request.
-    let desk: WorkLine
+    let workQueue: SerialWorkQueue
 
     init(session: DeviceSession) {
         self.session = session
-        callbacks = WorkLine(spawn: session.effects.spawn)
-        desk = WorkLine(spawn: session.effects.spawn)
+        callbacks = SerialWorkQueue(spawn: session.effects.spawn)
+        workQueue = SerialWorkQueue(spawn: session.effects.spawn)
     }
 
     public override convenience init() { self.init(session: EmulatedDevice.current.session) }
@@ -46,16 +46,16 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
     /// Adds an observer. The first one receives all unfinished transactions, later ones only changes. The queue doesn't
     /// retain its observers.
     open func add(_ observer: any SKPaymentTransactionObserver) {
-        let held: [SKPayment]? = state.withLock { state in
+        let heldPayments: [SKPayment]? = state.withLock { state in
             guard state.add(observer) else { return nil }
-            defer { state.held = [] }
-            return state.held
+            defer { state.heldPayments = [] }
+            return state.heldPayments
         }
-        guard let held else { return }
+        guard let heldPayments else { return }
         // Transactions that ended while there was no observer.
         announce { state in state.transactions.filter { [.failed, .restored].contains($0.transactionState) } }
         listen()
-        for payment in held { place(payment) }
+        for payment in heldPayments { place(payment) }
     }
 
     open func remove(_ observer: any SKPaymentTransactionObserver) {
@@ -74,7 +74,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
         let payment = SKPayment(payment.asked)
         let isHeld = state.withLock { state in
             guard state.observers.isEmpty else { return false }
-            state.held.append(payment)
+            state.heldPayments.append(payment)
             return true
         }
         if !isHeld { place(payment) }
@@ -103,8 +103,8 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
     open func cancel(_ downloads: [SKDownload]) {}
 
     /// The store's latest status. A call before the store was reached starts the first request.
-    private var latest: NewsWords? {
-        if let latest = session.known.news { return latest }
+    private var latest: DeviceUpdateResponse? {
+        if let latest = session.known.update { return latest }
         let asks = state.withLock { state in
             defer { state.hasAskedForStatus = true }
             return !state.hasAskedForStatus
@@ -192,7 +192,7 @@ extension SKPaymentTransactionObserver {
 }
 
 /// Executes work one item after another, in the order in which it was added.
-final class WorkLine: Sendable {
+final class SerialWorkQueue: Sendable {
     typealias Work = @Sendable () async -> Void
 
     private struct Waiting {

@@ -48,21 +48,21 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
 
 extension SKPaymentTransaction {
     /// A paid transaction without a payment of this process.
-    convenience init(_ words: TransactionWords, receipt: Data?) {
-        self.init(Content(payment: SKPayment(SKPayment.Content(productIdentifier: words.productId))))
-        pay(words, receipt: receipt)
+    convenience init(_ response: TransactionResponse, receipt: Data?) {
+        self.init(Content(payment: SKPayment(SKPayment.Content(productIdentifier: response.productId))))
+        pay(response, receipt: receipt)
     }
 
     /// Records that the transaction is paid.
-    func pay(_ words: TransactionWords, receipt: Data?) {
+    func pay(_ response: TransactionResponse, receipt: Data?) {
         content.withLock { content in
             content.state = .purchased
             content.error = nil
-            content.number = words.transactionId
-            content.identifier = words.transactionId
-            content.date = words.purchased
+            content.number = response.transactionId
+            content.identifier = response.transactionId
+            content.date = response.purchased
             content.receipt = receipt
-            content.payment = SKPayment(content.payment.settled(by: words))
+            content.payment = SKPayment(content.payment.completed(by: response))
         }
     }
 
@@ -87,15 +87,15 @@ extension SKPaymentTransaction {
 extension SKPayment {
     /// The payment as the store recorded it: a merged request has the earlier one's quantity, and a user name that the
     /// store lost is removed (facts/storekit-client A3, A8).
-    fileprivate func settled(by words: TransactionWords) -> Content {
-        var settled = asked
-        settled.quantity = words.quantity
-        let sent = settled.applicationUsername.flatMap { UUID(uuidString: $0) }
+    fileprivate func completed(by response: TransactionResponse) -> Content {
+        var completed = asked
+        completed.quantity = response.quantity
+        let sent = completed.applicationUsername.flatMap { UUID(uuidString: $0) }
         // The app's own spelling, and a name that was never sent, last as long as the process.
-        if sent != words.appAccountToken {
-            settled.applicationUsername = words.appAccountToken?.uuidString.lowercased()
+        if sent != response.appAccountToken {
+            completed.applicationUsername = response.appAccountToken?.uuidString.lowercased()
         }
-        return settled
+        return completed
     }
 }
 

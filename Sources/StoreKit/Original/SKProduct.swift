@@ -10,42 +10,42 @@ open class SKProduct: NSObject, @unchecked Sendable {
     }
 
     // All written once, in an initializer.
-    private let words: ProductWords?
-    let storefront: StorefrontWords?
+    private let response: ProductResponse?
+    let storefront: StorefrontResponse?
     private let offerLocale: Locale
 
-    init(_ words: ProductWords, in storefront: StorefrontWords) {
-        self.words = words
+    init(_ response: ProductResponse, in storefront: StorefrontResponse) {
+        self.response = response
         self.storefront = storefront
-        offerLocale = Locale(words, in: storefront)
+        offerLocale = Locale(response, in: storefront)
     }
 
     public override init() {
-        words = nil
+        response = nil
         storefront = nil
         offerLocale = Locale(identifier: "")
     }
 
-    open var productIdentifier: String { words?.id ?? "" }
+    open var productIdentifier: String { response?.id ?? "" }
     /// In the language of the storefront, independent of the device's (facts/storekit-client A2).
-    open var localizedTitle: String { words?.displayName ?? "" }
-    open var localizedDescription: String { words?.description ?? "" }
+    open var localizedTitle: String { response?.displayName ?? "" }
+    open var localizedDescription: String { response?.description ?? "" }
     /// The price of one unit, in the currency of `priceLocale`.
-    open var price: NSDecimalNumber { NSDecimalNumber(decimal: words?.price.decimal ?? 0) }
+    open var price: NSDecimalNumber { NSDecimalNumber(decimal: response?.price.decimal ?? 0) }
     open var priceLocale: Locale { offerLocale }
     open var contentVersion: String { "" }
-    open var isFamilyShareable: Bool { words?.familyShareable ?? false }
+    open var isFamilyShareable: Bool { response?.familyShareable ?? false }
 
-    open var subscriptionGroupIdentifier: String? { words?.subscription?.groupId }
+    open var subscriptionGroupIdentifier: String? { response?.subscription?.groupId }
     open var subscriptionPeriod: SKProductSubscriptionPeriod? {
-        words?.subscription.flatMap { SKProductSubscriptionPeriod(iso8601: $0.period) }
+        response?.subscription.flatMap { SKProductSubscriptionPeriod(iso8601: $0.period) }
     }
     open var introductoryPrice: SKProductDiscount? {
-        words?.subscription?.introductoryOffer.flatMap { SKProductDiscount($0, .introductory, priceLocale) }
+        response?.subscription?.introductoryOffer.flatMap { SKProductDiscount($0, .introductory, priceLocale) }
     }
     /// The promotional offers; each requires a signature.
     open var discounts: [SKProductDiscount] {
-        (words?.subscription?.promotionalOffers ?? []).compactMap { SKProductDiscount($0, .subscription, priceLocale) }
+        (response?.subscription?.promotionalOffers ?? []).compactMap { SKProductDiscount($0, .subscription, priceLocale) }
     }
 
     // Apple-hosted content, which the emulated store doesn't have.
@@ -56,12 +56,12 @@ open class SKProduct: NSObject, @unchecked Sendable {
 
 extension Locale {
     /// The language of the product's text, the storefront's country and the price's currency.
-    fileprivate init(_ words: ProductWords, in storefront: StorefrontWords) {
-        let language = words.locale.flatMap { $0.split(separator: "-").first.map(String.init) } ?? "en"
+    fileprivate init(_ response: ProductResponse, in storefront: StorefrontResponse) {
+        let language = response.locale.flatMap { $0.split(separator: "-").first.map(String.init) } ?? "en"
         // Foundation converts a three-letter country code to the two-letter one.
         let region = Locale(identifier: "en_\(storefront.countryCode)").region?.identifier ?? ""
         let place = region.isEmpty ? language : "\(language)_\(region)"
-        self.init(identifier: "\(place)@currency=\(words.price.currency)")
+        self.init(identifier: "\(place)@currency=\(response.price.currency)")
     }
 }
 
@@ -79,39 +79,39 @@ open class SKProductDiscount: NSObject, @unchecked Sendable {
     }
 
     // All written once, in an initializer.
-    private let words: OfferWords?
+    private let response: OfferResponse?
     private let kind: `Type`
     private let offerLocale: Locale
     private let period: SKProductSubscriptionPeriod
 
     /// Nil for an offer without a period, which this type doesn't represent.
-    init?(_ words: OfferWords, _ kind: `Type`, _ locale: Locale) {
-        guard let period = words.period.flatMap({ SKProductSubscriptionPeriod(iso8601: $0) }) else { return nil }
-        self.words = words
+    init?(_ response: OfferResponse, _ kind: `Type`, _ locale: Locale) {
+        guard let period = response.period.flatMap({ SKProductSubscriptionPeriod(iso8601: $0) }) else { return nil }
+        self.response = response
         self.kind = kind
         self.period = period
         offerLocale = locale
     }
 
     public override init() {
-        words = nil
+        response = nil
         kind = .introductory
         offerLocale = Locale(identifier: "")
         period = SKProductSubscriptionPeriod()
     }
 
     /// Nil for introductory offers.
-    open var identifier: String? { words?.id }
+    open var identifier: String? { response?.id }
     /// The price of one charge; 0 for a free trial.
-    open var price: NSDecimalNumber { NSDecimalNumber(decimal: words?.price?.decimal ?? 0) }
+    open var price: NSDecimalNumber { NSDecimalNumber(decimal: response?.price?.decimal ?? 0) }
     open var priceLocale: Locale { offerLocale }
     /// The number of charges.
-    open var numberOfPeriods: Int { words?.periods ?? 1 }
+    open var numberOfPeriods: Int { response?.periods ?? 1 }
     /// The period of one charge.
     open var subscriptionPeriod: SKProductSubscriptionPeriod { period }
     open var type: `Type` { kind }
     open var paymentMode: PaymentMode {
-        switch words?.discount {
+        switch response?.discount {
         case "FREE_TRIAL": .freeTrial
         case "PAY_UP_FRONT": .payUpFront
         default: .payAsYouGo
@@ -150,13 +150,13 @@ open class SKProductSubscriptionPeriod: NSObject, @unchecked Sendable {
 /// The storefront of the signed-in account (iOS 13).
 open class SKStorefront: NSObject, @unchecked Sendable {
     // Written once, in an initializer.
-    private let words: StorefrontWords
+    private let response: StorefrontResponse
 
-    init(_ words: StorefrontWords) { self.words = words }
+    init(_ response: StorefrontResponse) { self.response = response }
 
-    public override init() { words = StorefrontWords(countryCode: "", id: "", currency: nil) }
+    public override init() { response = StorefrontResponse(countryCode: "", id: "", currency: nil) }
 
     /// ISO 3166-1 alpha-3.
-    open var countryCode: String { words.countryCode }
-    open var identifier: String { words.id }
+    open var countryCode: String { response.countryCode }
+    open var identifier: String { response.id }
 }

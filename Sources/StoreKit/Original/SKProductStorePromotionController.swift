@@ -34,7 +34,7 @@ open class SKProductStorePromotionController: NSObject, @unchecked Sendable {
     /// The configured order, without products that are no longer for sale.
     open func promotionOrder() async throws -> [SKProduct] {
         let order = file.read().order
-        do throws(StoreFault) {
+        do throws(EmulatorClientError) {
             let found = try await session.originalProducts(order).found
             return order.compactMap { id in found.first { $0.productIdentifier == id } }
         } catch {

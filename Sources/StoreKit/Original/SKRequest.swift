@@ -52,14 +52,14 @@ open class SKRequest: NSObject, SKRequestReporting, @unchecked Sendable {
 
     private func work(_ run: Int, _ session: DeviceSession) async {
         do {
-            let tell = try await ask(session)
+            let callDelegate = try await ask(session)
             await session.effects.callback {
                 guard let delegate = self.end(run) else { return }
-                tell(delegate)
+                callDelegate(delegate)
                 delegate.requestDidFinish(self)
             }
         } catch {
-            let error = (error as? StoreFault)?.error ?? error
+            let error = (error as? EmulatorClientError)?.error ?? error
             await session.effects.callback { self.end(run)?.request(self, didFailWithError: error) }
         }
     }
@@ -149,13 +149,13 @@ extension DeviceSession {
     /// The maximum of products in one response of the store.
     private static let productLimit = 1_000
 
-    func originalProducts(_ ids: [String]) async throws(StoreFault) -> (found: [SKProduct], invalid: [String]) {
+    func originalProducts(_ ids: [String]) async throws(EmulatorClientError) -> (found: [SKProduct], invalid: [String]) {
         try await signedIn()
         var found: [SKProduct] = []
         var invalid: [String] = []
         var rest = ids[...]
         while !rest.isEmpty {
-            let answer = try await line.products(Array(rest.prefix(Self.productLimit)))
+            let answer = try await client.products(Array(rest.prefix(Self.productLimit)))
             found += answer.data.map { SKProduct($0, in: answer.storefront) }
             invalid += answer.invalid
             rest = rest.dropFirst(Self.productLimit)

@@ -10,13 +10,13 @@ public struct VerificationRecord: Equatable, Sendable {
     public let size: Int
     /// The SHA-256 of the input, 32 bytes.
     public let sha256: [UInt8]
-    /// A code of `Verdict`, or `ok-unverified` or `extract-only` (see `ProofInspection.verdict`); `not-judged` for a
+    /// A code of `Verdict`, or `ok-unverified` or `extract-only` (see `ProofInspection.verdict`); `not-verified` for a
     /// token inside a notification that was refused before the token was checked.
     public internal(set) var verdict = Verdict.ok.rawValue
     /// What failed, for people.
     public internal(set) var detail = ""
     /// The date at which the certificates had to be valid; nil if no date was determined.
-    public internal(set) var judgedAt: JudgedAt?
+    public internal(set) var verifiedAt: VerificationDate?
     /// Every check of the kind, once each, in order.
     public internal(set) var checks: [Check] = []
     /// The chain from signer to root if one was found, else the readable certificates of the proof.
@@ -27,7 +27,7 @@ public struct VerificationRecord: Equatable, Sendable {
     public internal(set) var unsigned: [String: String] = [:]
 
     /// A date, and its source.
-    public struct JudgedAt: Equatable, Sendable {
+    public struct VerificationDate: Equatable, Sendable {
         public enum Source: String, Sendable {
             /// The payload's own `signedDate`.
             case signedDate
@@ -55,7 +55,7 @@ public struct VerificationRecord: Equatable, Sendable {
         public internal(set) var expected: String?
         public internal(set) var found: String?
         /// OpenSSL's or Till's explanation for people. No decision depends on it.
-        public internal(set) var words: String?
+        public internal(set) var explanation: String?
     }
 
     public enum Outcome: Equatable, Sendable {
@@ -88,7 +88,7 @@ public struct VerificationRecord: Equatable, Sendable {
         self.sha256 = sha256
     }
 
-    static let notJudged = "not-judged"
+    static let notVerified = "not-verified"
 
     public var isOK: Bool { verdict == Verdict.ok.rawValue }
 
@@ -128,10 +128,10 @@ public struct CertificateRecord: Equatable, Sendable {
 }
 
 /// Writes a `VerificationRecord` during a verification. A server uses one only when a person requests the record.
-final class VerificationJournal {
+final class VerificationRecorder {
     private var record: VerificationRecord
     private var open: VerificationRecord.Check?
-    private var nested: [(name: String, journal: VerificationJournal)] = []
+    private var nested: [(name: String, recorder: VerificationRecorder)] = []
     /// Whether all checks have been made.
     private var isComplete = false
 
@@ -153,16 +153,16 @@ final class VerificationJournal {
         open = nil
     }
 
-    func fail(_ failure: VerificationFailure) {
+    func fail(_ failure: VerificationError) {
         open?.outcome = .failed(failure.verdict)
-        if open?.words == nil, !failure.detail.isEmpty { open?.words = failure.detail }
+        if open?.explanation == nil, !failure.detail.isEmpty { open?.explanation = failure.detail }
         record.verdict = failure.verdict.rawValue
         record.detail = failure.detail
         pass()
     }
 
     /// Fails a check before it has any input.
-    func refuse(_ code: CheckCode, _ failure: VerificationFailure) {
+    func refuse(_ code: CheckCode, _ failure: VerificationError) {
         begin(code)
         fail(failure)
     }
@@ -175,7 +175,7 @@ final class VerificationJournal {
         open?.found = found.map(bounded)
     }
 
-    func explain(_ words: String) { open?.words = bounded(words) }
+    func explain(_ explanation: String) { open?.explanation = bounded(explanation) }
     func leaveUndecided() { open?.outcome = .skipped(.undecided) }
 
     /// Records a check whose input is unsigned.
@@ -187,8 +187,8 @@ final class VerificationJournal {
 
     // MARK: - The whole
 
-    func judge(at instant: Instant, from source: VerificationRecord.JudgedAt.Source) {
-        record.judgedAt = VerificationRecord.JudgedAt(instant: instant, source: source)
+    func recordDate(at instant: Instant, from source: VerificationRecord.VerificationDate.Source) {
+        record.verifiedAt = VerificationRecord.VerificationDate(instant: instant, source: source)
     }
 
     func found(chain: [Certificate]) { record.certificates = CertificateRecord.chain(chain) }
@@ -198,19 +198,19 @@ final class VerificationJournal {
     }
 
     func found(unsigned: [String: String]) {
-        let lines = unsigned.sorted { $0.key < $1.key }.prefix(Self.mostUnsignedLines)
+        let lines = unsigned.sorted { $0.key < $1.key }.prefix(Self.maximumUnsignedLines)
             .map { (bounded($0.key), bounded($0.value)) }
         record.unsigned = Dictionary(lines, uniquingKeysWith: { first, _ in first })
     }
 
     /// Real old-style receipts have three.
-    private static let mostUnsignedLines = 32
+    private static let maximumUnsignedLines = 32
 
     /// Creates a journal for a token inside this proof.
-    func nest(_ name: String, kind: ProofInspection.Kind, input: [UInt8]) -> VerificationJournal {
-        let journal = VerificationJournal(kind: kind, input: input)
-        nested.append((name, journal))
-        return journal
+    func nest(_ name: String, kind: ProofInspection.Kind, input: [UInt8]) -> VerificationRecorder {
+        let recorder = VerificationRecorder(kind: kind, input: input)
+        nested.append((name, recorder))
+        return recorder
     }
 
     /// Marks the verification as complete.
@@ -226,7 +226,7 @@ final class VerificationJournal {
     func finished() -> VerificationRecord {
         var finished = record
         let isBroken = record.failed != nil
-        if !isBroken, !isComplete { finished.verdict = VerificationRecord.notJudged }
+        if !isBroken, !isComplete { finished.verdict = VerificationRecord.notVerified }
         let codes = CheckCode.all(of: record.kind)
         let end = isBroken ? record.failed.flatMap { codes.firstIndex(of: $0.code) } ?? codes.count : codes.count
         var made = Dictionary(record.checks.map { ($0.code, $0) }, uniquingKeysWith: { _, last in last })
@@ -235,7 +235,7 @@ final class VerificationJournal {
             let reason: VerificationRecord.Reason = index > end || !isBroken && !isComplete ? .notReached : .notAsked
             return VerificationRecord.Check(code: code, outcome: .skipped(reason))
         }
-        finished.nested = nested.map { VerificationRecord.Nested(name: $0.name, record: $0.journal.finished()) }
+        finished.nested = nested.map { VerificationRecord.Nested(name: $0.name, record: $0.recorder.finished()) }
         return finished
     }
 }
@@ -259,10 +259,10 @@ extension VerificationRecord {
         ]
         if !detail.isEmpty { members["detail"] = .string(detail) }
         if let failed { members["failed"] = .string(failed.code.rawValue) }
-        if let judgedAt {
-            members["judgedAt"] = [
-                "time": .string(judgedAt.instant.rfc3339), "unixSeconds": .int(judgedAt.instant.seconds),
-                "source": .string(judgedAt.source.rawValue),
+        if let verifiedAt {
+            members["verifiedAt"] = [
+                "time": .string(verifiedAt.instant.rfc3339), "unixSeconds": .int(verifiedAt.instant.seconds),
+                "source": .string(verifiedAt.source.rawValue),
             ]
         }
         if !nested.isEmpty {
@@ -289,7 +289,7 @@ extension VerificationRecord.Check {
         members["inputSha256"] = inputSHA256.map { .string(hexadecimal($0)) }
         members["expected"] = expected.map(JSONValue.string)
         members["found"] = found.map(JSONValue.string)
-        members["words"] = words.map(JSONValue.string)
+        members["explanation"] = explanation.map(JSONValue.string)
         return .object(members)
     }
 }

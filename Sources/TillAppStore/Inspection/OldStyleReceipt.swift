@@ -40,7 +40,7 @@ public struct OldStyleReceipt: Equatable, Sendable {
     }
 
     /// Unsigned. Production receipts do not state their environment.
-    var environment: String { outer["environment"] ?? Environment.production.rawValue }
+    var environment: String { outer["environment"] ?? StoreEnvironment.production.rawValue }
 
     /// The receipt as property-list text, with every line it was read from.
     public func encoded() -> [UInt8] { outer.encoded }
@@ -92,63 +92,63 @@ public struct OldStyleReceipt: Equatable, Sendable {
 extension ProofInspection {
     /// - Parameter text: property-list text, decoded if it arrived as base64.
     static func oldStyleReceipt(
-        _ text: [UInt8], _ demands: ProofDemands, _ journal: VerificationJournal
+        _ text: [UInt8], _ verificationPolicy: VerificationPolicy, _ recorder: VerificationRecorder
     ) -> ProofInspection {
-        let checks = ProofChecks(demands, journal: journal)
+        let checks = ProofChecks(verificationPolicy, recorder: recorder)
         var fields: [String: JSONValue] = [:]
-        do throws(VerificationFailure) {
+        do throws(VerificationError) {
             let receipt = try checks.oldStyleReceipt(text)
-            journal.found(unsigned: receipt.unsigned)
+            recorder.found(unsigned: receipt.unsigned)
             fields = receipt.fields
             let blob = receipt.outer["signature"].flatMap { Base64.decode($0) } ?? []
             guard let signature = OldStyleReceipt.Signature(blob) else {
-                journal.complete(extractOnly, "the signature does not have Apple's format")
-                return ProofInspection(fields, journal)
+                recorder.complete(extractOnly, "the signature does not have Apple's format")
+                return ProofInspection(fields, recorder)
             }
             let leaf = try checks.signer(signature)
             fields.merge(receipt.fields(of: signature, leaf)) { _, new in new }
             try checks.check(receipt, signature, leaf)
-            try checks.checkApp(of: ProofClaims(kind: .oldStyleReceipt, bundleID: receipt.purchase.bundleID))
-            if case .unasked = demands.environment {
+            try checks.checkApp(of: UnverifiedPayload(kind: .oldStyleReceipt, bundleID: receipt.purchase.bundleID))
+            if case .any = verificationPolicy.environment {
                 // The environment is only reported.
             } else {
-                journal.skipUnsigned(
-                    .environment, expected: demands.environment.words, found: receipt.environment)
+                recorder.skipUnsigned(
+                    .environment, expected: verificationPolicy.environment.text, found: receipt.environment)
             }
-            journal.complete()
+            recorder.complete()
         } catch {
             // The journal has recorded the failure.
         }
-        return ProofInspection(fields, journal)
+        return ProofInspection(fields, recorder)
     }
 }
 
 extension ProofChecks {
-    fileprivate func oldStyleReceipt(_ text: [UInt8]) throws(VerificationFailure) -> OldStyleReceipt {
-        let outer = try check(.parse) { () throws(VerificationFailure) in
-            journal?.look(at: text)
+    fileprivate func oldStyleReceipt(_ text: [UInt8]) throws(VerificationError) -> OldStyleReceipt {
+        let outer = try check(.parse) { () throws(VerificationError) in
+            recorder?.look(at: text)
             guard let outer = OldStyleReceipt.outer(text), let info = OldStyleReceipt.purchaseInfo(in: outer) else {
-                throw VerificationFailure(.malformed, "no purchase-info")
+                throw VerificationError(.malformed, "no purchase-info")
             }
             return (text: outer, info: info)
         }
-        return try check(.payload) { () throws(VerificationFailure) in
-            journal?.look(at: outer.info)
+        return try check(.payload) { () throws(VerificationError) in
+            recorder?.look(at: outer.info)
             guard let receipt = OldStyleReceipt(outer.text) else {
-                throw VerificationFailure(.malformed, "purchase-info")
+                throw VerificationError(.malformed, "purchase-info")
             }
-            if let date = receipt.purchase.purchaseDate { journal?.judge(at: date, from: .purchaseDate) }
+            if let date = receipt.purchase.purchaseDate { recorder?.verify(at: date, from: .purchaseDate) }
             return receipt
         }
     }
 
-    fileprivate func signer(_ signature: OldStyleReceipt.Signature) throws(VerificationFailure) -> Certificate {
-        try check(.certificates) { () throws(VerificationFailure) in
-            journal?.look(at: signature.certificate)
+    fileprivate func signer(_ signature: OldStyleReceipt.Signature) throws(VerificationError) -> Certificate {
+        try check(.certificates) { () throws(VerificationError) in
+            recorder?.look(at: signature.certificate)
             guard let leaf = Certificate(der: signature.certificate), leaf.publicKey != nil else {
-                throw VerificationFailure(.badCertificate, "leaf")
+                throw VerificationError(.badCertificate, "leaf")
             }
-            journal?.found(presented: [leaf])
+            recorder?.found(presented: [leaf])
             return leaf
         }
     }
@@ -157,17 +157,17 @@ extension ProofChecks {
     /// receipt. Whether it was valid at the purchase is reported but not required: Apple's own certificates had gaps.
     fileprivate func check(
         _ receipt: OldStyleReceipt, _ signature: OldStyleReceipt.Signature, _ leaf: Certificate
-    ) throws(VerificationFailure) {
-        try check(.chain) { () throws(VerificationFailure) in
-            journal?.explain("issued by the iTunes Store's key of version \(signature.version)")
-            guard signature.issued(leaf) || signature.issued(leaf, by: demands.trust?.roots ?? []) else {
-                throw VerificationFailure(.chainUntrusted)
+    ) throws(VerificationError) {
+        try check(.chain) { () throws(VerificationError) in
+            recorder?.explain("issued by the iTunes Store's key of version \(signature.version)")
+            guard signature.issued(leaf) || signature.issued(leaf, by: verificationPolicy.trust?.roots ?? []) else {
+                throw VerificationError(.chainUntrusted)
             }
         }
-        try check(.signature) { () throws(VerificationFailure) in
-            journal?.look(at: [signature.version] + receipt.purchaseInfo)
+        try check(.signature) { () throws(VerificationError) in
+            recorder?.look(at: [signature.version] + receipt.purchaseInfo)
             guard signature.isValid(of: receipt.purchaseInfo, by: leaf) else {
-                throw VerificationFailure(.badSignature)
+                throw VerificationError(.badSignature)
             }
         }
     }
@@ -206,7 +206,7 @@ extension OldStyleReceipt {
         guard let issuer = Certificate(der: AppleRoots.iTunesStoreCA2009),
             let trust = SignedDataVerifier.trustStore(roots: [AppleRoots.rootCA], isStrict: false)
         else { return Verdict.badRoot.rawValue }
-        do throws(VerificationFailure) {
+        do throws(VerificationError) {
             _ = try SigningChain.path(leaf: leaf, others: [issuer], trust: trust, at: seconds)
             return Verdict.ok.rawValue
         } catch {
@@ -290,7 +290,7 @@ struct PropertyText: Equatable, Sendable {
     init?(_ bytes: some Collection<UInt8>) {
         let bytes = Array(bytes)
         guard bytes.withUnsafeBufferPointer(JSONText.isUTF8),
-            CombiningRun.isBounded(String(decoding: bytes, as: UTF8.self).unicodeScalars)
+            CombiningMarkCounter.isBounded(String(decoding: bytes, as: UTF8.self).unicodeScalars)
         else { return nil }
         var reader = Reader(rest: bytes[...])
         var lines: [Line] = []

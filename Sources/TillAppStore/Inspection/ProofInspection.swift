@@ -31,9 +31,9 @@ public struct ProofInspection: Sendable {
     static let okUnverified = "ok-unverified"
     static let extractOnly = "extract-only"
 
-    init(_ fields: [String: JSONValue], _ journal: VerificationJournal) {
+    init(_ fields: [String: JSONValue], _ recorder: VerificationRecorder) {
         self.fields = fields
-        record = journal.finished()
+        record = recorder.finished()
     }
 
     /// Whether the proof passed every required check. False for a proof that was only decoded.
@@ -50,16 +50,16 @@ public struct ProofInspection: Sendable {
     /// Recognizes and checks a proof: a JWS; an app receipt as DER, PEM or base64; an old-style receipt as text or
     /// base64. White space around text is ignored.
     public static func inspect(_ bytes: [UInt8], policy: InspectionPolicy) -> ProofInspection {
-        let demands = ProofDemands(policy)
-        func journal(_ kind: Kind) -> VerificationJournal { VerificationJournal(kind: kind, input: bytes) }
-        switch ProofForm(bytes) {
-        case .token(let text): return token(text, demands, journal(.notification))
-        case .receipt(let der): return receipt(der, demands, journal(.receipt))
-        case .oldStyleReceipt(let text): return oldStyleReceipt(text, demands, journal(.oldStyleReceipt))
+        let verificationPolicy = VerificationPolicy(policy)
+        func recorder(_ kind: Kind) -> VerificationRecorder { VerificationRecorder(kind: kind, input: bytes) }
+        switch ProofFormat(bytes) {
+        case .token(let text): return token(text, verificationPolicy, recorder(.notification))
+        case .receipt(let der): return receipt(der, verificationPolicy, recorder(.receipt))
+        case .oldStyleReceipt(let text): return oldStyleReceipt(text, verificationPolicy, recorder(.oldStyleReceipt))
         case .nothing(let detail):
-            let journal = journal(.receipt)
-            journal.refuse(.parse, VerificationFailure(.malformed, detail))
-            return ProofInspection([:], journal)
+            let recorder = recorder(.receipt)
+            recorder.refuse(.parse, VerificationError(.malformed, detail))
+            return ProofInspection([:], recorder)
         }
     }
 
@@ -71,29 +71,29 @@ public struct ProofInspection: Sendable {
     ///   - seconds: the date of verification, in seconds since 1970.
     public static func chain(x5c: [String], root: String, at seconds: Int64, isStrict: Bool) -> ProofInspection {
         let input = Array(x5c.joined(separator: "\n").utf8)
-        let journal = VerificationJournal(kind: .certificateChain, input: input)
+        let recorder = VerificationRecorder(kind: .certificateChain, input: input)
         var policy = InspectionPolicy { Instant(seconds: seconds) }
         // A root that is not base64 becomes an unreadable certificate.
         policy.roots = [Base64.decode(root) ?? []]
         policy.at = seconds
         policy.isStrict = isStrict
-        let checks = ProofChecks(ProofDemands(policy), journal: journal)
+        let checks = ProofChecks(VerificationPolicy(policy), recorder: recorder)
         var fields: [String: JSONValue] = [:]
-        do throws(VerificationFailure) {
-            let date = checks.date(of: ProofClaims(kind: .certificateChain), now: policy.now())
+        do throws(VerificationError) {
+            let date = checks.date(of: UnverifiedPayload(kind: .certificateChain), now: policy.now())
             if policy.roots == [[]] { _ = try checks.roots() }
             let chain = try checks.chain(x5c: x5c.map(JSONValue.string), at: date)
             fields["leafPublicKey"] = .string(Base64.encode(chain.leaf.publicKey?.der ?? []))
-            journal.complete()
+            recorder.complete()
         } catch {
             // The journal has recorded the failure.
         }
-        return ProofInspection(fields, journal)
+        return ProofInspection(fields, recorder)
     }
 }
 
 /// The outer form of a proof, recognized before any content is read.
-enum ProofForm {
+enum ProofFormat {
     case token([UInt8])
     /// DER or BER.
     case receipt([UInt8])
@@ -123,7 +123,7 @@ enum ProofForm {
         }
     }
 
-    private static func armoured(_ text: [UInt8]) -> ProofForm {
+    private static func armoured(_ text: [UInt8]) -> ProofFormat {
         // Tools write PKCS7, CMS, "PKCS #7 SIGNED DATA" and other labels; the content decides.
         let text = String(decoding: text, as: UTF8.self)
         let opening = text.prefix { !$0.isNewline }.dropFirst("-----BEGIN ".count)

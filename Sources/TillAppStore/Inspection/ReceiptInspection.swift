@@ -5,29 +5,29 @@ import TillJSON
 extension ProofInspection {
     /// An app receipt, DER or BER.
     static func receipt(
-        _ bytes: [UInt8], _ demands: ProofDemands, _ journal: VerificationJournal
+        _ bytes: [UInt8], _ verificationPolicy: VerificationPolicy, _ recorder: VerificationRecorder
     ) -> ProofInspection {
-        let checks = ProofChecks(demands, journal: journal)
+        let checks = ProofChecks(verificationPolicy, recorder: recorder)
         var fields: [String: JSONValue] = [:]
-        do throws(VerificationFailure) {
+        do throws(VerificationError) {
             let message = try checks.parseReceipt(bytes)
             let container = try checks.read(message)
             fields = container.payload.fields
             fields["payload_length"] = .int(Int64(message.content.count))
             container.describeSigner(in: &fields)
             let signer = try checks.signer(of: message)
-            container.describeTrust(demands, signer, in: &fields)
-            if demands.wantsTrust {
+            container.describeTrust(verificationPolicy, signer, in: &fields)
+            if verificationPolicy.requiresTrust {
                 _ = try checks.chain(of: container, signer: signer)
                 try checks.checkSignature(of: message)
             }
-            try checks.subject(of: container.claims)
+            try checks.subject(of: container.unverified)
             try checks.checkDevice(of: container)
-            journal.complete(demands.wantsTrust ? nil : okUnverified)
+            recorder.complete(verificationPolicy.requiresTrust ? nil : okUnverified)
         } catch {
             // The journal has recorded the failure.
         }
-        return ProofInspection(fields, journal)
+        return ProofInspection(fields, recorder)
     }
 }
 
@@ -48,27 +48,27 @@ extension ReceiptContainer {
 
     /// Reports the results of later checks even if an earlier one fails.
     fileprivate func describeTrust(
-        _ demands: ProofDemands, _ signer: Certificate, in fields: inout [String: JSONValue]
+        _ verificationPolicy: VerificationPolicy, _ signer: Certificate, in fields: inout [String: JSONValue]
     ) {
         fields["signature_valid"] = .bool(message.isSignatureValid())
-        if let device = demands.device { fields["device_hash_valid"] = .bool(matches(device: device)) }
-        guard let trust = demands.trust else { return }
-        func judge(_ date: Instant) -> Result<[Certificate], VerificationFailure> {
-            Result { () throws(VerificationFailure) in
+        if let device = verificationPolicy.device { fields["device_hash_valid"] = .bool(matches(device: device)) }
+        guard let trust = verificationPolicy.trust else { return }
+        func verify(_ date: Instant) -> Result<[Certificate], VerificationError> {
+            Result { () throws(VerificationError) in
                 try SigningChain.path(leaf: signer, others: intermediates, trust: trust, at: date.seconds)
             }
         }
-        let atCreation = judge(creationDate)
+        let atCreation = verify(creationDate)
         fields["chain_at_creation"] = .string(Self.verdict(of: atCreation))
-        fields["chain_at_2025_12_01"] = .string(Self.verdict(of: judge(Instant(seconds: Self.referenceDate))))
-        guard demands.wantsTrust, let chain = try? (demands.at.map(judge) ?? atCreation).get() else { return }
+        fields["chain_at_2025_12_01"] = .string(Self.verdict(of: verify(Instant(seconds: Self.referenceDate))))
+        guard verificationPolicy.requiresTrust, let chain = try? (verificationPolicy.at.map(verify) ?? atCreation).get() else { return }
         fields["rootSha256"] = chain.last.map { .string(hexadecimal($0.sha256)) }
         guard signer.hasExtension(SigningChain.leafMarker) else { return }
         let isMarked = chain.count > 1 && chain[1].hasExtension(SigningChain.intermediateMarker)
         fields["intermediate_oid"] = .bool(isMarked)
     }
 
-    private static func verdict(of result: Result<[Certificate], VerificationFailure>) -> String {
+    private static func verdict(of result: Result<[Certificate], VerificationError>) -> String {
         switch result {
         case .success: Verdict.ok.rawValue
         case .failure(let failure): failure.verdict.rawValue

@@ -5,42 +5,42 @@ import TillJSON
 extension ProofInspection {
     /// Any JWS of Apple's. For inspection, its payload may lack fields that processing a purchase needs.
     static func token(
-        _ text: [UInt8], _ demands: ProofDemands, _ journal: VerificationJournal
+        _ text: [UInt8], _ verificationPolicy: VerificationPolicy, _ recorder: VerificationRecorder
     ) -> ProofInspection {
-        let checks = ProofChecks(demands, journal: journal)
+        let checks = ProofChecks(verificationPolicy, recorder: recorder)
         var fields: [String: JSONValue] = [:]
-        do throws(VerificationFailure) {
+        do throws(VerificationError) {
             let proof = try InspectedToken(text, limit: SignedDataVerifier.notificationLimit, checks)
-            journal.kind = proof.kind.proof
+            recorder.kind = proof.kind.proof
             fields = proof.fields
-            var nested: [(name: NestedToken, reading: InspectedToken, journal: VerificationJournal?)] = []
+            var nested: [(name: NestedToken, reading: InspectedToken, recorder: VerificationRecorder?)] = []
             for name in NestedToken.allCases {
-                let read = try checks.nested(proof.nestedToken(name), name) { inner, text throws(VerificationFailure) in
+                let read = try checks.nested(proof.nestedToken(name), name) { inner, text throws(VerificationError) in
                     let reading = try InspectedToken(text, limit: SignedDataVerifier.tokenLimit, inner)
                     try inner.check(reading.kind, is: name.kind)
                     return reading
                 }
                 guard let read else { continue }
                 fields[name.rawValue] = read.reading.payload
-                nested.append((name, read.reading, read.journal))
+                nested.append((name, read.reading, read.recorder))
             }
-            try proof.judge(checks, &fields)
-            for (name, reading, journal) in nested {
-                guard demands.wantsTrust else {
-                    journal?.complete(okUnverified)
+            try proof.verify(checks, &fields)
+            for (name, reading, recorder) in nested {
+                guard verificationPolicy.requiresTrust else {
+                    recorder?.complete(okUnverified)
                     continue
                 }
-                _ = try checks.judge((reading, journal), name, inside: proof.claims) {
-                    inner, reading throws(VerificationFailure) in
+                _ = try checks.verify((reading, recorder), name, inside: proof.unverified) {
+                    inner, reading throws(VerificationError) in
                     var ignored: [String: JSONValue] = [:]
-                    try reading.judge(inner, &ignored)
+                    try reading.verify(inner, &ignored)
                 }
             }
-            journal.complete(demands.wantsTrust ? nil : okUnverified)
+            recorder.complete(verificationPolicy.requiresTrust ? nil : okUnverified)
         } catch {
             // The journal has recorded the failure.
         }
-        return ProofInspection(fields, journal)
+        return ProofInspection(fields, recorder)
     }
 }
 
@@ -54,15 +54,15 @@ private struct InspectedToken {
     /// The object that states the app, its number and the environment.
     let subject: JSONValue
 
-    init(_ text: [UInt8], limit: Int, _ checks: ProofChecks) throws(VerificationFailure) {
+    init(_ text: [UInt8], limit: Int, _ checks: ProofChecks) throws(VerificationError) {
         let token = try checks.parse(text, limit: limit)
-        let payload = try checks.check(.payload) { () throws(VerificationFailure) in
-            checks.journal?.look(at: token.payload)
+        let payload = try checks.check(.payload) { () throws(VerificationError) in
+            checks.recorder?.look(at: token.payload)
             guard let payload = try? JSONValue(decoding: token.payload), payload.object != nil else {
-                throw VerificationFailure(.malformed, "payload")
+                throw VerificationError(.malformed, "payload")
             }
             if let date = Self.statedDate(in: payload), Self.milliseconds(date) == nil {
-                throw VerificationFailure(.malformed, "signedDate")
+                throw VerificationError(.malformed, "signedDate")
             }
             return payload
         }
@@ -97,10 +97,10 @@ private struct InspectedToken {
         return stated ?? payload["receiptType"]
     }
 
-    var claims: ProofClaims {
+    var unverified: UnverifiedPayload {
         let date = Self.statedDate(in: payload).flatMap(Self.milliseconds)
         let isSigned = payload["signedDate"].map { !$0.isNull } ?? false
-        return ProofClaims(
+        return UnverifiedPayload(
             kind: kind.proof, bundleID: subject["bundleId"]?.string, appAppleID: subject["appAppleId"]?.int,
             environment: environment?.string, date: date.map { Instant(milliseconds: $0) },
             dateSource: isSigned ? .signedDate : .receiptCreationDate)
@@ -125,24 +125,24 @@ private struct InspectedToken {
         ]
     }
 
-    func judge(_ checks: ProofChecks, _ fields: inout [String: JSONValue]) throws(VerificationFailure) {
+    func verify(_ checks: ProofChecks, _ fields: inout [String: JSONValue]) throws(VerificationError) {
         let header = try checks.header(of: token)
-        let claims = claims
-        if checks.demands.wantsTrust {
-            try authenticate(header, claims, checks, &fields)
+        let unverified = unverified
+        if checks.verificationPolicy.requiresTrust {
+            try authenticate(header, unverified, checks, &fields)
         } else {
             fields["leafSubject"] = header.certificates.first?.string.flatMap { Base64.decode($0) }
                 .flatMap { Certificate(der: $0) }.map { .string($0.subject) }
         }
-        try checks.subject(of: claims)
+        try checks.subject(of: unverified)
     }
 
     private func authenticate(
-        _ header: JWSHeader, _ claims: ProofClaims, _ checks: ProofChecks, _ fields: inout [String: JSONValue]
-    ) throws(VerificationFailure) {
-        let date = checks.date(of: claims, now: checks.demands.now())
+        _ header: JWSHeader, _ unverified: UnverifiedPayload, _ checks: ProofChecks, _ fields: inout [String: JSONValue]
+    ) throws(VerificationError) {
+        let date = checks.date(of: unverified, now: checks.verificationPolicy.now())
         if !header.certificates.isEmpty, header.json["alg"] == .string(JWSHeader.algorithm) {
-            let isStated = checks.demands.at != nil || claims.date != nil
+            let isStated = checks.verificationPolicy.at != nil || unverified.date != nil
             fields["effectiveDate"] = isStated ? .int(date.seconds) : "now"
         }
         let chain = try checks.chain(of: header, at: date)

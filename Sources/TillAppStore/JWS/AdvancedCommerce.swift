@@ -3,7 +3,7 @@ import TillJSON
 
 /// `advancedCommerceInfo` of a transaction (facts/jws §4): only for products sold through Apple's Advanced Commerce.
 /// Amounts are thousandths of the currency's unit.
-public struct AdvancedCommerceTransaction: WrittenPayload {
+public struct AdvancedCommerceTransaction: JSONPayload {
     package var source: JSONObject?
     public var descriptors: AdvancedCommerceDescriptors?
     public var estimatedTax: Int64?
@@ -17,7 +17,7 @@ public struct AdvancedCommerceTransaction: WrittenPayload {
 
     package init() {}
 
-    public struct Item: WrittenPayload {
+    public struct Item: JSONPayload {
         package var source: JSONObject?
         public var sku: String?
         public var descriptors = AdvancedCommerceDescriptors()
@@ -29,7 +29,7 @@ public struct AdvancedCommerceTransaction: WrittenPayload {
         package init() {}
     }
 
-    public struct Refund: WrittenPayload {
+    public struct Refund: JSONPayload {
         package var source: JSONObject?
         public var amount: Int64?
         public var date: Instant?
@@ -72,7 +72,7 @@ extension AdvancedCommerceTransaction.Refund {
 }
 
 /// `advancedCommerceInfo` of a renewal info (facts/jws §5).
-public struct AdvancedCommerceRenewal: WrittenPayload {
+public struct AdvancedCommerceRenewal: JSONPayload {
     package var source: JSONObject?
     public var consistencyToken: String?
     public var descriptors: AdvancedCommerceDescriptors?
@@ -83,7 +83,7 @@ public struct AdvancedCommerceRenewal: WrittenPayload {
 
     package init() {}
 
-    public struct Item: WrittenPayload {
+    public struct Item: JSONPayload {
         package var source: JSONObject?
         public var sku: String?
         public var descriptors = AdvancedCommerceDescriptors()
@@ -94,7 +94,7 @@ public struct AdvancedCommerceRenewal: WrittenPayload {
         package init() {}
     }
 
-    public struct PriceIncrease: WrittenPayload {
+    public struct PriceIncrease: JSONPayload {
         package var source: JSONObject?
         public var dependentSKUs: [String]?
         public var price: Int64?
@@ -131,7 +131,7 @@ extension AdvancedCommerceRenewal.PriceIncrease {
     }
 }
 
-public struct AdvancedCommerceDescriptors: WrittenPayload {
+public struct AdvancedCommerceDescriptors: JSONPayload {
     package var source: JSONObject?
     public var text: String?
     public var displayName: String?
@@ -144,7 +144,7 @@ public struct AdvancedCommerceDescriptors: WrittenPayload {
     }
 }
 
-public struct AdvancedCommerceOffer: WrittenPayload {
+public struct AdvancedCommerceOffer: JSONPayload {
     package var source: JSONObject?
     public var period: String?
     public var periodCount: Int?

@@ -2,7 +2,7 @@ import TillBilling
 import TillJSON
 
 /// The payload of an AppTransaction (facts/jws §6): one customer's download of the app.
-public struct AppTransactionPayload: WrittenPayload {
+public struct AppTransactionPayload: JSONPayload {
     package var source: JSONObject?
     /// The environment, as written.
     public var receiptType: String?

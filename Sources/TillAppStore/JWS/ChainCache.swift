@@ -77,7 +77,7 @@ struct SigningChain: Sendable {
     /// The first second at which a part of it is no longer valid.
     let notAfter: Int64
     /// The OCSP questions about its certificates.
-    let questions: [OCSPQuestion]
+    let questions: [OCSPRequest]
 
     /// Marker of the certificate that may sign App Store proofs.
     static let leafMarker = "1.2.840.113635.100.6.11.1"
@@ -111,12 +111,12 @@ struct SigningChain: Sendable {
 
     static func path(
         leaf: Certificate, others: [Certificate], trust: TrustStore, at seconds: Int64
-    ) throws(VerificationFailure) -> [Certificate] {
+    ) throws(VerificationError) -> [Certificate] {
         do {
             let date = min(max(seconds, dates.lowerBound), dates.upperBound)
             return try trust.chain(leaf: leaf, intermediates: others, at: date)
         } catch {
-            throw VerificationFailure(error.isOutsideValidity ? .chainExpired : .chainUntrusted, error.reason)
+            throw VerificationError(error.isOutsideValidity ? .chainExpired : .chainUntrusted, error.reason)
         }
     }
 }

@@ -3,7 +3,7 @@ import TillJSON
 
 /// ResponseBodyV2DecodedPayload (facts/jws §7): an App Store Server Notification of version 2. It contains exactly one
 /// of `data`, `summary`, `externalPurchaseToken` and `appData`.
-public struct NotificationPayload: WrittenPayload {
+public struct NotificationPayload: JSONPayload {
     package var source: JSONObject?
     public var notificationType: NotificationType?
     public var subtype: NotificationSubtype?
@@ -19,7 +19,7 @@ public struct NotificationPayload: WrittenPayload {
     package init() {}
 
     /// Concerns one purchase, whose signed parts are nested tokens.
-    public struct Data: WrittenPayload {
+    public struct Data: JSONPayload {
         package var source: JSONObject?
         public var environment: String?
         public var appAppleID: Int64?
@@ -45,7 +45,7 @@ public struct NotificationPayload: WrittenPayload {
     }
 
     /// The result of a mass extension of renewal dates.
-    public struct Summary: WrittenPayload {
+    public struct Summary: JSONPayload {
         package var source: JSONObject?
         public var environment: String?
         public var appAppleID: Int64?
@@ -70,7 +70,7 @@ public struct NotificationPayload: WrittenPayload {
         }
     }
 
-    public struct ExternalPurchaseToken: WrittenPayload {
+    public struct ExternalPurchaseToken: JSONPayload {
         package var source: JSONObject?
         public var externalPurchaseID: String?
         public var tokenCreationDate: Instant?
@@ -92,7 +92,7 @@ public struct NotificationPayload: WrittenPayload {
     }
 
     /// Concerns the app as a whole (RESCIND_CONSENT).
-    public struct AppData: WrittenPayload {
+    public struct AppData: JSONPayload {
         package var source: JSONObject?
         public var environment: String?
         public var appAppleID: Int64?

@@ -3,7 +3,7 @@ import TillJSON
 
 /// JWSRenewalInfoDecodedPayload (facts/jws §5): the next renewal of a subscription. It names no app; it belongs to the
 /// transaction that it comes with.
-public struct RenewalInfoPayload: WrittenPayload {
+public struct RenewalInfoPayload: JSONPayload {
     package var source: JSONObject?
     public var originalTransactionID: String?
     public var productID: String?
@@ -35,7 +35,7 @@ public struct RenewalInfoPayload: WrittenPayload {
 
     package init() {}
 
-    public struct Commitment: WrittenPayload {
+    public struct Commitment: JSONPayload {
         package var source: JSONObject?
         public var autoRenewProductID: String?
         public var autoRenewStatus: AutoRenewStatus?

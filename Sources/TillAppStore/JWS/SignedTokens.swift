@@ -5,54 +5,54 @@ import TillJSON
 // Each kind of token is read first, so that a malformed one is reported before any other failure, and then verified.
 
 extension ProofChecks {
-    func transaction(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedTransaction {
-        try judge(readTransaction(jws))
+    func transaction(_ jws: [UInt8]) throws(VerificationError) -> VerifiedTransaction {
+        try verify(readTransaction(jws))
     }
 
-    func renewalInfo(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedRenewalInfo {
-        try judge(readRenewalInfo(jws))
+    func renewalInfo(_ jws: [UInt8]) throws(VerificationError) -> VerifiedRenewalInfo {
+        try verify(readRenewalInfo(jws))
     }
 
-    func appTransaction(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedAppTransaction {
-        try judge(readAppTransaction(jws))
+    func appTransaction(_ jws: [UInt8]) throws(VerificationError) -> VerifiedAppTransaction {
+        try verify(readAppTransaction(jws))
     }
 
     // MARK: - Reading
 
-    fileprivate typealias TransactionReading = TokenReading<(TransactionPayload, VerifiedTransaction.Essentials)>
+    fileprivate typealias ParsedTransaction = ParsedToken<(TransactionPayload, VerifiedTransaction.RequiredFields)>
 
-    fileprivate func readTransaction(_ jws: [UInt8]) throws(VerificationFailure) -> TransactionReading {
+    fileprivate func readTransaction(_ jws: [UInt8]) throws(VerificationError) -> ParsedTransaction {
         // The essential fields are read here, so that a payload without them is refused as malformed.
-        var essentials: VerifiedTransaction.Essentials?
+        var essentials: VerifiedTransaction.RequiredFields?
         let reading = try read(jws, as: .transaction) { json throws(JSONError) in
             try TransactionPayload(json)
-        } _: { payload throws(VerificationFailure) in
-            essentials = try VerifiedTransaction.Essentials(payload)
-            return ProofClaims(
+        } _: { payload throws(VerificationError) in
+            essentials = try VerifiedTransaction.RequiredFields(payload)
+            return UnverifiedPayload(
                 kind: .transaction, bundleID: payload.bundleID, environment: payload.environment,
                 date: payload.signedDate)
         }
-        guard let essentials else { throw VerificationFailure(.malformed) }
-        return TokenReading(token: reading.token, payload: (reading.payload, essentials), claims: reading.claims)
+        guard let essentials else { throw VerificationError(.malformed) }
+        return ParsedToken(token: reading.token, payload: (reading.payload, essentials), unverified: reading.unverified)
     }
 
     fileprivate func readRenewalInfo(
         _ jws: [UInt8]
-    ) throws(VerificationFailure) -> TokenReading<RenewalInfoPayload> {
+    ) throws(VerificationError) -> ParsedToken<RenewalInfoPayload> {
         try read(jws, as: .renewal) { json throws(JSONError) in
             try RenewalInfoPayload(json)
         } _: { payload in
-            ProofClaims(kind: .renewal, environment: payload.environment, date: payload.signedDate)
+            UnverifiedPayload(kind: .renewal, environment: payload.environment, date: payload.signedDate)
         }
     }
 
     fileprivate func readAppTransaction(
         _ jws: [UInt8]
-    ) throws(VerificationFailure) -> TokenReading<AppTransactionPayload> {
+    ) throws(VerificationError) -> ParsedToken<AppTransactionPayload> {
         try read(jws, as: .appTransaction) { json throws(JSONError) in
             try AppTransactionPayload(json)
         } _: { payload in
-            ProofClaims(
+            UnverifiedPayload(
                 kind: .appTransaction, bundleID: payload.bundleID, appAppleID: payload.appAppleID,
                 environment: payload.receiptType, date: payload.signedDate ?? payload.receiptCreationDate,
                 dateSource: payload.signedDate == nil ? .receiptCreationDate : .signedDate)
@@ -61,71 +61,71 @@ extension ProofChecks {
 
     // MARK: - Judging
 
-    fileprivate func judge(_ reading: TransactionReading) throws(VerificationFailure) -> VerifiedTransaction {
-        try authenticate(reading.token, reading.claims)
-        let environment = try environment(of: reading.claims)
+    fileprivate func verify(_ reading: ParsedTransaction) throws(VerificationError) -> VerifiedTransaction {
+        try authenticate(reading.token, reading.unverified)
+        let environment = try environment(of: reading.unverified)
         return VerifiedTransaction(
             reading.payload.1, payload: reading.payload.0, environment: environment, source: .signedTransaction)
     }
 
-    fileprivate func judge(
-        _ reading: TokenReading<RenewalInfoPayload>
-    ) throws(VerificationFailure) -> VerifiedRenewalInfo {
-        try authenticate(reading.token, reading.claims)
-        return VerifiedRenewalInfo(payload: reading.payload, environment: try environment(of: reading.claims))
+    fileprivate func verify(
+        _ reading: ParsedToken<RenewalInfoPayload>
+    ) throws(VerificationError) -> VerifiedRenewalInfo {
+        try authenticate(reading.token, reading.unverified)
+        return VerifiedRenewalInfo(payload: reading.payload, environment: try environment(of: reading.unverified))
     }
 
-    fileprivate func judge(
-        _ reading: TokenReading<AppTransactionPayload>
-    ) throws(VerificationFailure) -> VerifiedAppTransaction {
-        try authenticate(reading.token, reading.claims)
-        return VerifiedAppTransaction(payload: reading.payload, environment: try environment(of: reading.claims))
+    fileprivate func verify(
+        _ reading: ParsedToken<AppTransactionPayload>
+    ) throws(VerificationError) -> VerifiedAppTransaction {
+        try authenticate(reading.token, reading.unverified)
+        return VerifiedAppTransaction(payload: reading.payload, environment: try environment(of: reading.unverified))
     }
 }
 
 extension ProofChecks {
     fileprivate func readNotification(
         _ jws: [UInt8]
-    ) throws(VerificationFailure) -> TokenReading<NotificationPayload> {
+    ) throws(VerificationError) -> ParsedToken<NotificationPayload> {
         try read(jws, limit: SignedDataVerifier.notificationLimit, as: .notification) {
             json throws(JSONError) in
             try NotificationPayload(json)
-        } _: { payload throws(VerificationFailure) in
+        } _: { payload throws(VerificationError) in
             guard let id = payload.notificationUUID, (1...VerifiedTransaction.idLimit).contains(id.utf8.count) else {
-                throw VerificationFailure(.malformed, "notificationUUID")
+                throw VerificationError(.malformed, "notificationUUID")
             }
             let subject = payload.subject
-            return ProofClaims(
+            return UnverifiedPayload(
                 kind: .notification, bundleID: subject.bundleID, appAppleID: subject.appAppleID,
                 environment: subject.environment, date: payload.signedDate)
         }
     }
 
-    func notification(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedNotification {
+    func notification(_ jws: [UInt8]) throws(VerificationError) -> VerifiedNotification {
         let reading = try readNotification(jws)
         let payload = reading.payload
         let transaction = try nested(payload.data?.signedTransactionInfo, .transaction) {
-            checks, token throws(VerificationFailure) in try checks.readTransaction(token)
+            checks, token throws(VerificationError) in try checks.readTransaction(token)
         }
         let renewalInfo = try nested(payload.data?.signedRenewalInfo, .renewalInfo) {
-            checks, token throws(VerificationFailure) in try checks.readRenewalInfo(token)
+            checks, token throws(VerificationError) in try checks.readRenewalInfo(token)
         }
         let appTransaction = try nested(payload.appData?.signedAppTransactionInfo, .appTransaction) {
-            checks, token throws(VerificationFailure) in try checks.readAppTransaction(token)
+            checks, token throws(VerificationError) in try checks.readAppTransaction(token)
         }
-        try authenticate(reading.token, reading.claims)
-        let environment = try environment(of: reading.claims)
+        try authenticate(reading.token, reading.unverified)
+        let environment = try environment(of: reading.unverified)
         return VerifiedNotification(
             id: payload.notificationUUID ?? "", payload: payload, environment: environment,
-            bundleID: reading.claims.bundleID,
-            transaction: try judge(transaction, .transaction, inside: reading.claims) {
-                checks, reading throws(VerificationFailure) in try checks.judge(reading)
+            bundleID: reading.unverified.bundleID,
+            transaction: try verify(transaction, .transaction, inside: reading.unverified) {
+                checks, reading throws(VerificationError) in try checks.verify(reading)
             },
-            renewalInfo: try judge(renewalInfo, .renewalInfo, inside: reading.claims) {
-                checks, reading throws(VerificationFailure) in try checks.judge(reading)
+            renewalInfo: try verify(renewalInfo, .renewalInfo, inside: reading.unverified) {
+                checks, reading throws(VerificationError) in try checks.verify(reading)
             },
-            appTransaction: try judge(appTransaction, .appTransaction, inside: reading.claims) {
-                checks, reading throws(VerificationFailure) in try checks.judge(reading)
+            appTransaction: try verify(appTransaction, .appTransaction, inside: reading.unverified) {
+                checks, reading throws(VerificationError) in try checks.verify(reading)
             })
     }
 }
@@ -133,12 +133,12 @@ extension ProofChecks {
 extension ProofChecks {
     /// Verifies the whole notification if it names an environment of the App Store; otherwise only the outer signature,
     /// because the content cannot be trusted.
-    func envelope(_ jws: [UInt8]) throws(VerificationFailure) -> NotificationEnvelope {
+    func envelope(_ jws: [UInt8]) throws(VerificationError) -> NotificationEnvelope {
         let reading = try readNotification(jws)
-        if reading.claims.environment.flatMap(Environment.init(rawValue:)) != nil {
+        if reading.unverified.environment.flatMap(StoreEnvironment.init(rawValue:)) != nil {
             _ = try notification(jws)
         } else {
-            try authenticate(reading.token, reading.claims)
+            try authenticate(reading.token, reading.unverified)
         }
         let payload = reading.payload
         return NotificationEnvelope(
@@ -175,14 +175,14 @@ extension ProofChecks {
     /// Reads a token inside a notification, before any part of the notification is verified.
     func nested<Reading>(
         _ text: String?, _ name: NestedToken,
-        _ read: (ProofChecks, [UInt8]) throws(VerificationFailure) -> Reading
-    ) throws(VerificationFailure) -> (reading: Reading, journal: VerificationJournal?)? {
+        _ read: (ProofChecks, [UInt8]) throws(VerificationError) -> Reading
+    ) throws(VerificationError) -> (reading: Reading, recorder: VerificationRecorder?)? {
         guard let text else { return nil }
         let bytes = Array(text.utf8)
-        let inner = journal?.nest(name.rawValue, kind: name.kind.proof, input: bytes)
-        return try check(.nestedFormat) { () throws(VerificationFailure) in
-            do throws(VerificationFailure) {
-                return (try read(ProofChecks(demands, journal: inner, chains: chains, witness: witness), bytes), inner)
+        let inner = recorder?.nest(name.rawValue, kind: name.kind.proof, input: bytes)
+        return try check(.nestedFormat) { () throws(VerificationError) in
+            do throws(VerificationError) {
+                return (try read(ProofChecks(verificationPolicy, recorder: inner, chains: chains, observer: observer), bytes), inner)
             } catch {
                 throw error.nested(in: name.rawValue)
             }
@@ -190,18 +190,18 @@ extension ProofChecks {
     }
 
     /// Verifies a token inside a notification, which must belong to the notification's app and environment.
-    func judge<Reading, Verified>(
-        _ nested: (reading: Reading, journal: VerificationJournal?)?, _ name: NestedToken,
-        inside claims: ProofClaims,
-        _ judge: (ProofChecks, Reading) throws(VerificationFailure) -> Verified
-    ) throws(VerificationFailure) -> Verified? {
+    func verify<Reading, Verified>(
+        _ nested: (reading: Reading, recorder: VerificationRecorder?)?, _ name: NestedToken,
+        inside unverified: UnverifiedPayload,
+        _ verify: (ProofChecks, Reading) throws(VerificationError) -> Verified
+    ) throws(VerificationError) -> Verified? {
         guard let nested else { return nil }
-        return try check(name.check) { () throws(VerificationFailure) in
+        return try check(name.check) { () throws(VerificationError) in
             let inner = ProofChecks(
-                ProofDemands(demands, inside: claims), journal: nested.journal, chains: chains, witness: witness)
-            do throws(VerificationFailure) {
-                let verified = try judge(inner, nested.reading)
-                nested.journal?.complete()
+                VerificationPolicy(verificationPolicy, inside: unverified), recorder: nested.recorder, chains: chains, observer: observer)
+            do throws(VerificationError) {
+                let verified = try verify(inner, nested.reading)
+                nested.recorder?.complete()
                 return verified
             } catch {
                 throw error.nested(in: name.rawValue)

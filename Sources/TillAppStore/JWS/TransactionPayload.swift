@@ -4,7 +4,7 @@ import TillJSON
 /// JWSTransactionDecodedPayload (facts/jws §4). Every field may be absent; unknown members are kept and written again.
 ///
 /// A payload by itself proves nothing; a `VerifiedTransaction` contains a verified one.
-public struct TransactionPayload: WrittenPayload {
+public struct TransactionPayload: JSONPayload {
     package var source: JSONObject?
 
     public var transactionID: String?
@@ -76,7 +76,7 @@ public struct TransactionPayload: WrittenPayload {
     }
 
     /// The state of a monthly plan with a twelve-month commitment.
-    public struct Commitment: WrittenPayload {
+    public struct Commitment: JSONPayload {
         package var source: JSONObject?
         public var billingPeriodNumber: Int?
         public var expiresDate: Instant?
@@ -133,7 +133,7 @@ public struct TransactionPayload: WrittenPayload {
 }
 
 /// The additional members of a JWS that a device requested (facts/jws §2, last paragraph).
-public struct DeviceProofPayload: WrittenPayload {
+public struct DeviceProofPayload: JSONPayload {
     package var source: JSONObject?
     /// The device's hash as base64.
     public var verification: String?

@@ -24,7 +24,7 @@ public struct OfferSigner: Sendable {
     /// The original format: seven texts separated by U+2063, signed with ECDSA over SHA-256.
     ///
     /// - Throws: if the key fails to sign, or if the configured bundle id or key id contains the separator.
-    public func signature(for offer: PromotionalOffer) throws(IssuingFault) -> PromotionalOfferSignature {
+    public func signature(for offer: PromotionalOffer) throws(SigningError) -> PromotionalOfferSignature {
         let nonce = UniqueID(random: entropy(16))
         let now = clock()
         let fields = [
@@ -33,7 +33,7 @@ public struct OfferSigner: Sendable {
         ]
         // The offer's own texts were validated when it was created; these two come from the configuration.
         guard fields.allSatisfy({ !$0.unicodeScalars.contains(Self.separator) }) else {
-            throw IssuingFault("the bundle id or the key id holds U+2063")
+            throw SigningError("the bundle id or the key id holds U+2063")
         }
         let message = fields.joined(separator: String(Character(Self.separator)))
         let signature = try key.privateKey.signSHA256(Array(message.utf8))
@@ -42,7 +42,7 @@ public struct OfferSigner: Sendable {
     }
 
     /// The JWS, for StoreKit 2's `promotionalOffer(_:compactJWS:)`.
-    public func token(for offer: PromotionalOffer) throws(IssuingFault) -> String {
+    public func token(for offer: PromotionalOffer) throws(SigningError) -> String {
         var claims: [String: JSONValue] = [
             "productId": .string(offer.productID.text), "offerIdentifier": .string(offer.offerID),
         ]
@@ -51,7 +51,7 @@ public struct OfferSigner: Sendable {
     }
 
     /// The JWS for StoreKit 2's `introductoryOfferEligibility(compactJWS:)`.
-    public func token(for eligibility: IntroductoryEligibility) throws(IssuingFault) -> String {
+    public func token(for eligibility: IntroductoryEligibility) throws(SigningError) -> String {
         try token(
             audience: "introductory-offer-eligibility",
             [
@@ -62,13 +62,13 @@ public struct OfferSigner: Sendable {
     }
 
     /// The JWS for an Advanced Commerce purchase.
-    public func token(for request: AdvancedCommerceRequest) throws(IssuingFault) -> String {
+    public func token(for request: AdvancedCommerceRequest) throws(SigningError) -> String {
         try token(audience: "advanced-commerce-api", ["request": .string(Base64.encode(request.json))])
     }
 
     private static let separator: Unicode.Scalar = "\u{2063}"
 
-    private func token(audience: String, _ more: [String: JSONValue]) throws(IssuingFault) -> String {
+    private func token(audience: String, _ more: [String: JSONValue]) throws(SigningError) -> String {
         var claims = more
         claims["iss"] = .string(key.issuerID)
         claims["iat"] = .int(clock().seconds)
@@ -96,7 +96,7 @@ public struct PromotionalOffer: Sendable, Hashable {
     /// - Throws: the text that cannot be part of an offer, with the reason.
     public init(
         productID: ProductID, offerID: String, account: String = "", transactionID: TransactionID? = nil
-    ) throws(OfferRefusal) {
+    ) throws(OfferError) {
         self.productID = try OfferText.product(productID)
         self.offerID = try OfferText.offer(offerID)
         self.account = try OfferText.account(account)
@@ -137,7 +137,7 @@ public struct IntroductoryEligibility: Sendable, Hashable {
     public let transactionID: TransactionID
 
     /// - Throws: the text that is invalid, with the reason.
-    public init(productID: ProductID, isAllowed: Bool, transactionID: TransactionID) throws(OfferRefusal) {
+    public init(productID: ProductID, isAllowed: Bool, transactionID: TransactionID) throws(OfferError) {
         self.productID = try OfferText.product(productID)
         self.isAllowed = isAllowed
         self.transactionID = try OfferText.transaction(transactionID)
@@ -154,10 +154,10 @@ public struct AdvancedCommerceRequest: Sendable, Hashable {
     public static let limit = 64 << 10
 
     /// - Throws: if the bytes are not a JSON object, or longer than 64 KiB.
-    public init(json: [UInt8]) throws(OfferRefusal) {
-        guard json.count <= Self.limit else { throw OfferRefusal(.request, .tooLong) }
+    public init(json: [UInt8]) throws(OfferError) {
+        guard json.count <= Self.limit else { throw OfferError(.request, .tooLong) }
         guard let value = try? JSONValue(decoding: json), value.object != nil else {
-            throw OfferRefusal(.request, .notJSON)
+            throw OfferError(.request, .notJSON)
         }
         self.json = json
     }

@@ -5,7 +5,7 @@ import TillJSON
 /// bytes than exist is refused; no memory is allocated by a claimed length.
 struct ASN1Reader {
     /// Any ASN.1 error. Callers treat all of them alike: the receipt is malformed.
-    struct Malformation: Error {
+    struct FormatError: Error {
         let reason: String
         init(_ reason: String) { self.reason = reason }
     }
@@ -41,41 +41,41 @@ struct ASN1Reader {
     var isAtEnd: Bool { rest.isEmpty }
 
     /// Reads the next element and advances past it.
-    mutating func next() throws(Malformation) -> Element { try next(depth: 0) }
+    mutating func next() throws(FormatError) -> Element { try next(depth: 0) }
 
     /// Reads the next element, which must have this tag.
-    mutating func next(_ tag: UInt8) throws(Malformation) -> Element {
+    mutating func next(_ tag: UInt8) throws(FormatError) -> Element {
         let element = try next()
-        guard element.tag == tag else { throw Malformation("tag \(element.tag) instead of \(tag)") }
+        guard element.tag == tag else { throw FormatError("tag \(element.tag) instead of \(tag)") }
         return element
     }
 
-    func end() throws(Malformation) {
-        guard isAtEnd else { throw Malformation("trailing bytes") }
+    func end() throws(FormatError) {
+        guard isAtEnd else { throw FormatError("trailing bytes") }
     }
 
-    private mutating func next(depth: Int) throws(Malformation) -> Element {
-        guard let tag = rest.popFirst(), let first = rest.popFirst() else { throw Malformation("truncated") }
-        guard tag & 0x1F != 0x1F else { throw Malformation("long tag") }
+    private mutating func next(depth: Int) throws(FormatError) -> Element {
+        guard let tag = rest.popFirst(), let first = rest.popFirst() else { throw FormatError("truncated") }
+        guard tag & 0x1F != 0x1F else { throw FormatError("long tag") }
         if first == 0x80 { return try indefinite(tag, depth: depth) }
         var length = Int(first)
         if first > 0x80 {
             length = 0
             // Four bytes exceed what the largest receipt needs; BER allows leading zeros.
             for _ in 0..<Int(first & 0x7F) {
-                guard let byte = rest.popFirst(), length <= 0x7F_FFFF else { throw Malformation("length") }
+                guard let byte = rest.popFirst(), length <= 0x7F_FFFF else { throw FormatError("length") }
                 length = length << 8 | Int(byte)
             }
         }
-        guard length <= rest.count else { throw Malformation("truncated") }
+        guard length <= rest.count else { throw FormatError("truncated") }
         let content = rest.prefix(length)
         rest = rest.dropFirst(length)
         return Element(tag: tag, content: content)
     }
 
     /// Reads an element of indefinite length, which ends with two zero bytes.
-    private mutating func indefinite(_ tag: UInt8, depth: Int) throws(Malformation) -> Element {
-        guard tag & 0x20 != 0, depth < Self.depthLimit else { throw Malformation("indefinite length") }
+    private mutating func indefinite(_ tag: UInt8, depth: Int) throws(FormatError) -> Element {
+        guard tag & 0x20 != 0, depth < Self.depthLimit else { throw FormatError("indefinite length") }
         // A slice does not give back dropped elements, so the beginning is kept.
         let content = rest
         while true {
@@ -92,7 +92,7 @@ struct ASN1Reader {
     // MARK: - Values
 
     /// The only element of `bytes`.
-    static func single(_ bytes: ArraySlice<UInt8>) throws(Malformation) -> Element {
+    static func single(_ bytes: ArraySlice<UInt8>) throws(FormatError) -> Element {
         var reader = ASN1Reader(bytes)
         let element = try reader.next()
         try reader.end()
@@ -100,10 +100,10 @@ struct ASN1Reader {
     }
 
     /// The octets of an OCTET STRING, joined if it is segmented.
-    static func octets(_ element: Element, depth: Int = 0) throws(Malformation) -> ArraySlice<UInt8> {
+    static func octets(_ element: Element, depth: Int = 0) throws(FormatError) -> ArraySlice<UInt8> {
         if element.tag == Tag.octetString { return element.content }
         guard element.tag == Tag.constructedOctetString, depth < depthLimit else {
-            throw Malformation("no octet string")
+            throw FormatError("no octet string")
         }
         var reader = ASN1Reader(element.content)
         var octets: [UInt8] = []
@@ -112,23 +112,23 @@ struct ASN1Reader {
     }
 
     /// A signed INTEGER of at most 64 bits.
-    static func integer(_ element: Element) throws(Malformation) -> Int64 {
+    static func integer(_ element: Element) throws(FormatError) -> Int64 {
         guard element.tag == Tag.integer, (1...8).contains(element.content.count) else {
-            throw Malformation("no 64-bit integer")
+            throw FormatError("no 64-bit integer")
         }
         let isNegative = (element.content.first ?? 0) & 0x80 != 0
         return element.content.reduce(isNegative ? -1 : 0) { $0 << 8 | Int64($1) }
     }
 
     /// A text of any type that receipts use.
-    static func text(_ element: Element) throws(Malformation) -> String {
+    static func text(_ element: Element) throws(FormatError) -> String {
         switch element.tag {
         case Tag.utf8String, Tag.ia5String, Tag.printableString, Tag.visibleString:
-            guard element.content.withUnsafeBufferPointer(JSONText.isUTF8) else { throw Malformation("text") }
+            guard element.content.withUnsafeBufferPointer(JSONText.isUTF8) else { throw FormatError("text") }
             let text = String(decoding: element.content, as: UTF8.self)
-            guard CombiningRun.isBounded(text.unicodeScalars) else { throw Malformation("text") }
+            guard CombiningMarkCounter.isBounded(text.unicodeScalars) else { throw FormatError("text") }
             return text
-        default: throw Malformation("no text")
+        default: throw FormatError("no text")
         }
     }
 }

@@ -2,53 +2,53 @@ import TillBilling
 import TillCrypto
 
 extension ProofChecks {
-    func receipt(_ bytes: [UInt8]) throws(VerificationFailure) -> VerifiedReceipt {
+    func receipt(_ bytes: [UInt8]) throws(VerificationError) -> VerifiedReceipt {
         let message = try parseReceipt(bytes)
         let container = try read(message)
-        let bundleID = try check(.fields) { () throws(VerificationFailure) in
+        let bundleID = try check(.fields) { () throws(VerificationError) in
             guard let bundleID = container.payload.bundleID,
                 (1...VerifiedTransaction.nameLimit).contains(bundleID.utf8.count)
-            else { throw VerificationFailure(.malformed, "bundle id") }
+            else { throw VerificationError(.malformed, "bundle id") }
             return bundleID
         }
         let signer = try signer(of: message)
         let chain = try chain(of: container, signer: signer)
         try checkSignature(of: message)
-        let environment = try environment(of: container.claims)
+        let environment = try environment(of: container.unverified)
         try checkDevice(of: container)
-        witness?.saw(chain.questions, signedAt: container.creationDate)
+        observer?.observe(chain.questions, signedAt: container.creationDate)
         return VerifiedReceipt(
             payload: container.payload, environment: environment, bundleID: bundleID,
             creationDate: container.creationDate)
     }
 
     /// Parses the container.
-    func parseReceipt(_ bytes: [UInt8]) throws(VerificationFailure) -> SignedMessage {
-        try check(.parse) { () throws(VerificationFailure) in
-            journal?.look(at: bytes)
+    func parseReceipt(_ bytes: [UInt8]) throws(VerificationError) -> SignedMessage {
+        try check(.parse) { () throws(VerificationError) in
+            recorder?.look(at: bytes)
             guard bytes.count <= SignedDataVerifier.receiptLimit else {
-                throw VerificationFailure(.malformed, "longer than \(SignedDataVerifier.receiptLimit) bytes")
+                throw VerificationError(.malformed, "longer than \(SignedDataVerifier.receiptLimit) bytes")
             }
-            do throws(SignedMessage.Malformation) {
+            do throws(SignedMessage.FormatError) {
                 return try SignedMessage(bytes)
             } catch {
-                throw VerificationFailure(.malformed, error.rawValue)
+                throw VerificationError(.malformed, error.rawValue)
             }
         }
     }
 
     /// Reads the content without verifying certificate or signature.
-    func read(_ message: SignedMessage) throws(VerificationFailure) -> ReceiptContainer {
-        try check(.payload) { () throws(VerificationFailure) in
-            journal?.look(at: message.content)
+    func read(_ message: SignedMessage) throws(VerificationError) -> ReceiptContainer {
+        try check(.payload) { () throws(VerificationError) in
+            recorder?.look(at: message.content)
             let payload: ReceiptPayload
-            do throws(ASN1Reader.Malformation) {
+            do throws(ASN1Reader.FormatError) {
                 payload = try ReceiptPayload(message.content)
             } catch {
-                throw VerificationFailure(.malformed, "receipt: \(error.reason)")
+                throw VerificationError(.malformed, "receipt: \(error.reason)")
             }
             guard let creationDate = payload.creationDate else {
-                throw VerificationFailure(.malformed, "creation date")
+                throw VerificationError(.malformed, "creation date")
             }
             return ReceiptContainer(message: message, payload: payload, creationDate: creationDate)
         }
@@ -56,22 +56,22 @@ extension ProofChecks {
 
     /// The signer's certificate, which the message contains and its signer information names. Also checks that the
     /// signer information covers this content.
-    func signer(of message: SignedMessage) throws(VerificationFailure) -> Certificate {
-        let signer = try check(.certificateList) { () throws(VerificationFailure) in
-            journal?.compare(expected: nil, found: String(message.certificates.count))
-            guard let signer = message.signer else { throw VerificationFailure(.badCertificate, "no signer") }
+    func signer(of message: SignedMessage) throws(VerificationError) -> Certificate {
+        let signer = try check(.certificateList) { () throws(VerificationError) in
+            recorder?.compare(expected: nil, found: String(message.certificates.count))
+            guard let signer = message.signer else { throw VerificationError(.badCertificate, "no signer") }
             return signer
         }
-        try check(.algorithm) { () throws(VerificationFailure) in
-            journal?.compare(expected: "sha256, sha1", found: message.digest?.rawValue)
+        try check(.algorithm) { () throws(VerificationError) in
+            recorder?.compare(expected: "sha256, sha1", found: message.digest?.rawValue)
             guard message.digest != nil else {
-                throw VerificationFailure(.malformed, SignedMessage.Malformation.unknownDigest.rawValue)
+                throw VerificationError(.malformed, SignedMessage.FormatError.unknownDigest.rawValue)
             }
         }
         if message.hasSignedAttributes {
-            try check(.signedAttributes) { () throws(VerificationFailure) in
+            try check(.signedAttributes) { () throws(VerificationError) in
                 guard message.attributesMatchContent else {
-                    throw VerificationFailure(.badSignature, "messageDigest")
+                    throw VerificationError(.badSignature, "messageDigest")
                 }
             }
         }
@@ -80,23 +80,23 @@ extension ProofChecks {
 
     func chain(
         of container: ReceiptContainer, signer: Certificate
-    ) throws(VerificationFailure) -> SigningChain {
-        let date = date(of: container.claims, now: container.creationDate)
+    ) throws(VerificationError) -> SigningChain {
+        let date = date(of: container.unverified, now: container.creationDate)
         return try chain(leaf: signer, others: container.intermediates, trust: roots(), at: date)
     }
 
-    func checkSignature(of message: SignedMessage) throws(VerificationFailure) {
-        try check(.signature) { () throws(VerificationFailure) in
-            journal?.look(at: message.content)
-            guard message.isSignatureValid() else { throw VerificationFailure(.badSignature) }
+    func checkSignature(of message: SignedMessage) throws(VerificationError) {
+        try check(.signature) { () throws(VerificationError) in
+            recorder?.look(at: message.content)
+            guard message.isSignatureValid() else { throw VerificationError(.badSignature) }
         }
     }
 
-    func checkDevice(of container: ReceiptContainer) throws(VerificationFailure) {
-        guard let device = demands.device else { return }
-        try check(.device) { () throws(VerificationFailure) in
-            journal?.compare(expected: container.payload.deviceHash.map { hexadecimal($0) }, found: nil)
-            guard container.matches(device: device) else { throw VerificationFailure(.wrongDevice) }
+    func checkDevice(of container: ReceiptContainer) throws(VerificationError) {
+        guard let device = verificationPolicy.device else { return }
+        try check(.device) { () throws(VerificationError) in
+            recorder?.compare(expected: container.payload.deviceHash.map { hexadecimal($0) }, found: nil)
+            guard container.matches(device: device) else { throw VerificationError(.wrongDevice) }
         }
     }
 }
@@ -122,8 +122,8 @@ struct ReceiptContainer: Sendable {
 
     var intermediates: [Certificate] { message.certificates.filter { $0 !== message.signer } }
 
-    var claims: ProofClaims {
-        ProofClaims(
+    var unverified: UnverifiedPayload {
+        UnverifiedPayload(
             kind: .receipt, bundleID: payload.bundleID, environment: Self.environment(of: payload),
             date: creationDate, dateSource: .receiptAttribute)
     }
@@ -132,7 +132,7 @@ struct ReceiptContainer: Sendable {
     /// name of an environment is ignored.
     private static func environment(of payload: ReceiptPayload) -> String? {
         if let environment = payload.environment { return environment.rawValue }
-        return payload.receiptType.flatMap { Environment(rawValue: $0) == nil ? $0 : nil }
+        return payload.receiptType.flatMap { StoreEnvironment(rawValue: $0) == nil ? $0 : nil }
     }
 
     /// Whether the receipt was made for this device: its identifierForVendor (16 bytes), or a Mac's MAC address (6
@@ -148,12 +148,12 @@ struct ReceiptContainer: Sendable {
 /// An app receipt whose signature was verified. Only a `SignedDataVerifier` creates one.
 public struct VerifiedReceipt: Sendable {
     public let payload: ReceiptPayload
-    public let environment: Environment
+    public let environment: StoreEnvironment
     public let bundleID: String
     /// When Apple made the receipt.
     public let creationDate: Instant
 
-    init(payload: ReceiptPayload, environment: Environment, bundleID: String, creationDate: Instant) {
+    init(payload: ReceiptPayload, environment: StoreEnvironment, bundleID: String, creationDate: Instant) {
         self.payload = payload
         self.environment = environment
         self.bundleID = bundleID
@@ -190,7 +190,7 @@ public struct VerifiedReceipt: Sendable {
         }
         payload.environment = environment.rawValue
         payload.signedDate = creationDate
-        guard let essentials = try? VerifiedTransaction.Essentials(payload) else { return nil }
+        guard let essentials = try? VerifiedTransaction.RequiredFields(payload) else { return nil }
         return VerifiedTransaction(essentials, payload: payload, environment: environment, source: .receipt)
     }
 }

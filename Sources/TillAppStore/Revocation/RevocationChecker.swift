@@ -11,11 +11,11 @@ public final class RevocationChecker: Sendable {
     /// Never `off`: without revocation checking there is no checker.
     public let policy: RevocationPolicy
     private let effects: AppleEffects
-    private let record = Locked(RevocationRecord())
+    private let cache = Locked(RevocationCache())
 
     /// How long a proof waits for a responder, in milliseconds. Apple's libraries wait thirty seconds; here a customer
     /// is waiting.
-    public static let patience: Int64 = 5_000
+    public static let timeout: Int64 = 5_000
 
     public init(policy: RevocationPolicy, effects: AppleEffects) {
         self.policy = policy
@@ -23,94 +23,94 @@ public final class RevocationChecker: Sendable {
     }
 
     /// The status of the signers, if it is cached; nil if a responder has to be asked first.
-    public func known(_ sightings: [SignerSighting]) -> SignerStanding? {
+    public func known(_ observations: [SignerObservation]) -> SignerStatus? {
         let now = effects.clock()
-        return record.withLock { $0.standing(of: sightings, at: now) }
+        return cache.withLock { $0.status(of: observations, at: now) }
     }
 
     /// The status of the signers. Asks about certificates without a cached answer, which takes a few seconds at most.
-    public func standing(of sightings: [SignerSighting]) async -> SignerStanding {
-        if let known = known(sightings) { return known }
+    public func status(of observations: [SignerObservation]) async -> SignerStatus {
+        if let known = known(observations) { return known }
         let now = effects.clock()
-        let questions = record.withLock { $0.open(sightings, at: now) }
+        let questions = cache.withLock { $0.open(observations, at: now) }
         await withTaskGroup(of: Void.self) { group in
             for question in questions {
-                group.addTask { await self.settle(question) }
+                group.addTask { await self.refresh(question) }
             }
         }
-        return known(sightings) ?? .unknown("no answer yet")
+        return known(observations) ?? .unknown("no answer yet")
     }
 
     /// The number of certificates with a cached answer.
-    public var rememberedCount: Int { record.withLock { $0.count } }
+    public var rememberedCount: Int { cache.withLock { $0.count } }
 
     // MARK: One request at a time
 
-    enum Answer: Sendable {
-        case said(OCSPAnswer)
+    enum Response: Sendable {
+        case status(OCSPStatus)
         /// No readable response arrived; the text is for people.
-        case outage(String)
+        case unreachable(String)
     }
 
-    private func settle(_ question: OCSPQuestion) async {
+    private func refresh(_ question: OCSPRequest) async {
         while true {
             let now = effects.clock()
-            switch record.withLock({ $0.begin(question, at: now) }) {
+            switch cache.withLock({ $0.begin(question, at: now) }) {
             case .done: return
             case .ask:
                 let answer = await ask(question)
                 // A cancelled caller has no answer; one of the waiting callers asks in its place.
                 let isCancelled = Task.isCancelled
                 let then = effects.clock()
-                let waiting = record.withLock { $0.end(question, isCancelled ? nil : answer, at: then) }
+                let waiting = cache.withLock { $0.end(question, isCancelled ? nil : answer, at: then) }
                 for waiter in waiting { waiter.resume() }
                 return
             case .wait:
                 await withCheckedContinuation { waiter in
-                    if !record.withLock({ $0.wait(question, waiter) }) { waiter.resume() }
+                    if !cache.withLock({ $0.wait(question, waiter) }) { waiter.resume() }
                 }
                 if Task.isCancelled { return }
             }
         }
     }
 
-    private func ask(_ question: OCSPQuestion) async -> Answer {
-        guard let url = question.responderURL else { return .outage("names no OCSP responder") }
+    private func ask(_ question: OCSPRequest) async -> Response {
+        guard let url = question.responderURL else { return .unreachable("names no OCSP responder") }
         // Without a nonce: Apple prepares its responses in advance, and they can be replayed only within their stated
         // validity.
-        guard let body = question.request() else { return .outage("no OCSP request can be made for it") }
+        guard let body = question.request() else { return .unreachable("no OCSP request can be made for it") }
         let request = AppleRequest(
             .post, url,
             headers: [.init("Content-Type", "application/ocsp-request"), .init("Accept", "application/ocsp-response")],
-            body: body, answerLimit: OCSPQuestion.responseLimit)
-        let reply: AppleAnswer
-        do throws(AppleOutage) {
+            body: body, responseLimit: OCSPRequest.responseLimit)
+        let reply: AppleResponse
+        do throws(AppleConnectionError) {
             reply = try await exchange(request)
         } catch {
-            return .outage("\(url): \(error.reason.rawValue)")
+            return .unreachable("\(url): \(error.reason.rawValue)")
         }
-        guard reply.status == 200 else { return .outage("\(url): HTTP \(reply.status)") }
-        return .said(question.answer(in: reply.body, at: effects.clock().seconds))
+        guard reply.status == 200 else { return .unreachable("\(url): HTTP \(reply.status)") }
+        return .status(question.result(in: reply.body, at: effects.clock().seconds))
     }
 
-    /// The exchange, with `patience` as its time limit.
-    private func exchange(_ request: AppleRequest) async throws(AppleOutage) -> AppleAnswer {
+    /// The exchange, with `timeout` as its time limit.
+    private func exchange(_ request: AppleRequest) async throws(AppleConnectionError) -> AppleResponse {
         let effects = effects
-        let result = await withTaskGroup(of: Result<AppleAnswer, AppleOutage>.self) { group in
+        let result = await withTaskGroup(of: Result<AppleResponse, AppleConnectionError>.self) { group in
             group.addTask {
-                do throws(AppleOutage) {
+                do throws(AppleConnectionError) {
                     return .success(try await effects.exchange(request))
                 } catch {
                     return .failure(error)
                 }
             }
             group.addTask {
-                await effects.pause(Self.patience)
-                return .failure(AppleOutage(.timedOut))
+                await effects.pause(Self.timeout)
+                return .failure(AppleConnectionError(.timedOut))
             }
             let first = await group.next()
             group.cancelAll()
-            return first ?? .failure(AppleOutage(.stopped))
+            return first ?? .failure(AppleConnectionError(.stopped))
         }
         return try result.get()
     }
@@ -128,7 +128,7 @@ public enum RevocationPolicy: String, Sendable, CaseIterable {
 }
 
 /// The revocation status of the certificates behind one proof.
-public enum SignerStanding: Sendable, Hashable {
+public enum SignerStatus: Sendable, Hashable {
     case good
     /// No reliable statement exists about a certificate; the text names the certificate and the reason, for operators.
     case unknown(String)
@@ -147,7 +147,7 @@ public enum SignerStanding: Sendable, Hashable {
         }
     }
 
-    func worse(of other: SignerStanding) -> SignerStanding { other.weight > weight ? other : self }
+    func worse(of other: SignerStatus) -> SignerStatus { other.weight > weight ? other : self }
 }
 
 extension CRLReason {
@@ -161,7 +161,7 @@ extension CRLReason {
     }
 }
 
-extension SignerStanding {
+extension SignerStatus {
     /// The effect of a revocation on a proof.
     ///
     /// - Parameter signedAt: the proof's own date; nil if it states none, and then the proof never counts as older than
@@ -184,25 +184,25 @@ extension SignerStanding {
 }
 
 /// A chain that a verification relied on.
-public struct SignerSighting: Sendable {
+public struct SignerObservation: Sendable {
     /// Each certificate below the root, with its issuer.
-    public let questions: [OCSPQuestion]
+    public let questions: [OCSPRequest]
     /// The signing date that the proof states.
     public let signedAt: Instant?
 
-    public init(questions: [OCSPQuestion], signedAt: Instant?) {
+    public init(questions: [OCSPRequest], signedAt: Instant?) {
         self.questions = questions
         self.signedAt = signedAt
     }
 }
 
 /// Collects the chains that one verification relies on: a notification has up to four signatures.
-final class SignerWitness: @unchecked Sendable {
+final class SignerObserver: @unchecked Sendable {
     // Unchecked: one verification uses it, on one thread, and it is read after the verification.
-    private(set) var sightings: [SignerSighting] = []
+    private(set) var observations: [SignerObservation] = []
 
-    func saw(_ questions: [OCSPQuestion], signedAt: Instant?) {
-        sightings.append(SignerSighting(questions: questions, signedAt: signedAt))
+    func observe(_ questions: [OCSPRequest], signedAt: Instant?) {
+        observations.append(SignerObservation(questions: questions, signedAt: signedAt))
     }
 }
 
@@ -211,18 +211,18 @@ extension SignedDataVerifier {
     /// configured root.
     ///
     /// - Parameter verify: receives a verifier with the same policy and cache, and uses it on the calling thread only.
-    public func witnessed<Value>(
-        _ verify: (SignedDataVerifier) throws(VerificationFailure) -> Value
-    ) throws(VerificationFailure) -> (value: Value, sightings: [SignerSighting]) {
-        let witness = SignerWitness()
-        let value = try verify(SignedDataVerifier(self, telling: witness))
-        return (value, witness.sightings)
+    public func observingSigners<Value>(
+        _ verify: (SignedDataVerifier) throws(VerificationError) -> Value
+    ) throws(VerificationError) -> (value: Value, observations: [SignerObservation]) {
+        let observer = SignerObserver()
+        let value = try verify(SignedDataVerifier(self, notifying: observer))
+        return (value, observer.observations)
     }
 }
 
 extension SigningChain {
     /// The questions about a verified chain. The root has no issuer, so it is not asked about.
-    static func questions(along path: [Certificate]) -> [OCSPQuestion] {
-        zip(path, path.dropFirst()).map(OCSPQuestion.init(certificate:issuer:))
+    static func questions(along path: [Certificate]) -> [OCSPRequest] {
+        zip(path, path.dropFirst()).map(OCSPRequest.init(certificate:issuer:))
     }
 }

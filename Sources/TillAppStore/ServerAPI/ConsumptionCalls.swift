@@ -9,29 +9,29 @@ extension ServerAPI {
     /// - Returns: the environment that accepted it.
     @discardableResult
     public func sendConsumption(
-        _ information: ConsumptionInformation, of id: TransactionID, in environment: Environment? = nil
-    ) async throws(ServerAPIFault) -> Environment {
-        let body = try valid { () throws(InvalidRequest) in try information.body() }
+        _ information: ConsumptionInformation, of id: TransactionID, in environment: StoreEnvironment? = nil
+    ) async throws(ServerAPIError) -> StoreEnvironment {
+        let body = try valid { () throws(InvalidRequestError) in try information.body() }
         return try await send(body, "/inApps/v2/transactions/consumption", of: id, in: environment)
     }
 
     /// The deprecated version, with more detailed questions.
     @discardableResult
     public func sendConsumptionV1(
-        _ information: ConsumptionInformationV1, of id: TransactionID, in environment: Environment? = nil
-    ) async throws(ServerAPIFault) -> Environment {
-        let body = try valid { () throws(InvalidRequest) in try information.body() }
+        _ information: ConsumptionInformationV1, of id: TransactionID, in environment: StoreEnvironment? = nil
+    ) async throws(ServerAPIError) -> StoreEnvironment {
+        let body = try valid { () throws(InvalidRequestError) in try information.body() }
         return try await send(body, "/inApps/v1/transactions/consumption", of: id, in: environment)
     }
 
     private func send(
-        _ body: JSONValue, _ path: String, of id: TransactionID, in environment: Environment?
-    ) async throws(ServerAPIFault) -> Environment {
+        _ body: JSONValue, _ path: String, of id: TransactionID, in environment: StoreEnvironment?
+    ) async throws(ServerAPIError) -> StoreEnvironment {
         var call = ServerAPICall(.consumption, .put, try Self.target(path, id).text, body: body)
         call.success = 202
         let told = call
-        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
-            try await tell(told, in: environment)
+        return try await find(in: environment) { (environment) throws(ServerAPIError) in
+            try await perform(told, in: environment)
         }.environment
     }
 }
@@ -79,19 +79,19 @@ public struct ConsumptionInformation: Sendable, Hashable {
     /// The body to send.
     ///
     /// - Throws: the rule that the information breaks.
-    public func body() throws(InvalidRequest) -> JSONValue {
+    public func body() throws(InvalidRequestError) -> JSONValue {
         let field = "consumptionPercentage"
-        guard hasConsent else { throw InvalidRequest("customerConsented", .noConsent) }
+        guard hasConsent else { throw InvalidRequestError("customerConsented", .noConsent) }
         if let percentage {
-            guard (0...100_000).contains(percentage) else { throw InvalidRequest(field, .outOfRange) }
-            guard delivery == .delivered || percentage == 0 else { throw InvalidRequest(field, .contradiction) }
+            guard (0...100_000).contains(percentage) else { throw InvalidRequestError(field, .outOfRange) }
+            guard delivery == .delivered || percentage == 0 else { throw InvalidRequestError(field, .contradiction) }
         }
         if preference == .grantProrated {
-            if percentage == 0 { throw InvalidRequest(field, .contradiction) }
+            if percentage == 0 { throw InvalidRequestError(field, .contradiction) }
             // Apple computes the elapsed part of a period itself (error 4000209).
             let isOfPeriod = productType.map { $0 == .autoRenewable }
-            if isOfPeriod == true, percentage != nil { throw InvalidRequest(field, .contradiction) }
-            if isOfPeriod == false, percentage == nil { throw InvalidRequest(field, .missing) }
+            if isOfPeriod == true, percentage != nil { throw InvalidRequestError(field, .contradiction) }
+            if isOfPeriod == false, percentage == nil { throw InvalidRequestError(field, .missing) }
         }
         var body: [String: JSONValue] = [
             "customerConsented": true, "deliveryStatus": .string(delivery.rawValue),
@@ -213,8 +213,8 @@ public struct ConsumptionInformationV1: Sendable, Hashable {
         self.hadSample = hadSample
     }
 
-    func body() throws(InvalidRequest) -> JSONValue {
-        guard hasConsent else { throw InvalidRequest("customerConsented", .noConsent) }
+    func body() throws(InvalidRequestError) -> JSONValue {
+        guard hasConsent else { throw InvalidRequestError("customerConsented", .noConsent) }
         var body: [String: JSONValue] = [
             "accountTenure": .int(tenure.rawValue), "appAccountToken": .string(appAccountToken?.description ?? ""),
             "consumptionStatus": .int(consumption.rawValue), "customerConsented": true,

@@ -15,7 +15,7 @@ public struct HistoryPage: ServerAPIPage, Hashable {
 
     public var nextToken: String? { revision }
 
-    init(_ fields: AnswerFields) throws(AnswerMalformation) {
+    init(_ fields: ResponseFields) throws(ResponseFormatError) {
         transactions = try fields.required("signedTransactions", fields.strings("signedTransactions"))
             .map(SignedTransaction.init)
         hasMore = try fields.required("hasMore", fields.bool("hasMore"))
@@ -27,11 +27,11 @@ public struct HistoryPage: ServerAPIPage, Hashable {
 
     /// The token of the next page, limited in length; it must be present if there is a next page.
     static func token(
-        _ key: StaticString, _ fields: AnswerFields, isNeeded: Bool
-    ) throws(AnswerMalformation) -> String? {
+        _ key: StaticString, _ fields: ResponseFields, isNeeded: Bool
+    ) throws(ResponseFormatError) -> String? {
         let token = try fields.string(key).flatMap { $0.isEmpty ? nil : $0 }
-        if isNeeded, token == nil { throw AnswerMalformation("\(key) is missing") }
-        if let token, token.utf8.count > CallTarget.tokenLimit { throw AnswerMalformation("\(key) is too long") }
+        if isNeeded, token == nil { throw ResponseFormatError("\(key) is missing") }
+        if let token, token.utf8.count > RequestPath.tokenLimit { throw ResponseFormatError("\(key) is too long") }
         return token
     }
 }
@@ -44,7 +44,7 @@ public struct RefundPage: ServerAPIPage, Hashable {
 
     public var nextToken: String? { revision }
 
-    init(_ fields: AnswerFields) throws(AnswerMalformation) {
+    init(_ fields: ResponseFields) throws(ResponseFormatError) {
         transactions = try fields.required("signedTransactions", fields.strings("signedTransactions"))
             .map(SignedTransaction.init)
         hasMore = try fields.required("hasMore", fields.bool("hasMore"))
@@ -61,16 +61,16 @@ extension ServerAPI {
     ///   - environment: nil if unknown, which is allowed for the first page only.
     public func history(
         of id: TransactionID, filter: HistoryFilter = HistoryFilter(), revision: String? = nil,
-        in environment: Environment? = nil
-    ) async throws(ServerAPIFault) -> Answered<HistoryPage> {
+        in environment: StoreEnvironment? = nil
+    ) async throws(ServerAPIError) -> EnvironmentResult<HistoryPage> {
         try await history("/inApps/v2/history", of: id, filter, revision, environment)
     }
 
     /// The deprecated version, which omits finished consumables.
     public func historyV1(
         of id: TransactionID, filter: HistoryFilter = HistoryFilter(), revision: String? = nil,
-        in environment: Environment? = nil
-    ) async throws(ServerAPIFault) -> Answered<HistoryPage> {
+        in environment: StoreEnvironment? = nil
+    ) async throws(ServerAPIError) -> EnvironmentResult<HistoryPage> {
         try await history("/inApps/v1/history", of: id, filter, revision, environment)
     }
 
@@ -81,12 +81,12 @@ extension ServerAPI {
     ///   - policy: the retries of each page.
     public func historyPages(
         of id: TransactionID, filter: HistoryFilter = HistoryFilter(), since revision: String? = nil,
-        in environment: Environment? = nil, pageLimit: Int = PageWalk<HistoryPage>.usualPageLimit,
-        retrying policy: RetryPolicy = .patient
-    ) -> PageWalk<HistoryPage> {
-        PageWalk(start: revision, environment: environment, pageLimit: pageLimit) {
-            (revision, environment) async throws(ServerAPIFault) in
-            try await retrying(policy) { (api) async throws(ServerAPIFault) in
+        in environment: StoreEnvironment? = nil, pageLimit: Int = PageSequence<HistoryPage>.usualPageLimit,
+        retrying policy: RetryPolicy = .persistent
+    ) -> PageSequence<HistoryPage> {
+        PageSequence(start: revision, environment: environment, pageLimit: pageLimit) {
+            (revision, environment) async throws(ServerAPIError) in
+            try await retrying(policy) { (api) async throws(ServerAPIError) in
                 try await api.history(of: id, filter: filter, revision: revision, in: environment)
             }
         }
@@ -94,29 +94,29 @@ extension ServerAPI {
 
     /// Get Refund History: the page after `revision`, or the first one.
     public func refundHistory(
-        of id: TransactionID, revision: String? = nil, in environment: Environment? = nil
-    ) async throws(ServerAPIFault) -> Answered<RefundPage> {
-        let target = try valid { () throws(InvalidRequest) in
-            var target = try CallTarget("/inApps/v2/refund/lookup").segment(id.text, "transactionId")
-            try target.query("revision", revision, limit: CallTarget.tokenLimit)
+        of id: TransactionID, revision: String? = nil, in environment: StoreEnvironment? = nil
+    ) async throws(ServerAPIError) -> EnvironmentResult<RefundPage> {
+        let target = try valid { () throws(InvalidRequestError) in
+            var target = try RequestPath("/inApps/v2/refund/lookup").segment(id.text, "transactionId")
+            try target.query("revision", revision, limit: RequestPath.tokenLimit)
             return target
         }
         var call = ServerAPICall(.refundHistory, .get, target.text)
-        call.answerLimit = ServerAPICall.pageLimit
+        call.responseLimit = ServerAPICall.pageLimit
         let asked = call
-        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
-            try await ask(asked, in: environment) { (fields) throws(AnswerMalformation) in try RefundPage(fields) }
+        return try await find(in: environment) { (environment) throws(ServerAPIError) in
+            try await ask(asked, in: environment) { (fields) throws(ResponseFormatError) in try RefundPage(fields) }
         }
     }
 
     /// All pages of a customer's refunds.
     public func refundPages(
-        of id: TransactionID, since revision: String? = nil, in environment: Environment? = nil,
-        pageLimit: Int = PageWalk<RefundPage>.usualPageLimit, retrying policy: RetryPolicy = .patient
-    ) -> PageWalk<RefundPage> {
-        PageWalk(start: revision, environment: environment, pageLimit: pageLimit) {
-            (revision, environment) async throws(ServerAPIFault) in
-            try await retrying(policy) { (api) async throws(ServerAPIFault) in
+        of id: TransactionID, since revision: String? = nil, in environment: StoreEnvironment? = nil,
+        pageLimit: Int = PageSequence<RefundPage>.usualPageLimit, retrying policy: RetryPolicy = .persistent
+    ) -> PageSequence<RefundPage> {
+        PageSequence(start: revision, environment: environment, pageLimit: pageLimit) {
+            (revision, environment) async throws(ServerAPIError) in
+            try await retrying(policy) { (api) async throws(ServerAPIError) in
                 try await api.refundHistory(of: id, revision: revision, in: environment)
             }
         }
@@ -124,12 +124,12 @@ extension ServerAPI {
 
     /// The deprecated version: at most the newest fifty, in one page.
     public func refundHistoryV1(
-        of id: TransactionID, in environment: Environment? = nil
-    ) async throws(ServerAPIFault) -> Answered<[SignedTransaction]> {
+        of id: TransactionID, in environment: StoreEnvironment? = nil
+    ) async throws(ServerAPIError) -> EnvironmentResult<[SignedTransaction]> {
         let target = try Self.target("/inApps/v1/refund/lookup", id, "originalTransactionId")
-        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
+        return try await find(in: environment) { (environment) throws(ServerAPIError) in
             try await ask(ServerAPICall(.refundHistory, .get, target.text), in: environment) {
-                (fields) throws(AnswerMalformation) in
+                (fields) throws(ResponseFormatError) in
                 try fields.required("signedTransactions", fields.strings("signedTransactions"))
                     .map(SignedTransaction.init)
             }
@@ -137,19 +137,19 @@ extension ServerAPI {
     }
 
     private func history(
-        _ path: String, of id: TransactionID, _ filter: HistoryFilter, _ revision: String?, _ environment: Environment?
-    ) async throws(ServerAPIFault) -> Answered<HistoryPage> {
-        let target = try valid { () throws(InvalidRequest) in
-            var target = try CallTarget(path).segment(id.text, "transactionId")
-            try target.query("revision", revision, limit: CallTarget.tokenLimit)
+        _ path: String, of id: TransactionID, _ filter: HistoryFilter, _ revision: String?, _ environment: StoreEnvironment?
+    ) async throws(ServerAPIError) -> EnvironmentResult<HistoryPage> {
+        let target = try valid { () throws(InvalidRequestError) in
+            var target = try RequestPath(path).segment(id.text, "transactionId")
+            try target.query("revision", revision, limit: RequestPath.tokenLimit)
             try filter.add(to: &target)
             return target
         }
         var call = ServerAPICall(.history, .get, target.text)
-        call.answerLimit = ServerAPICall.pageLimit
+        call.responseLimit = ServerAPICall.pageLimit
         let asked = call
-        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
-            try await ask(asked, in: environment) { (fields) throws(AnswerMalformation) in try HistoryPage(fields) }
+        return try await find(in: environment) { (environment) throws(ServerAPIError) in
+            try await ask(asked, in: environment) { (fields) throws(ResponseFormatError) in try HistoryPage(fields) }
         }
     }
 }
@@ -189,8 +189,8 @@ public struct HistoryFilter: Sendable, Hashable {
     /// The maximum of values in one field.
     static let valueLimit = 50
 
-    func add(to target: inout CallTarget) throws(InvalidRequest) {
-        if let start, let end, start >= end { throw InvalidRequest("endDate", .contradiction) }
+    func add(to target: inout RequestPath) throws(InvalidRequestError) {
+        if let start, let end, start >= end { throw InvalidRequestError("endDate", .contradiction) }
         try target.query("startDate", start.map { String($0.milliseconds) })
         try target.query("endDate", end.map { String($0.milliseconds) })
         try Self.check(products.count, "productId")
@@ -204,7 +204,7 @@ public struct HistoryFilter: Sendable, Hashable {
         try target.query("subscriptionGroupIdentifier", each: subscriptionGroups)
     }
 
-    private static func check(_ count: Int, _ field: String) throws(InvalidRequest) {
-        guard count <= valueLimit else { throw InvalidRequest(field, .tooLong) }
+    private static func check(_ count: Int, _ field: String) throws(InvalidRequestError) {
+        guard count <= valueLimit else { throw InvalidRequestError(field, .tooLong) }
     }
 }

@@ -6,54 +6,54 @@ extension ServerAPI {
     /// Request a Test Notification: Apple sends one to the URL configured in App Store Connect.
     ///
     /// - Returns: its token, valid for six months.
-    public func requestTestNotification(in environment: Environment) async throws(ServerAPIFault) -> String {
+    public func requestTestNotification(in environment: StoreEnvironment) async throws(ServerAPIError) -> String {
         let call = ServerAPICall(.testNotification, .post, "/inApps/v1/notifications/test")
-        return try await ask(call, in: environment) { (fields) throws(AnswerMalformation) in
+        return try await ask(call, in: environment) { (fields) throws(ResponseFormatError) in
             try fields.required("testNotificationToken", fields.string("testNotificationToken"))
         }
     }
 
     /// Get Test Notification Status. For a while after the request, Apple answers with error 4040008.
     public func testNotificationStatus(
-        of token: String, in environment: Environment
-    ) async throws(ServerAPIFault) -> SentNotification {
-        let target = try valid { () throws(InvalidRequest) in
-            try CallTarget("/inApps/v1/notifications/test")
-                .segment(token, "testNotificationToken", limit: CallTarget.tokenLimit)
+        of token: String, in environment: StoreEnvironment
+    ) async throws(ServerAPIError) -> SentNotification {
+        let target = try valid { () throws(InvalidRequestError) in
+            try RequestPath("/inApps/v1/notifications/test")
+                .segment(token, "testNotificationToken", limit: RequestPath.tokenLimit)
         }
         return try await ask(ServerAPICall(.testNotificationStatus, .get, target.text), in: environment) {
-            (fields) throws(AnswerMalformation) in try SentNotification(fields)
+            (fields) throws(ResponseFormatError) in try SentNotification(fields)
         }
     }
 
     /// Get Notification History: the page after `paginationToken`, or the first one.
     public func notificationHistory(
-        _ query: NotificationQuery, paginationToken: String? = nil, in environment: Environment
-    ) async throws(ServerAPIFault) -> NotificationPage {
+        _ query: NotificationQuery, paginationToken: String? = nil, in environment: StoreEnvironment
+    ) async throws(ServerAPIError) -> NotificationPage {
         let now = effects.clock()
-        let (target, body) = try valid { () throws(InvalidRequest) in
-            var target = CallTarget("/inApps/v1/notifications/history")
-            try target.query("paginationToken", paginationToken, limit: CallTarget.tokenLimit)
+        let (target, body) = try valid { () throws(InvalidRequestError) in
+            var target = RequestPath("/inApps/v1/notifications/history")
+            try target.query("paginationToken", paginationToken, limit: RequestPath.tokenLimit)
             return (target, try query.body(now: now))
         }
         var call = ServerAPICall(.notificationHistory, .post, target.text, body: body)
-        call.answerLimit = ServerAPICall.pageLimit
-        return try await ask(call, in: environment) { (fields) throws(AnswerMalformation) in
+        call.responseLimit = ServerAPICall.pageLimit
+        return try await ask(call, in: environment) { (fields) throws(ResponseFormatError) in
             try NotificationPage(fields)
         }
     }
 
     /// All pages of the notifications in a time range.
     public func notificationPages(
-        _ query: NotificationQuery, after paginationToken: String? = nil, in environment: Environment,
-        pageLimit: Int = 100 * PageWalk<NotificationPage>.usualPageLimit, retrying policy: RetryPolicy = .patient
-    ) -> PageWalk<NotificationPage> {
-        PageWalk(start: paginationToken, environment: environment, pageLimit: pageLimit) {
-            (token, _) async throws(ServerAPIFault) in
-            let page = try await retrying(policy) { (api) async throws(ServerAPIFault) in
+        _ query: NotificationQuery, after paginationToken: String? = nil, in environment: StoreEnvironment,
+        pageLimit: Int = 100 * PageSequence<NotificationPage>.usualPageLimit, retrying policy: RetryPolicy = .persistent
+    ) -> PageSequence<NotificationPage> {
+        PageSequence(start: paginationToken, environment: environment, pageLimit: pageLimit) {
+            (token, _) async throws(ServerAPIError) in
+            let page = try await retrying(policy) { (api) async throws(ServerAPIError) in
                 try await api.notificationHistory(query, paginationToken: token, in: environment)
             }
-            return Answered(page, from: environment)
+            return EnvironmentResult(page, from: environment)
         }
     }
 }
@@ -85,9 +85,9 @@ public struct NotificationQuery: Sendable, Hashable {
     /// The earliest possible start, in milliseconds before now.
     public static let reach: Int64 = 180 * 86_400_000
 
-    func body(now: Instant) throws(InvalidRequest) -> JSONValue {
-        guard start < end else { throw InvalidRequest("endDate", .contradiction) }
-        guard start >= now.adding(milliseconds: -Self.reach) else { throw InvalidRequest("startDate", .outOfRange) }
+    func body(now: Instant) throws(InvalidRequestError) -> JSONValue {
+        guard start < end else { throw InvalidRequestError("endDate", .contradiction) }
+        guard start >= now.adding(milliseconds: -Self.reach) else { throw InvalidRequestError("startDate", .outOfRange) }
         var body: [String: JSONValue] = ["startDate": .int(start.milliseconds), "endDate": .int(end.milliseconds)]
         switch filter {
         case .all: break
@@ -103,9 +103,9 @@ public struct NotificationQuery: Sendable, Hashable {
         return .object(body)
     }
 
-    private static func name(_ text: String, _ field: String) throws(InvalidRequest) -> String {
-        guard !text.isEmpty else { throw InvalidRequest(field, .missing) }
-        guard text.utf8.count <= CallTarget.idLimit else { throw InvalidRequest(field, .tooLong) }
+    private static func name(_ text: String, _ field: String) throws(InvalidRequestError) -> String {
+        guard !text.isEmpty else { throw InvalidRequestError(field, .missing) }
+        guard text.utf8.count <= RequestPath.idLimit else { throw InvalidRequestError(field, .tooLong) }
         return text
     }
 }
@@ -116,9 +116,9 @@ public struct SentNotification: Sendable, Hashable {
     /// At most six.
     public let attempts: [SendAttempt]
 
-    init(_ fields: AnswerFields) throws(AnswerMalformation) {
+    init(_ fields: ResponseFields) throws(ResponseFormatError) {
         notification = SignedNotification(jws: try fields.required("signedPayload", fields.string("signedPayload")))
-        attempts = try (fields.objects("sendAttempts") ?? []).map { attempt throws(AnswerMalformation) in
+        attempts = try (fields.objects("sendAttempts") ?? []).map { attempt throws(ResponseFormatError) in
             SendAttempt(
                 date: try attempt.instant("attemptDate"),
                 result: try attempt.string("sendAttemptResult").map(SendAttempt.Result.init(rawValue:)))
@@ -157,9 +157,9 @@ public struct NotificationPage: ServerAPIPage, Hashable {
 
     public var nextToken: String? { paginationToken }
 
-    init(_ fields: AnswerFields) throws(AnswerMalformation) {
+    init(_ fields: ResponseFields) throws(ResponseFormatError) {
         notifications = try (fields.objects("notificationHistory") ?? [])
-            .map { item throws(AnswerMalformation) in try SentNotification(item) }
+            .map { item throws(ResponseFormatError) in try SentNotification(item) }
         hasMore = try fields.required("hasMore", fields.bool("hasMore"))
         paginationToken = try HistoryPage.token("paginationToken", fields, isNeeded: hasMore)
     }

@@ -12,25 +12,25 @@ import TillThreads
 public final class RequestBudget: Sendable {
     private struct Key: Hashable {
         let endpoint: ServerAPI.Endpoint
-        let environment: Environment
+        let environment: StoreEnvironment
     }
 
-    private enum Answer: Sendable {
+    private enum Admission: Sendable {
         case granted
-        case refused(ServerAPIFault)
+        case refused(ServerAPIError)
         /// Pause until this time, then hand out slots.
         case lead(until: Instant)
     }
 
-    private struct Room {
-        var pace: Pace
-        var queue = TurnQueue()
-        var sleepers: [UInt64: CheckedContinuation<Answer, Never>] = [:]
+    private struct Limiter {
+        var quota: QuotaWindow
+        var queue = RequestQueue()
+        var sleepers: [UInt64: CheckedContinuation<Admission, Never>] = [:]
         var leader: UInt64?
     }
 
     private struct State {
-        var rooms: [Key: Room] = [:]
+        var limiters: [Key: Limiter] = [:]
         var lastNumber: UInt64 = 0
     }
 
@@ -58,9 +58,9 @@ public final class RequestBudget: Sendable {
     ///
     /// - Throws: `overBudget` as soon as it is certain that no slot becomes free within the caller's patience; `outage`
     ///   with `stopped` if the task was cancelled.
-    public func turn(
-        _ endpoint: ServerAPI.Endpoint, in environment: Environment, for caller: RequestCaller
-    ) async throws(ServerAPIFault) {
+    public func acquire(
+        _ endpoint: ServerAPI.Endpoint, in environment: StoreEnvironment, for caller: RequestCaller
+    ) async throws(ServerAPIError) {
         let key = Key(endpoint: endpoint, environment: environment)
         let number = state.withLock { state in
             state.lastNumber += 1
@@ -74,41 +74,41 @@ public final class RequestBudget: Sendable {
             stalls = clock() == before ? stalls + 1 : 0
             answer = lead(key, number, isStalled: stalls >= Self.stallLimit)
         }
-        if case .refused(let fault) = answer { throw fault }
+        if case .refused(let error) = answer { throw error }
     }
 
     /// Records Apple's 429: no slot before `instant`, or for a minute if Apple stated no time.
-    func close(_ endpoint: ServerAPI.Endpoint, in environment: Environment, until instant: Instant?) {
-        inRoom(Key(endpoint: endpoint, environment: environment)) { room, now in
-            room.pace.close(until: instant ?? now.adding(milliseconds: RetryAfter.unsaid))
+    func close(_ endpoint: ServerAPI.Endpoint, in environment: StoreEnvironment, until instant: Instant?) {
+        withLimiter(Key(endpoint: endpoint, environment: environment)) { limiter, now in
+            limiter.quota.close(until: instant ?? now.adding(milliseconds: RetryAfter.defaultPause))
         }
     }
 
     /// The number of callers that wait for a slot of this endpoint.
-    public func waiting(for endpoint: ServerAPI.Endpoint, in environment: Environment) -> Int {
-        inRoom(Key(endpoint: endpoint, environment: environment)) { room, _ in room.queue.count }
+    public func waiting(for endpoint: ServerAPI.Endpoint, in environment: StoreEnvironment) -> Int {
+        withLimiter(Key(endpoint: endpoint, environment: environment)) { limiter, _ in limiter.queue.count }
     }
 
     /// The earliest time at which a request of this endpoint could be sent, if no other caller joins.
-    public func nextTurn(of endpoint: ServerAPI.Endpoint, in environment: Environment) -> Instant {
-        inRoom(Key(endpoint: endpoint, environment: environment)) { room, now in
-            room.pace.earliest(at: now, behind: room.queue.count)
+    public func nextAvailable(of endpoint: ServerAPI.Endpoint, in environment: StoreEnvironment) -> Instant {
+        withLimiter(Key(endpoint: endpoint, environment: environment)) { limiter, now in
+            limiter.quota.earliest(at: now, behind: limiter.queue.count)
         }
     }
 
     // MARK: - Waiting
 
     /// Reads the clock under the lock; otherwise the clock could appear to run backwards between two threads.
-    private func inRoom<Result>(_ key: Key, _ body: (inout Room, _ now: Instant) -> Result) -> Result {
+    private func withLimiter<Result>(_ key: Key, _ body: (inout Limiter, _ now: Instant) -> Result) -> Result {
         state.withLock { state in
             body(
-                &state.rooms[key, default: Room(pace: Pace(quotas[key.endpoint, key.environment]))], clock())
+                &state.limiters[key, default: Limiter(quota: QuotaWindow(quotas[key.endpoint, key.environment]))], clock())
         }
     }
 
     private func sleeping(
-        _ key: Key, _ number: UInt64, _ body: (CheckedContinuation<Answer, Never>) -> Void
-    ) async -> Answer {
+        _ key: Key, _ number: UInt64, _ body: (CheckedContinuation<Admission, Never>) -> Void
+    ) async -> Admission {
         await withTaskCancellationHandler {
             await withCheckedContinuation(body)
         } onCancel: {
@@ -117,31 +117,31 @@ public final class RequestBudget: Sendable {
     }
 
     private func enter(
-        _ key: Key, _ number: UInt64, _ caller: RequestCaller, _ continuation: CheckedContinuation<Answer, Never>
+        _ key: Key, _ number: UInt64, _ caller: RequestCaller, _ continuation: CheckedContinuation<Admission, Never>
     ) {
-        let answers: [(CheckedContinuation<Answer, Never>, Answer)] = inRoom(key) { room, now in
+        let answers: [(CheckedContinuation<Admission, Never>, Admission)] = withLimiter(key) { limiter, now in
             // Under the lock, a cancellation either precedes this line or finds the waiting continuation.
             if Task.isCancelled { return [(continuation, .refused(Self.cancelled))] }
-            let next = room.pace.next(at: now)
-            if room.queue.isEmpty, next <= now {
-                room.pace.take(at: now)
+            let next = limiter.quota.next(at: now)
+            if limiter.queue.isEmpty, next <= now {
+                limiter.quota.take(at: now)
                 return [(continuation, .granted)]
             }
-            let earliest = room.pace.earliest(at: now, behind: room.queue.ahead(of: caller))
-            let deadline = now.adding(milliseconds: caller.patience)
-            let refused = Answer.refused(.overBudget(until: earliest))
+            let earliest = limiter.quota.earliest(at: now, behind: limiter.queue.ahead(of: caller))
+            let deadline = now.adding(milliseconds: caller.timeout)
+            let refused = Admission.refused(.overBudget(until: earliest))
             if earliest > deadline { return [(continuation, refused)] }
-            var others: [(CheckedContinuation<Answer, Never>, Answer)] = []
-            if room.queue.count >= waitingLimit {
-                guard let sleeper = Self.crowdOut(for: caller, &room) else { return [(continuation, refused)] }
+            var others: [(CheckedContinuation<Admission, Never>, Admission)] = []
+            if limiter.queue.count >= waitingLimit {
+                guard let sleeper = Self.evict(for: caller, &limiter) else { return [(continuation, refused)] }
                 others.append((sleeper, refused))
             }
-            room.queue.append(TurnQueue.Waiter(number: number, caller: caller, deadline: deadline))
-            guard room.leader != nil else {
-                room.leader = number
+            limiter.queue.append(RequestQueue.Waiter(number: number, caller: caller, deadline: deadline))
+            guard limiter.leader != nil else {
+                limiter.leader = number
                 return others + [(continuation, .lead(until: next))]
             }
-            room.sleepers[number] = continuation
+            limiter.sleepers[number] = continuation
             return others
         }
         for (continuation, answer) in answers { continuation.resume(returning: answer) }
@@ -149,33 +149,33 @@ public final class RequestBudget: Sendable {
 
     /// Displaces a waiting caller to make room for another, and returns its continuation; nil if no source has more
     /// waiting callers than this caller's own.
-    private static func crowdOut(
-        for caller: RequestCaller, _ room: inout Room
-    ) -> CheckedContinuation<Answer, Never>? {
-        guard let number = room.queue.crowdedOut(by: caller, except: room.leader),
-            let sleeper = room.sleepers.removeValue(forKey: number)
+    private static func evict(
+        for caller: RequestCaller, _ limiter: inout Limiter
+    ) -> CheckedContinuation<Admission, Never>? {
+        guard let number = limiter.queue.evicted(by: caller, except: limiter.leader),
+            let sleeper = limiter.sleepers.removeValue(forKey: number)
         else { return nil }
-        _ = room.queue.remove { $0.number == number }
+        _ = limiter.queue.remove { $0.number == number }
         return sleeper
     }
 
     /// Called after the leader's pause: hands out the free slots, and refuses callers whose patience ended.
-    private func lead(_ key: Key, _ number: UInt64, isStalled: Bool) -> Answer {
+    private func lead(_ key: Key, _ number: UInt64, isStalled: Bool) -> Admission {
         let isCancelled = Task.isCancelled
-        let (mine, others) = inRoom(key) { room, now in
-            var settled: [(number: UInt64, answer: Answer)] = []
+        let (mine, others) = withLimiter(key) { limiter, now in
+            var finished: [(number: UInt64, answer: Admission)] = []
             if isCancelled || isStalled {
-                let fault = isCancelled ? Self.cancelled : .overBudget(until: room.pace.next(at: now))
-                settled += room.queue.remove { $0.number == number }.map { ($0.number, .refused(fault)) }
+                let error = isCancelled ? Self.cancelled : .overBudget(until: limiter.quota.next(at: now))
+                finished += limiter.queue.remove { $0.number == number }.map { ($0.number, .refused(error)) }
             }
             // Slots first: a pause may end late, and no caller is refused for that while a slot is free.
-            while room.pace.next(at: now) <= now, let waiter = room.queue.next() {
-                room.pace.take(at: now)
-                settled.append((waiter.number, .granted))
+            while limiter.quota.next(at: now) <= now, let waiter = limiter.queue.next() {
+                limiter.quota.take(at: now)
+                finished.append((waiter.number, .granted))
             }
-            let next = room.pace.next(at: now)
-            settled += room.queue.remove { $0.deadline < now }.map { ($0.number, .refused(.overBudget(until: next))) }
-            return Self.sorted(settled, leader: number, &room, now: now)
+            let next = limiter.quota.next(at: now)
+            finished += limiter.queue.remove { $0.deadline < now }.map { ($0.number, .refused(.overBudget(until: next))) }
+            return Self.sorted(finished, leader: number, &limiter, now: now)
         }
         for (continuation, answer) in others { continuation.resume(returning: answer) }
         return mine
@@ -183,43 +183,43 @@ public final class RequestBudget: Sendable {
 
     /// Separates the leader's answer from the others', and appoints another leader if this one is served or refused.
     private static func sorted(
-        _ settled: [(number: UInt64, answer: Answer)], leader: UInt64, _ room: inout Room, now: Instant
-    ) -> (Answer, [(CheckedContinuation<Answer, Never>, Answer)]) {
-        var mine: Answer?
-        var others: [(CheckedContinuation<Answer, Never>, Answer)] = []
-        for (number, answer) in settled {
+        _ finished: [(number: UInt64, answer: Admission)], leader: UInt64, _ limiter: inout Limiter, now: Instant
+    ) -> (Admission, [(CheckedContinuation<Admission, Never>, Admission)]) {
+        var mine: Admission?
+        var others: [(CheckedContinuation<Admission, Never>, Admission)] = []
+        for (number, answer) in finished {
             if number == leader {
                 mine = answer
-            } else if let sleeper = room.sleepers.removeValue(forKey: number) {
+            } else if let sleeper = limiter.sleepers.removeValue(forKey: number) {
                 others.append((sleeper, answer))
             }
         }
-        let wake = wakeTime(&room, now: now)
+        let wake = wakeTime(&limiter, now: now)
         guard let mine else { return (.lead(until: wake), others) }
-        room.leader = room.queue.someone
-        if let next = room.leader, let sleeper = room.sleepers.removeValue(forKey: next) {
+        limiter.leader = limiter.queue.lastWaiting
+        if let next = limiter.leader, let sleeper = limiter.sleepers.removeValue(forKey: next) {
             others.append((sleeper, .lead(until: wake)))
         }
         return (mine, others)
     }
 
-    private static func wakeTime(_ room: inout Room, now: Instant) -> Instant {
-        let next = room.pace.next(at: now)
-        guard let deadline = room.queue.earliestDeadline else { return next }
+    private static func wakeTime(_ limiter: inout Limiter, now: Instant) -> Instant {
+        let next = limiter.quota.next(at: now)
+        guard let deadline = limiter.queue.earliestDeadline else { return next }
         return min(next, deadline.adding(milliseconds: 1))
     }
 
     /// Called when a waiting caller's task is cancelled. The leader notices a cancellation itself, because its pause
     /// ends.
     private func leave(_ key: Key, _ number: UInt64) {
-        let sleeper = inRoom(key) { room, _ in
-            let sleeper = room.sleepers.removeValue(forKey: number)
-            if sleeper != nil { _ = room.queue.remove { $0.number == number } }
+        let sleeper = withLimiter(key) { limiter, _ in
+            let sleeper = limiter.sleepers.removeValue(forKey: number)
+            if sleeper != nil { _ = limiter.queue.remove { $0.number == number } }
             return sleeper
         }
         sleeper?.resume(returning: .refused(Self.cancelled))
     }
 
-    private static let cancelled = ServerAPIFault.outage(
-        AppleOutage(.stopped, "cancelled while waiting for a turn"))
+    private static let cancelled = ServerAPIError.outage(
+        AppleConnectionError(.stopped, "cancelled while waiting for a turn"))
 }

@@ -46,7 +46,7 @@ public struct RequestQuotas: Sendable {
         }
     }
 
-    public subscript(endpoint: ServerAPI.Endpoint, environment: Environment) -> RequestQuota {
+    public subscript(endpoint: ServerAPI.Endpoint, environment: StoreEnvironment) -> RequestQuota {
         get {
             let kept = environment == .production ? production[endpoint] : sandbox[endpoint]
             return kept ?? Self.published(endpoint).tenth
@@ -96,7 +96,7 @@ struct SlidingCount {
 
     /// Removes events outside the span. If the clock was set back, the stored times are shifted with it; otherwise no
     /// event would be allowed until the old time is reached again.
-    mutating func settle(at now: Instant) {
+    mutating func expire(at now: Instant) {
         if let newest = grains.last?.last, newest > now {
             let shift = now.milliseconds - newest.milliseconds
             for index in grains.indices { grains[index].last = grains[index].last.adding(milliseconds: shift) }
@@ -107,7 +107,7 @@ struct SlidingCount {
         grains.removeFirst(gone.count)
     }
 
-    /// The earliest time at which one more event is allowed. Call `settle` first.
+    /// The earliest time at which one more event is allowed. Call `expire` first.
     func next(after now: Instant) -> Instant {
         guard total >= limit, let oldest = grains.first else { return now }
         return oldest.last.adding(milliseconds: span)
@@ -124,7 +124,7 @@ struct SlidingCount {
 }
 
 /// Enforces one quota, per window and per hour.
-struct Pace {
+struct QuotaWindow {
     let quota: RequestQuota
     private var window: SlidingCount
     private var hour: SlidingCount?
@@ -139,8 +139,8 @@ struct Pace {
 
     /// The earliest time at which one more request is allowed; now, if it is already.
     mutating func next(at now: Instant) -> Instant {
-        window.settle(at: now)
-        hour?.settle(at: now)
+        window.expire(at: now)
+        hour?.expire(at: now)
         var next = window.next(after: now)
         if let hour { next = max(next, hour.next(after: now)) }
         if let until = closedUntil {

@@ -10,18 +10,18 @@ public struct RetryPolicy: Sendable, Hashable {
     /// The first pause after an error of Apple's server that is not marked retryable (5000000).
     public var late: Int64 = 300_000
     /// The maximum of all pauses together. A fault that names a later time is thrown at once.
-    public var patience: Int64
+    public var timeLimit: Int64
 
-    public init(attempts: Int, patience: Int64) {
+    public init(attempts: Int, timeLimit: Int64) {
         self.attempts = attempts
-        self.patience = patience
+        self.timeLimit = timeLimit
     }
 
     /// For a request that a person waits for.
-    public static let brief = RetryPolicy(attempts: 3, patience: 10_000)
+    public static let brief = RetryPolicy(attempts: 3, timeLimit: 10_000)
     /// For background work, which can wait for an hour's quota.
-    public static let patient = RetryPolicy(attempts: 8, patience: 4_000_000)
-    public static let none = RetryPolicy(attempts: 1, patience: 0)
+    public static let persistent = RetryPolicy(attempts: 8, timeLimit: 4_000_000)
+    public static let none = RetryPolicy(attempts: 1, timeLimit: 0)
 
     /// The pause after this many failed attempts; nil to give up.
     ///
@@ -29,7 +29,7 @@ public struct RetryPolicy: Sendable, Hashable {
     ///   - spent: milliseconds of pauses so far.
     ///   - random: from 0 to below 1; varies each pause, so that many callers do not retry at the same time.
     func pause(
-        after attempts: Int, _ fault: ServerAPIFault, spent: Int64, now: Instant, random: Double
+        after attempts: Int, _ fault: ServerAPIError, spent: Int64, now: Instant, random: Double
     ) -> Int64? {
         guard attempts < self.attempts else { return nil }
         func backOff(_ first: Int64, upTo longest: Int64) -> Int64 {
@@ -46,7 +46,7 @@ public struct RetryPolicy: Sendable, Hashable {
             let (wait, overflows) = instant.milliseconds.subtractingReportingOverflow(now.milliseconds)
             pause = overflows ? .max : max(wait, 0)
         }
-        return pause <= patience - spent ? pause : nil
+        return pause <= timeLimit - spent ? pause : nil
     }
 }
 
@@ -57,13 +57,13 @@ extension ServerAPI {
     ///
     /// - Throws: the last fault; `outage` with `stopped` if the task was cancelled in a pause.
     public func retrying<Value>(
-        _ policy: RetryPolicy, _ ask: (ServerAPI) async throws(ServerAPIFault) -> Value
-    ) async throws(ServerAPIFault) -> Value {
+        _ policy: RetryPolicy, _ ask: (ServerAPI) async throws(ServerAPIError) -> Value
+    ) async throws(ServerAPIError) -> Value {
         var attempts = 0
         var spent: Int64 = 0
         while true {
-            let fault: ServerAPIFault
-            do throws(ServerAPIFault) {
+            let fault: ServerAPIError
+            do throws(ServerAPIError) {
                 return try await ask(self)
             } catch {
                 fault = error
@@ -75,7 +75,7 @@ extension ServerAPI {
                 let pause = policy.pause(after: attempts, fault, spent: spent, now: effects.clock(), random: random)
             else { throw fault }
             await effects.pause(pause)
-            if Task.isCancelled { throw .outage(AppleOutage(.stopped, "cancelled between two attempts")) }
+            if Task.isCancelled { throw .outage(AppleConnectionError(.stopped, "cancelled between two attempts")) }
             spent += pause
         }
     }
@@ -89,26 +89,26 @@ public enum RetryAfter {
     /// For a time in the past, which means that two clocks differ.
     static let shortest: Int64 = 1_000
     /// The pause if there is no readable value.
-    static let unsaid: Int64 = 60_000
+    static let defaultPause: Int64 = 60_000
 
     /// - Parameter longest: the maximum in milliseconds that the caller accepts.
     /// - Returns: nil if the text is unreadable; otherwise a time between one second and `longest` from now.
     public static func instant(_ text: String?, now: Instant, longest: Int64 = longest) -> Instant? {
         guard let text = text.map({ $0.trimmed }), !text.isEmpty, text.utf8.count <= 40 else { return nil }
-        let said: Instant
+        let time: Instant
         if let number = Int64(text) {
             guard number >= 0 else { return nil }
             switch number {
             // Milliseconds since 1970 reach this value in 1973, seconds in 5138.
-            case 100_000_000_000...: said = Instant(milliseconds: number)
-            case 1_000_000_000...: said = Instant(seconds: number)
-            default: said = now.adding(seconds: number)
+            case 100_000_000_000...: time = Instant(milliseconds: number)
+            case 1_000_000_000...: time = Instant(seconds: number)
+            default: time = now.adding(seconds: number)
             }
         } else {
             guard let date = date(text) else { return nil }
-            said = date
+            time = date
         }
-        return min(max(said, now.adding(milliseconds: shortest)), now.adding(milliseconds: longest))
+        return min(max(time, now.adding(milliseconds: shortest)), now.adding(milliseconds: longest))
     }
 
     private static let months = [

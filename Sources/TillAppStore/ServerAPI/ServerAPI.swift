@@ -14,13 +14,13 @@ public struct ServerAPI: Sendable {
     let bundleID: String
     let hosts: AppleHosts
     /// Production first.
-    let environments: [Environment]
+    let environments: [StoreEnvironment]
     let effects: AppleEffects
     let budget: RequestBudget
     private let tokens: BearerTokens
     private(set) var caller = RequestCaller.buyer
     /// Whether this client has already waited for the slot of its next request.
-    private var hasTurn = false
+    private var isReserved = false
 
     /// Whether the app has been released on the App Store. Developers report that production answers a bare 401 before
     /// an app's first release; Apple does not document it. If false, such a 401 sends a request with an unknown
@@ -32,7 +32,7 @@ public struct ServerAPI: Sendable {
     ///   - budget: the app's one budget; every client of the app shares it.
     public init(
         key: InAppPurchaseKey, bundleID: String, hosts: AppleHosts = .apple,
-        environments: Set<Environment> = [.production, .sandbox], effects: AppleEffects, budget: RequestBudget
+        environments: Set<StoreEnvironment> = [.production, .sandbox], effects: AppleEffects, budget: RequestBudget
     ) {
         self.bundleID = bundleID
         self.hosts = hosts
@@ -43,7 +43,7 @@ public struct ServerAPI: Sendable {
     }
 
     /// The same client on behalf of another caller, which the budget charges.
-    public func asking(as caller: RequestCaller) -> ServerAPI {
+    public func calling(as caller: RequestCaller) -> ServerAPI {
         var other = self
         other.caller = caller
         return other
@@ -51,55 +51,55 @@ public struct ServerAPI: Sendable {
 
     /// Waits for a slot, and returns a client that uses it for its next request. Between the two, the caller can check
     /// whether the request is still needed.
-    public func inTurn(
-        for endpoint: Endpoint, in environment: Environment
-    ) async throws(ServerAPIFault) -> ServerAPI {
-        if environments.contains(environment) { try await budget.turn(endpoint, in: environment, for: caller) }
+    public func reserving(
+        for endpoint: Endpoint, in environment: StoreEnvironment
+    ) async throws(ServerAPIError) -> ServerAPI {
+        if environments.contains(environment) { try await budget.acquire(endpoint, in: environment, for: caller) }
         var other = self
-        other.hasTurn = true
+        other.isReserved = true
         return other
     }
 
     /// The token of requests at this time.
-    func bearerToken(at now: Instant) throws(IssuingFault) -> String { try tokens.token(at: now) }
+    func bearerToken(at now: Instant) throws(SigningError) -> String { try tokens.token(at: now) }
 
     // MARK: - Requests
 
-    typealias Reading<Value> = (AnswerFields) throws(AnswerMalformation) -> Value
+    typealias Reading<Value> = (ResponseFields) throws(ResponseFormatError) -> Value
 
     /// Sends a request to one environment, and reads the JSON of the response.
     func ask<Value>(
-        _ call: ServerAPICall, in environment: Environment, _ read: Reading<Value>
-    ) async throws(ServerAPIFault) -> Value {
+        _ call: ServerAPICall, in environment: StoreEnvironment, _ read: Reading<Value>
+    ) async throws(ServerAPIError) -> Value {
         let answer = try await send(call, in: environment)
-        let fields = try AnswerReading(call).fields(of: answer, from: environment)
+        let fields = try ResponseReader(call).fields(of: answer, from: environment)
         do {
             return try read(fields)
         } catch {
-            throw .unreadable(UnreadableAnswer(.malformed, status: answer.status, error.detail))
+            throw .unreadable(UnreadableResponse(.malformed, status: answer.status, error.detail))
         }
     }
 
     /// Sends a request whose response is empty.
-    func tell(_ call: ServerAPICall, in environment: Environment) async throws(ServerAPIFault) {
+    func perform(_ call: ServerAPICall, in environment: StoreEnvironment) async throws(ServerAPIError) {
         let answer = try await send(call, in: environment)
-        try AnswerReading(call).nothing(in: answer, from: environment)
+        try ResponseReader(call).expectEmpty(in: answer, from: environment)
     }
 
     /// Sends a request to the given environment, or to each environment that may know the id.
     func find<Value>(
-        in environment: Environment?, _ ask: (Environment) async throws(ServerAPIFault) -> Value
-    ) async throws(ServerAPIFault) -> Answered<Value> {
-        if let environment { return Answered(try await ask(environment), from: environment) }
-        guard let first = environments.first else { throw .invalid(InvalidRequest("environment", .missing)) }
-        do throws(ServerAPIFault) {
-            return Answered(try await ask(first), from: first)
+        in environment: StoreEnvironment?, _ ask: (StoreEnvironment) async throws(ServerAPIError) -> Value
+    ) async throws(ServerAPIError) -> EnvironmentResult<Value> {
+        if let environment { return EnvironmentResult(try await ask(environment), from: environment) }
+        guard let first = environments.first else { throw .invalid(InvalidRequestError("environment", .missing)) }
+        do throws(ServerAPIError) {
+            return EnvironmentResult(try await ask(first), from: first)
         } catch {
             guard let second = environments.dropFirst().first else { throw error }
-            if error.code == .transactionIDNotFound { return Answered(try await ask(second), from: second) }
+            if error.code == .transactionIDNotFound { return EnvironmentResult(try await ask(second), from: second) }
             guard case .unauthorized = error, !isReleased else { throw error }
-            do throws(ServerAPIFault) {
-                return Answered(try await ask(second), from: second)
+            do throws(ServerAPIError) {
+                return EnvironmentResult(try await ask(second), from: second)
             } catch let another {
                 // The sandbox's "not found" means nothing while production refuses our token.
                 throw another.isRetryable ? another : error
@@ -107,20 +107,20 @@ public struct ServerAPI: Sendable {
         }
     }
 
-    private func send(_ call: ServerAPICall, in environment: Environment) async throws(ServerAPIFault) -> AppleAnswer {
+    private func send(_ call: ServerAPICall, in environment: StoreEnvironment) async throws(ServerAPIError) -> AppleResponse {
         guard environments.contains(environment), let host = hosts.serverAPI[environment] else {
-            throw .invalid(InvalidRequest("environment", .environmentNotAsked))
+            throw .invalid(InvalidRequestError("environment", .environmentNotAsked))
         }
-        if !hasTurn { try await budget.turn(call.endpoint, in: environment, for: caller) }
+        if !isReserved { try await budget.acquire(call.endpoint, in: environment, for: caller) }
         let request = try request(call, host: host)
-        let answer: AppleAnswer
-        do throws(AppleOutage) {
+        let answer: AppleResponse
+        do throws(AppleConnectionError) {
             answer = try await effects.exchange(request)
         } catch {
             throw .outage(error)
         }
-        guard answer.body.count <= call.answerLimit else {
-            throw .outage(AppleOutage(.answerTooLarge, "\(answer.body.count) bytes"))
+        guard answer.body.count <= call.responseLimit else {
+            throw .outage(AppleConnectionError(.responseTooLarge, "\(answer.body.count) bytes"))
         }
         if answer.status == 429 {
             let until = RetryAfter.instant(answer.header("Retry-After"), now: effects.clock())
@@ -130,7 +130,7 @@ public struct ServerAPI: Sendable {
         return answer
     }
 
-    private func request(_ call: ServerAPICall, host: String) throws(ServerAPIFault) -> AppleRequest {
+    private func request(_ call: ServerAPICall, host: String) throws(ServerAPIError) -> AppleRequest {
         let token: String
         do {
             token = try bearerToken(at: effects.clock())
@@ -143,11 +143,11 @@ public struct ServerAPI: Sendable {
         if call.body != nil { headers.append(.init("Content-Type", "application/json")) }
         return AppleRequest(
             call.method, host + call.target, headers: headers, body: call.body.map { Array($0.encoded().utf8) } ?? [],
-            answerLimit: call.answerLimit)
+            responseLimit: call.responseLimit)
     }
 }
 
 /// Creates a call, or throws the rule that forbids it.
-func valid<Value>(_ make: () throws(InvalidRequest) -> Value) throws(ServerAPIFault) -> Value {
+func valid<Value>(_ make: () throws(InvalidRequestError) -> Value) throws(ServerAPIError) -> Value {
     do { return try make() } catch { throw .invalid(error) }
 }

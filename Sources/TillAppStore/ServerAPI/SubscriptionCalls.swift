@@ -9,19 +9,19 @@ extension ServerAPI {
     ///   - id: any transaction of the customer.
     ///   - statuses: limits the result to these; an empty list means all.
     public func subscriptionStatuses(
-        of id: TransactionID, only statuses: [SubscriptionStatus] = [], in environment: Environment? = nil
-    ) async throws(ServerAPIFault) -> Answered<SubscriptionStatuses> {
-        let target = try valid { () throws(InvalidRequest) in
-            var target = try CallTarget("/inApps/v1/subscriptions").segment(id.text, "transactionId")
-            guard statuses.count <= 20 else { throw InvalidRequest("status", .tooLong) }
+        of id: TransactionID, only statuses: [SubscriptionStatus] = [], in environment: StoreEnvironment? = nil
+    ) async throws(ServerAPIError) -> EnvironmentResult<SubscriptionStatuses> {
+        let target = try valid { () throws(InvalidRequestError) in
+            var target = try RequestPath("/inApps/v1/subscriptions").segment(id.text, "transactionId")
+            guard statuses.count <= 20 else { throw InvalidRequestError("status", .tooLong) }
             try target.query("status", each: statuses.map { String($0.rawValue) })
             return target
         }
         var call = ServerAPICall(.subscriptionStatuses, .get, target.text)
-        call.answerLimit = ServerAPICall.pageLimit
+        call.responseLimit = ServerAPICall.pageLimit
         let asked = call
-        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
-            try await ask(asked, in: environment) { (fields) throws(AnswerMalformation) in
+        return try await find(in: environment) { (environment) throws(ServerAPIError) in
+            try await ask(asked, in: environment) { (fields) throws(ResponseFormatError) in
                 try SubscriptionStatuses(fields)
             }
         }
@@ -33,12 +33,12 @@ extension ServerAPI {
     ///
     /// - Parameter id: the subscription's original transaction.
     public func extendRenewal(
-        of id: TransactionID, by request: RenewalExtension, in environment: Environment
-    ) async throws(ServerAPIFault) -> RenewalExtensionResult {
+        of id: TransactionID, by request: RenewalExtension, in environment: StoreEnvironment
+    ) async throws(ServerAPIError) -> RenewalExtensionResult {
         let target = try Self.target("/inApps/v1/subscriptions/extend", id, "originalTransactionId")
-        let body = try valid { () throws(InvalidRequest) in try request.body() }
+        let body = try valid { () throws(InvalidRequestError) in try request.body() }
         return try await ask(ServerAPICall(.extendRenewal, .put, target.text, body: body), in: environment) {
-            (fields) throws(AnswerMalformation) in try RenewalExtensionResult(fields)
+            (fields) throws(ResponseFormatError) in try RenewalExtensionResult(fields)
         }
     }
 
@@ -48,25 +48,25 @@ extension ServerAPI {
     /// - Returns: the request's identifier, which its status is requested by.
     @discardableResult
     public func extendAllRenewals(
-        by request: MassRenewalExtension, in environment: Environment
-    ) async throws(ServerAPIFault) -> UniqueID {
-        let body = try valid { () throws(InvalidRequest) in try request.body() }
+        by request: MassRenewalExtension, in environment: StoreEnvironment
+    ) async throws(ServerAPIError) -> UniqueID {
+        let body = try valid { () throws(InvalidRequestError) in try request.body() }
         let call = ServerAPICall(.massExtension, .post, "/inApps/v1/subscriptions/extend/mass", body: body)
-        return try await ask(call, in: environment) { (fields) throws(AnswerMalformation) in
+        return try await ask(call, in: environment) { (fields) throws(ResponseFormatError) in
             try fields.required("requestIdentifier", fields.string("requestIdentifier").flatMap { UniqueID($0) })
         }
     }
 
     /// Get Status of Subscription Renewal Date Extensions.
     public func massExtensionStatus(
-        of request: UniqueID, product: ProductID, in environment: Environment
-    ) async throws(ServerAPIFault) -> MassExtensionStatus {
-        let target = try valid { () throws(InvalidRequest) in
-            try CallTarget("/inApps/v1/subscriptions/extend/mass").segment(product.text, "productId")
+        of request: UniqueID, product: ProductID, in environment: StoreEnvironment
+    ) async throws(ServerAPIError) -> MassExtensionStatus {
+        let target = try valid { () throws(InvalidRequestError) in
+            try RequestPath("/inApps/v1/subscriptions/extend/mass").segment(product.text, "productId")
                 .segment(request.description, "requestIdentifier")
         }
         return try await ask(ServerAPICall(.massExtensionStatus, .get, target.text), in: environment) {
-            (fields) throws(AnswerMalformation) in try MassExtensionStatus(fields)
+            (fields) throws(ResponseFormatError) in try MassExtensionStatus(fields)
         }
     }
 }
@@ -92,12 +92,12 @@ public struct SubscriptionStatuses: Sendable, Hashable {
     /// The environment's name in Apple's response.
     public let environment: String?
 
-    init(_ fields: AnswerFields) throws(AnswerMalformation) {
-        groups = try fields.required("data", fields.objects("data")).map { group throws(AnswerMalformation) in
+    init(_ fields: ResponseFields) throws(ResponseFormatError) {
+        groups = try fields.required("data", fields.objects("data")).map { group throws(ResponseFormatError) in
             let items = try group.objects("lastTransactions") ?? []
             return Group(
                 id: try group.string("subscriptionGroupIdentifier"),
-                subscriptions: try items.map { item throws(AnswerMalformation) in
+                subscriptions: try items.map { item throws(ResponseFormatError) in
                     Subscription(
                         originalTransactionID: try item.string("originalTransactionId").map(TransactionID.init),
                         status: try item.int64("status").map { SubscriptionStatus(rawValue: Int($0)) },
@@ -133,11 +133,11 @@ public struct RenewalExtension: Sendable, Hashable {
         self.requestIdentifier = requestIdentifier
     }
 
-    func body() throws(InvalidRequest) -> JSONValue {
+    func body() throws(InvalidRequestError) -> JSONValue {
         try Self.check(days)
-        guard !requestIdentifier.isEmpty else { throw InvalidRequest("requestIdentifier", .missing) }
-        guard requestIdentifier.utf8.count <= CallTarget.idLimit else {
-            throw InvalidRequest("requestIdentifier", .tooLong)
+        guard !requestIdentifier.isEmpty else { throw InvalidRequestError("requestIdentifier", .missing) }
+        guard requestIdentifier.utf8.count <= RequestPath.idLimit else {
+            throw InvalidRequestError("requestIdentifier", .tooLong)
         }
         return [
             "extendByDays": .int(Int64(days)), "extendReasonCode": .int(reason.rawValue),
@@ -145,8 +145,8 @@ public struct RenewalExtension: Sendable, Hashable {
         ]
     }
 
-    static func check(_ days: Int) throws(InvalidRequest) {
-        guard (1...90).contains(days) else { throw InvalidRequest("extendByDays", .outOfRange) }
+    static func check(_ days: Int) throws(InvalidRequestError) {
+        guard (1...90).contains(days) else { throw InvalidRequestError("extendByDays", .outOfRange) }
     }
 }
 
@@ -171,20 +171,20 @@ public struct MassRenewalExtension: Sendable, Hashable {
         self.storefronts = storefronts
     }
 
-    func body() throws(InvalidRequest) -> JSONValue {
+    func body() throws(InvalidRequestError) -> JSONValue {
         try RenewalExtension.check(days)
-        guard product.isWellFormed else { throw InvalidRequest("productId", .badText) }
+        guard product.isWellFormed else { throw InvalidRequestError("productId", .badText) }
         var body: [String: JSONValue] = [
             "extendByDays": .int(Int64(days)), "extendReasonCode": .int(reason.rawValue),
             "productId": .string(product.text), "requestIdentifier": .string(requestIdentifier.description),
         ]
         if let storefronts {
             let field = "storefrontCountryCodes"
-            guard !storefronts.isEmpty else { throw InvalidRequest(field, .missing) }
-            guard storefronts.count <= 300 else { throw InvalidRequest(field, .tooLong) }
+            guard !storefronts.isEmpty else { throw InvalidRequestError(field, .missing) }
+            guard storefronts.count <= 300 else { throw InvalidRequestError(field, .tooLong) }
             for code in storefronts {
                 let isCode = code.utf8.count == 3 && code.utf8.allSatisfy { (0x41...0x5A).contains($0) }
-                guard isCode else { throw InvalidRequest(field, .badText) }
+                guard isCode else { throw InvalidRequestError(field, .badText) }
             }
             body[field] = .array(storefronts.map(JSONValue.string))
         }
@@ -200,7 +200,7 @@ public struct RenewalExtensionResult: Sendable, Hashable {
     /// The new end of the period.
     public let effectiveDate: Instant?
 
-    init(_ fields: AnswerFields) throws(AnswerMalformation) {
+    init(_ fields: ResponseFields) throws(ResponseFormatError) {
         originalTransactionID = try fields.string("originalTransactionId").map(TransactionID.init)
         webOrderLineItemID = try fields.string("webOrderLineItemId")
         isSuccess = try fields.required("success", fields.bool("success"))
@@ -217,7 +217,7 @@ public struct MassExtensionStatus: Sendable, Hashable {
     public let succeededCount: Int64?
     public let failedCount: Int64?
 
-    init(_ fields: AnswerFields) throws(AnswerMalformation) {
+    init(_ fields: ResponseFields) throws(ResponseFormatError) {
         requestIdentifier = try fields.string("requestIdentifier")
         isComplete = try fields.required("complete", fields.bool("complete"))
         completeDate = try fields.instant("completeDate")

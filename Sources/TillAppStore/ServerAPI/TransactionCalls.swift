@@ -7,12 +7,12 @@ extension ServerAPI {
     ///
     /// - Parameter environment: nil if unknown.
     public func transactionInfo(
-        _ id: TransactionID, in environment: Environment? = nil
-    ) async throws(ServerAPIFault) -> Answered<SignedTransaction> {
+        _ id: TransactionID, in environment: StoreEnvironment? = nil
+    ) async throws(ServerAPIError) -> EnvironmentResult<SignedTransaction> {
         let target = try Self.target("/inApps/v1/transactions", id)
-        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
+        return try await find(in: environment) { (environment) throws(ServerAPIError) in
             try await ask(ServerAPICall(.transactionInfo, .get, target.text), in: environment) {
-                (fields) throws(AnswerMalformation) in
+                (fields) throws(ResponseFormatError) in
                 SignedTransaction(
                     jws: try fields.required("signedTransactionInfo", fields.string("signedTransactionInfo")))
             }
@@ -23,12 +23,12 @@ extension ServerAPI {
     ///
     /// - Parameter id: any transaction of the customer, or an appTransactionId.
     public func appTransactionInfo(
-        of id: TransactionID, in environment: Environment? = nil
-    ) async throws(ServerAPIFault) -> Answered<SignedAppTransaction> {
+        of id: TransactionID, in environment: StoreEnvironment? = nil
+    ) async throws(ServerAPIError) -> EnvironmentResult<SignedAppTransaction> {
         let target = try Self.target("/inApps/v1/transactions/appTransactions", id)
-        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
+        return try await find(in: environment) { (environment) throws(ServerAPIError) in
             try await ask(ServerAPICall(.appTransactionInfo, .get, target.text), in: environment) {
-                (fields) throws(AnswerMalformation) in
+                (fields) throws(ResponseFormatError) in
                 SignedAppTransaction(
                     jws: try fields.required("signedAppTransactionInfo", fields.string("signedAppTransactionInfo")))
             }
@@ -40,11 +40,11 @@ extension ServerAPI {
     /// - Returns: the environment that knew the transaction.
     @discardableResult
     public func finish(
-        _ id: TransactionID, in environment: Environment? = nil
-    ) async throws(ServerAPIFault) -> Environment {
+        _ id: TransactionID, in environment: StoreEnvironment? = nil
+    ) async throws(ServerAPIError) -> StoreEnvironment {
         let target = try Self.target("/inApps/v1/transactions", id).literal("/finish")
-        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
-            try await tell(ServerAPICall(.finish, .post, target.text), in: environment)
+        return try await find(in: environment) { (environment) throws(ServerAPIError) in
+            try await perform(ServerAPICall(.finish, .post, target.text), in: environment)
         }.environment
     }
 
@@ -53,21 +53,21 @@ extension ServerAPI {
     ///
     /// - Parameter id: the id of an original transaction.
     public func setAppAccountToken(
-        _ token: UniqueID, on id: TransactionID, in environment: Environment
-    ) async throws(ServerAPIFault) {
+        _ token: UniqueID, on id: TransactionID, in environment: StoreEnvironment
+    ) async throws(ServerAPIError) {
         let target = try Self.target("/inApps/v1/transactions", id, "originalTransactionId")
             .literal("/appAccountToken")
         let body: JSONValue = ["appAccountToken": .string(token.description)]
-        try await tell(ServerAPICall(.appAccountToken, .put, target.text, body: body), in: environment)
+        try await perform(ServerAPICall(.appAccountToken, .put, target.text, body: body), in: environment)
     }
 
     /// Look Up Order ID: the purchases in a receipt that Apple mailed to the customer. Production only.
-    public func lookUpOrder(_ orderID: String) async throws(ServerAPIFault) -> OrderLookup {
-        let target = try valid { () throws(InvalidRequest) in
-            try CallTarget("/inApps/v1/lookup").segment(orderID, "orderId")
+    public func lookUpOrder(_ orderID: String) async throws(ServerAPIError) -> OrderLookup {
+        let target = try valid { () throws(InvalidRequestError) in
+            try RequestPath("/inApps/v1/lookup").segment(orderID, "orderId")
         }
         return try await ask(ServerAPICall(.orderLookup, .get, target.text), in: .production) {
-            (fields) throws(AnswerMalformation) in
+            (fields) throws(ResponseFormatError) in
             OrderLookup(
                 status: OrderLookup.Status(rawValue: try fields.required("status", fields.int64("status"))),
                 transactions: (try fields.strings("signedTransactions") ?? []).map(SignedTransaction.init))
@@ -76,8 +76,8 @@ extension ServerAPI {
 
     static func target(
         _ path: String, _ id: TransactionID, _ field: String = "transactionId"
-    ) throws(ServerAPIFault) -> CallTarget {
-        try valid { () throws(InvalidRequest) in try CallTarget(path).segment(id.text, field) }
+    ) throws(ServerAPIError) -> RequestPath {
+        try valid { () throws(InvalidRequestError) in try RequestPath(path).segment(id.text, field) }
     }
 }
 

@@ -4,7 +4,7 @@ import TillBilling
 /// §4.1).
 public struct VerifiedHistory: Sendable {
     /// A transaction in Apple's response that failed verification.
-    public struct Refused: Sendable, Hashable {
+    public struct RefusedTransaction: Sendable, Hashable {
         public let transaction: SignedTransaction
         public let verdict: Verdict
         public let detail: String
@@ -12,10 +12,10 @@ public struct VerifiedHistory: Sendable {
 
     /// In the order of their first occurrence.
     public private(set) var transactions: [VerifiedTransaction] = []
-    public private(set) var refused: [Refused] = []
+    public private(set) var refused: [RefusedTransaction] = []
     /// The last page's revision, to be stored if the walk was ascending.
     public fileprivate(set) var revision: String?
-    public fileprivate(set) var environment: Environment?
+    public fileprivate(set) var environment: StoreEnvironment?
     private var places: [TransactionID: Int] = [:]
 
     public init() {}
@@ -26,7 +26,7 @@ public struct VerifiedHistory: Sendable {
         do {
             transaction = try signed.verified(by: verifier)
         } catch {
-            refused.append(Refused(transaction: signed, verdict: error.verdict, detail: error.detail))
+            refused.append(RefusedTransaction(transaction: signed, verdict: error.verdict, detail: error.detail))
             return
         }
         if let place = places[transaction.id] {
@@ -42,8 +42,8 @@ extension ServerAPI {
     /// A customer's complete history, or the changes since a revision, verified.
     public func verifiedHistory(
         of id: TransactionID, filter: HistoryFilter = HistoryFilter(), since revision: String? = nil,
-        in environment: Environment? = nil, by verifier: SignedDataVerifier, retrying policy: RetryPolicy = .patient
-    ) async throws(ServerAPIFault) -> VerifiedHistory {
+        in environment: StoreEnvironment? = nil, by verifier: SignedDataVerifier, retrying policy: RetryPolicy = .persistent
+    ) async throws(ServerAPIError) -> VerifiedHistory {
         var history = VerifiedHistory()
         history.revision = revision
         var pages = historyPages(of: id, filter: filter, since: revision, in: environment, retrying: policy)
@@ -58,9 +58,9 @@ extension ServerAPI {
 
     /// All refunds of a customer, verified.
     public func verifiedRefunds(
-        of id: TransactionID, since revision: String? = nil, in environment: Environment? = nil,
-        by verifier: SignedDataVerifier, retrying policy: RetryPolicy = .patient
-    ) async throws(ServerAPIFault) -> VerifiedHistory {
+        of id: TransactionID, since revision: String? = nil, in environment: StoreEnvironment? = nil,
+        by verifier: SignedDataVerifier, retrying policy: RetryPolicy = .persistent
+    ) async throws(ServerAPIError) -> VerifiedHistory {
         var history = VerifiedHistory()
         history.revision = revision
         var pages = refundPages(of: id, since: revision, in: environment, retrying: policy).makeAsyncIterator()
@@ -83,7 +83,7 @@ public struct SignedTransaction: Sendable, Hashable {
 
     public init(jws: String) { self.jws = jws }
 
-    public func verified(by verifier: SignedDataVerifier) throws(VerificationFailure) -> VerifiedTransaction {
+    public func verified(by verifier: SignedDataVerifier) throws(VerificationError) -> VerifiedTransaction {
         try verifier.transaction(jws)
     }
 }
@@ -96,7 +96,7 @@ public struct SignedRenewalInfo: Sendable, Hashable {
     public init(jws: String) { self.jws = jws }
 
     /// The result names no app: use it only together with its transaction (facts/jws §5).
-    public func verified(by verifier: SignedDataVerifier) throws(VerificationFailure) -> VerifiedRenewalInfo {
+    public func verified(by verifier: SignedDataVerifier) throws(VerificationError) -> VerifiedRenewalInfo {
         try verifier.renewalInfo(jws)
     }
 }
@@ -108,7 +108,7 @@ public struct SignedAppTransaction: Sendable, Hashable {
 
     public init(jws: String) { self.jws = jws }
 
-    public func verified(by verifier: SignedDataVerifier) throws(VerificationFailure) -> VerifiedAppTransaction {
+    public func verified(by verifier: SignedDataVerifier) throws(VerificationError) -> VerifiedAppTransaction {
         try verifier.appTransaction(jws)
     }
 }
@@ -120,23 +120,23 @@ public struct SignedNotification: Sendable, Hashable {
 
     public init(jws: String) { self.jws = jws }
 
-    public func verified(by verifier: SignedDataVerifier) throws(VerificationFailure) -> VerifiedNotification {
+    public func verified(by verifier: SignedDataVerifier) throws(VerificationError) -> VerifiedNotification {
         try verifier.notification(jws)
     }
 }
 
 /// A response, and the environment that gave it.
-public struct Answered<Value: Sendable>: Sendable {
-    public let environment: Environment
+public struct EnvironmentResult<Value: Sendable>: Sendable {
+    public let environment: StoreEnvironment
     public let value: Value
 
-    public init(_ value: Value, from environment: Environment) {
+    public init(_ value: Value, from environment: StoreEnvironment) {
         self.value = value
         self.environment = environment
     }
 }
 
-extension Answered: Equatable where Value: Equatable {}
+extension EnvironmentResult: Equatable where Value: Equatable {}
 
 /// A page that can have a successor.
 public protocol ServerAPIPage: Sendable {
@@ -149,14 +149,14 @@ public protocol ServerAPIPage: Sendable {
 ///
 /// An entry that changes during the walk may occur again in a newer version (facts/server-api §4.1), so importers must
 /// accept a transaction twice. After a fault, the next call requests the same page again.
-public struct PageWalk<Page: ServerAPIPage>: AsyncSequence, Sendable {
-    public typealias Element = Answered<Page>
+public struct PageSequence<Page: ServerAPIPage>: AsyncSequence, Sendable {
+    public typealias Element = EnvironmentResult<Page>
     typealias Fetch =
-        @Sendable (_ token: String?, _ environment: Environment?) async throws(ServerAPIFault)
-        -> Answered<Page>
+        @Sendable (_ token: String?, _ environment: StoreEnvironment?) async throws(ServerAPIError)
+        -> EnvironmentResult<Page>
 
     let start: String?
-    let environment: Environment?
+    let environment: StoreEnvironment?
     /// A walk with more pages ends with `unreadable(endless)`.
     let pageLimit: Int
     let fetch: Fetch
@@ -164,27 +164,27 @@ public struct PageWalk<Page: ServerAPIPage>: AsyncSequence, Sendable {
     /// Twenty entries a page: sufficient for any real customer, and an end for a faulty server.
     public static var usualPageLimit: Int { 1_000 }
 
-    public func makeAsyncIterator() -> Iterator { Iterator(walk: self) }
+    public func makeAsyncIterator() -> Iterator { Iterator(sequence: self) }
 
     public struct Iterator: AsyncIteratorProtocol {
-        private let walk: PageWalk
+        private let sequence: PageSequence
         private var token: String?
-        private var environment: Environment?
+        private var environment: StoreEnvironment?
         private var seen: Set<String>
         private var pages = 0
         private var isOver = false
 
-        init(walk: PageWalk) {
-            self.walk = walk
-            token = walk.start
-            environment = walk.environment
-            seen = walk.start.map { [$0] } ?? []
+        init(sequence: PageSequence) {
+            self.sequence = sequence
+            token = sequence.start
+            environment = sequence.environment
+            seen = sequence.start.map { [$0] } ?? []
         }
 
-        public mutating func next() async throws(ServerAPIFault) -> Answered<Page>? {
+        public mutating func next() async throws(ServerAPIError) -> EnvironmentResult<Page>? {
             if isOver { return nil }
-            guard pages < walk.pageLimit else { throw Self.endless("more than \(walk.pageLimit) pages") }
-            let answered = try await walk.fetch(token, environment)
+            guard pages < sequence.pageLimit else { throw Self.endless("more than \(sequence.pageLimit) pages") }
+            let answered = try await sequence.fetch(token, environment)
             // The first page determines the customer's environment; all later pages are requested there.
             environment = answered.environment
             pages += 1
@@ -199,8 +199,8 @@ public struct PageWalk<Page: ServerAPIPage>: AsyncSequence, Sendable {
             return answered
         }
 
-        private static func endless(_ detail: String) -> ServerAPIFault {
-            .unreadable(UnreadableAnswer(.endless, status: 200, detail))
+        private static func endless(_ detail: String) -> ServerAPIError {
+            .unreadable(UnreadableResponse(.endless, status: 200, detail))
         }
     }
 }

@@ -3,16 +3,16 @@ import TillCrypto
 import TillJSON
 
 /// Sends a receipt to Apple's verifyReceipt: to production first, and once to the other environment if Apple says that
-/// the receipt belongs there. Each host is asked once, without waiting; `VerifyReceiptSchedule` plans the retries.
+/// the receipt belongs there. Each host is asked once, without waiting; `VerifyReceiptRetrySchedule` plans the retries.
 ///
 /// The result contains an answer only if the response was complete and within the limits. Everything else (an HTML
 /// page, an empty body, a redirect, any HTTP status except 200, a wrong type, a broken connection) says nothing about
 /// the purchase.
 public struct VerifyReceiptClient: Sendable {
-    private let exchange: AppleExchange
+    private let exchange: AppleSend
     private let hosts: AppleHosts
     private let secret: AppSharedSecret?
-    private let answerLimit: Int
+    private let responseLimit: Int
 
     /// In bytes. A receipt of 4 MiB has about 10,000 purchases, each of which occurs twice, in about a kilobyte
     /// (facts/verify-receipt §10).
@@ -23,24 +23,24 @@ public struct VerifyReceiptClient: Sendable {
     ///   - secret: required for receipts with subscriptions.
     ///   - answerLimit: the longest response that is accepted, in bytes.
     public init(
-        exchange: @escaping AppleExchange, hosts: AppleHosts = .apple, secret: AppSharedSecret?,
-        answerLimit: Int = usualAnswerLimit
+        exchange: @escaping AppleSend, hosts: AppleHosts = .apple, secret: AppSharedSecret?,
+        responseLimit: Int = usualAnswerLimit
     ) {
         self.exchange = exchange
         self.hosts = hosts
         self.secret = secret
-        self.answerLimit = answerLimit
+        self.responseLimit = responseLimit
     }
 
     public func verify(_ request: VerifyReceiptRequest) async -> VerifyReceiptOutcome {
         let body = request.body(secret: secret)
-        var environment = Environment.production
+        var environment = StoreEnvironment.production
         var hasSwitched = false
         while true {
-            let answer: VerifyReceiptAnswer
+            let answer: VerifyReceiptResponse
             switch await ask(environment, body) {
             case .success(let read): answer = read
-            case .failure(let retry): return .retry(retry.trouble, after: retry.after)
+            case .failure(let retry): return .retry(retry.reason, after: retry.after)
             }
             let status = answer.status
             guard case .otherEnvironment(let other) = status.treatment else {
@@ -53,35 +53,35 @@ public struct VerifyReceiptClient: Sendable {
         }
     }
 
-    private struct Retry: Error {
-        let trouble: VerifyReceiptTrouble
+    private struct RetryableError: Error {
+        let reason: VerifyReceiptRetryReason
         var after: Int64?
     }
 
-    private func ask(_ environment: Environment, _ body: [UInt8]) async -> Result<VerifyReceiptAnswer, Retry> {
+    private func ask(_ environment: StoreEnvironment, _ body: [UInt8]) async -> Result<VerifyReceiptResponse, RetryableError> {
         let json = AppleRequest.Header("Content-Type", "application/json")
         let request = AppleRequest(
             .post, hosts.verifyReceipt[environment] ?? "",
-            headers: [json, AppleRequest.Header("Accept", "application/json")], body: body, answerLimit: answerLimit)
-        let answer: AppleAnswer
-        do throws(AppleOutage) {
+            headers: [json, AppleRequest.Header("Accept", "application/json")], body: body, responseLimit: responseLimit)
+        let answer: AppleResponse
+        do throws(AppleConnectionError) {
             answer = try await exchange(request)
         } catch {
-            return .failure(Retry(trouble: .outage(error.reason)))
+            return .failure(RetryableError(reason: .outage(error.reason)))
         }
-        guard answer.body.count <= answerLimit else { return .failure(Retry(trouble: .outage(.answerTooLarge))) }
+        guard answer.body.count <= responseLimit else { return .failure(RetryableError(reason: .outage(.responseTooLarge))) }
         guard answer.status == 200 else {
-            return .failure(Retry(trouble: .httpStatus(answer.status), after: Self.retryAfter(answer)))
+            return .failure(RetryableError(reason: .httpStatus(answer.status), after: Self.retryAfter(answer)))
         }
-        if Self.isPage(answer.header("Content-Type") ?? "") { return .failure(Retry(trouble: .page)) }
-        do throws(VerifyReceiptAnswer.Unusable) {
-            return .success(try VerifyReceiptAnswer(decoding: answer.body))
+        if Self.isPage(answer.header("Content-Type") ?? "") { return .failure(RetryableError(reason: .page)) }
+        do throws(VerifyReceiptResponse.FormatError) {
+            return .success(try VerifyReceiptResponse(decoding: answer.body))
         } catch {
-            return .failure(Retry(trouble: .unusable(error)))
+            return .failure(RetryableError(reason: .unusable(error)))
         }
     }
 
-    private static func outcome(_ answer: VerifyReceiptAnswer, from environment: Environment) -> VerifyReceiptOutcome {
+    private static func outcome(_ answer: VerifyReceiptResponse, from environment: StoreEnvironment) -> VerifyReceiptOutcome {
         switch answer.status.treatment {
         case .genuine, .expired: .answered(answer, from: environment)
         case .forged: .refused(answer.status, isFinal: false)
@@ -98,8 +98,8 @@ public struct VerifyReceiptClient: Sendable {
         return name.contains("html")
     }
 
-    /// `Retry-After` in seconds; a date, or more than a day, is ignored.
-    private static func retryAfter(_ answer: AppleAnswer) -> Int64? {
+    /// `RetryableError-After` in seconds; a date, or more than a day, is ignored.
+    private static func retryAfter(_ answer: AppleResponse) -> Int64? {
         guard let seconds = answer.header("Retry-After").flatMap({ Int64($0) }), (0...86_400).contains(seconds) else {
             return nil
         }
@@ -115,7 +115,7 @@ public struct VerifyReceiptRequest: Sendable {
     public let excludesOldTransactions: Bool
 
     /// Why a text cannot be a receipt, and is not sent to Apple.
-    public enum Unusable: Error, Sendable, Equatable {
+    public enum FormatError: Error, Sendable, Equatable {
         case empty
         case notBase64
         case tooLong
@@ -123,14 +123,14 @@ public struct VerifyReceiptRequest: Sendable {
 
     /// - Parameter base64: as clients send it, at most 8 MiB of receipt. ASCII white space is removed; any other
     ///   foreign character is an error.
-    public init(base64 text: some StringProtocol, excludesOldTransactions: Bool = false) throws(Unusable) {
+    public init(base64 text: some StringProtocol, excludesOldTransactions: Bool = false) throws(FormatError) {
         guard text.utf8.count <= SignedDataVerifier.receiptTextLimit else { throw .tooLong }
         guard let bytes = Base64.decode(ignoringBlanks: text) else { throw .notBase64 }
         try self.init(receipt: bytes, excludesOldTransactions: excludesOldTransactions)
     }
 
     /// - Parameter bytes: the receipt itself, at most 8 MiB.
-    public init(receipt bytes: [UInt8], excludesOldTransactions: Bool = false) throws(Unusable) {
+    public init(receipt bytes: [UInt8], excludesOldTransactions: Bool = false) throws(FormatError) {
         guard !bytes.isEmpty else { throw .empty }
         guard bytes.count <= SignedDataVerifier.receiptLimit else { throw .tooLong }
         receiptData = Base64.encode(bytes)
@@ -168,28 +168,28 @@ public struct AppSharedSecret: Sendable, CustomStringConvertible, CustomDebugStr
 /// The result of a verifyReceipt request.
 public enum VerifyReceiptOutcome: Sendable, Equatable {
     /// The host of this environment confirms that the receipt is genuine, or that its subscription has expired
-    /// (`.expired`). Grant a purchase only if `VerifyReceiptClaim` finds no difference.
-    case answered(VerifyReceiptAnswer, from: Environment)
+    /// (`.expired`). Grant a purchase only if `ReceiptExpectation` finds no difference.
+    case answered(VerifyReceiptResponse, from: StoreEnvironment)
     /// Apple does not confirm the receipt: grant nothing. If the refusal is not final, another receipt from the same
     /// device may succeed.
     case refused(VerifyReceiptStatus, isFinal: Bool)
     /// No result: retry, after this many milliseconds if Apple stated a time.
-    case retry(VerifyReceiptTrouble, after: Int64?)
+    case retry(VerifyReceiptRetryReason, after: Int64?)
     /// The server's own configuration is wrong. No order is at fault, and all orders wait.
     case misconfigured(VerifyReceiptStatus)
 }
 
 /// Why there is no result about a receipt. Every case is retryable.
-public enum VerifyReceiptTrouble: Sendable, Equatable {
+public enum VerifyReceiptRetryReason: Sendable, Equatable {
     /// Apple reports an internal problem.
     case status(VerifyReceiptStatus)
     /// No response arrived, or one that is too large.
-    case outage(AppleOutage.Reason)
+    case outage(AppleConnectionError.Reason)
     /// An HTTP status other than 200. Apple sends no redirects.
     case httpStatus(Int)
     /// HTML.
     case page
-    case unusable(VerifyReceiptAnswer.Unusable)
+    case unusable(VerifyReceiptResponse.FormatError)
     /// Each environment says that the receipt belongs to the other one.
     case environmentsDisagree(VerifyReceiptStatus)
 }
@@ -197,18 +197,18 @@ public enum VerifyReceiptTrouble: Sendable, Equatable {
 /// The schedule of verifyReceipt retries (facts/limits §7): after 5 seconds, then after twice the previous pause up to
 /// an hour, for a day; then daily, up to 30 days. A pure function of the number of attempts, so that the ledger stores
 /// only that number.
-public enum VerifyReceiptSchedule {
+public enum VerifyReceiptRetrySchedule {
     /// The pause after an attempt in milliseconds; nil if no further attempt follows.
     ///
     /// - Parameters:
     ///   - attempt: the number of attempts so far, from 1.
     ///   - trouble: the result of the last attempt. A receipt that Apple still calls malformed after a day is itself at
     ///     fault: the client is asked for another one (facts/verify-receipt §3).
-    public static func delay(afterAttempt attempt: Int, _ trouble: VerifyReceiptTrouble? = nil) -> Int64? {
+    public static func delay(afterAttempt attempt: Int, _ reason: VerifyReceiptRetryReason? = nil) -> Int64? {
         let attempt = max(1, attempt)
         if attempt <= growing.count { return growing[attempt - 1] }
         if attempt <= growing.count + hourly { return hour }
-        if case .status(let status)? = trouble, status.treatment == .retryThenRefreshReceipt { return nil }
+        if case .status(let status)? = reason, status.treatment == .retryThenRefreshReceipt { return nil }
         return attempt <= growing.count + hourly + daily ? day : nil
     }
 
@@ -228,7 +228,7 @@ public struct VerifyReceiptStatus: RawRepresentable, Hashable, Sendable {
     public let rawValue: Int64
     public init(rawValue: Int64) { self.rawValue = rawValue }
 
-    /// The receipt is genuine. `VerifyReceiptClaim` checks the individual purchase in it.
+    /// The receipt is genuine. `ReceiptExpectation` checks the individual purchase in it.
     public static let genuine = VerifyReceiptStatus(rawValue: 0)
     public static let notPost = VerifyReceiptStatus(rawValue: 21000)
     /// From earlier days; the same as `malformed`.
@@ -266,7 +266,7 @@ public struct VerifyReceiptStatus: RawRepresentable, Hashable, Sendable {
         /// Never granted, genuine or not.
         case final
         /// The receipt belongs to this environment: ask there, once.
-        case otherEnvironment(Environment)
+        case otherEnvironment(StoreEnvironment)
         /// The server's own configuration is wrong: alert the operator, and keep the orders open.
         case configuration
         /// `retry` or `final`, as `is-retryable` says; `retry` without the flag.

@@ -1,14 +1,14 @@
 /// All products of a shop. Immutable; a new catalogue is a new value.
 public struct Catalog: Sendable, Codable {
-    public let products: [Product]
-    private let byID: [ProductID: Product]
+    public let products: [CatalogProduct]
+    private let byID: [ProductID: CatalogProduct]
 
-    public init(products: [Product]) {
+    public init(products: [CatalogProduct]) {
         self.products = products
         byID = Dictionary(products.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    public subscript(id: ProductID) -> Product? { byID[id] }
+    public subscript(id: ProductID) -> CatalogProduct? { byID[id] }
 
     /// The plan with this name: sold by the product with this id, by the product whose id is the bundle id followed by
     /// the name (the usual form in App Store Connect), or by the first product that sells a plan with this id. Nil for
@@ -24,7 +24,7 @@ public struct Catalog: Sendable, Codable {
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        self.init(products: try container.decode([Product].self, forKey: .products))
+        self.init(products: try container.decode([CatalogProduct].self, forKey: .products))
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -48,7 +48,7 @@ public struct Catalog: Sendable, Codable {
         }
         public let code: Code
         public let product: ProductID?
-        public let sentence: Text
+        public let sentence: LocalizedText
     }
 
     public var findings: [Finding] {
@@ -56,7 +56,7 @@ public struct Catalog: Sendable, Codable {
             return [
                 Finding(
                     code: .noProducts, product: nil,
-                    sentence: Text(
+                    sentence: LocalizedText(
                         en: "The catalogue has no products. Add at least one under \"products\".",
                         zh: "商品目录为空。请在 \"products\" 下至少添加一件商品。"))
             ]
@@ -70,14 +70,14 @@ public struct Catalog: Sendable, Codable {
     private func duplicate(_ id: ProductID) -> Finding {
         Finding(
             code: .duplicateID, product: id,
-            sentence: Text(
+            sentence: LocalizedText(
                 en: "Product \(id) is listed twice. Remove one of the two entries.", zh: "商品 \(id) 出现了两次。请删去其中一条。"))
     }
 
-    private func findings(of product: Product) -> [Finding] {
+    private func findings(of product: CatalogProduct) -> [Finding] {
         var found: [Finding] = []
         func report(_ code: Finding.Code, en: String, zh: String) {
-            found.append(Finding(code: code, product: product.id, sentence: Text(en: en, zh: zh)))
+            found.append(Finding(code: code, product: product.id, sentence: LocalizedText(en: en, zh: zh)))
         }
         let id = product.id
         if !id.isWellFormed {
@@ -159,24 +159,24 @@ public struct CatalogVersions: Sendable {
 
     /// A product in the catalogue of that moment. The first catalogue also counts for all time before it. If the
     /// catalogue lacks the product, the newest earlier one that has it counts, or else the first later one.
-    public func product(_ id: ProductID, at moment: Instant) -> Product? {
+    public func product(_ id: ProductID, at moment: Instant) -> CatalogProduct? {
         product(id, near: all.lastIndex { $0.since <= moment } ?? 0)
     }
 
     /// A product in the catalogue with this number; nil if there is none.
-    public func product(_ id: ProductID, inVersion number: Int64) -> Product? {
+    public func product(_ id: ProductID, inVersion number: Int64) -> CatalogProduct? {
         all.lastIndex { $0.number == number }.flatMap { product(id, near: $0) }
     }
 
     /// The price of one of today's products in the catalogue of that moment.
-    public func listPrice(of product: Product, at moment: Instant) -> ListPrice {
+    public func listPrice(of product: CatalogProduct, at moment: Instant) -> ListPrice {
         ListPrice(of: self.product(product.id, at: moment) ?? product, orElse: product.price)
     }
 
     /// The list price for a paid purchase. If it was paid in a currency other than the base currency and the catalogue
     /// of that moment lists the product as free, the newest earlier price counts, or else the first later one: an
     /// amount in another currency has no value without a list price.
-    public func listPrice(of product: Product, at moment: Instant, paid: Money?) -> ListPrice {
+    public func listPrice(of product: CatalogProduct, at moment: Instant, paid: Money?) -> ListPrice {
         let price = listPrice(of: product, at: moment)
         guard let paid, paid.amount > 0, paid.currency != price.base.currency, price.base.amount == 0 else {
             return price
@@ -188,11 +188,11 @@ public struct CatalogVersions: Sendable {
     }
 
     /// The list price in the catalogue with this number; nil if there is none.
-    public func listPrice(of product: Product, inVersion number: Int64) -> ListPrice? {
+    public func listPrice(of product: CatalogProduct, inVersion number: Int64) -> ListPrice? {
         self.product(product.id, inVersion: number).map { ListPrice(of: $0, orElse: product.price) }
     }
 
-    private func product(_ id: ProductID, near index: Int) -> Product? {
+    private func product(_ id: ProductID, near index: Int) -> CatalogProduct? {
         guard all.indices.contains(index) else { return nil }
         return all[...index].reversed().lazy.compactMap { $0.catalog[id] }.first
             ?? all[(index + 1)...].lazy.compactMap { $0.catalog[id] }.first

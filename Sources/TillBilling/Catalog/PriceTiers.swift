@@ -8,11 +8,11 @@ public struct PriceTier: Sendable, Hashable, Identifiable {
     public let proceeds: [Currency: Money]
 
     /// App Store Connect's name: `Tier 1`, `Alternate Tier A`.
-    public var name: Text {
-        if id == "0" { return Text(en: "Free", zh: "免费") }
-        if Int(id) != nil { return Text(en: "Tier \(id)", zh: "第 \(id) 档") }
+    public var name: LocalizedText {
+        if id == "0" { return LocalizedText(en: "Free", zh: "免费") }
+        if Int(id) != nil { return LocalizedText(en: "Tier \(id)", zh: "第 \(id) 档") }
         let short = id.hasPrefix("alt") ? String(id.dropFirst(3)) : id
-        return Text(en: "Alternate Tier \(short)", zh: "备用第 \(short) 档")
+        return LocalizedText(en: "Alternate Tier \(short)", zh: "备用第 \(short) 档")
     }
 }
 
@@ -244,7 +244,7 @@ public enum PricePoints {
 }
 
 /// The origin of a price, as far as it is known.
-public enum PriceStanding: Sendable, Hashable {
+public enum PriceAvailability: Sendable, Hashable {
     /// In the classic table; the ids of its tiers.
     case onTiers([String])
     /// One of today's price points, and not a classic tier.

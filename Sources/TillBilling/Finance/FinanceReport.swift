@@ -32,13 +32,13 @@ public struct FinanceSpan: Sendable, Hashable {
 /// A settlement report, with its span and environment.
 public struct FinanceReport: Sendable, Hashable {
     public let span: FinanceSpan
-    public let environment: Environment
+    public let environment: StoreEnvironment
     public let settlement: SettlementReport
     /// Sales and refunds whose price Apple did not sign, by product. They are in no period.
     public let unpriced: [ProductID: Int]
 
     public init(
-        span: FinanceSpan, environment: Environment, settlement: SettlementReport, unpriced: [ProductID: Int] = [:]
+        span: FinanceSpan, environment: StoreEnvironment, settlement: SettlementReport, unpriced: [ProductID: Int] = [:]
     ) {
         self.span = span
         self.environment = environment

@@ -75,9 +75,9 @@ public struct FinancialReportFile: Hashable, Sendable {
         /// The line in the file, from 1; nil if the finding concerns the whole file.
         public let line: Int?
         /// The problem.
-        public let sentence: Text
+        public let sentence: LocalizedText
         /// The remedy.
-        public let cure: Text
+        public let cure: LocalizedText
         /// Whether a value is unreadable or inconsistent; otherwise the finding is a remark.
         public var isError: Bool { code.isError }
     }
@@ -180,74 +180,74 @@ public enum FinancialReportDefect: String, Hashable, Sendable, Codable, CaseIter
     /// The problem.
     ///
     /// - Parameter about: the column, the value, or the two numbers that differ.
-    public func sentence(_ about: String) -> Text {
+    public func sentence(_ about: String) -> LocalizedText {
         switch self {
-        case .empty: Text(en: "The file is empty.", zh: "文件是空的。")
-        case .tooLong: Text(en: "The file is longer than \(about).", zh: "文件超过 \(about)。")
-        case .packed: Text(en: "The file is still packed (gzip).", zh: "文件还是 gzip 压缩包。")
-        case .noHeader: Text(en: "No line has the names of the columns.", zh: "没有找到列名所在的行。")
-        case .missingColumn: Text(en: "The column \(about) is missing.", zh: "缺少“\(about)”这一列。")
-        case .repeatedColumn: Text(en: "The column \(about) is there twice.", zh: "“\(about)”这一列出现了两次。")
-        case .missingCell: Text(en: "There is no value for \(about).", zh: "“\(about)”没有值。")
-        case .badDate: Text(en: "\(about) is no date of the form MM/DD/YYYY.", zh: "“\(about)”不是 MM/DD/YYYY 形式的日期。")
-        case .badAmount: Text(en: "\(about) is no amount.", zh: "“\(about)”不是金额。")
-        case .badQuantity: Text(en: "\(about) is no whole number of units.", zh: "“\(about)”不是整数数量。")
-        case .badCurrency: Text(en: "\(about) is no currency code.", zh: "“\(about)”不是货币代码。")
-        case .badCountry: Text(en: "\(about) is no country code of two letters.", zh: "“\(about)”不是两个字母的国家或地区代码。")
+        case .empty: LocalizedText(en: "The file is empty.", zh: "文件是空的。")
+        case .tooLong: LocalizedText(en: "The file is longer than \(about).", zh: "文件超过 \(about)。")
+        case .packed: LocalizedText(en: "The file is still packed (gzip).", zh: "文件还是 gzip 压缩包。")
+        case .noHeader: LocalizedText(en: "No line has the names of the columns.", zh: "没有找到列名所在的行。")
+        case .missingColumn: LocalizedText(en: "The column \(about) is missing.", zh: "缺少“\(about)”这一列。")
+        case .repeatedColumn: LocalizedText(en: "The column \(about) is there twice.", zh: "“\(about)”这一列出现了两次。")
+        case .missingCell: LocalizedText(en: "There is no value for \(about).", zh: "“\(about)”没有值。")
+        case .badDate: LocalizedText(en: "\(about) is no date of the form MM/DD/YYYY.", zh: "“\(about)”不是 MM/DD/YYYY 形式的日期。")
+        case .badAmount: LocalizedText(en: "\(about) is no amount.", zh: "“\(about)”不是金额。")
+        case .badQuantity: LocalizedText(en: "\(about) is no whole number of units.", zh: "“\(about)”不是整数数量。")
+        case .badCurrency: LocalizedText(en: "\(about) is no currency code.", zh: "“\(about)”不是货币代码。")
+        case .badCountry: LocalizedText(en: "\(about) is no country code of two letters.", zh: "“\(about)”不是两个字母的国家或地区代码。")
         case .badSaleOrReturn:
-            Text(en: "\(about) is neither S (sale) nor R (return).", zh: "“\(about)”既不是 S（销售）也不是 R（退款）。")
-        case .missingProduct: Text(en: "The line has no vendor identifier.", zh: "这一行没有 Vendor Identifier。")
-        case .noPeriod: Text(en: "Nothing says which period the lines are of.", zh: "文件没有写明是哪个财务月。")
-        case .severalPeriods: Text(en: "The lines are of several periods.", zh: "各行不属于同一个财务月。")
+            LocalizedText(en: "\(about) is neither S (sale) nor R (return).", zh: "“\(about)”既不是 S（销售）也不是 R（退款）。")
+        case .missingProduct: LocalizedText(en: "The line has no vendor identifier.", zh: "这一行没有 Vendor Identifier。")
+        case .noPeriod: LocalizedText(en: "Nothing says which period the lines are of.", zh: "文件没有写明是哪个财务月。")
+        case .severalPeriods: LocalizedText(en: "The lines are of several periods.", zh: "各行不属于同一个财务月。")
         case .noFiscalPeriod:
-            Text(en: "\(about) is no month of Apple's fiscal calendar.", zh: "\(about) 不是 Apple 财务日历里的一个月。")
+            LocalizedText(en: "\(about) is no month of Apple's fiscal calendar.", zh: "\(about) 不是 Apple 财务日历里的一个月。")
         case .unknownCountry:
-            Text(en: "The App Store has no country \(about) that is known here.", zh: "这里不认识 App Store 的“\(about)”。")
+            LocalizedText(en: "The App Store has no country \(about) that is known here.", zh: "这里不认识 App Store 的“\(about)”。")
         case .amountRounded:
-            Text(
+            LocalizedText(
                 en: "\(about) has more decimals than its currency; it was rounded.",
                 zh: "\(about) 的小数位多于该货币的最小单位，已四舍五入。")
         case .shareMismatch:
-            Text(en: "Quantity × partner share is \(about).", zh: "数量 × 单价收入为 \(about)。")
+            LocalizedText(en: "Quantity × partner share is \(about).", zh: "数量 × 单价收入为 \(about)。")
         case .signMismatch:
-            Text(en: "The signs of \(about) don't fit a sale or a return.", zh: "\(about) 的正负号与销售或退款不符。")
-        case .rowTotal: Text(en: "The file counts its rows differently: \(about).", zh: "文件自报的行数不一致：\(about)。")
-        case .amountTotal: Text(en: "The file adds up its amounts differently: \(about).", zh: "文件自报的总金额不一致：\(about)。")
-        case .unitTotal: Text(en: "The file adds up its units differently: \(about).", zh: "文件自报的总数量不一致：\(about)。")
-        case .countryTotal: Text(en: "The total of a country differs: \(about).", zh: "国家或地区合计不一致：\(about)。")
-        case .noTotals: Text(en: "The file has no totals at its end.", zh: "文件末尾没有合计。")
-        case .moreFindings: Text(en: "\(about) more findings are not listed.", zh: "另有 \(about) 个问题未列出。")
+            LocalizedText(en: "The signs of \(about) don't fit a sale or a return.", zh: "\(about) 的正负号与销售或退款不符。")
+        case .rowTotal: LocalizedText(en: "The file counts its rows differently: \(about).", zh: "文件自报的行数不一致：\(about)。")
+        case .amountTotal: LocalizedText(en: "The file adds up its amounts differently: \(about).", zh: "文件自报的总金额不一致：\(about)。")
+        case .unitTotal: LocalizedText(en: "The file adds up its units differently: \(about).", zh: "文件自报的总数量不一致：\(about)。")
+        case .countryTotal: LocalizedText(en: "The total of a country differs: \(about).", zh: "国家或地区合计不一致：\(about)。")
+        case .noTotals: LocalizedText(en: "The file has no totals at its end.", zh: "文件末尾没有合计。")
+        case .moreFindings: LocalizedText(en: "\(about) more findings are not listed.", zh: "另有 \(about) 个问题未列出。")
         }
     }
 
     /// The remedy.
-    public var cure: Text {
+    public var cure: LocalizedText {
         switch self {
         case .empty, .noHeader, .missingColumn, .repeatedColumn, .noPeriod:
-            Text(
+            LocalizedText(
                 en: "Download the financial report again: App Store Connect, Payments and Financial Reports, "
                     + "all countries or regions. Sales and Trends is another report.",
                 zh: "请重新下载财务报告：App Store Connect →“付款和财务报告”→ 所有国家或地区。“销售和趋势”是另一种报告。")
-        case .tooLong: Text(en: "Import one file for each region.", zh: "请按地区分文件导入。")
-        case .packed: Text(en: "Unpack it first: gunzip FILE.gz", zh: "请先解压：gunzip 文件.gz")
+        case .tooLong: LocalizedText(en: "Import one file for each region.", zh: "请按地区分文件导入。")
+        case .packed: LocalizedText(en: "Unpack it first: gunzip FILE.gz", zh: "请先解压：gunzip 文件.gz")
         case .missingCell, .badDate, .badAmount, .badQuantity, .badCurrency, .badCountry, .badSaleOrReturn,
             .missingProduct:
-            Text(
+            LocalizedText(
                 en: "The line was left out. Use the file as Apple made it: spreadsheets rewrite dates and numbers.",
                 zh: "这一行没有计入。请使用 Apple 的原始文件：电子表格软件会改写日期和数字。")
         case .severalPeriods:
-            Text(en: "Each line counts for its own period.", zh: "各行按自己的财务月计入。")
+            LocalizedText(en: "Each line counts for its own period.", zh: "各行按自己的财务月计入。")
         case .noFiscalPeriod:
-            Text(
+            LocalizedText(
                 en: "The lines were read; compare them with `till calendar`.", zh: "各行已读入；请与 till calendar 的日历核对。")
         case .unknownCountry:
-            Text(en: "The line was read; its storefront can't be matched.", zh: "该行已读入，但无法与店面对应。")
+            LocalizedText(en: "The line was read; its storefront can't be matched.", zh: "该行已读入，但无法与店面对应。")
         case .amountRounded, .shareMismatch, .signMismatch:
-            Text(en: "The line was read as it stands.", zh: "该行按原样读入。")
+            LocalizedText(en: "The line was read as it stands.", zh: "该行按原样读入。")
         case .rowTotal, .amountTotal, .unitTotal, .countryTotal, .noTotals:
-            Text(
+            LocalizedText(
                 en: "Some of the file may be missing: download it again.", zh: "文件可能不完整：请重新下载。")
-        case .moreFindings: Text(en: "Cure the listed ones first.", zh: "请先处理已列出的问题。")
+        case .moreFindings: LocalizedText(en: "Cure the listed ones first.", zh: "请先处理已列出的问题。")
         }
     }
 }

@@ -37,7 +37,7 @@ struct ReportAmount {
 
 /// The totals at the end of a financial report, and the sums of its lines.
 struct FinancialReportTotals {
-    private var said: [Total: String] = [:]
+    private var stated: [Total: String] = [:]
     private var countries: [CountryTotal] = []
     private var isInCountries = false
     private var units: Int64 = 0
@@ -73,7 +73,7 @@ struct FinancialReportTotals {
     /// Whether the line contains totals.
     mutating func take(_ cells: [String]) -> Bool {
         if cells.count >= 2, let total = Total(rawValue: cells[0].lowercased()) {
-            said[total] = cells[1]
+            stated[total] = cells[1]
             return true
         }
         let names = cells.prefix(4).map { FinancialReportColumn.byName[$0.lowercased()] }
@@ -91,19 +91,19 @@ struct FinancialReportTotals {
 
     /// The totals that differ from the sums; an unreadable total counts as different.
     func differences(rows: Int) -> [(defect: FinancialReportDefect, about: String)] {
-        if said.isEmpty && countries.isEmpty { return [(.noTotals, "")] }
+        if stated.isEmpty && countries.isEmpty { return [(.noTotals, "")] }
         var differences: [(FinancialReportDefect, String)] = []
-        if let said = said[.rows], ReportAmount(said, digits: 0)?.value != Int64(rows) {
-            differences.append((.rowTotal, "\(said) ≠ \(rows)"))
+        if let stated = stated[.rows], ReportAmount(stated, digits: 0)?.value != Int64(rows) {
+            differences.append((.rowTotal, "\(stated) ≠ \(rows)"))
         }
-        if let said = said[.units], ReportAmount(said, digits: 0)?.value != units {
-            differences.append((.unitTotal, "\(said) ≠ \(units)"))
+        if let stated = stated[.units], ReportAmount(stated, digits: 0)?.value != units {
+            differences.append((.unitTotal, "\(stated) ≠ \(units)"))
         }
         // A total over several currencies has no meaning and is not compared.
-        if let said = said[.amount], amounts.count == 1, let (currency, sum) = amounts.first,
-            ReportAmount(said, digits: currency.minorDigits)?.value != sum
+        if let stated = stated[.amount], amounts.count == 1, let (currency, sum) = amounts.first,
+            ReportAmount(stated, digits: currency.minorDigits)?.value != sum
         {
-            differences.append((.amountTotal, "\(said) ≠ \(Money(amount: sum, currency: currency))"))
+            differences.append((.amountTotal, "\(stated) ≠ \(Money(amount: sum, currency: currency))"))
         }
         for total in countries {
             let (code, currency) = (total.country.code, total.country.currency)

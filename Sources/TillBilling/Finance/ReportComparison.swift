@@ -142,22 +142,22 @@ extension Int64 {
 }
 
 extension ReportComparison.Verdict {
-    public var name: Text {
+    public var name: LocalizedText {
         switch self {
-        case .equal: Text(en: "equal", zh: "一致")
-        case .onlyAtApple: Text(en: "only at Apple", zh: "只在 Apple 报告中")
-        case .onlyInLedger: Text(en: "only in the ledger", zh: "只在账本中")
-        case .unitsDiffer: Text(en: "units differ", zh: "数量不同")
-        case .proceedsDiffer: Text(en: "proceeds differ", zh: "收入不同")
+        case .equal: LocalizedText(en: "equal", zh: "一致")
+        case .onlyAtApple: LocalizedText(en: "only at Apple", zh: "只在 Apple 报告中")
+        case .onlyInLedger: LocalizedText(en: "only in the ledger", zh: "只在账本中")
+        case .unitsDiffer: LocalizedText(en: "units differ", zh: "数量不同")
+        case .proceedsDiffer: LocalizedText(en: "proceeds differ", zh: "收入不同")
         }
     }
 }
 
 extension FinanceEntry.Kind {
-    public var name: Text {
+    public var name: LocalizedText {
         switch self {
-        case .sale: Text(en: "sale", zh: "销售")
-        case .refund: Text(en: "refund", zh: "退款")
+        case .sale: LocalizedText(en: "sale", zh: "销售")
+        case .refund: LocalizedText(en: "refund", zh: "退款")
         }
     }
 }
@@ -169,7 +169,7 @@ extension ReportComparison {
     public func lines(_ language: Language, limit: Int = 200) -> [String] {
         let counts = Verdict.allCases.map { "\($0.name[language]) \(count(of: $0))" }
         let different = lines.filter { $0.verdict != .equal }
-        var result = [counts.joined(separator: Text(en: ", ", zh: "，")[language])]
+        var result = [counts.joined(separator: LocalizedText(en: ", ", zh: "，")[language])]
         if !different.isEmpty {
             var table = TextTable(Self.heads.map { $0[language] }, numbers: [2, 4, 5, 6, 7, 8])
             for line in different.prefix(limit) { table.add(Self.cells(line, language)) }
@@ -177,12 +177,12 @@ extension ReportComparison {
         }
         if different.count > limit {
             let more = different.count - limit
-            result.append(Text(en: "… and \(more) more", zh: "……另有 \(more) 行")[language])
+            result.append(LocalizedText(en: "… and \(more) more", zh: "……另有 \(more) 行")[language])
         }
         for total in totals {
             let (apple, ledger) = (total.apple, total.ledger)
             result.append(
-                Text(
+                LocalizedText(
                     en: "\(total.currency): Apple \(apple.units) units, \(apple.proceeds.decimal); ledger "
                         + "\(ledger.units) units, \(ledger.proceeds.decimal); difference \(total.difference.decimal)",
                     zh: "\(total.currency)：Apple \(apple.units) 件，\(apple.proceeds.decimal)；账本 "
@@ -211,10 +211,10 @@ extension ReportComparison {
     }
 
     private static let heads = [
-        Text(en: "product", zh: "商品"), Text(en: "country", zh: "国家或地区"), Text(en: "price", zh: "单价"),
-        Text(en: "kind", zh: "类型"), Text(en: "Apple units", zh: "Apple 数量"), Text(en: "ledger units", zh: "账本数量"),
-        Text(en: "Apple proceeds", zh: "Apple 收入"), Text(en: "ledger proceeds", zh: "账本收入"),
-        Text(en: "difference", zh: "相差"), Text(en: "verdict", zh: "结论"),
+        LocalizedText(en: "product", zh: "商品"), LocalizedText(en: "country", zh: "国家或地区"), LocalizedText(en: "price", zh: "单价"),
+        LocalizedText(en: "kind", zh: "类型"), LocalizedText(en: "Apple units", zh: "Apple 数量"), LocalizedText(en: "ledger units", zh: "账本数量"),
+        LocalizedText(en: "Apple proceeds", zh: "Apple 收入"), LocalizedText(en: "ledger proceeds", zh: "账本收入"),
+        LocalizedText(en: "difference", zh: "相差"), LocalizedText(en: "verdict", zh: "结论"),
     ]
 
     private static func cells(_ line: Line, _ language: Language) -> [String] {

@@ -162,10 +162,10 @@ public struct SettlementReport: Hashable, Sendable {
 
     /// One pass over the entries, in any order. Equal sales are computed once.
     public init(_ entries: some Sequence<FinanceEntry>, terms: DeveloperTerms = DeveloperTerms()) {
-        var books = SettlementSum(terms: terms)
+        var sum = SettlementSum(terms: terms)
         var unusable: [FinanceEntry] = []
-        for entry in entries where !books.add(entry) { unusable.append(entry) }
-        periods = books.periods
+        for entry in entries where !sum.add(entry) { unusable.append(entry) }
+        periods = sum.periods
         self.unusable = unusable
     }
 }

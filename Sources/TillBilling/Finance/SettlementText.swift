@@ -2,7 +2,7 @@ extension SettlementReport {
     /// The complete report for a terminal.
     public func lines(_ language: Language) -> [String] {
         if periods.isEmpty {
-            return [Text(en: "Nothing was sold or refunded.", zh: "没有销售，也没有退款。")[language]]
+            return [LocalizedText(en: "Nothing was sold or refunded.", zh: "没有销售，也没有退款。")[language]]
         }
         var lines: [String] = []
         for period in periods {
@@ -12,7 +12,7 @@ extension SettlementReport {
         if !unusable.isEmpty {
             lines += [
                 "",
-                Text(
+                LocalizedText(
                     en: "Left out, because no report can hold them: \(unusable.count) entries",
                     zh: "无法计入报告的条目：\(unusable.count) 条")[language],
             ]
@@ -51,7 +51,7 @@ extension SettlementReport {
 extension SettlementReport.Period {
     /// A heading, a table, and the sums.
     public func lines(_ language: Language) -> [String] {
-        let heading = Text(
+        let heading = LocalizedText(
             en: "FY\(fiscal.fiscalYear) period \(fiscal.number) (\(fiscal.label)): \(fiscal.start) to \(fiscal.end), "
                 + "payment expected \(fiscal.paymentDate)",
             zh: "\(fiscal.fiscalYear) 财年第 \(fiscal.number) 期（\(fiscal.label)）：\(fiscal.start) 至 \(fiscal.end)，"
@@ -65,21 +65,21 @@ extension SettlementReport.Period {
         for total in totals {
             table.add(
                 [
-                    Text(en: "total", zh: "合计")[language], "",
+                    LocalizedText(en: "total", zh: "合计")[language], "",
                     total.currency.text + (total.isTaxUnknown ? " *" : ""),
                 ] + Self.cells(total.figures, total.currency))
         }
-        let remark = Text(
+        let remark = LocalizedText(
             en: "* The storefront's tax is not known and was taken for nothing: Apple's report will say less.",
             zh: "* 该店面的税率未知，按无税计算：Apple 报告的金额会更少。")
         return [heading[language]] + table.lines + (isTaxUnknown ? [remark[language]] : [])
     }
 
     private static let heads = [
-        Text(en: "product", zh: "商品"), Text(en: "storefront", zh: "店面"), Text(en: "currency", zh: "货币"),
-        Text(en: "sold", zh: "售出"), Text(en: "refunded", zh: "退款"), Text(en: "gross", zh: "总额"),
-        Text(en: "tax", zh: "税"), Text(en: "commission", zh: "佣金"), Text(en: "proceeds", zh: "收入"),
-        Text(en: "refunds", zh: "退款扣回"), Text(en: "net proceeds", zh: "净收入"),
+        LocalizedText(en: "product", zh: "商品"), LocalizedText(en: "storefront", zh: "店面"), LocalizedText(en: "currency", zh: "货币"),
+        LocalizedText(en: "sold", zh: "售出"), LocalizedText(en: "refunded", zh: "退款"), LocalizedText(en: "gross", zh: "总额"),
+        LocalizedText(en: "tax", zh: "税"), LocalizedText(en: "commission", zh: "佣金"), LocalizedText(en: "proceeds", zh: "收入"),
+        LocalizedText(en: "refunds", zh: "退款扣回"), LocalizedText(en: "net proceeds", zh: "净收入"),
     ]
 
     private static func cells(_ figures: SettlementReport.Figures, _ currency: Currency) -> [String] {

@@ -6,11 +6,11 @@ public enum RateClass: String, Hashable, Sendable, Codable, CaseIterable {
     /// The Small Business Program.
     case smallBusiness
 
-    public var name: Text {
+    public var name: LocalizedText {
         switch self {
-        case .standard: Text(en: "standard", zh: "标准")
-        case .afterOneYear: Text(en: "after one year of paid service", zh: "付费订阅满一年之后")
-        case .smallBusiness: Text(en: "Small Business Program", zh: "小型企业计划")
+        case .standard: LocalizedText(en: "standard", zh: "标准")
+        case .afterOneYear: LocalizedText(en: "after one year of paid service", zh: "付费订阅满一年之后")
+        case .smallBusiness: LocalizedText(en: "Small Business Program", zh: "小型企业计划")
         }
     }
 }

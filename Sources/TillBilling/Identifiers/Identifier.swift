@@ -50,7 +50,7 @@ extension String {
 }
 
 /// The kinds of things that have identifiers.
-public enum Identified {
+public enum IdentifierKind {
     public enum Transaction {}
     public enum Product {}
     public enum Plan {}
@@ -65,10 +65,10 @@ public enum Identified {
 }
 
 /// Apple's id of one transaction: decimal digits, always handled as text (facts/limits §1).
-public typealias TransactionID = Identifier<Identified.Transaction>
+public typealias TransactionID = Identifier<IdentifierKind.Transaction>
 
 /// A product id of App Store Connect: letters, digits, `-` `.` `_`, at most 100, case-sensitive.
-public typealias ProductID = Identifier<Identified.Product>
+public typealias ProductID = Identifier<IdentifierKind.Product>
 
 extension ProductID {
     /// Whether Apple would accept this text as a product id (App Store Connect help, "In-App Purchase information").
@@ -87,7 +87,7 @@ extension ProductID {
 }
 
 /// A customer of the app, named by the app's own backend. Till does not interpret it.
-public typealias UserID = Identifier<Identified.User>
+public typealias UserID = Identifier<IdentifierKind.User>
 
 extension UserID {
     /// The longest user id that is stored, in UTF-8 bytes.
@@ -95,10 +95,10 @@ extension UserID {
 }
 
 /// A customer's device, named by the app. Till does not interpret it.
-public typealias DeviceID = Identifier<Identified.Device>
+public typealias DeviceID = Identifier<IdentifierKind.Device>
 
 /// The environment of a purchase, from Apple's signature. Never taken from a client.
-public enum Environment: String, Hashable, Sendable, Codable, CaseIterable {
+public enum StoreEnvironment: String, Hashable, Sendable, Codable, CaseIterable {
     case production = "Production"
     case sandbox = "Sandbox"
 }

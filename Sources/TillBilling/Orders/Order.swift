@@ -12,7 +12,7 @@ public struct Order: Hashable, Sendable, Identifiable {
     /// The paid transaction of this order, once there is one.
     public var transactionID: TransactionID?
     /// The environment of that transaction; nil before.
-    public var environment: Environment?
+    public var environment: StoreEnvironment?
     public let deviceID: DeviceID?
     /// For a plan: the preview that the customer was shown.
     public let preview: OrderPreview?
@@ -23,7 +23,7 @@ public struct Order: Hashable, Sendable, Identifiable {
 
     public init(
         id: OrderID, userID: UserID, productID: ProductID, quantity: Int, status: OrderStatus = .prepared, price: Money,
-        transactionID: TransactionID? = nil, environment: Environment? = nil, deviceID: DeviceID? = nil,
+        transactionID: TransactionID? = nil, environment: StoreEnvironment? = nil, deviceID: DeviceID? = nil,
         preview: OrderPreview? = nil, metadata: String? = nil, createdAt: Instant, updatedAt: Instant,
         idSource: OrderIDSource = .server
     ) {
@@ -94,13 +94,13 @@ extension Order {
 
 extension Order {
     /// Whether the order records this transaction as its payment.
-    public func isPaid(by id: TransactionID, in environment: Environment) -> Bool {
+    public func isPaid(by id: TransactionID, in environment: StoreEnvironment) -> Bool {
         transactionID == id && self.environment == environment
     }
 
     /// Whether the order can accept a transaction. A sandbox purchase does not block the order for a paid one: its
     /// buyer may be a tester who guessed the order's id.
-    public func isFree(for id: TransactionID, in environment: Environment) -> Bool {
+    public func isFree(for id: TransactionID, in environment: StoreEnvironment) -> Bool {
         guard transactionID != nil, !isPaid(by: id, in: environment) else { return true }
         return environment == .production && self.environment != .production
     }
@@ -143,7 +143,7 @@ extension Order {
 
 extension UniqueID {
     /// Whether the token names no order and no account: the nil and the max UUID count as no token.
-    public var namesNone: Bool {
+    public var isNilOrMaximum: Bool {
         #if PLANTED_MISTAKES
             if PlantedMistake.matchesAbsentTokens.isPlanted { return false }
         #endif
@@ -181,15 +181,15 @@ public enum OrderStatus: Int, Hashable, Sendable, CaseIterable {
     }
 
     /// The title that customers see.
-    public var title: Text {
+    public var title: LocalizedText {
         switch self {
-        case .prepared: Text(en: "Waiting for payment", zh: "待充值")
-        case .completed: Text(en: "Completed", zh: "充值完成")
-        case .ongoing: Text(en: "In progress", zh: "充值中")
-        case .cancelled: Text(en: "Cancelled", zh: "充值取消")
-        case .failed: Text(en: "Failed", zh: "充值失败")
-        case .deferred: Text(en: "Waiting for approval", zh: "等待批准")
-        case .refunded: Text(en: "Refunded", zh: "已退款")
+        case .prepared: LocalizedText(en: "Waiting for payment", zh: "待充值")
+        case .completed: LocalizedText(en: "Completed", zh: "充值完成")
+        case .ongoing: LocalizedText(en: "In progress", zh: "充值中")
+        case .cancelled: LocalizedText(en: "Cancelled", zh: "充值取消")
+        case .failed: LocalizedText(en: "Failed", zh: "充值失败")
+        case .deferred: LocalizedText(en: "Waiting for approval", zh: "等待批准")
+        case .refunded: LocalizedText(en: "Refunded", zh: "已退款")
         }
     }
 

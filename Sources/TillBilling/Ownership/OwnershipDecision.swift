@@ -1,7 +1,7 @@
 /// The facts for a decision when another signed copy of a granted purchase arrives.
 public struct OwnershipFacts: Hashable, Sendable {
     /// The customer that the signed copy names.
-    public enum Named: Hashable, Sendable {
+    public enum NamedOwner: Hashable, Sendable {
         /// The copy has no token.
         case none
         /// The customer who owns the grant.
@@ -14,13 +14,13 @@ public struct OwnershipFacts: Hashable, Sendable {
     }
 
     public let basis: OwnershipBasis
-    public let named: Named
+    public let named: NamedOwner
     /// Whether a newer copy is already known.
     public let isOlder: Bool
     /// Whether the newest known copy has the same token.
     public let isKnownToken: Bool
 
-    public init(basis: OwnershipBasis, named: Named, isOlder: Bool, isKnownToken: Bool) {
+    public init(basis: OwnershipBasis, named: NamedOwner, isOlder: Bool, isKnownToken: Bool) {
         self.basis = basis
         self.named = named
         self.isOlder = isOlder
@@ -39,7 +39,7 @@ public enum OwnershipDecision: Hashable, Sendable {
     /// The owner keeps the purchase and its points stay held, until the token is known or a person decides.
     case contest
     /// The grant is revoked, and the purchase waits in quarantine for the customer that the copy names.
-    case takeBack
+    case withdraw
     /// The owner stays the same. The copy is recorded, once for each token.
     case note(Note)
 
@@ -67,7 +67,7 @@ public enum OwnershipDecision: Hashable, Sendable {
         case (.receipt, .none): self = .confirm(.orderID)
         case (.receipt, .owner), (.orderID, .owner): self = .confirm(.token)
         case (.receipt, .another): self = .move
-        case (.receipt, .anothersOtherOrder): self = .takeBack
+        case (.receipt, .anothersOtherOrder): self = .withdraw
         case (.receipt, .unknown): self = .contest
         case (_, .none), (_, .owner): self = .keep
         case (_, .another), (_, .anothersOtherOrder), (_, .unknown):
@@ -119,7 +119,7 @@ public enum OwnershipBasis: String, Hashable, Sendable, CaseIterable, Comparable
 extension PaidTransaction {
     /// The token as evidence of the owner; nil if another party pays for this copy, because the token is then the
     /// payer's.
-    public var signedToken: AppAccountToken? { terms.isPaidBySomebodyElse ? nil : token }
+    public var signedToken: AppAccountToken? { terms.isPaidByAnotherAccount ? nil : token }
 }
 
 /// How a receipt is treated if Apple cannot be asked for its signed transaction.
@@ -151,17 +151,17 @@ public struct ReceiptTerms: Hashable, Sendable {
 
 extension OwnershipBasis {
     /// For operators: the evidence for the owner of a grant.
-    public var sentence: Text {
+    public var sentence: LocalizedText {
         switch self {
         case .receipt:
-            Text(
+            LocalizedText(
                 en: "A receipt and the order id sent with it. A signed transaction may change the owner.",
                 zh: "收据及随附的订单号。签名交易可能改变归属。")
         case .orderID:
-            Text(en: "A signed transaction without a token.", zh: "不带令牌的签名交易。")
-        case .token: Text(en: "The token that Apple signed.", zh: "Apple 签名的令牌。")
+            LocalizedText(en: "A signed transaction without a token.", zh: "不带令牌的签名交易。")
+        case .token: LocalizedText(en: "The token that Apple signed.", zh: "Apple 签名的令牌。")
         case .person:
-            Text(
+            LocalizedText(
                 en: "A decision by an operator, or by the customer with Apple's order number.",
                 zh: "人工决定：由运营人员，或由出示 Apple 订单号的客户。")
         }
@@ -170,14 +170,14 @@ extension OwnershipBasis {
 
 extension OwnershipDecision.Note {
     /// For operators.
-    public var sentence: Text {
+    public var sentence: LocalizedText {
         switch self {
         case .olderCopyNamesAnother:
-            Text(
+            LocalizedText(
                 en: "An older signed transaction has another user's token. Older transactions don't change the owner.",
                 zh: "较早的签名交易带有其他用户的令牌。较早的签名交易不改变归属。")
         case .tokenChanged:
-            Text(
+            LocalizedText(
                 en:
                     "A newer signed transaction has another token. Transfer the purchase if another customer owns it.",
                 zh: "较新的签名交易带有另一个令牌。若购买属于其他客户，请新建一次转移。")
@@ -202,18 +202,18 @@ public struct OwnershipChange: Sendable {
 
     static let none = OwnershipChange(decision: .keep)
 
-    /// - Parameter match: the ruling that the purchase would have if it were new.
-    init(of grant: Grant, match: PurchaseDecision.Ruling, _ facts: PurchaseFacts) {
+    /// - Parameter match: the outcome that the purchase would have if it were new.
+    init(of grant: Grant, match: PurchaseDecision.Outcome, _ facts: PurchaseFacts) {
         self = .none
-        guard let known = facts.known, !facts.brought.isFromReceipt else { return }
+        guard let known = facts.known, !facts.submitted.isFromReceipt else { return }
         // The ledger cannot store a token that is not a UUID.
-        let token = facts.brought.token == .unreadable ? nil : facts.brought.token
+        let token = facts.submitted.token == .unreadable ? nil : facts.submitted.token
         let isKnownToken = !known.isFromReceipt && known.token == token
         // The token equals the order's own id, so the app or this server set it.
-        let isOwnToken = facts.brought.signedToken == .order(grant.orderID)
+        let isOwnToken = facts.submitted.signedToken == .order(grant.orderID)
         if facts.basis > .orderID, isOwnToken { return }
         if facts.basis != .receipt, isKnownToken { return }
-        let isOlder = SignedCopy(facts.brought) < SignedCopy(known)
+        let isOlder = SignedCopy(facts.submitted) < SignedCopy(known)
         let (named, buyer) =
             isOlder ? (Self.named(byOlderCopyOf: grant, facts), nil) : Self.named(match, grant, facts)
         let decision = OwnershipDecision(
@@ -226,17 +226,17 @@ public struct OwnershipChange: Sendable {
         self.buyer = buyer
     }
 
-    private static func named(byOlderCopyOf grant: Grant, _ facts: PurchaseFacts) -> OwnershipFacts.Named {
-        guard let token = facts.brought.signedToken else { return .none }
+    private static func named(byOlderCopyOf grant: Grant, _ facts: PurchaseFacts) -> OwnershipFacts.NamedOwner {
+        guard let token = facts.submitted.signedToken else { return .none }
         if token == .order(grant.orderID) { return .owner }
-        guard let user = facts.userOfBroughtToken else { return .unknown }
+        guard let user = facts.userOfSubmittedToken else { return .unknown }
         return user == grant.userID ? .owner : .another
     }
 
     private static func named(
-        _ match: PurchaseDecision.Ruling, _ grant: Grant, _ facts: PurchaseFacts
-    ) -> (OwnershipFacts.Named, Buyer?) {
-        let token = facts.brought.signedToken
+        _ match: PurchaseDecision.Outcome, _ grant: Grant, _ facts: PurchaseFacts
+    ) -> (OwnershipFacts.NamedOwner, Buyer?) {
+        let token = facts.submitted.signedToken
         switch match {
         case .grant(let user, let order, let newOrderID, let match):
             if match == .originalTransaction, facts.originalBasis ?? .receipt == .receipt {

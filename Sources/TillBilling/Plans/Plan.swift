@@ -1,5 +1,5 @@
 /// The id of a plan, the same for all products that sell it: `basic_monthly`.
-public typealias PlanID = Identifier<Identified.Plan>
+public typealias PlanID = Identifier<IdentifierKind.Plan>
 
 /// The length of a plan: an ISO 8601 duration of one unit, `P1M`, `P1Y`, `P2W`, `P7D`. A month has 30 days and a year
 /// 365, independent of the calendar, so that the same price buys the same time on every day.
@@ -80,7 +80,7 @@ public struct Plan: Hashable, Sendable, Identifiable {
     public let id: PlanID
     /// The product that sells it.
     public let productID: ProductID
-    public let names: Text
+    public let names: LocalizedText
     /// The entitlement while the plan lasts: the product's, or the plan's rank.
     public let entitlement: String
     public let rank: String
@@ -95,7 +95,7 @@ public struct Plan: Hashable, Sendable, Identifiable {
     /// - Parameter price: the list price of one at the time of purchase, if it differs from today's.
     /// - Parameter sold: the plan in the catalogue of the purchase's day. Its length and scope apply, because a later
     ///   catalogue does not change what was bought.
-    public init?(soldBy product: Product, at price: Money? = nil, as sold: PlanTerms? = nil) {
+    public init?(soldBy product: CatalogProduct, at price: Money? = nil, as sold: PlanTerms? = nil) {
         guard let terms = product.plan, product.type == .consumable || product.type == .nonRenewing else { return nil }
         id = terms.id
         productID = product.id
@@ -132,7 +132,7 @@ public struct ListPrice: Hashable, Sendable {
     ///   - product: the product in the catalogue of that day.
     ///   - usual: its price today. It determines the base currency, and is used itself if that day's catalogue had no
     ///     price in this currency.
-    public init(of product: Product, orElse usual: Money) {
+    public init(of product: CatalogProduct, orElse usual: Money) {
         var prices = Dictionary(
             product.prices.map { (Currency($0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
         prices[product.price.currency] = product.price.amount
@@ -193,7 +193,7 @@ extension Catalog {
                 found.append(
                     Finding(
                         code: .planDiffers, product: product.id,
-                        sentence: Text(
+                        sentence: LocalizedText(
                             en: "Plan \(plan.id) of \(product.id) has another length, rank or scope elsewhere. Make "
                                 + "them the same.",
                             zh: "商品 \(product.id) 的套餐 \(plan.id) 在别处的时长、等级或适用范围不同。请统一。")))
@@ -202,14 +202,14 @@ extension Catalog {
         return found + Self.currencies(sold.compactMap { Plan(soldBy: $0.0) })
     }
 
-    private static func unusable(_ product: Product, _ plan: PlanTerms) -> [Finding] {
+    private static func unusable(_ product: CatalogProduct, _ plan: PlanTerms) -> [Finding] {
         let isNamed = [plan.id.text, plan.rank ?? plan.id.text].allSatisfy { ProductID($0).isWellFormed }
         let isSoldForATime = [.consumable, .nonRenewing, .autoRenewable].contains(product.type)
         guard !isNamed || !isSoldForATime else { return [] }
         return [
             Finding(
                 code: .badPlan, product: product.id,
-                sentence: Text(
+                sentence: LocalizedText(
                     en: "The plan of \(product.id) is not usable: its id and rank are like product ids, and it is "
                         + "sold as a consumable, a non-renewing or an auto-renewable subscription.",
                     zh: "商品 \(product.id) 的套餐不可用：套餐 id 和等级的写法同商品 ID，"
@@ -224,7 +224,7 @@ extension Catalog {
         return [
             Finding(
                 code: .planCurrencies, product: nil,
-                sentence: Text(
+                sentence: LocalizedText(
                     en: "Plans are priced in \(all.joined(separator: ", ")). Use one currency for all of them.",
                     zh: "套餐的价格用了多种货币：\(all.joined(separator: "、"))。请统一为一种。"))
         ]

@@ -23,14 +23,14 @@ extension PlanPurchase {
         return (ordered.map(\.counted), ordered.firstIndex { $0.index == index } ?? 0)
     }
 
-    private static func ordered(_ purchases: [PlanPurchase]) -> [Place] {
+    private static func ordered(_ purchases: [PlanPurchase]) -> [OrderedPurchase] {
         let dates = purchases.map(\.at).sorted()
         return purchases.enumerated().map { index, purchase in
-            Place(counted: purchase.counted(among: dates), date: purchase.at, index: index)
+            OrderedPurchase(counted: purchase.counted(among: dates), date: purchase.at, index: index)
         }.sorted { $0.key < $1.key }
     }
 
-    private struct Place {
+    private struct OrderedPurchase {
         let counted: PlanPurchase
         let date: Instant
         let index: Int

@@ -9,7 +9,7 @@
 public struct Proration: Sendable {
     /// The remaining part of one period.
     public struct Remainder: Hashable, Sendable {
-        public enum Fate: String, Hashable, Sendable, CaseIterable {
+        public enum Treatment: String, Hashable, Sendable, CaseIterable {
             /// Converted into time of the new plan.
             case converted
             /// Already the new plan, and extended.
@@ -19,7 +19,7 @@ public struct Proration: Sendable {
         }
 
         public let period: ServicePeriod
-        public let fate: Fate
+        public let treatment: Treatment
         public let milliseconds: Int64
         /// In minor units of the base currency.
         public let value: Fraction
@@ -71,15 +71,15 @@ public struct Proration: Sendable {
         self.plan = plan
         self.coverage = coverage
         self.quantity = quantity
-        func remainder(_ period: ServicePeriod, _ fate: Remainder.Fate) -> Remainder {
+        func remainder(_ period: ServicePeriod, _ treatment: Remainder.Treatment) -> Remainder {
             Remainder(
-                period: period, fate: fate, milliseconds: period.remaining(at: at), value: period.value(at: at))
+                period: period, treatment: treatment, milliseconds: period.remaining(at: at), value: period.value(at: at))
         }
         let remainders =
-            current.map { remainder($0, Self.fate(of: $0, buying: plan)) }
+            current.map { remainder($0, Self.treatment(of: $0, buying: plan)) }
             + others.map { remainder($0, .untouched) }
-        func total(_ fate: Remainder.Fate) -> Fraction {
-            remainders.reduce(.zero) { $1.fate == fate ? $0 + $1.value : $0 }
+        func total(_ treatment: Remainder.Treatment) -> Fraction {
+            remainders.reduce(.zero) { $1.treatment == treatment ? $0 + $1.value : $0 }
         }
         self.current = remainders
         convertedBalance = total(.converted)
@@ -89,7 +89,7 @@ public struct Proration: Sendable {
         let most = Instant.endOfService.seconds
         convertedSeconds = seconds.uint64.flatMap { Int64(exactly: $0) }.map { min($0, most) } ?? most
         keptMilliseconds = remainders.reduce(0) { sum, remainder in
-            guard remainder.fate == .kept else { return sum }
+            guard remainder.treatment == .kept else { return sum }
             let (more, overflow) = sum.addingReportingOverflow(remainder.milliseconds)
             return overflow ? .max : more
         }
@@ -102,7 +102,7 @@ public struct Proration: Sendable {
                     seconds: boughtSeconds)))
     }
 
-    private static func fate(of period: ServicePeriod, buying plan: Plan) -> Remainder.Fate {
+    private static func treatment(of period: ServicePeriod, buying plan: Plan) -> Remainder.Treatment {
         if period.plan.isFree != plan.isFree { return .untouched }
         if period.plan.id == plan.id { return .kept }
         return plan.isFree ? .untouched : .converted
@@ -122,8 +122,8 @@ public struct Proration: Sendable {
     }
 
     public var change: Change {
-        let running = current.filter { $0.milliseconds > 0 && $0.fate != .untouched }
-        guard let dearest = running.filter({ $0.fate == .converted }).map(\.period.plan).max(by: Self.isCheaper) else {
+        let running = current.filter { $0.milliseconds > 0 && $0.treatment != .untouched }
+        guard let dearest = running.filter({ $0.treatment == .converted }).map(\.period.plan).max(by: Self.isCheaper) else {
             return running.isEmpty ? .start : .extend
         }
         if running.allSatisfy({ $0.period.plan.rank == plan.rank }) { return .change }
@@ -135,7 +135,7 @@ public struct Proration: Sendable {
     /// The amount that the balance loses with each day of waiting, in minor units, because the converted service keeps
     /// running, and the end of that rate. Nil if waiting costs nothing.
     public var usedPerDay: (amount: Fraction, until: Instant)? {
-        let running = current.filter { $0.fate == .converted && $0.period.start <= at && $0.milliseconds > 0 }
+        let running = current.filter { $0.treatment == .converted && $0.period.start <= at && $0.milliseconds > 0 }
         let amount = running.reduce(Fraction.zero) { $0 + $1.period.rate } * Fraction(86_400)
         guard !amount.isZero, let until = running.map(\.period.end).min() else { return nil }
         return (amount, until)
@@ -144,46 +144,46 @@ public struct Proration: Sendable {
 
 extension Proration {
     /// The calculation as text, line by line, with the numbers that were used.
-    public var explanation: [Text] {
+    public var explanation: [LocalizedText] {
         current.map(line) + total + conversion + [outcome] + covered + [later]
     }
 
-    private func line(_ remainder: Remainder) -> Text {
+    private func line(_ remainder: Remainder) -> LocalizedText {
         let period = remainder.period
-        let name = Text(
+        let name = LocalizedText(
             en: period.deviceID.map { "\(period.plan.names.en) (\($0))" } ?? period.plan.names.en,
             zh: period.deviceID.map { "\(period.plan.names.zh)（\($0)）" } ?? period.plan.names.zh)
-        if remainder.fate == .untouched {
-            return Text(
+        if remainder.treatment == .untouched {
+            return LocalizedText(
                 en: "\(name.en): continues unchanged until \(period.end)", zh: "\(name.zh)：不受影响，到 \(period.end) 为止")
         }
         let bought = Self.span(period.boughtSeconds * 1_000)
         let left = Self.span(remainder.milliseconds)
         let value = equals(remainder.value)
-        let sum = Text(
+        let sum = LocalizedText(
             en: "\(name.en): \(period.paid) × \(left.en) ÷ \(bought.en) \(value)",
             zh: "\(name.zh)：\(period.paid) × \(left.zh) ÷ \(bought.zh) \(value)")
-        guard remainder.fate == .kept else { return sum }
-        return Text(en: "\(sum.en); the same plan, so its time is kept", zh: "\(sum.zh)；套餐相同，时间照旧保留")
+        guard remainder.treatment == .kept else { return sum }
+        return LocalizedText(en: "\(sum.en); the same plan, so its time is kept", zh: "\(sum.zh)；套餐相同，时间照旧保留")
     }
 
-    private var total: [Text] {
-        let counted = current.filter { $0.fate != .untouched }
-        if counted.isEmpty { return [Text(en: "Nothing is converted: balance 0", zh: "没有可折算的套餐：余额为 0")] }
-        return [Text(en: "Balance \(equals(balance))", zh: "余额 \(equals(balance))")]
+    private var total: [LocalizedText] {
+        let counted = current.filter { $0.treatment != .untouched }
+        if counted.isEmpty { return [LocalizedText(en: "Nothing is converted: balance 0", zh: "没有可折算的套餐：余额为 0")] }
+        return [LocalizedText(en: "Balance \(equals(balance))", zh: "余额 \(equals(balance))")]
     }
 
-    private var conversion: [Text] {
+    private var conversion: [LocalizedText] {
         guard !convertedBalance.isZero else { return [] }
         let length = Self.span(plan.length.seconds * 1_000)
         let daily = equals(plan.dailyPrice)
         let (days, isExact) = convertedDays.decimal(places: 6)
         let converted = Self.span(convertedSeconds * 1_000)
         return [
-            Text(
+            LocalizedText(
                 en: "\(plan.names.en): \(plan.price) ÷ \(length.en) \(daily) a day",
                 zh: "\(plan.names.zh)：\(plan.price) ÷ \(length.zh) \(daily)/天"),
-            Text(
+            LocalizedText(
                 en: "Converted: \(money(convertedBalance)) ÷ \(money(plan.dailyPrice)) a day \(isExact ? "=" : "≈") "
                     + "\(days) d; rounded up to a second: \(converted.en)",
                 zh: "折算：\(money(convertedBalance)) ÷ \(money(plan.dailyPrice))/天 \(isExact ? "=" : "≈") "
@@ -191,30 +191,30 @@ extension Proration {
         ]
     }
 
-    private var outcome: Text {
+    private var outcome: LocalizedText {
         let bought = Self.span(boughtSeconds * 1_000)
         let (kept, converted) = (Self.span(keptMilliseconds), Self.span(convertedSeconds * 1_000))
-        var parts: [Text] = []
-        if keptMilliseconds > 0 { parts.append(Text(en: "\(kept.en) kept", zh: "保留 \(kept.zh)")) }
-        if convertedSeconds > 0 { parts.append(Text(en: "\(converted.en) converted", zh: "折算 \(converted.zh)")) }
-        parts.append(Text(en: "\(bought.en) bought", zh: "购买 \(bought.zh)"))
-        return Text(
+        var parts: [LocalizedText] = []
+        if keptMilliseconds > 0 { parts.append(LocalizedText(en: "\(kept.en) kept", zh: "保留 \(kept.zh)")) }
+        if convertedSeconds > 0 { parts.append(LocalizedText(en: "\(converted.en) converted", zh: "折算 \(converted.zh)")) }
+        parts.append(LocalizedText(en: "\(bought.en) bought", zh: "购买 \(bought.zh)"))
+        return LocalizedText(
             en: "Bought at \(at) for \(price): \(parts.map(\.en).joined(separator: " + ")), until \(expiresAt)",
             zh: "于 \(at) 以 \(price) 购买：\(parts.map(\.zh).joined(separator: " + "))，到期时间 \(expiresAt)")
     }
 
     /// What the service covers, unless it is the whole account.
-    private var covered: [Text] {
+    private var covered: [LocalizedText] {
         guard let device = coverage.deviceIDs?.first else { return [] }
-        return [Text(en: "For \(device)", zh: "适用设备：\(device)")]
+        return [LocalizedText(en: "For \(device)", zh: "适用设备：\(device)")]
     }
 
-    private var later: Text {
+    private var later: LocalizedText {
         guard let used = usedPerDay else {
-            return Text(
+            return LocalizedText(
                 en: "Bought later, nothing of the balance is lost by waiting", zh: "晚些购买，余额不会因等待而减少")
         }
-        return Text(
+        return LocalizedText(
             en: "Each day later the balance is \(money(used.amount)) less, until \(used.until)",
             zh: "每晚一天购买，余额减少 \(money(used.amount))，直到 \(used.until)")
     }
@@ -235,22 +235,22 @@ extension Proration {
     }
 
     /// `15 d 3 h 20 min 1.5 s`.
-    static func span(_ milliseconds: Int64) -> Text {
+    static func span(_ milliseconds: Int64) -> LocalizedText {
         let (seconds, fraction) = milliseconds.quotientAndRemainder(dividingBy: 1_000)
-        var parts: [Text] = []
+        var parts: [LocalizedText] = []
         func add(_ count: Int64, _ en: String, _ zh: String) {
-            if count > 0 { parts.append(Text(en: "\(count) \(en)", zh: "\(count) \(zh)")) }
+            if count > 0 { parts.append(LocalizedText(en: "\(count) \(en)", zh: "\(count) \(zh)")) }
         }
         add(seconds / 86_400, "d", "天")
         add(seconds / 3_600 % 24, "h", "小时")
         add(seconds / 60 % 60, "min", "分")
         if fraction > 0 {
             let second = Fraction(UInt64(seconds % 60 * 1_000 + fraction), over: 1_000).decimal(places: 3).text
-            parts.append(Text(en: "\(second) s", zh: "\(second) 秒"))
+            parts.append(LocalizedText(en: "\(second) s", zh: "\(second) 秒"))
         } else {
             add(seconds % 60, "s", "秒")
         }
-        if parts.isEmpty { return Text(en: "0 s", zh: "0 秒") }
-        return Text(en: parts.map(\.en).joined(separator: " "), zh: parts.map(\.zh).joined(separator: " "))
+        if parts.isEmpty { return LocalizedText(en: "0 s", zh: "0 秒") }
+        return LocalizedText(en: parts.map(\.en).joined(separator: " "), zh: parts.map(\.zh).joined(separator: " "))
     }
 }

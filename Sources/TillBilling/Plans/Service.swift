@@ -12,8 +12,8 @@
 /// A trial is a plan with a price of zero. It has no value, runs in parallel with other service, and is not converted.
 public struct Service: Sendable {
     /// Paid service. Some timelines may have ended.
-    private var strands: [ServiceCoverage: ServiceStrand] = [:]
-    private var trials: [TrialPlace: ServiceStrand] = [:]
+    private var timelines: [ServiceCoverage: ServiceTimeline] = [:]
+    private var trials: [TrialPlace: ServiceTimeline] = [:]
 
     private struct TrialPlace: Hashable {
         let plan: PlanID
@@ -38,7 +38,7 @@ public struct Service: Sendable {
         if purchase.plan.isFree {
             let place = TrialPlace(plan: purchase.plan.id, coverage: coverage)
             guard trials[place]?.isRunning(at: purchase.at) == true else {
-                trials[place] = ServiceStrand(trial: purchase, for: coverage)
+                trials[place] = ServiceTimeline(trial: purchase, for: coverage)
                 return
             }
             trials[place]?.extend(trial: purchase)
@@ -51,20 +51,20 @@ public struct Service: Sendable {
     /// plan itself.
     private mutating func change(by purchase: PlanPurchase, for coverage: ServiceCoverage) {
         let now = purchase.at
-        let own = strands[coverage].flatMap { $0.isRunning(at: now) && $0.plan == purchase.plan.id ? $0 : nil }
+        let own = timelines[coverage].flatMap { $0.isRunning(at: now) && $0.plan == purchase.plan.id ? $0 : nil }
         let others = converted(by: purchase.plan, for: coverage, at: now)
         let proration = Proration(
             of: others.flatMap(\.periods).filter { $0.end > now }, to: purchase.plan, quantity: purchase.quantity,
             at: now)
-        for other in others { strands[other.coverage] = nil }
-        var strand = own ?? ServiceStrand(purchase.plan.id, for: coverage, since: now)
-        strand.add(purchase, converting: proration.convertedSeconds, of: others)
-        strands[coverage] = strand
+        for other in others { timelines[other.coverage] = nil }
+        var timeline = own ?? ServiceTimeline(purchase.plan.id, for: coverage, since: now)
+        timeline.add(purchase, converting: proration.convertedSeconds, of: others)
+        timelines[coverage] = timeline
     }
 
     /// The timelines that a purchase converts: for the account, all of them; for a device, only that device's own.
-    private func converted(by plan: Plan, for coverage: ServiceCoverage, at now: Instant) -> [ServiceStrand] {
-        let found = coverage == .account ? running(at: now) : strands[coverage].map { [$0] } ?? []
+    private func converted(by plan: Plan, for coverage: ServiceCoverage, at now: Instant) -> [ServiceTimeline] {
+        let found = coverage == .account ? running(at: now) : timelines[coverage].map { [$0] } ?? []
         return found.filter { $0.isRunning(at: now) && $0.plan != plan.id }
     }
 
@@ -80,8 +80,8 @@ public struct Service: Sendable {
         let coverage = ServiceCoverage(of: plan, on: device)
         let paid = running(at: now)
         let free = sortedTrials.filter { $0.isRunning(at: now) }
-        func periods(_ strands: [ServiceStrand]) -> [ServicePeriod] {
-            strands.flatMap(\.periods).filter { $0.end > now }
+        func periods(_ timelines: [ServiceTimeline]) -> [ServicePeriod] {
+            timelines.flatMap(\.periods).filter { $0.end > now }
         }
         if plan.isFree {
             let (same, others) = (
@@ -93,8 +93,8 @@ public struct Service: Sendable {
                 for: coverage)
         }
         let others = Set(converted(by: plan, for: coverage, at: now).map(\.coverage))
-        func isTouched(_ strand: ServiceStrand) -> Bool {
-            others.contains(strand.coverage) || strand.coverage == coverage
+        func isTouched(_ timeline: ServiceTimeline) -> Bool {
+            others.contains(timeline.coverage) || timeline.coverage == coverage
         }
         return Proration(
             of: periods(paid.filter(isTouched)), beside: periods(paid.filter { !isTouched($0) } + free), to: plan,
@@ -107,30 +107,30 @@ public struct Service: Sendable {
     }
 
     /// The account's service at that moment, by timeline.
-    public func holdings(at now: Instant) -> [Holding] {
-        (running(at: now) + sortedTrials.filter { $0.isRunning(at: now) }).compactMap(Holding.init)
+    public func activePlans(at now: Instant) -> [ActivePlan] {
+        (running(at: now) + sortedTrials.filter { $0.isRunning(at: now) }).compactMap(ActivePlan.init)
     }
 
     /// The end of the service that contains a purchase's time, converted or not. Nil if it had ended before a later
     /// change of plan.
     public func end(of transaction: TransactionID) -> Instant? {
-        (Array(strands.values) + trials.values).first { $0.transactions.contains(transaction) }?.end
+        (Array(timelines.values) + trials.values).first { $0.transactions.contains(transaction) }?.end
     }
 
-    private func running(at now: Instant) -> [ServiceStrand] {
-        strands.values.filter { $0.isRunning(at: now) }.sorted {
+    private func running(at now: Instant) -> [ServiceTimeline] {
+        timelines.values.filter { $0.isRunning(at: now) }.sorted {
             ($0.since, $0.coverage) < ($1.since, $1.coverage)
         }
     }
 
-    private var sortedTrials: [ServiceStrand] {
+    private var sortedTrials: [ServiceTimeline] {
         trials.values.sorted { ($0.plan, $0.coverage) < ($1.plan, $1.coverage) }
     }
 }
 
 extension Service {
     /// An account's service with one plan, for one of its devices or all.
-    public struct Holding: Hashable, Sendable {
+    public struct ActivePlan: Hashable, Sendable {
         public let plan: Plan
         /// The start of uninterrupted service with the plan.
         public let since: Instant
@@ -141,13 +141,13 @@ extension Service {
         public let deviceIDs: [DeviceID]?
         public let transactionID: TransactionID?
 
-        init?(_ strand: ServiceStrand) {
-            guard let newest = strand.newest else { return nil }
+        init?(_ timeline: ServiceTimeline) {
+            guard let newest = timeline.newest else { return nil }
             plan = newest.plan
-            since = strand.since
-            expiresAt = strand.end
+            since = timeline.since
+            expiresAt = timeline.end
             deviceID = newest.deviceID
-            deviceIDs = strand.coverage.deviceIDs
+            deviceIDs = timeline.coverage.deviceIDs
             transactionID = newest.transactionID
         }
     }

@@ -175,7 +175,7 @@ extension ServiceCoverage: Comparable {
 }
 
 /// The service timeline of one plan: its coverage, and its consecutive periods.
-struct ServiceStrand: Sendable {
+struct ServiceTimeline: Sendable {
     let plan: PlanID
     let coverage: ServiceCoverage
     /// The start of uninterrupted service.
@@ -200,7 +200,7 @@ struct ServiceStrand: Sendable {
     var end: Instant { periods.last?.end ?? since }
 
     /// Adds a purchase of the plan, and the time that it converts.
-    mutating func add(_ purchase: PlanPurchase, converting seconds: Int64, of others: [ServiceStrand]) {
+    mutating func add(_ purchase: PlanPurchase, converting seconds: Int64, of others: [ServiceTimeline]) {
         while let first = periods.first, first.end <= purchase.at { periods.removeFirst() }
         var start = max(purchase.at, end)
         if seconds > 0 {

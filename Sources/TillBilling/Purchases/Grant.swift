@@ -1,7 +1,7 @@
 /// What a paid transaction gave its owner. There is exactly one for each environment and transaction.
 public struct Grant: Hashable, Sendable, Identifiable {
     public let id: UniqueID
-    public let environment: Environment
+    public let environment: StoreEnvironment
     public let transactionID: TransactionID
     public let orderID: OrderID
     public let userID: UserID
@@ -13,7 +13,7 @@ public struct Grant: Hashable, Sendable, Identifiable {
     public let at: Instant
 
     public init(
-        id: UniqueID, environment: Environment, transactionID: TransactionID, orderID: OrderID, userID: UserID,
+        id: UniqueID, environment: StoreEnvironment, transactionID: TransactionID, orderID: OrderID, userID: UserID,
         productID: ProductID, quantity: Int, points: [GrantedPoints], entitlement: String?, at: Instant
     ) {
         self.id = id
@@ -28,7 +28,7 @@ public struct Grant: Hashable, Sendable, Identifiable {
         self.at = at
     }
 
-    /// The postings of the grant. `TakenBack` makes the postings that reverse it.
+    /// The postings of the grant. `ReclaimedPoints` makes the postings that reverse it.
     public func postings(at: Instant) -> [Posting] {
         points.map { points in
             Posting(

@@ -62,12 +62,12 @@ public struct OwnerMatcher: Sendable {
     }
 
     public private(set) var steps: [Step] = []
-    public private(set) var ruling = PurchaseDecision.Ruling.quarantine(.noOwner)
+    public private(set) var outcome = PurchaseDecision.Outcome.quarantine(.noOwner)
     private let facts: PurchaseFacts
 
     public init(_ facts: PurchaseFacts) {
         self.facts = facts
-        ruling = find()
+        outcome = find()
     }
 
     private var transaction: PaidTransaction { facts.transaction }
@@ -78,7 +78,7 @@ public struct OwnerMatcher: Sendable {
 
     private mutating func match(
         _ match: OwnerMatch, _ user: UserID, _ order: Order?, newOrderID: OrderID? = nil
-    ) -> PurchaseDecision.Ruling {
+    ) -> PurchaseDecision.Outcome {
         precondition(
             order.map { $0.userID == user } ?? true, "an order is paid for its own user and no other (invariant 1)")
         precondition(
@@ -87,7 +87,7 @@ public struct OwnerMatcher: Sendable {
         return .grant(to: user, order: order, newOrderID: newOrderID, by: match)
     }
 
-    private mutating func find() -> PurchaseDecision.Ruling {
+    private mutating func find() -> PurchaseDecision.Outcome {
         guard let product = facts.product else { return .quarantine(.unknownProduct) }
         // A seat that another party pays for is not a sale, and an app's statement cannot determine its owner; an
         // operator can.
@@ -124,10 +124,10 @@ public struct OwnerMatcher: Sendable {
 
     // MARK: By the signed token
 
-    private mutating func byToken(_ id: OrderID) -> PurchaseDecision.Ruling {
+    private mutating func byToken(_ id: OrderID) -> PurchaseDecision.Outcome {
         // The renewal of a quarantined purchase waits with it, even if its token names a known customer.
         if facts.namedUser != nil, let renewed = facts.renewed, renewed.isWaiting, renewed.token == .ofPurchase,
-            !renewed.isOfTakenBack
+            !renewed.isOfWithdrawn
         {
             return byChain() ?? byOwnershipClaim() ?? .quarantine(.noOwner)
         }
@@ -138,7 +138,7 @@ public struct OwnerMatcher: Sendable {
             note(.token, facts.isTokenOlderThanOrder ? "older_than_order" : "names_no_order")
             // A renewal that repeats its purchase's token follows the purchase; one with its own token does not. A
             // backend's statement or a claim covers this purchase only, so its order gets an id of its own.
-            let isChains = facts.renewed.map { $0.token != .ownWord } ?? false
+            let isChains = facts.renewed.map { $0.token != .ownToken } ?? false
             let renewed = isChains ? byChain() : nil
             return renewed ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.unknownToken)
         }
@@ -166,7 +166,7 @@ public struct OwnerMatcher: Sendable {
 
     /// An account token assigns every purchase to the user for whom the backend registered it. A renewal goes to the
     /// order of the renewed purchase, another purchase to the order sent with it, if that order is the same user's.
-    private mutating func byAccountToken(of user: UserID) -> PurchaseDecision.Ruling {
+    private mutating func byAccountToken(of user: UserID) -> PurchaseDecision.Outcome {
         if transaction.isRenewal {
             return match(.accountToken, user, facts.originalOrder.flatMap { $0.userID == user ? $0 : nil })
         }
@@ -190,7 +190,7 @@ public struct OwnerMatcher: Sendable {
 
     /// Matches by the order id sent with the proof; if that order is not usable, by the device's only open order. If
     /// the sent order is for another product or quantity, it contradicts the proof and no other order is tried.
-    private mutating func byOrder() -> PurchaseDecision.Ruling? {
+    private mutating func byOrder() -> PurchaseDecision.Outcome? {
         guard facts.claimedOrderID != nil else {
             note(.orderID, "not_sent")
             return byDevice()
@@ -208,21 +208,21 @@ public struct OwnerMatcher: Sendable {
         return byDevice() ?? byOwnershipClaim() ?? .quarantine(reason)
     }
 
-    private struct RuledOut: Error { let reason: QuarantineReason }
+    private struct ClaimedOrderError: Error { let reason: QuarantineReason }
 
-    private func claimed() -> Result<Order, RuledOut> {
-        guard let order = facts.claimedOrder else { return .failure(RuledOut(reason: .claimedOrderUnknown)) }
+    private func claimed() -> Result<Order, ClaimedOrderError> {
+        guard let order = facts.claimedOrder else { return .failure(ClaimedOrderError(reason: .claimedOrderUnknown)) }
         let owner: UserID? =
             switch facts.caller {
             case .user(let user): user
             case .backend(_, let user): user ?? order.userID
             case .apple: nil
             }
-        guard order.userID == owner else { return .failure(RuledOut(reason: .claimedOrderOfAnother)) }
-        guard isOf(order) else { return .failure(RuledOut(reason: .claimedOrderDiffers)) }
-        guard isOpenedBefore(order) else { return .failure(RuledOut(reason: .claimedOrderOpenedLater)) }
+        guard order.userID == owner else { return .failure(ClaimedOrderError(reason: .claimedOrderOfAnother)) }
+        guard isOf(order) else { return .failure(ClaimedOrderError(reason: .claimedOrderDiffers)) }
+        guard isOpenedBefore(order) else { return .failure(ClaimedOrderError(reason: .claimedOrderOpenedLater)) }
         guard isFree(order) else {
-            return .failure(RuledOut(reason: .claimedOrderTaken))
+            return .failure(ClaimedOrderError(reason: .claimedOrderTaken))
         }
         return .success(order)
     }
@@ -235,7 +235,7 @@ public struct OwnerMatcher: Sendable {
 
     /// Matches the only open order on the device. A closed order may turn out to be paid too, so a matching one of
     /// another user prevents the match; one of the same user does not.
-    private mutating func byDevice() -> PurchaseDecision.Ruling? {
+    private mutating func byDevice() -> PurchaseDecision.Outcome? {
         guard let device = facts.deviceOrders else {
             note(.device, "not_named")
             return nil
@@ -265,7 +265,7 @@ public struct OwnerMatcher: Sendable {
 
     /// A renewal belongs to the owner of the renewed purchase. While that purchase is quarantined, the renewal waits
     /// too, unless a backend or a claim names the owner.
-    private mutating func byChain() -> PurchaseDecision.Ruling? {
+    private mutating func byChain() -> PurchaseDecision.Outcome? {
         guard transaction.isRenewal else { return nil }
         if facts.renewed?.isWaiting == true {
             note(.originalTransaction, "waiting")
@@ -295,7 +295,7 @@ public struct OwnerMatcher: Sendable {
 
     /// An upgrade bought in Settings ends the caller's own subscription. In a chain without tokens, the caller's
     /// credential is sufficient evidence.
-    private mutating func byReplaced() -> PurchaseDecision.Ruling? {
+    private mutating func byReplaced() -> PurchaseDecision.Outcome? {
         guard let user = facts.replacedOwner, !facts.needsSignedCopy else { return nil }
         return match(.originalTransaction, user, nil)
     }
@@ -304,32 +304,32 @@ public struct OwnerMatcher: Sendable {
 
     /// A family-shared copy, or a purchase by offer code outside the app, has no token. It belongs to the customer who
     /// restores it.
-    private mutating func byClaimant(_ product: Product) -> PurchaseDecision.Ruling? {
+    private mutating func byClaimant(_ product: CatalogProduct) -> PurchaseDecision.Outcome? {
         guard let user = facts.claimant, (transaction.terms.type ?? product.type).isRestorable else { return nil }
         return match(.claim, user, nil)
     }
 
-    private mutating func byBackend() -> PurchaseDecision.Ruling? {
+    private mutating func byBackend() -> PurchaseDecision.Outcome? {
         guard case .backend(_, let user?) = facts.caller else { return nil }
         return match(.backend, user, nil)
     }
 
     /// An operator may assign a purchase that no other evidence can, if its points can be computed. A purchase whose
     /// token names a customer can only be assigned to that customer.
-    private mutating func byOperator(_ product: Product) -> PurchaseDecision.Ruling? {
+    private mutating func byOperator(_ product: CatalogProduct) -> PurchaseDecision.Outcome? {
         guard let claim = facts.ownershipClaim, claim.ground == .operatorDecision, transaction.quantity > 0,
             product.points(quantity: transaction.quantity) != nil
         else { return nil }
         let isAnothers = facts.namedUser.map { $0 != claim.user } ?? false
-        guard !isAnothers || transaction.terms.isPaidBySomebodyElse else { return nil }
+        guard !isAnothers || transaction.terms.isPaidByAnotherAccount else { return nil }
         return byOwnershipClaim()
     }
 
-    private mutating func byOwnershipClaim() -> PurchaseDecision.Ruling? {
+    private mutating func byOwnershipClaim() -> PurchaseDecision.Outcome? {
         guard let claim = facts.ownershipClaim, claim.ground != .order else { return nil }
         // A purchase whose token names a customer stays that customer's. An inherited token names no customer.
         let isCarriedOn = facts.renewed?.token == .inherited
-        if !isCarriedOn, !transaction.terms.isPaidBySomebodyElse, let named = facts.namedUser, named != claim.user {
+        if !isCarriedOn, !transaction.terms.isPaidByAnotherAccount, let named = facts.namedUser, named != claim.user {
             return nil
         }
         return match(claim.match, claim.user, nil)

@@ -4,7 +4,7 @@ public struct PaidTransaction: Hashable, Sendable {
     public let originalID: TransactionID
     public let productID: ProductID
     public let quantity: Int
-    public let environment: Environment
+    public let environment: StoreEnvironment
     /// Nil if Apple signed none.
     public private(set) var token: AppAccountToken?
     public let purchasedAt: Instant
@@ -28,7 +28,7 @@ public struct PaidTransaction: Hashable, Sendable {
     public var appTransactionID: String?
 
     public init(
-        id: TransactionID, originalID: TransactionID, productID: ProductID, quantity: Int, environment: Environment,
+        id: TransactionID, originalID: TransactionID, productID: ProductID, quantity: Int, environment: StoreEnvironment,
         token: AppAccountToken?, purchasedAt: Instant, signedAt: Instant, revokedAt: Instant?, isRenewal: Bool,
         isFromReceipt: Bool, price: SignedPrice?, terms: TransactionTerms = TransactionTerms(),
         chainBeganAt: Instant? = nil, statesReason: Bool = true
@@ -172,5 +172,5 @@ public struct TransactionTerms: Hashable, Sendable {
     }
 
     /// Whether another party paid for this copy; then its token and its order are the payer's.
-    public var isPaidBySomebodyElse: Bool { isFamilyShared || otherOwnership != nil }
+    public var isPaidByAnotherAccount: Bool { isFamilyShared || otherOwnership != nil }
 }

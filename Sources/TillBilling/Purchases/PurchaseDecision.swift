@@ -1,7 +1,7 @@
 /// The decision about one verified transaction and its owner, from facts alone. Every source uses it: an app's proof,
 /// Apple's notification, reconciliation, restores and claims.
 public struct PurchaseDecision: Sendable {
-    public enum Ruling: Hashable, Sendable {
+    public enum Outcome: Hashable, Sendable {
         /// Grant the purchase. With a nil `order`, an order is opened in the same commit.
         case grant(to: UserID, order: Order?, newOrderID: OrderID?, by: OwnerMatch)
         /// The purchase was granted before; at most the newest `signedAt` changes.
@@ -16,17 +16,17 @@ public struct PurchaseDecision: Sendable {
         case quarantine(QuarantineReason)
     }
 
-    public let ruling: Ruling
+    public let outcome: Outcome
     /// How a copy of a granted purchase changes its owner.
     public let ownership: OwnershipChange
-    /// The ruling of owner matching, also for a purchase that was already granted.
-    public let match: Ruling
+    /// The outcome of owner matching, also for a purchase that was already granted.
+    public let match: Outcome
     private let steps: [OwnerMatcher.Step]
     private let facts: PurchaseFacts
 
     /// The customer whose rights or points it changes.
     public var owner: UserID? {
-        switch ruling {
+        switch outcome {
         case .grant(let user, _, _, _): user
         case .alreadyGranted(let grant), .revoke(let grant), .reinstate(let grant): grant.userID
         case .revoked, .quarantine: nil
@@ -47,22 +47,22 @@ public struct PurchaseDecision: Sendable {
         }
         self.facts = facts
         let matcher = OwnerMatcher(facts)
-        match = matcher.ruling
+        match = matcher.outcome
         steps = matcher.steps
-        ruling = Self.ruling(facts, match: matcher.ruling)
-        if case .grant = ruling, let recorded = facts.recorded {
+        outcome = Self.outcome(facts, match: matcher.outcome)
+        if case .grant = outcome, let recorded = facts.recorded {
             precondition(
                 recorded.state == .quarantined || recorded.grant == nil,
                 "what was granted is not granted a second time (invariant 1)")
         }
         ownership =
-            switch ruling {
+            switch outcome {
             case .alreadyGranted(let grant), .reinstate(let grant): OwnershipChange(of: grant, match: match, facts)
             case .grant, .revoke, .revoked, .quarantine: .none
             }
     }
 
-    private static func ruling(_ facts: PurchaseFacts, match: Ruling) -> Ruling {
+    private static func outcome(_ facts: PurchaseFacts, match: Outcome) -> Outcome {
         let isNewest = facts.recorded.map { SignedCopy(facts.transaction) >= $0.newest } ?? true
         if let recorded = facts.recorded, let known = fromLedger(recorded, facts.transaction) { return known }
         // The purchase was already revoked when it was first seen: after a full refund there is no grant; after a
@@ -71,9 +71,9 @@ public struct PurchaseDecision: Sendable {
         return isGone ? .revoked : match
     }
 
-    /// The ruling that follows from the ledger alone; nil if the transaction has to be matched (again). An older copy
+    /// The outcome that follows from the ledger alone; nil if the transaction has to be matched (again). An older copy
     /// does not change the record, but its sender may be able to identify the owner.
-    private static func fromLedger(_ recorded: RecordedTransaction, _ transaction: PaidTransaction) -> Ruling? {
+    private static func fromLedger(_ recorded: RecordedTransaction, _ transaction: PaidTransaction) -> Outcome? {
         let isNewer = SignedCopy(transaction).isNewer(than: recorded.newest)
         switch recorded.state {
         case .granted:

@@ -25,7 +25,7 @@ public struct PurchaseFacts: Sendable {
     /// For an upgrade without a token, in a chain without tokens: the caller, if the replaced subscription was the
     /// caller's.
     public var replacedOwner: UserID?
-    public let product: Product?
+    public let product: CatalogProduct?
     /// The customer who restores the purchase and may receive it if it has no owner; nil for a proof that was only
     /// delivered.
     public var claimant: UserID?
@@ -43,13 +43,13 @@ public struct PurchaseFacts: Sendable {
     // For another copy of a granted purchase:
 
     /// The copy that arrived. `transaction` is the ledger's copy, if that is newer.
-    public var brought: PaidTransaction
+    public var submitted: PaidTransaction
     /// The ledger's copy.
     public var known: PaidTransaction?
     /// The basis of its grant.
     public var basis: OwnershipBasis = .token
-    /// The customer that the token of `brought` names, after merges; nil if that is not a known customer.
-    public var userOfBroughtToken: UserID?
+    /// The customer that the token of `submitted` names, after merges; nil if that is not a known customer.
+    public var userOfSubmittedToken: UserID?
 
     // For purchases that changed their owner before:
 
@@ -58,7 +58,7 @@ public struct PurchaseFacts: Sendable {
     /// The owner of the renewed purchase, if the renewal's token does not name another customer.
     public var chainOwner: UserID?
     /// For each order, the owner of the newest transaction of the chain that was paid under it.
-    public var chainHolders: [OrderID: UserID] = [:]
+    public var currentChainOwners: [OrderID: UserID] = [:]
 
     /// Seconds by which an order may be younger than its payment.
     public static let clockTolerance: Int64 = 300
@@ -78,7 +78,7 @@ public struct PurchaseFacts: Sendable {
 
     public init(
         transaction: PaidTransaction, caller: Caller, recorded: RecordedTransaction?, tokenOrder: Order?,
-        claimedOrderID: OrderID?, claimedOrder: Order?, originalOrder: Order?, product: Product?,
+        claimedOrderID: OrderID?, claimedOrder: Order?, originalOrder: Order?, product: CatalogProduct?,
         claimant: UserID? = nil
     ) {
         self.transaction = transaction
@@ -90,7 +90,7 @@ public struct PurchaseFacts: Sendable {
         self.originalOrder = originalOrder
         self.product = product
         self.claimant = claimant
-        brought = transaction
+        submitted = transaction
     }
 
     /// The account of a customer, after merges.
@@ -100,17 +100,17 @@ public struct PurchaseFacts: Sendable {
     ///
     /// - Parameter order: the buyer's order; nil if it is still to be opened.
     public func newOwner(of buyer: UserID, under order: OrderID?) -> NewOwner {
-        var holder: UserID?
+        var owner: UserID?
         let isNamedByPurchase = renewed?.token == .ofPurchase && (tokenOrder != nil || tokenAccount != nil)
         if let chainOwner, isNamedByPurchase || order != nil && order == originalOrder?.id {
-            holder = chainOwner
+            owner = chainOwner
         } else if transaction.originalID != transaction.id {
             var before = tokenOrder?.id ?? order
             // An account token is not an order's id. The account's earlier purchase in the chain takes its place.
             if let tokenAccount, let originalOrder, originalOrder.userID == tokenAccount { before = originalOrder.id }
-            holder = before.flatMap { chainHolders[$0] }
+            owner = before.flatMap { currentChainOwners[$0] }
         }
-        return NewOwner(buyer: buyer, chainHolder: holder, account: accounts[buyer])
+        return NewOwner(buyer: buyer, currentChainOwner: owner, account: accounts[buyer])
     }
 }
 

@@ -6,14 +6,14 @@
 public struct SignedCopy: Hashable, Sendable {
     /// Whether it is a receipt without a revocation. It never overrides a signed transaction, because receipts do not
     /// show the refund of a consumable (facts/business-rules §10).
-    public let isSilentReceipt: Bool
+    public let isReceiptWithoutRefund: Bool
     public let signedAt: Instant
     public let isRevoked: Bool
     public let isUpgraded: Bool
     public let expiresAt: Instant?
 
     public init(_ transaction: PaidTransaction) {
-        isSilentReceipt = transaction.isFromReceipt && transaction.revokedAt == nil
+        isReceiptWithoutRefund = transaction.isFromReceipt && transaction.revokedAt == nil
         signedAt = transaction.signedAt
         isRevoked = transaction.revokedAt != nil
         isUpgraded = transaction.terms.isUpgraded
@@ -28,7 +28,7 @@ extension SignedCopy: Comparable {
 
     private var order: [Int64] {
         [
-            isSilentReceipt ? 0 : 1, signedAt.milliseconds, isRevoked ? 1 : 0, isUpgraded ? 1 : 0,
+            isReceiptWithoutRefund ? 0 : 1, signedAt.milliseconds, isRevoked ? 1 : 0, isUpgraded ? 1 : 0,
             expiresAt?.milliseconds ?? .min,
         ]
     }
@@ -38,7 +38,7 @@ extension SignedCopy {
     /// Whether Apple signed this copy after the other one.
     public func isNewer(than other: SignedCopy) -> Bool {
         #if PLANTED_MISTAKES
-            if PlantedMistake.believesLastCopy.isPlanted { return true }
+            if PlantedMistake.keepsLastCopy.isPlanted { return true }
         #endif
         return self > other
     }
@@ -46,7 +46,7 @@ extension SignedCopy {
     /// Whether Apple signed this copy before the other one.
     public func isOlder(than other: SignedCopy) -> Bool {
         #if PLANTED_MISTAKES
-            if PlantedMistake.believesLastCopy.isPlanted { return false }
+            if PlantedMistake.keepsLastCopy.isPlanted { return false }
         #endif
         return self < other
     }

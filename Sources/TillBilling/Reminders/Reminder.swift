@@ -79,7 +79,7 @@ public struct ReminderPolicy: Hashable, Sendable {
 
     /// In seconds. Apple's update about a renewal may arrive after the end of the period, so an uncertain end is
     /// reported this much later.
-    static let patience: Int64 = 3_600
+    static let renewalAllowance: Int64 = 3_600
 
     /// The reminders for the given ends, from a moment on. Lead times that have already begun are skipped: a customer
     /// who buys a plan of three days is not reminded a week before.
@@ -93,7 +93,7 @@ public struct ReminderPolicy: Hashable, Sendable {
                 }
             let over = Reminder(
                 end: end, kind: .expired,
-                dueAt: end.renews ? end.expiresAt.adding(seconds: Self.patience) : end.expiresAt)
+                dueAt: end.renews ? end.expiresAt.adding(seconds: Self.renewalAllowance) : end.expiresAt)
             return before.filter { $0.dueAt > now } + [over]
         }
     }
@@ -103,13 +103,13 @@ public struct ReminderPolicy: Hashable, Sendable {
 /// cancels them, and a sent reminder is not repeated while the end stays the same.
 public struct ReminderChanges: Hashable, Sendable {
     /// An existing reminder, with its row id in the ledger.
-    public struct Standing: Hashable, Sendable {
-        public let sequence: Int64
+    public struct ScheduledReminder: Hashable, Sendable {
+        public let rowID: Int64
         public let reminder: Reminder
         public let isSent: Bool
 
-        public init(sequence: Int64, reminder: Reminder, isSent: Bool) {
-            self.sequence = sequence
+        public init(rowID: Int64, reminder: Reminder, isSent: Bool) {
+            self.rowID = rowID
             self.reminder = reminder
             self.isSent = isSent
         }
@@ -119,19 +119,19 @@ public struct ReminderChanges: Hashable, Sendable {
     public let removed: [Int64]
 
     /// - Parameter ends: of all services that the customer may use at that moment.
-    public init(from standing: [Standing], to ends: [ServiceEnd], policy: ReminderPolicy, at now: Instant) {
+    public init(from scheduled: [ScheduledReminder], to ends: [ServiceEnd], policy: ReminderPolicy, at now: Instant) {
         let current = Dictionary(ends.map { ($0.subject, $0) }, uniquingKeysWith: { first, _ in first })
-        func stays(_ one: Standing) -> Bool {
+        func stays(_ one: ScheduledReminder) -> Bool {
             let told = one.reminder.end
             // The service ended at its time, and the reminder stays; or it was revoked, and its reminders are removed.
             guard let end = current[told.subject] else { return told.expiresAt <= now && one.reminder.kind == .expired }
             return end.expiresAt == told.expiresAt && (one.isSent || end.renews == told.renews)
         }
-        let kept = Set(standing.filter(stays).map { Key($0.reminder) })
+        let kept = Set(scheduled.filter(stays).map { Key($0.reminder) })
         let set = policy.reminders(of: ends, from: now).filter { !kept.contains(Key($0)) }
         let replaced = Set(set.map(Key.init))
         self.set = set
-        removed = standing.map { (Key($0.reminder), $0.sequence) }
+        removed = scheduled.map { (Key($0.reminder), $0.rowID) }
             .filter { key, _ in !kept.contains(key) && !replaced.contains(key) }.map(\.1)
     }
 

@@ -50,7 +50,7 @@ public struct PaidPeriod: Hashable, Sendable {
 }
 
 /// The time of one period that is actually served: it may begin after the charge, and end before the paid end.
-public struct PaidStretch: Hashable, Sendable {
+public struct ServedPeriod: Hashable, Sendable {
     public let period: PaidPeriod
     public let start: Instant
     /// The first moment after the stretch.
@@ -67,45 +67,45 @@ public struct PaidStretch: Hashable, Sendable {
     /// A renewal begins when the previously paid time ends. A purchase begins at once and replaces the current service,
     /// because a customer has one subscription in a group. This applies regardless of the owners, even if Apple's copy
     /// that states the replacement has not arrived, and even if the purchase was refunded later or has no owner yet.
-    static func all(_ chain: SubscriptionChain) -> [PaidStretch] {
-        var stretches: [PaidStretch] = []
+    static func all(_ chain: SubscriptionChain) -> [ServedPeriod] {
+        var servedPeriods: [ServedPeriod] = []
         for period in chain.periods where period.stands || !period.isRenewal {
             var start = period.purchasedAt
             if period.isRenewal {
-                if let last = stretches.last { start = max(start, last.end) }
+                if let last = servedPeriods.last { start = max(start, last.end) }
             } else {
                 // Periods are sorted, so only stretches that run past this purchase change: one, or two if a renewal
                 // was charged early.
-                for index in stretches.indices.reversed() {
-                    guard stretches[index].end > start else { break }
-                    stretches[index].end = max(stretches[index].start, start)
+                for index in servedPeriods.indices.reversed() {
+                    guard servedPeriods[index].end > start else { break }
+                    servedPeriods[index].end = max(servedPeriods[index].start, start)
                 }
             }
             guard period.stands else { continue }
-            stretches.append(PaidStretch(period: period, start: start, end: max(start, period.expiresAt)))
+            servedPeriods.append(ServedPeriod(period: period, start: start, end: max(start, period.expiresAt)))
         }
-        return stretches
+        return servedPeriods
     }
 }
 
 extension Subscription {
     /// How and when one of its periods ended, or will end.
-    public struct Fate: Hashable, Sendable {
+    public struct PeriodEnd: Hashable, Sendable {
         public let state: State
         public let reason: RightReason
         public let at: Instant
     }
 
     /// - Parameter chain: must contain the periods of all its customers.
-    public static func fate(of period: PaidPeriod, in chain: SubscriptionChain) -> Fate {
+    public static func periodEnd(of period: PaidPeriod, in chain: SubscriptionChain) -> PeriodEnd {
         if period.revokedAt != nil {
-            return Fate(state: .revoked, reason: period.revocationReason, at: period.servedUntil)
+            return PeriodEnd(state: .revoked, reason: period.revocationReason, at: period.servedUntil)
         }
         let next = chain.periods.first { !$0.isRenewal && PaidPeriod.isEarlier(period, $0) }?.purchasedAt
-        if let next, next < period.expiresAt { return Fate(state: .upgraded, reason: .replaced, at: next) }
+        if let next, next < period.expiresAt { return PeriodEnd(state: .upgraded, reason: .replaced, at: next) }
         if period.terms.isUpgraded {
-            return Fate(state: .upgraded, reason: .replaced, at: min(period.expiresAt, period.signedAt))
+            return PeriodEnd(state: .upgraded, reason: .replaced, at: min(period.expiresAt, period.signedAt))
         }
-        return Fate(state: .expired, reason: .expired, at: period.expiresAt)
+        return PeriodEnd(state: .expired, reason: .expired, at: period.expiresAt)
     }
 }

@@ -10,18 +10,18 @@ public struct ChainPeriod: Hashable, Sendable {
     /// Whether a person, a backend or a restore determined the owner, who therefore keeps it.
     public let isDecided: Bool
     /// Whether Apple refunded or revoked it.
-    public let isTakenBack: Bool
+    public let isWithdrawn: Bool
 
     public init(
         period: PaidPeriod, owner: UserID?, token: OrderID?, hidesToken: Bool = false, isDecided: Bool = false,
-        isTakenBack: Bool = false
+        isWithdrawn: Bool = false
     ) {
         self.period = period
         self.owner = owner
         self.token = token
         self.hidesToken = hidesToken
         self.isDecided = isDecided
-        self.isTakenBack = isTakenBack
+        self.isWithdrawn = isWithdrawn
     }
 }
 
@@ -39,7 +39,7 @@ public struct RenewedPurchase: Hashable, Sendable {
         /// on, so it says nothing about this renewal.
         case inherited
         /// The token appeared with this renewal, so the app or a server set it at Apple to name the owner.
-        case ownWord
+        case ownToken
     }
 
     /// The purchase; if it waits, the newest earlier renewal of it whose owner was determined; if the purchase was
@@ -48,11 +48,11 @@ public struct RenewedPurchase: Hashable, Sendable {
     public let token: Token
 
     /// Whether the renewal waits because its purchase waits.
-    public var isWaiting: Bool { renewed.owner == nil && token != .ownWord }
+    public var isWaiting: Bool { renewed.owner == nil && token != .ownToken }
 
     /// Whether Apple revoked the purchase before it had an owner. It will not get one, so the renewal does not wait for
     /// it.
-    public var isOfTakenBack: Bool { renewed.owner == nil && renewed.isTakenBack }
+    public var isOfWithdrawn: Bool { renewed.owner == nil && renewed.isWithdrawn }
 
     /// - Parameter chain: all known periods, in any order, with or without the renewal.
     /// - Returns: nil for a purchase, and if the renewed purchase is unknown.
@@ -82,7 +82,7 @@ public struct RenewedPurchase: Hashable, Sendable {
             token = .hidden
         } else {
             let isCarriedOn = renewed.token == nil && chain.carries(renewal.token, before: found, beside: position)
-            token = isCarriedOn ? .inherited : .ownWord
+            token = isCarriedOn ? .inherited : .ownToken
         }
     }
 
@@ -93,7 +93,7 @@ public struct RenewedPurchase: Hashable, Sendable {
         return index.links.indices.compactMap { position in
             let link = index.links[position]
             guard !link.isDecided || link.owner == nil, let found = RenewedPurchase(at: position, in: index),
-                found.token != .ownWord, found.renewed.owner != link.owner
+                found.token != .ownToken, found.renewed.owner != link.owner
             else { return nil }
             return link.period.transactionID
         }

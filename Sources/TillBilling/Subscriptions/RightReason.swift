@@ -41,67 +41,67 @@ public enum RightReason: String, Hashable, Sendable, CaseIterable {
     }
 
     /// - Parameter until: the first moment without it; nil for a permanent right, and for a right that never existed.
-    public func sentence(until: Instant?) -> Text {
+    public func sentence(until: Instant?) -> LocalizedText {
         let day = until.map { String($0.rfc3339.prefix(10)) } ?? ""
         return allows ? allowing(day) : denying(day)
     }
 
-    private func allowing(_ day: String) -> Text {
+    private func allowing(_ day: String) -> LocalizedText {
         switch self {
-        case .paid: Text(en: "Paid for until \(day).", zh: "已付费，有效至 \(day)。")
-        case .subscribed: Text(en: "Subscribed; paid for until \(day).", zh: "订阅中，已付费至 \(day)。")
-        case .trial: Text(en: "Free trial until \(day).", zh: "免费试用至 \(day)。")
+        case .paid: LocalizedText(en: "Paid for until \(day).", zh: "已付费，有效至 \(day)。")
+        case .subscribed: LocalizedText(en: "Subscribed; paid for until \(day).", zh: "订阅中，已付费至 \(day)。")
+        case .trial: LocalizedText(en: "Free trial until \(day).", zh: "免费试用至 \(day)。")
         case .renewalOff:
-            Text(en: "Paid for until \(day); it will not renew.", zh: "已付费至 \(day)，到期后不再续订。")
+            LocalizedText(en: "Paid for until \(day); it will not renew.", zh: "已付费至 \(day)，到期后不再续订。")
         case .gracePeriod:
-            Text(
+            LocalizedText(
                 en: "The renewal could not be charged. Service goes on until \(day); please update the payment method.",
                 zh: "续订扣款失败，服务保留至 \(day)，请更新付款方式。")
-        case .familyShared: Text(en: "Shared by Family Sharing.", zh: "通过家人共享获得。")
-        default: Text(en: "Bought permanently.", zh: "已购买，永久有效。")
+        case .familyShared: LocalizedText(en: "Shared by Family Sharing.", zh: "通过家人共享获得。")
+        default: LocalizedText(en: "Bought permanently.", zh: "已购买，永久有效。")
         }
     }
 
-    private func denying(_ day: String) -> Text {
+    private func denying(_ day: String) -> LocalizedText {
         switch self {
-        case .expired: Text(en: "Expired on \(day).", zh: "已于 \(day) 到期。")
+        case .expired: LocalizedText(en: "Expired on \(day).", zh: "已于 \(day) 到期。")
         case .cancelled:
-            Text(en: "Expired on \(day), after renewal was turned off.", zh: "自动续订已关闭，于 \(day) 到期。")
+            LocalizedText(en: "Expired on \(day), after renewal was turned off.", zh: "自动续订已关闭，于 \(day) 到期。")
         case .paymentFailed:
-            Text(
+            LocalizedText(
                 en: "Expired on \(day), because the renewal could not be charged.", zh: "续订扣款失败，于 \(day) 到期。")
         case .priceNotAccepted:
-            Text(
+            LocalizedText(
                 en: "Expired on \(day), because the new price was not agreed to.", zh: "未同意新价格，于 \(day) 到期。")
         case .notForSale:
-            Text(
+            LocalizedText(
                 en: "Expired on \(day), because the product is not for sale any more.", zh: "商品已停售，于 \(day) 到期。")
         case .billingProblem:
-            Text(
+            LocalizedText(
                 en: "Service stopped on \(day), because the renewal could not be charged. Please update the payment "
                     + "method; the App Store tries again.",
                 zh: "续订扣款失败，服务已于 \(day) 停止。请更新付款方式，App Store 会再次扣款。")
-        case .refunded: Text(en: "Refunded on \(day).", zh: "已于 \(day) 退款。")
-        case .familyAccessEnded: Text(en: "The family's sharing ended on \(day).", zh: "家人共享已于 \(day) 结束。")
-        case .replaced: Text(en: "Replaced by another plan on \(day).", zh: "已于 \(day) 更换为其他套餐。")
+        case .refunded: LocalizedText(en: "Refunded on \(day).", zh: "已于 \(day) 退款。")
+        case .familyAccessEnded: LocalizedText(en: "The family's sharing ended on \(day).", zh: "家人共享已于 \(day) 结束。")
+        case .replaced: LocalizedText(en: "Replaced by another plan on \(day).", zh: "已于 \(day) 更换为其他套餐。")
         case .otherDevice:
-            Text(en: "Paid for another device, until \(day).", zh: "为另一台设备付费，有效至 \(day)。")
-        default: Text(en: "Never bought.", zh: "从未购买。")
+            LocalizedText(en: "Paid for another device, until \(day).", zh: "为另一台设备付费，有效至 \(day)。")
+        default: LocalizedText(en: "Never bought.", zh: "从未购买。")
         }
     }
 }
 
 extension Subscription.State {
     /// For people.
-    public var name: Text {
+    public var name: LocalizedText {
         switch self {
-        case .active: Text(en: "Active", zh: "生效中")
-        case .cancelled: Text(en: "Active, will not renew", zh: "生效中，到期不续订")
-        case .grace: Text(en: "Grace period", zh: "宽限期")
-        case .billingRetry: Text(en: "Payment failed", zh: "扣款失败")
-        case .expired: Text(en: "Expired", zh: "已到期")
-        case .revoked: Text(en: "Refunded", zh: "已退款")
-        case .upgraded: Text(en: "Upgraded", zh: "已升级")
+        case .active: LocalizedText(en: "Active", zh: "生效中")
+        case .cancelled: LocalizedText(en: "Active, will not renew", zh: "生效中，到期不续订")
+        case .grace: LocalizedText(en: "Grace period", zh: "宽限期")
+        case .billingRetry: LocalizedText(en: "Payment failed", zh: "扣款失败")
+        case .expired: LocalizedText(en: "Expired", zh: "已到期")
+        case .revoked: LocalizedText(en: "Refunded", zh: "已退款")
+        case .upgraded: LocalizedText(en: "Upgraded", zh: "已升级")
         }
     }
 }

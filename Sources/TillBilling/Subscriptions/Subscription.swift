@@ -40,7 +40,7 @@ public struct Subscription: Hashable, Sendable {
     /// When the customer subscribed: for the first time, or again after a lapse.
     public let since: Instant
     /// The paid time from now on, in order; empty if there is none.
-    public let stretches: [PaidStretch]
+    public let servedPeriods: [ServedPeriod]
     /// The first moment without service, in the future or past. Includes all paid time and the grace period.
     public let until: Instant
     /// Set during grace.
@@ -81,13 +81,13 @@ public struct Subscription: Hashable, Sendable {
         guard let newest = ordered.last else { return nil }
         let isLast = chain.periods.last == newest
         // Renewal info signed before the newest period was charged says nothing about that period.
-        let word = renewal.flatMap { isLast && $0.signedAt >= newest.purchasedAt ? $0 : nil }
-        let all = PaidStretch.all(chain)
+        let terms = renewal.flatMap { isLast && $0.signedAt >= newest.purchasedAt ? $0 : nil }
+        let all = ServedPeriod.all(chain)
         let replacedAt = chain.periods.first { other in
             !other.isRenewal && newest.purchasedAt < other.purchasedAt && other.purchasedAt < newest.expiresAt
         }?.purchasedAt
         let running = all.filter { ids.contains($0.period.transactionID) && $0.end > now && $0.end > $0.start }
-        stretches = running
+        servedPeriods = running
         // While another customer's period runs, this customer's later period has to wait.
         let isOthers = all.contains {
             $0.start <= now && now < $0.end && !ids.contains($0.period.transactionID)
@@ -97,46 +97,46 @@ public struct Subscription: Hashable, Sendable {
         since = Self.since(current, ordered)
         let found: State
         if used != nil {
-            found = word?.autoRenews == false ? .cancelled : .active
+            found = terms?.autoRenews == false ? .cancelled : .active
         } else if replacedAt != nil || !running.isEmpty, newest.revokedAt == nil {
             found = .upgraded
         } else {
-            found = Self.stateWithoutPeriod(newest, isOthers ? nil : word, at: now)
+            found = Self.stateWithoutPeriod(newest, isOthers ? nil : terms, at: now)
         }
         state = found
-        graceUntil = found == .grace ? word?.graceUntil : nil
+        graceUntil = found == .grace ? terms?.graceUntil : nil
         until =
             (used == nil ? nil : running.last?.end) ?? (found == .upgraded ? replacedAt : nil)
-            ?? Self.end(newest, found, word, at: now)
+            ?? Self.end(newest, found, terms, at: now)
 
         let goesOn = used != nil || found == .grace || found == .billingRetry
-        let renews = goesOn ? word?.autoRenews : false
+        let renews = goesOn ? terms?.autoRenews : false
         willRenew = renews
         renewsAt = renews == true && used != nil ? running.last?.end : nil
-        renewalProductID = renews == true ? word?.productID ?? newest.productID : nil
-        renewalPrice = renews == true ? word?.price : nil
-        renewalOffer = renews == true ? word?.offer : nil
-        priceIncrease = goesOn ? Self.increase(word) : nil
+        renewalProductID = renews == true ? terms?.productID ?? newest.productID : nil
+        renewalPrice = renews == true ? terms?.price : nil
+        renewalOffer = renews == true ? terms?.offer : nil
+        priceIncrease = goesOn ? Self.increase(terms) : nil
         switch found {
-        case .expired: expiry = Self.expiry(word)
+        case .expired: expiry = Self.expiry(terms)
         case .billingRetry: expiry = .billingError
         case .active, .cancelled, .grace, .revoked, .upgraded: expiry = nil
         }
     }
 
     /// The state when no paid time is left.
-    private static func stateWithoutPeriod(_ newest: PaidPeriod, _ word: RenewalTerms?, at now: Instant) -> State {
+    private static func stateWithoutPeriod(_ newest: PaidPeriod, _ terms: RenewalTerms?, at now: Instant) -> State {
         if newest.revokedAt != nil { return .revoked }
         if newest.terms.isUpgraded { return .upgraded }
         // A customer who cancels during grace or billing retry ends the subscription (facts/business-rules §8.3).
-        guard let word, word.autoRenews != false, word.isInBillingRetry != false else { return .expired }
-        if let grace = word.graceUntil, grace > now, grace > newest.expiresAt { return .grace }
-        return word.isInBillingRetry == true ? .billingRetry : .expired
+        guard let terms, terms.autoRenews != false, terms.isInBillingRetry != false else { return .expired }
+        if let grace = terms.graceUntil, grace > now, grace > newest.expiresAt { return .grace }
+        return terms.isInBillingRetry == true ? .billingRetry : .expired
     }
 
     /// The end of service, including grace.
     private static func end(
-        _ newest: PaidPeriod, _ state: State, _ word: RenewalTerms?, at now: Instant
+        _ newest: PaidPeriod, _ state: State, _ terms: RenewalTerms?, at now: Instant
     ) -> Instant {
         switch state {
         // The purchase that has not arrived contains the moment of the upgrade, which is no later than this statement
@@ -145,7 +145,7 @@ public struct Subscription: Hashable, Sendable {
         case .revoked: return newest.servedUntil
         case .active, .cancelled, .grace, .billingRetry, .expired:
             // Apple keeps the date in the renewal info after the grace period has ended.
-            guard let grace = word?.graceUntil, state == .grace || grace <= now else { return newest.expiresAt }
+            guard let grace = terms?.graceUntil, state == .grace || grace <= now else { return newest.expiresAt }
             return max(newest.expiresAt, grace)
         }
     }
@@ -161,23 +161,23 @@ public struct Subscription: Hashable, Sendable {
         return first.purchasedAt
     }
 
-    private static func increase(_ word: RenewalTerms?) -> PriceIncrease? {
-        switch word?.priceIncrease {
+    private static func increase(_ terms: RenewalTerms?) -> PriceIncrease? {
+        switch terms?.priceIncrease {
         case 0: .pending
         case 1: .accepted
         default: nil
         }
     }
 
-    private static func expiry(_ word: RenewalTerms?) -> Expiry? {
-        switch word?.expirationIntent {
+    private static func expiry(_ terms: RenewalTerms?) -> Expiry? {
+        switch terms?.expirationIntent {
         case 1: .cancelled
         case 2: .billingError
         case 3: .priceIncrease
         case 4: .productUnavailable
         case .some: .other
         // Apple's EXPIRED has not arrived yet, but its statement that renewal is off has.
-        case nil: word?.autoRenews == false ? .cancelled : nil
+        case nil: terms?.autoRenews == false ? .cancelled : nil
         }
     }
 }

@@ -3,7 +3,7 @@ public struct NewOwner: Hashable, Sendable {
     /// Why the owner is not the buyer. Recorded as evidence.
     public enum Ground: String, Hashable, Sendable, CaseIterable {
         /// An earlier transaction of the chain, under the same order, now belongs to another customer.
-        case chainHolder = "chain_holder"
+        case currentChainOwner = "chain_owner"
         /// The buyer was a guest and has been merged into an account.
         case mergedGuest = "merged_guest"
     }
@@ -16,10 +16,10 @@ public struct NewOwner: Hashable, Sendable {
     ///   - chainHolder: the owner of the newest transaction of the same chain that was paid under the same order. A
     ///     chain stays with its owner; a customer who restarts a chain with an order of their own becomes its owner.
     ///   - account: the buyer's account, if the buyer was a guest.
-    public init(buyer: UserID, chainHolder: UserID?, account: UserID?) {
-        if let chainHolder {
-            user = chainHolder
-            ground = chainHolder == buyer ? nil : .chainHolder
+    public init(buyer: UserID, currentChainOwner: UserID?, account: UserID?) {
+        if let currentChainOwner {
+            user = currentChainOwner
+            ground = currentChainOwner == buyer ? nil : .currentChainOwner
         } else if let account {
             user = account
             ground = .mergedGuest
@@ -34,7 +34,7 @@ extension Grant {
     /// The same grant with its current owner.
     ///
     /// - Parameter order: the order under which the owner holds it; nil for the order of the grant.
-    public func held(by user: UserID, under order: OrderID? = nil) -> Grant {
+    public func owned(by user: UserID, under order: OrderID? = nil) -> Grant {
         Grant(
             id: id, environment: environment, transactionID: transactionID, orderID: order ?? orderID, userID: user,
             productID: productID, quantity: quantity, points: points, entitlement: entitlement, at: at)
@@ -43,14 +43,14 @@ extension Grant {
 
 extension NewOwner.Ground {
     /// For operators.
-    public var sentence: Text {
+    public var sentence: LocalizedText {
         switch self {
-        case .chainHolder:
-            Text(
+        case .currentChainOwner:
+            LocalizedText(
                 en: "Its subscription was transferred to another customer, who also gets the renewals.",
                 zh: "该订阅已转移给其他客户，续订也归其所有。")
         case .mergedGuest:
-            Text(en: "It was paid by a guest who has since signed in to an account.", zh: "由游客付款，该游客已并入账号。")
+            LocalizedText(en: "It was paid by a guest who has since signed in to an account.", zh: "由游客付款，该游客已并入账号。")
         }
     }
 }

@@ -26,7 +26,7 @@ public struct RestoreTerms: Hashable, Sendable {
 /// The facts for a decision about one restored transaction.
 public struct RestoreFacts: Hashable, Sendable {
     /// The result of processing the transaction, which is the same for every source.
-    public enum Standing: Hashable, Sendable {
+    public enum Status: Hashable, Sendable {
         /// Granted now or before, with the current owner.
         case granted(to: UserID)
         /// It had no owner, and was granted to the customer who restores it.
@@ -37,7 +37,7 @@ public struct RestoreFacts: Hashable, Sendable {
         case waiting
     }
 
-    public let standing: Standing
+    public let status: Status
     /// The type that Apple signed, else the catalogue's.
     public let type: ProductType?
     public let restorer: UserID
@@ -48,9 +48,9 @@ public struct RestoreFacts: Hashable, Sendable {
     public let isNamed: Bool
 
     public init(
-        standing: Standing, type: ProductType?, restorer: UserID, moves: Int = 0, isNamed: Bool = false
+        status: Status, type: ProductType?, restorer: UserID, moves: Int = 0, isNamed: Bool = false
     ) {
-        self.standing = standing
+        self.status = status
         self.type = type
         self.restorer = restorer
         self.moves = moves
@@ -67,7 +67,7 @@ public enum RestoreDecision: Hashable, Sendable {
     /// It belongs to another customer and will be moved.
     case move
     /// It belongs to another customer and stays there.
-    case kept(KeptReason)
+    case kept(NotMovedReason)
     /// Consumables cannot be restored. The server keeps service that was bought for a time, for its owner only.
     case notRestorable
     /// Apple refunded or revoked it.
@@ -77,14 +77,14 @@ public enum RestoreDecision: Hashable, Sendable {
     /// Stored; Apple is being asked.
     case waiting
 
-    public enum KeptReason: String, Hashable, Sendable, CaseIterable {
+    public enum NotMovedReason: String, Hashable, Sendable, CaseIterable {
         case otherCustomer = "other_customer"
         case askBackend = "ask_backend"
         case tooManyMoves = "too_many_moves"
     }
 
     public init(_ facts: RestoreFacts, _ terms: RestoreTerms) {
-        switch facts.standing {
+        switch facts.status {
         case .revoked: self = .revoked
         case .quarantined: self = .quarantined
         case .waiting: self = .waiting

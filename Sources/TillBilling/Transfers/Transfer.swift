@@ -41,14 +41,14 @@ public struct Transfer: Hashable, Sendable, Identifiable {
 }
 
 /// One purchase in its chain, the unit that a transfer moves.
-public struct HeldGrant: Hashable, Sendable {
+public struct OwnedGrant: Hashable, Sendable {
     /// The row id of the transaction.
-    public let sequence: Int64
-    public let environment: Environment
+    public let rowID: Int64
+    public let environment: StoreEnvironment
     public let originalID: TransactionID
 
-    public init(sequence: Int64, environment: Environment, originalID: TransactionID) {
-        self.sequence = sequence
+    public init(rowID: Int64, environment: StoreEnvironment, originalID: TransactionID) {
+        self.rowID = rowID
         self.environment = environment
         self.originalID = originalID
     }
@@ -56,7 +56,7 @@ public struct HeldGrant: Hashable, Sendable {
 
 /// Points that move with a transfer, of one kind and environment.
 public struct MovedPoints: Hashable, Sendable {
-    public let environment: Environment
+    public let environment: StoreEnvironment
     public let currency: String
     /// The amount that leaves the first wallet and enters the second; a negative amount is a debt that moves. Never
     /// zero.
@@ -64,7 +64,7 @@ public struct MovedPoints: Hashable, Sendable {
     /// The grant that the points belong to; nil for a move of a whole wallet.
     public let grant: Int64?
 
-    public init(environment: Environment, currency: String, amount: Int64, grant: Int64? = nil) {
+    public init(environment: StoreEnvironment, currency: String, amount: Int64, grant: Int64? = nil) {
         self.environment = environment
         self.currency = currency
         self.amount = amount
@@ -103,37 +103,37 @@ public struct MovedPoints: Hashable, Sendable {
 
 extension Refusal {
     /// The reason why a transfer is refused, for a person.
-    var transferSentence: Text {
+    var transferSentence: LocalizedText {
         switch self {
         case .guestTaken:
-            Text(
+            LocalizedText(
                 en: "This guest's purchases went to another account. An operator can take that back.",
                 zh: "该游客的购买已并入另一个账号。可由运营人员撤销。")
         case .accountMerged:
-            Text(
+            LocalizedText(
                 en: "This account was itself a guest and is part of another account now. Name that one.",
                 zh: "该账号本身曾是游客，已并入另一个账号。请改用那个账号。")
         case .notAGuest:
-            Text(
+            LocalizedText(
                 en: "Only a guest becomes part of an account, and this user isn't one. Show a token of the guest with "
                     + "\"guest\": true; between accounts an operator transfers purchases.",
                 zh: "只有游客才能并入账号，而该用户不是游客。请提供带有 \"guest\": true 的游客令牌；账号之间的购买由运营人员转移。")
         case .guestMerged:
-            Text(
+            LocalizedText(
                 en: "This guest signed in to an account, and everything it bought is there. Use that account.",
                 zh: "该游客已登录并入账号，其全部购买都在那个账号中。请使用该账号。")
         case .undoExpired:
-            Text(
+            LocalizedText(
                 en: "The time in which this merge could be taken back is over. Transfer single purchases instead.",
                 zh: "已超过可撤销该合并的期限。请改为逐笔转移购买。")
-        case .sameUser: Text(en: "The two users are the same.", zh: "转出与转入是同一个用户。")
-        case .notTheHolder:
-            Text(
+        case .sameUser: LocalizedText(en: "The two users are the same.", zh: "转出与转入是同一个用户。")
+        case .notTheOwner:
+            LocalizedText(
                 en: "That user doesn't have this purchase. List the user's transfers to see where it went.",
                 zh: "该用户没有这笔购买。请查看该用户的转移记录。")
-        case .unknownTransfer: Text(en: "There is no such transfer.", zh: "没有这条转移记录。")
+        case .unknownTransfer: LocalizedText(en: "There is no such transfer.", zh: "没有这条转移记录。")
         default:
-            Text(
+            LocalizedText(
                 en: "This can't be reversed: it is a reversal itself, or both users are one account by now. Make a new "
                     + "transfer.",
                 zh: "无法撤销：它本身就是一次撤销，或双方现已是同一个账号。请新建一次转移。")
@@ -143,14 +143,14 @@ extension Refusal {
 
 extension Transfer.Kind {
     /// For operators: the reason of the transfer.
-    public var sentence: Text {
+    public var sentence: LocalizedText {
         switch self {
-        case .guestMerge: Text(en: "A guest signed in to an account.", zh: "游客登录了账号。")
-        case .restore: Text(en: "It was restored, and the shop lets it move.", zh: "在设备上恢复购买，且商店允许转移。")
-        case .support: Text(en: "An operator decided it.", zh: "由运营人员决定。")
-        case .reversal: Text(en: "A transfer was taken back.", zh: "撤销了一次转移。")
+        case .guestMerge: LocalizedText(en: "A guest signed in to an account.", zh: "游客登录了账号。")
+        case .restore: LocalizedText(en: "It was restored, and the shop lets it move.", zh: "在设备上恢复购买，且商店允许转移。")
+        case .support: LocalizedText(en: "An operator decided it.", zh: "由运营人员决定。")
+        case .reversal: LocalizedText(en: "A transfer was taken back.", zh: "撤销了一次转移。")
         case .signedBuyer:
-            Text(
+            LocalizedText(
                 en: "It was granted by a receipt, and Apple's signed transaction names another customer.",
                 zh: "先前仅凭收据发放，而 Apple 的签名交易指明了另一位客户。")
         }

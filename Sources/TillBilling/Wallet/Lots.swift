@@ -121,7 +121,7 @@ public struct Lots: Sendable {
     }
 
     /// All lots, oldest first, and the amount that no lot covers.
-    public func settled() -> (lots: [Lot], debt: Int64) {
+    public func lotsAndDebt() -> (lots: [Lot], debt: Int64) {
         var debt = spent
         var settled = lots.sorted { $0.opening < $1.opening }
         // The part of a refund that exceeds its own lot is taken from the other lots.
@@ -142,7 +142,7 @@ public struct Lots: Sendable {
 
     /// The lot of a grant.
     public func lot(ofGrant id: UniqueID) -> Lot? {
-        settled().lots.first {
+        lotsAndDebt().lots.first {
             ($0.kind == .purchase || $0.kind == .moved) && $0.opening.reference == id.description
         }
     }

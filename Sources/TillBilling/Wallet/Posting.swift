@@ -39,10 +39,10 @@ public enum ContraAccount: String, Hashable, Sendable, CaseIterable {
 /// double-entry bookkeeping: `amount` to the wallet and `-amount` to the contra account, so the sum of all entries is
 /// always zero. Postings are never edited or deleted.
 public struct Posting: Hashable, Sendable {
-    public let environment: Environment
+    public let environment: StoreEnvironment
     public let userID: UserID
     public let contra: ContraAccount
-    /// The kind of points, as in `Product.points`.
+    /// The kind of points, as in `CatalogProduct.points`.
     public let currency: String
     /// Points; positive into the wallet, negative out of it. Never zero.
     public let amount: Int64
@@ -65,7 +65,7 @@ public struct Posting: Hashable, Sendable {
     }
 
     public init(
-        environment: Environment, userID: UserID, contra: ContraAccount, currency: String, amount: Int64,
+        environment: StoreEnvironment, userID: UserID, contra: ContraAccount, currency: String, amount: Int64,
         kind: PostingKind, reference: String, at: Instant
     ) {
         self.environment = environment

@@ -48,16 +48,16 @@ public struct RevokedShare: Hashable, Sendable {
 /// The points of one grant that are currently reversed, and the part that was written off, derived from the grant's
 /// postings. Refunds, larger or smaller later ones, and their reversals are all posted as a difference from this state,
 /// so the number of copies that arrived before does not matter.
-public struct TakenBack: Hashable, Sendable {
+public struct ReclaimedPoints: Hashable, Sendable {
     /// The revoked amount by kind of points.
-    private var taken: [String: Int64] = [:]
+    private var reclaimed: [String: Int64] = [:]
     private var forgiven: [String: Int64] = [:]
 
     /// - Parameter postings: those of the grant; only refunds and write-offs count.
     public init(_ postings: [Posting]) {
         for posting in postings {
             switch posting.kind {
-            case .refund, .refundReversal: taken[posting.currency, default: 0] -= posting.amount
+            case .refund, .refundReversal: reclaimed[posting.currency, default: 0] -= posting.amount
             case .writeOff, .writeOffReversal: forgiven[posting.currency, default: 0] += posting.amount
             case .purchase, .bonus, .correction, .debit, .moved: break
             }
@@ -82,7 +82,7 @@ public struct TakenBack: Hashable, Sendable {
             precondition(
                 (0...max(0, points.amount)).contains(wanted),
                 "a refund takes back at most what was given (invariant 4)")
-            let change = wanted - taken[points.currency, default: 0]
+            let change = wanted - reclaimed[points.currency, default: 0]
             guard change > 0 else {
                 let undone = min(forgiven[points.currency, default: 0], -change)
                 return [

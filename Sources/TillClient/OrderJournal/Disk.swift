@@ -3,19 +3,19 @@ import TillBilling
 /// The device's disk for one file. Every change is on stable storage before the call returns.
 package struct Disk: Sendable {
     /// Reads the whole file; empty if it does not exist yet.
-    package var read: @Sendable () throws(DiskFault) -> [UInt8]
+    package var read: @Sendable () throws(DiskError) -> [UInt8]
     /// Writes the bytes at the offset and truncates the file after them.
-    package var write: @Sendable (_ bytes: [UInt8], _ offset: Int) throws(DiskFault) -> Void
+    package var write: @Sendable (_ bytes: [UInt8], _ offset: Int) throws(DiskError) -> Void
     /// Replaces the file atomically: after a power cut, either the old or the new file exists, complete.
-    package var replace: @Sendable ([UInt8]) throws(DiskFault) -> Void
+    package var replace: @Sendable ([UInt8]) throws(DiskError) -> Void
     /// Copies the current file under another name, for diagnosis.
-    package var setAside: @Sendable () throws(DiskFault) -> Void
+    package var setAside: @Sendable () throws(DiskError) -> Void
 
     package init(
-        read: @escaping @Sendable () throws(DiskFault) -> [UInt8],
-        write: @escaping @Sendable ([UInt8], Int) throws(DiskFault) -> Void,
-        replace: @escaping @Sendable ([UInt8]) throws(DiskFault) -> Void,
-        setAside: @escaping @Sendable () throws(DiskFault) -> Void
+        read: @escaping @Sendable () throws(DiskError) -> [UInt8],
+        write: @escaping @Sendable ([UInt8], Int) throws(DiskError) -> Void,
+        replace: @escaping @Sendable ([UInt8]) throws(DiskError) -> Void,
+        setAside: @escaping @Sendable () throws(DiskError) -> Void
     ) {
         self.read = read
         self.write = write
@@ -25,7 +25,7 @@ package struct Disk: Sendable {
 }
 
 /// An error of the device's disk.
-public struct DiskFault: Error, Hashable, Sendable {
+public struct DiskError: Error, Hashable, Sendable {
     /// The kind of error.
     public enum Kind: String, Hashable, Sendable {
         /// The disk is full.
@@ -52,21 +52,21 @@ public struct DiskFault: Error, Hashable, Sendable {
     public var isRetryable: Bool { kind == .full || kind == .inUse }
 
     /// A message for the buyer.
-    public var sentence: Text {
+    public var sentence: LocalizedText {
         switch kind {
         case .full:
-            Text(
+            LocalizedText(
                 en: "The device's storage is full. Free some space and try again.", zh: "设备存储空间已满。请清理空间后重试。")
         case .notAllowed:
-            Text(
+            LocalizedText(
                 en: "The app may not write to its own storage. Restart the device and try again.",
                 zh: "App 无法写入自身的存储空间。请重启设备后重试。")
         case .inUse:
-            Text(
+            LocalizedText(
                 en: "The app is already running elsewhere on this device. Close it there first.",
                 zh: "此 App 正在本设备的另一处运行，请先将其关闭。")
         case .other:
-            Text(
+            LocalizedText(
                 en: "The device's storage reports an error. Restart the device and try again.",
                 zh: "设备存储出现错误。请重启设备后重试。")
         }

@@ -13,13 +13,13 @@ extension Disk {
     ///
     /// - Parameter path: the path of the file, outside of an app group's container: iOS terminates an app that holds a
     ///   lock there while it is suspended.
-    public static func file(at path: String) throws(DiskFault) -> Disk {
+    public static func file(at path: String) throws(DiskError) -> Disk {
         let file = try FileDisk(path: path)
         return Disk(
-            read: { () throws(DiskFault) in try file.read() },
-            write: { (bytes, offset) throws(DiskFault) in try file.write(bytes, at: offset) },
-            replace: { (bytes) throws(DiskFault) in try file.replace(with: bytes) },
-            setAside: { () throws(DiskFault) in try file.setAside() })
+            read: { () throws(DiskError) in try file.read() },
+            write: { (bytes, offset) throws(DiskError) in try file.write(bytes, at: offset) },
+            replace: { (bytes) throws(DiskError) in try file.replace(with: bytes) },
+            setAside: { () throws(DiskError) in try file.setAside() })
     }
 }
 
@@ -30,14 +30,14 @@ private final class FileDisk: Sendable {
     private let directory: String
     private let lock: Int32
 
-    init(path: String) throws(DiskFault) {
+    init(path: String) throws(DiskError) {
         self.path = path
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         if mkdir(directory, 0o700) != 0, errno != EEXIST { throw Self.fault() }
         lock = try Self.open(path + "-lock", O_RDWR | O_CREAT)
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            let fault = errno == EWOULDBLOCK ? DiskFault(.inUse, number: errno) : Self.fault()
+            let fault = errno == EWOULDBLOCK ? DiskError(.inUse, number: errno) : Self.fault()
             close(lock)
             throw fault
         }
@@ -45,9 +45,9 @@ private final class FileDisk: Sendable {
 
     deinit { close(lock) }
 
-    func read() throws(DiskFault) -> [UInt8] {
+    func read() throws(DiskError) -> [UInt8] {
         let descriptor: Int32
-        do throws(DiskFault) {
+        do throws(DiskError) {
             descriptor = try Self.open(path, O_RDONLY)
         } catch {
             if error.number == ENOENT { return [] }
@@ -72,10 +72,10 @@ private final class FileDisk: Sendable {
         return Array(bytes.prefix(done))
     }
 
-    func write(_ bytes: [UInt8], at offset: Int) throws(DiskFault) {
+    func write(_ bytes: [UInt8], at offset: Int) throws(DiskError) {
         let descriptor = try Self.open(path, O_WRONLY | O_CREAT)
         defer { close(descriptor) }
-        do throws(DiskFault) {
+        do throws(DiskError) {
             guard ftruncate(descriptor, off_t(offset)) == 0 else { throw Self.fault() }
             try Self.writeAll(bytes, to: descriptor, at: offset)
             try Self.sync(descriptor)
@@ -89,21 +89,21 @@ private final class FileDisk: Sendable {
         }
     }
 
-    func replace(with bytes: [UInt8]) throws(DiskFault) {
+    func replace(with bytes: [UInt8]) throws(DiskError) {
         try writeAnew(bytes, to: path + "-new")
         guard rename(path + "-new", path) == 0 else { throw Self.fault() }
         try syncDirectory()
     }
 
-    func setAside() throws(DiskFault) {
+    func setAside() throws(DiskError) {
         try writeAnew(try read(), to: path + "-damaged")
         try syncDirectory()
     }
 
-    private func writeAnew(_ bytes: [UInt8], to path: String) throws(DiskFault) {
+    private func writeAnew(_ bytes: [UInt8], to path: String) throws(DiskError) {
         let descriptor = try Self.open(path, O_WRONLY | O_CREAT | O_TRUNC)
         defer { close(descriptor) }
-        do throws(DiskFault) {
+        do throws(DiskError) {
             try Self.writeAll(bytes, to: descriptor, at: 0)
             try Self.sync(descriptor)
         } catch {
@@ -112,13 +112,13 @@ private final class FileDisk: Sendable {
         }
     }
 
-    private func syncDirectory() throws(DiskFault) {
+    private func syncDirectory() throws(DiskError) {
         let descriptor = try Self.open(directory, O_RDONLY)
         defer { close(descriptor) }
         try Self.sync(descriptor)
     }
 
-    private static func open(_ path: String, _ flags: Int32) throws(DiskFault) -> Int32 {
+    private static func open(_ path: String, _ flags: Int32) throws(DiskError) -> Int32 {
         while true {
             let descriptor = systemOpen(path, flags | O_CLOEXEC, 0o600)
             if descriptor >= 0 { return descriptor }
@@ -126,7 +126,7 @@ private final class FileDisk: Sendable {
         }
     }
 
-    private static func writeAll(_ bytes: [UInt8], to descriptor: Int32, at offset: Int) throws(DiskFault) {
+    private static func writeAll(_ bytes: [UInt8], to descriptor: Int32, at offset: Int) throws(DiskError) {
         var done = 0
         while done < bytes.count {
             let count = bytes.withUnsafeBytes { buffer in
@@ -140,7 +140,7 @@ private final class FileDisk: Sendable {
         }
     }
 
-    private static func sync(_ descriptor: Int32) throws(DiskFault) {
+    private static func sync(_ descriptor: Int32) throws(DiskError) {
         #if canImport(Darwin)
             // On Darwin, fsync leaves the bytes in the drive's cache (fsync(2)).
             if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
@@ -148,12 +148,12 @@ private final class FileDisk: Sendable {
         guard fsync(descriptor) == 0 else { throw fault() }
     }
 
-    private static func fault() -> DiskFault {
+    private static func fault() -> DiskError {
         let number = errno
         return switch number {
-        case ENOSPC, EDQUOT, EFBIG: DiskFault(.full, number: number)
-        case EACCES, EPERM, EROFS: DiskFault(.notAllowed, number: number)
-        default: DiskFault(.other, number: number)
+        case ENOSPC, EDQUOT, EFBIG: DiskError(.full, number: number)
+        case EACCES, EPERM, EROFS: DiskError(.notAllowed, number: number)
+        default: DiskError(.other, number: number)
         }
     }
 }

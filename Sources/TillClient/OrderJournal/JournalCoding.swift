@@ -74,9 +74,9 @@ extension JournalEntry {
         writer.optional(transactionID) { $0.text($1.text) }
         writer.number(Int64(attempts))
         writer.optional(retryAt) { $0.number($1.milliseconds) }
-        writer.optional(trouble) { writer, trouble in
-            writer.text(trouble.code)
-            writer.byte(trouble.isFinal ? 1 : 0)
+        writer.optional(pendingReason) { writer, pendingReason in
+            writer.text(pendingReason.code)
+            writer.byte(pendingReason.isFinal ? 1 : 0)
         }
         writer.number(Int64(history.count))
         for move in history {
@@ -95,9 +95,9 @@ extension JournalEntry {
             let user = reader.optional({ $0.text() }), let isOpened = reader.byte(),
             let transaction = reader.optional({ $0.text() }), let attempts = reader.count(),
             let retryAt = reader.optional({ $0.number() }),
-            let trouble = reader.optional({ reader -> Trouble? in
+            let pendingReason = reader.optional({ reader -> PendingReason? in
                 guard let code = reader.text(), let isFinal = reader.byte() else { return nil }
-                return Trouble(code: code, isFinal: isFinal == 1)
+                return PendingReason(code: code, isFinal: isFinal == 1)
             }),
             let moves = reader.count(), moves >= 1, moves <= Self.longestHistory
         else { return nil }
@@ -111,7 +111,7 @@ extension JournalEntry {
         self.init(
             id: id, productID: ProductID(product), quantity: quantity, price: price, userID: user.map(UserID.init),
             history: history, isOpened: isOpened == 1, transactionID: transaction.map(TransactionID.init),
-            attempts: attempts, retryAt: retryAt.map(Instant.init(milliseconds:)), trouble: trouble)
+            attempts: attempts, retryAt: retryAt.map(Instant.init(milliseconds:)), pendingReason: pendingReason)
     }
 }
 
@@ -132,19 +132,19 @@ extension JournalEntry {
         }
     }
 
-    fileprivate var hasAdditions: Bool { idNonce != nil || trouble?.reason != nil }
+    fileprivate var hasAdditions: Bool { idNonce != nil || pendingReason?.reason != nil }
 
     fileprivate func encodeAdditions(to writer: inout JournalWriter) {
         writer.optional(idNonce) { $0.nonce($1) }
         // The order's own user is the normal case and is not written twice.
         writer.optional(idUserID == userID ? nil : idUserID) { $0.text($1.text) }
-        writer.optional(trouble?.reason) { $0.text($1) }
+        writer.optional(pendingReason?.reason) { $0.text($1) }
     }
 
     fileprivate mutating func add(_ additions: Additions) {
         idNonce = additions.nonce
         idUserID = additions.nonce == nil ? nil : additions.idUserID ?? userID
-        trouble = trouble.map { Trouble(code: $0.code, isFinal: $0.isFinal, reason: additions.reason) }
+        pendingReason = pendingReason.map { PendingReason(code: $0.code, isFinal: $0.isFinal, reason: additions.reason) }
     }
 }
 

@@ -28,7 +28,7 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     /// The time of the next automatic submission.
     package internal(set) var retryAt: Instant?
     /// Why the purchase is not completed yet.
-    package internal(set) var trouble: Trouble?
+    package internal(set) var pendingReason: PendingReason?
 
     /// A purchase that begins on this device, with an id that commits to its buyer.
     package init(
@@ -62,7 +62,7 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     init(
         id: OrderID, productID: ProductID, quantity: Int, price: Money?, userID: UserID?, history: [OrderMove],
         isOpened: Bool = false, transactionID: TransactionID? = nil, attempts: Int = 0, retryAt: Instant? = nil,
-        trouble: Trouble? = nil
+        pendingReason: PendingReason? = nil
     ) {
         self.id = id
         self.productID = productID
@@ -74,7 +74,7 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
         self.transactionID = transactionID
         self.attempts = attempts
         self.retryAt = retryAt
-        self.trouble = trouble
+        self.pendingReason = pendingReason
     }
 
     /// The proof to the server that the caller may use this order id.
@@ -97,7 +97,7 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     package var updatedAt: Instant { history.last?.at ?? Instant(milliseconds: 0) }
 
     /// Makes legal moves only. A move to the current status changes nothing.
-    mutating func move(to status: OrderStatus, at: Instant, reason: String) throws(JournalFault) {
+    mutating func move(to status: OrderStatus, at: Instant, reason: String) throws(JournalError) {
         if self.status == status { return }
         guard let way = self.status.way(to: status) else { throw .illegalMove(from: self.status, to: status) }
         for step in way {
@@ -119,20 +119,20 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     static let guess = "matched"
 
     /// Reverses a wrong assignment: the order returns to its previous status.
-    mutating func takeBackGuess() {
+    mutating func undoGuess() {
         guard isGuessed, let last = history.lastIndex(where: { $0.status == .ongoing }) else { return }
         var before = history[..<last]
         // Intermediate steps that the assignment added.
         while before.count > 1, before.last?.reason == "", before.last?.at == history[last].at { before.removeLast() }
         guard !before.isEmpty else { return }
         history = Array(before)
-        (transactionID, trouble, retryAt, attempts) = (nil, nil, nil, 0)
+        (transactionID, pendingReason, retryAt, attempts) = (nil, nil, nil, 0)
     }
 }
 
 /// The reason why a paid purchase is not completed yet: a stable code, with a sentence for the buyer.
-public struct Trouble: Hashable, Sendable {
-    /// The code: a `Refusal`, a `TransportFault.Kind`, or a code of this type.
+public struct PendingReason: Hashable, Sendable {
+    /// The code: a `Refusal`, a `TransportError.Kind`, or a code of this type.
     public let code: String
     /// A Boolean value that indicates whether sending the same proof again automatically is pointless. At launch, and
     /// at the buyer's request, it is sent nevertheless, because a wrong configuration of the server may have been
@@ -148,51 +148,51 @@ public struct Trouble: Hashable, Sendable {
         self.reason = reason
     }
 
-    package static let signedOut = Trouble(code: "signed_out", isFinal: false)
-    package static let unreadableAnswer = Trouble(code: "unreadable_answer", isFinal: false)
+    package static let signedOut = PendingReason(code: "signed_out", isFinal: false)
+    package static let unreadableResponse = PendingReason(code: "unreadable_answer", isFinal: false)
     /// The connection to the server failed, so sending again helps when the network is better.
-    var isOfNetwork: Bool { TransportFault.Kind(rawValue: code) != nil || self == .unreadableAnswer }
+    var isOfNetwork: Bool { TransportError.Kind(rawValue: code) != nil || self == .unreadableResponse }
 
     /// Not paid yet: another person must approve the purchase first.
-    static let deferred = Trouble(code: "deferred", isFinal: false)
+    static let deferred = PendingReason(code: "deferred", isFinal: false)
     /// The server has stored the proof and is requesting missing information.
-    package static let accepted = Trouble(code: "accepted", isFinal: false)
+    package static let accepted = PendingReason(code: "accepted", isFinal: false)
     /// The server has stored the proof and does not know the owner yet.
-    package static let quarantined = Trouble(code: "quarantined", isFinal: false)
+    package static let quarantined = PendingReason(code: "quarantined", isFinal: false)
     /// The transaction was finished for another order, and can't be proved on this device any more.
-    package static let settledElsewhere = Trouble(code: "settled_elsewhere", isFinal: true)
+    package static let completedElsewhere = PendingReason(code: "completed_elsewhere", isFinal: true)
 
     /// A message for the buyer.
-    public var sentence: Text {
+    public var sentence: LocalizedText {
         if let reason, let sentence = Self.sentence(ofWaiting: reason) { return sentence }
         if let refusal = Refusal(rawValue: code) { return refusal.advice }
-        if let kind = TransportFault.Kind(rawValue: code) { return kind.sentence }
-        if let problem = StoreProblem(code: code) { return problem.sentence }
+        if let kind = TransportError.Kind(rawValue: code) { return kind.sentence }
+        if let problem = AppStoreError(code: code) { return problem.sentence }
         return switch code {
-        case Trouble.signedOut.code:
-            Text(en: "Sign in, and the purchase is delivered to its owner.", zh: "请登录，登录后购买的内容将发放给其所有者。")
-        case Trouble.unreadableAnswer.code:
-            Text(
+        case PendingReason.signedOut.code:
+            LocalizedText(en: "Sign in, and the purchase is delivered to its owner.", zh: "请登录，登录后购买的内容将发放给其所有者。")
+        case PendingReason.unreadableResponse.code:
+            LocalizedText(
                 en: "The server's answer can't be read right now. It is tried again by itself; if it takes long, tell "
                     + "support the order number.",
                 zh: "目前无法与服务器正常通信，系统会自动重试；如长时间未到账，请将订单号告知客服。")
-        case Trouble.deferred.code:
-            Text(
+        case PendingReason.deferred.code:
+            LocalizedText(
                 en: "Another person must approve this purchase first. It then arrives automatically.",
                 zh: "此次购买需他人批准，批准后会自动到账。")
-        case Trouble.accepted.code:
-            Text(en: "The payment is being checked.", zh: "正在核对付款。")
-        case Trouble.quarantined.code:
-            Text(
+        case PendingReason.accepted.code:
+            LocalizedText(en: "The payment is being checked.", zh: "正在核对付款。")
+        case PendingReason.quarantined.code:
+            LocalizedText(
                 en: "The payment arrived, but its owner is not known yet. Tell support the order number.",
                 zh: "付款已收到，但尚未确认归属。请将订单号告知客服。")
-        case Trouble.settledElsewhere.code:
-            Text(
+        case PendingReason.completedElsewhere.code:
+            LocalizedText(
                 en: "The App Store no longer shows this payment, and it did not arrive here: somebody else who uses "
                     + "this Apple Account may have received it. Tell support the order number.",
                 zh: "App Store 已不再显示这笔付款，而它没有到账：可能已发放给使用同一 Apple 账户的其他用户。请将订单号告知客服。")
         default:
-            Text(
+            LocalizedText(
                 en: "The server gave a reason this version of the app doesn't know (\(code)).",
                 zh: "服务器给出了此版本 App 未知的原因（\(code)）。")
         }
@@ -200,9 +200,9 @@ public struct Trouble: Hashable, Sendable {
 }
 
 /// The reason why the journal did not accept a change. Nothing has changed in memory or on disk.
-public enum JournalFault: Error, Hashable, Sendable {
+public enum JournalError: Error, Hashable, Sendable {
     /// The disk reported an error.
-    case disk(DiskFault)
+    case disk(DiskError)
     /// Another version of the app wrote the file, which is left unchanged.
     case otherVersion(UInt32)
     /// The journal has no order with this id.
@@ -215,7 +215,7 @@ public enum JournalFault: Error, Hashable, Sendable {
     /// A Boolean value that indicates whether the same change may succeed later without a repair of the device.
     public var isRetryable: Bool {
         switch self {
-        case .disk(let fault): fault.isRetryable
+        case .disk(let error): error.isRetryable
         default: false
         }
     }
@@ -223,7 +223,7 @@ public enum JournalFault: Error, Hashable, Sendable {
     /// A stable code.
     public var code: String {
         switch self {
-        case .disk(let fault): fault.kind.rawValue
+        case .disk(let error): error.kind.rawValue
         case .otherVersion: "journal_version"
         case .unknownOrder: "unknown_order"
         case .knownOrder: "known_order"
@@ -232,11 +232,11 @@ public enum JournalFault: Error, Hashable, Sendable {
     }
 
     /// A message for the buyer.
-    public var sentence: Text {
+    public var sentence: LocalizedText {
         switch self {
-        case .disk(let fault): fault.sentence
+        case .disk(let error): error.sentence
         case .otherVersion:
-            Text(
+            LocalizedText(
                 en: "The list of purchases was written by another version of the app. Update the app.",
                 zh: "购买记录由另一版本的 App 写入，请更新 App。")
         case .unknownOrder: Refusal.unknownOrder.sentence

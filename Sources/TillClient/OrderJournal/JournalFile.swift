@@ -43,7 +43,7 @@ enum JournalFile {
     }
 
     /// - Throws: `otherVersion` if another version of the app wrote the file; its contents are not examined.
-    static func contents(of bytes: [UInt8]) throws(JournalFault) -> Contents {
+    static func contents(of bytes: [UInt8]) throws(JournalError) -> Contents {
         var contents = Contents()
         var position = 0
         if bytes.count >= headerLength, checks(header: bytes[..<headerLength]) {

@@ -5,7 +5,7 @@ import TillBilling
 ///
 /// It is held in memory completely; a proof is held only until the server has answered.
 package actor OrderJournal {
-    private struct Held {
+    private struct EntryRecord {
         var entry: JournalEntry
         var entrySize: Int
         var proof: PurchaseProof?
@@ -13,7 +13,7 @@ package actor OrderJournal {
     }
 
     private let disk: Disk
-    private var held: [OrderID: Held] = [:]
+    private var storedEntries: [OrderID: EntryRecord] = [:]
     private var byTransaction: [TransactionID: OrderID] = [:]
     /// The orders that are paid and not completed: few, however long the list is.
     private var ongoingOrders: Set<OrderID>
@@ -38,25 +38,25 @@ package actor OrderJournal {
     /// - Parameter changed: called with an order after each of its changes, in the order of the changes.
     package init(
         disk: Disk, changed: @escaping @Sendable (JournalEntry) -> Void = { _ in }
-    ) throws(JournalFault) {
+    ) throws(JournalError) {
         self.disk = disk
         self.changed = changed
         let bytes: [UInt8]
-        do throws(DiskFault) { bytes = try disk.read() } catch { throw .disk(error) }
+        do throws(DiskError) { bytes = try disk.read() } catch { throw .disk(error) }
         let contents = try JournalFile.contents(of: bytes)
-        var held: [OrderID: Held] = [:]
-        for stored in contents.records { Self.apply(stored, to: &held) }
-        self.held = held
-        ongoingOrders = Set(held.values.lazy.map(\.entry).filter { $0.status == .ongoing }.map(\.id))
-        leftUnopened = held.values.lazy.map(\.entry).filter { $0.status == .prepared && !$0.isOpened }.map(\.id)
+        var storedEntries: [OrderID: EntryRecord] = [:]
+        for stored in contents.records { Self.apply(stored, to: &storedEntries) }
+        self.storedEntries = storedEntries
+        ongoingOrders = Set(storedEntries.values.lazy.map(\.entry).filter { $0.status == .ongoing }.map(\.id))
+        leftUnopened = storedEntries.values.lazy.map(\.entry).filter { $0.status == .prepared && !$0.isOpened }.map(\.id)
             .sorted()
         byTransaction = Dictionary(
-            held.values.compactMap { held in held.entry.transactionID.map { ($0, held.entry.id) } },
+            storedEntries.values.compactMap { storedEntries in storedEntries.entry.transactionID.map { ($0, storedEntries.entry.id) } },
             uniquingKeysWith: { first, _ in first })
-        liveSize += held.values.reduce(0) { $0 + Self.size($1) }
+        liveSize += storedEntries.values.reduce(0) { $0 + Self.size($1) }
         length = contents.end
         mustRewrite = contents.damaged > 0
-        recovery = JournalRecovery(orders: held.count, cutTail: contents.tail, damaged: contents.damaged)
+        recovery = JournalRecovery(orders: storedEntries.count, cutTail: contents.tail, damaged: contents.damaged)
         if !recovery.isClean {
             // Both may fail on a full disk: the next change then repairs the file, and the copy is only for diagnosis.
             try? disk.setAside()
@@ -66,38 +66,38 @@ package actor OrderJournal {
 
     // MARK: Reading
 
-    package subscript(id: OrderID) -> JournalEntry? { held[id]?.entry }
+    package subscript(id: OrderID) -> JournalEntry? { storedEntries[id]?.entry }
 
     package func entry(of transaction: TransactionID) -> JournalEntry? {
-        byTransaction[transaction].flatMap { held[$0]?.entry }
+        byTransaction[transaction].flatMap { storedEntries[$0]?.entry }
     }
 
-    package func proof(of id: OrderID) -> PurchaseProof? { held[id]?.proof }
+    package func proof(of id: OrderID) -> PurchaseProof? { storedEntries[id]?.proof }
 
     /// The paid transaction of an order whose proof is still stored.
     package func paidTransaction(of id: OrderID) -> QueuedTransaction? {
-        guard let held = held[id], let proof = held.proof, let transaction = held.entry.transactionID else {
+        guard let storedEntries = storedEntries[id], let proof = storedEntries.proof, let transaction = storedEntries.entry.transactionID else {
             return nil
         }
         return QueuedTransaction(
-            id: transaction, productID: held.entry.productID, quantity: held.entry.quantity,
-            token: held.entry.isOpened ? id : nil, purchasedAt: held.entry.updatedAt, proof: proof)
+            id: transaction, productID: storedEntries.entry.productID, quantity: storedEntries.entry.quantity,
+            token: storedEntries.entry.isOpened ? id : nil, purchasedAt: storedEntries.entry.updatedAt, proof: proof)
     }
 
     /// All orders, newest first, or those of one buyer.
     package func entries(of user: UserID? = nil) -> [JournalEntry] {
-        held.values.lazy.map(\.entry).filter { user == nil || $0.userID == user }
+        storedEntries.values.lazy.map(\.entry).filter { user == nil || $0.userID == user }
             .sorted { ($1.createdAt, $1.id) < ($0.createdAt, $0.id) }
     }
 
     /// Orders that are paid and not completed, oldest first.
     package func ongoing() -> [JournalEntry] {
-        ongoingOrders.compactMap { held[$0]?.entry }.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+        ongoingOrders.compactMap { storedEntries[$0]?.entry }.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
     }
 
     /// A buyer's orders that the server knows and that have no transaction here.
     func neverPaid(by user: UserID, since: Instant) -> [OrderID] {
-        held.values.map(\.entry).filter { (entry: JournalEntry) -> Bool in
+        storedEntries.values.map(\.entry).filter { (entry: JournalEntry) -> Bool in
             guard entry.userID == user, entry.isOpened, entry.transactionID == nil else { return false }
             return entry.createdAt >= since && entry.status != .completed && entry.status != .refunded
         }.map(\.id)
@@ -105,8 +105,8 @@ package actor OrderJournal {
 
     /// The order of a failed or declined payment: the one that its token names, or the only possible one.
     func unpaid(_ id: OrderID?, _ product: ProductID) -> OrderID? {
-        if let id { return held[id].map(\.entry).flatMap { $0.transactionID == nil ? $0.id : nil } }
-        let open = held.values.lazy.map(\.entry).filter { entry in
+        if let id { return storedEntries[id].map(\.entry).flatMap { $0.transactionID == nil ? $0.id : nil } }
+        let open = storedEntries.values.lazy.map(\.entry).filter { entry in
             entry.productID == product && (entry.status == .deferred || entry.status == .prepared && entry.isOpened)
         }
         return open.count == 1 ? open.first?.id : nil
@@ -117,25 +117,25 @@ package actor OrderJournal {
     /// decide then.
     ///
     /// - Parameter wish: the order whose payment was requested. If it is among them, it is the result.
-    package func candidate(for transaction: QueuedTransaction, paying wish: OrderID? = nil) -> JournalEntry? {
-        let open = held.values.lazy.map(\.entry).filter { entry in
+    package func candidate(for transaction: QueuedTransaction, paying wantedOrder: OrderID? = nil) -> JournalEntry? {
+        let open = storedEntries.values.lazy.map(\.entry).filter { entry in
             entry.transactionID == nil && entry.isOpened && entry.productID == transaction.productID
                 && entry.quantity == transaction.quantity && entry.createdAt.seconds <= transaction.purchasedAt.seconds
         }
-        if let wish, let entry = open.first(where: { $0.id == wish }) { return entry }
+        if let wantedOrder, let entry = open.first(where: { $0.id == wantedOrder }) { return entry }
         guard let newest = open.max(by: { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }) else { return nil }
         return open.allSatisfy { $0.userID == newest.userID } ? newest : nil
     }
 
     // MARK: Changing
 
-    package func add(_ entry: JournalEntry) throws(JournalFault) {
-        guard held[entry.id] == nil else { throw .knownOrder(entry.id) }
+    package func add(_ entry: JournalEntry) throws(JournalError) {
+        guard storedEntries[entry.id] == nil else { throw .knownOrder(entry.id) }
         try commit([.entry(entry)])
     }
 
     /// Records that the server knows the order, so that it may be paid.
-    package func markOpened(_ id: OrderID) throws(JournalFault) {
+    package func markOpened(_ id: OrderID) throws(JournalError) {
         var entry = try known(id)
         guard !entry.isOpened else { return }
         entry.isOpened = true
@@ -146,7 +146,7 @@ package actor OrderJournal {
     @discardableResult
     package func move(
         _ id: OrderID, to status: OrderStatus, at: Instant, reason: String = ""
-    ) throws(JournalFault) -> JournalEntry {
+    ) throws(JournalError) -> JournalEntry {
         var entry = try known(id)
         guard entry.status != status else { return entry }
         try entry.move(to: status, at: at, reason: reason)
@@ -161,10 +161,10 @@ package actor OrderJournal {
     @discardableResult
     package func save(
         _ transaction: QueuedTransaction, for id: OrderID, at: Instant, isGuess: Bool = false
-    ) throws(JournalFault) -> JournalEntry {
+    ) throws(JournalError) -> JournalEntry {
         var entry = try known(id)
         guard entry.status != .completed, entry.status != .refunded else { return entry }
-        if entry.status == .ongoing, entry.transactionID == transaction.id, held[id]?.proof == transaction.proof {
+        if entry.status == .ongoing, entry.transactionID == transaction.id, storedEntries[id]?.proof == transaction.proof {
             return entry
         }
         try entry.move(to: .ongoing, at: at, reason: isGuess ? JournalEntry.guess : "paid")
@@ -177,8 +177,8 @@ package actor OrderJournal {
     @discardableResult
     package func adopt(
         _ transaction: QueuedTransaction, as id: OrderID, at: Instant
-    ) throws(JournalFault) -> JournalEntry {
-        guard held[id] == nil else { throw .knownOrder(id) }
+    ) throws(JournalError) -> JournalEntry {
+        guard storedEntries[id] == nil else { throw .knownOrder(id) }
         let entry = JournalEntry(adopting: transaction, as: id, at: at)
         try commit([.entry(entry), .proof(id, transaction.proof)])
         return entry
@@ -188,14 +188,14 @@ package actor OrderJournal {
     ///
     /// - Parameter owner: the owner that the server named, for an order that this device did not begin.
     @discardableResult
-    package func settle(
+    package func complete(
         _ id: OrderID, as status: OrderStatus, at: Instant, reason: String, owner: UserID? = nil
-    ) throws(JournalFault) -> JournalEntry {
+    ) throws(JournalError) -> JournalEntry {
         var entry = try known(id)
-        guard entry.status != status || held[id]?.proof != nil || entry.trouble != nil else { return entry }
+        guard entry.status != status || storedEntries[id]?.proof != nil || entry.pendingReason != nil else { return entry }
         try entry.move(to: status, at: at, reason: reason)
         entry.retryAt = nil
-        entry.trouble = nil
+        entry.pendingReason = nil
         entry.userID = entry.userID ?? owner
         try commit([.entry(entry), .proofDone(id)])
         return entry
@@ -203,10 +203,10 @@ package actor OrderJournal {
 
     /// Removes a transaction that belongs to another order and merely matched this one: the order returns to its
     /// previous status.
-    func takeBackGuess(_ id: OrderID) throws(JournalFault) {
+    func undoGuess(_ id: OrderID) throws(JournalError) {
         var entry = try known(id)
         let mistaken = entry.transactionID
-        entry.takeBackGuess()
+        entry.undoGuess()
         guard entry.transactionID == nil else { return }
         try commit([.entry(entry), .proofDone(id)])
         if let mistaken { byTransaction[mistaken] = nil }
@@ -214,22 +214,22 @@ package actor OrderJournal {
 
     /// Records the server's final answer for an order that another transaction paid than the one this device assigned
     /// to it. If the store still shows the assigned one, it gets an order of its own.
-    func settle(
+    func complete(
         _ id: OrderID, as status: OrderStatus, paidBy transaction: TransactionID, at: Instant
-    ) throws(JournalFault) {
+    ) throws(JournalError) {
         var entry = try known(id)
         let mistaken = entry.transactionID
         try entry.move(to: status, at: at, reason: "told_by_server")
         entry.transactionID = transaction
         entry.retryAt = nil
-        entry.trouble = nil
+        entry.pendingReason = nil
         try commit([.entry(entry), .proofDone(id)])
         if let mistaken, mistaken != transaction { byTransaction[mistaken] = nil }
     }
 
     /// Assigns a guest's orders to an account, in batches. Completed batches stay assigned; a repeated call continues
     /// with the rest.
-    func hand(over guest: UserID, to account: UserID) throws(JournalFault) {
+    func transfer(over guest: UserID, to account: UserID) throws(JournalError) {
         let entries = entries(of: guest)
         for start in stride(from: 0, to: entries.count, by: 100) {
             try commit(
@@ -242,29 +242,29 @@ package actor OrderJournal {
     }
 
     /// Records why a purchase is pending, and when it is sent again.
-    package func postpone(_ id: OrderID, because trouble: Trouble, until: Instant?) throws(JournalFault) {
+    package func postpone(_ id: OrderID, because pendingReason: PendingReason, until: Instant?) throws(JournalError) {
         var entry = try known(id)
         entry.attempts = min(entry.attempts + 1, 1_000_000)
         entry.retryAt = until
-        entry.trouble = trouble
+        entry.pendingReason = pendingReason
         try commit([.entry(entry)])
     }
 
     // MARK: The file
 
-    private func known(_ id: OrderID) throws(JournalFault) -> JournalEntry {
-        guard let entry = held[id]?.entry else { throw .unknownOrder(id) }
+    private func known(_ id: OrderID) throws(JournalError) -> JournalEntry {
+        guard let entry = storedEntries[id]?.entry else { throw .unknownOrder(id) }
         return entry
     }
 
     /// Writes the records to disk, all or none, then applies them in memory.
-    private func commit(_ records: [JournalRecord]) throws(JournalFault) {
+    private func commit(_ records: [JournalRecord]) throws(JournalError) {
         assert(Self.keepProofs(records), "a proof is kept until the server has spoken (invariant 3)")
         let frame = JournalFile.frame(records)
         if mustRewrite || length + frame.count > 2 * (liveSize + frame.count) + (64 << 10) {
-            var changed = held
+            var changed = storedEntries
             for record in records { Self.apply(Self.stored(record), to: &changed) }
-            do throws(DiskFault) {
+            do throws(DiskError) {
                 try rewrite(changed)
                 remember(records)
                 return
@@ -273,7 +273,7 @@ package actor OrderJournal {
                 if mustRewrite { throw .disk(error) }
             }
         }
-        do throws(DiskFault) {
+        do throws(DiskError) {
             let bytes = length == 0 ? JournalFile.header + frame : frame
             try disk.write(bytes, length)
             length += bytes.count
@@ -295,11 +295,11 @@ package actor OrderJournal {
         }
     }
 
-    private func rewrite(_ held: [OrderID: Held]) throws(DiskFault) {
+    private func rewrite(_ storedEntries: [OrderID: EntryRecord]) throws(DiskError) {
         var bytes = JournalFile.header
-        for held in held.values {
-            let proof = held.proof.map { [JournalRecord.proof(held.entry.id, $0)] } ?? []
-            bytes += JournalFile.frame([.entry(held.entry)] + proof)
+        for storedEntries in storedEntries.values {
+            let proof = storedEntries.proof.map { [JournalRecord.proof(storedEntries.entry.id, $0)] } ?? []
+            bytes += JournalFile.frame([.entry(storedEntries.entry)] + proof)
         }
         try disk.replace(bytes)
         length = bytes.count
@@ -309,10 +309,10 @@ package actor OrderJournal {
     private func remember(_ records: [JournalRecord]) {
         for record in records {
             let id = record.id
-            liveSize -= held[id].map(Self.size) ?? 0
-            Self.apply(Self.stored(record), to: &held)
-            liveSize += held[id].map(Self.size) ?? 0
-            guard let entry = held[id]?.entry else { continue }
+            liveSize -= storedEntries[id].map(Self.size) ?? 0
+            Self.apply(Self.stored(record), to: &storedEntries)
+            liveSize += storedEntries[id].map(Self.size) ?? 0
+            guard let entry = storedEntries[id]?.entry else { continue }
             if let transaction = entry.transactionID { byTransaction[transaction] = id }
             if entry.status == .ongoing { ongoingOrders.insert(id) } else { ongoingOrders.remove(id) }
         }
@@ -325,20 +325,20 @@ package actor OrderJournal {
         return JournalFile.Stored(record: record, size: writer.bytes.count)
     }
 
-    private static func size(_ held: Held) -> Int { held.entrySize + held.proofSize + JournalFile.frameOverhead }
+    private static func size(_ storedEntries: EntryRecord) -> Int { storedEntries.entrySize + storedEntries.proofSize + JournalFile.frameOverhead }
 
-    private static func apply(_ stored: JournalFile.Stored, to held: inout [OrderID: Held]) {
+    private static func apply(_ stored: JournalFile.Stored, to storedEntries: inout [OrderID: EntryRecord]) {
         let id = stored.record.id
         switch stored.record {
         case .entry(let entry):
-            held[id, default: Held(entry: entry, entrySize: 0)].entry = entry
-            held[id]?.entrySize = stored.size
+            storedEntries[id, default: EntryRecord(entry: entry, entrySize: 0)].entry = entry
+            storedEntries[id]?.entrySize = stored.size
         case .proof(_, let proof):
-            held[id]?.proof = proof
-            held[id]?.proofSize = stored.size
+            storedEntries[id]?.proof = proof
+            storedEntries[id]?.proofSize = stored.size
         case .proofDone:
-            held[id]?.proof = nil
-            held[id]?.proofSize = 0
+            storedEntries[id]?.proof = nil
+            storedEntries[id]?.proofSize = 0
         }
     }
 }

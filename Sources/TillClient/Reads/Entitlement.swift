@@ -48,9 +48,9 @@ public struct Entitlement: Hashable, Sendable {
     /// For a subscription: the original transaction, which identifies it.
     public let originalTransactionID: String?
 
-    private let words: Text?
+    private let text: LocalizedText?
 
-    init(_ right: EntitlementsAnswer.Right) {
+    init(_ right: EntitlementsResponse.Right) {
         name = right.entitlement
         productID = right.productId
         kind = Kind(rawValue: right.kind)
@@ -64,14 +64,14 @@ public struct Entitlement: Hashable, Sendable {
         willRenew = right.willRenew
         transactionID = right.transactionId
         originalTransactionID = right.originalTransactionId
-        words = right.sentence
+        text = right.sentence
     }
 
     /// A sentence with the reason.
     ///
     /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; nil for the device's language.
     public func sentence(in language: String? = nil) -> String {
-        words?[language.map(Language.init(preference:)) ?? .ofDevice] ?? ""
+        text?[language.map(Language.init(preference:)) ?? .ofDevice] ?? ""
     }
 }
 
@@ -134,35 +134,35 @@ public struct EntitlementAccess: Hashable, Sendable {
     /// The current and past purchases that grant it; those that allow it come first.
     public let sources: [Entitlement]
 
-    private let words: Text?
+    private let text: LocalizedText?
 
-    init(_ answer: EntitlementAccessAnswer) {
+    init(_ answer: EntitlementAccessResponse) {
         name = answer.entitlement
         isAllowed = answer.allowed
         expires = answer.until.map(Date.init)
         reason = EntitlementReason(rawValue: answer.why)
         sources = answer.sources.map(Entitlement.init)
-        words = answer.sentence
+        text = answer.sentence
     }
 
     /// A sentence with the reason.
     ///
     /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; nil for the device's language.
     public func sentence(in language: String? = nil) -> String {
-        words?[language.map(Language.init(preference:)) ?? .ofDevice] ?? ""
+        text?[language.map(Language.init(preference:)) ?? .ofDevice] ?? ""
     }
 }
 
 /// `GET /v1/users/{userId}/entitlements`, decoded so that unknown kinds of a later server hide no other entitlement,
 /// and an earlier server's response suffices.
-struct EntitlementsAnswer: Decodable {
+struct EntitlementsResponse: Decodable {
     struct Right: Decodable {
         let entitlement: String
         let productId: String
         let kind: String
         let state: String?
         let why: String?
-        let sentence: Text?
+        let sentence: LocalizedText?
         let plan: String?
         let deviceId: String?
         let deviceIds: [String]?
@@ -177,11 +177,11 @@ struct EntitlementsAnswer: Decodable {
 }
 
 /// `GET /v1/users/{userId}/entitlements/{entitlement}`.
-struct EntitlementAccessAnswer: Decodable {
+struct EntitlementAccessResponse: Decodable {
     let entitlement: String
     let allowed: Bool
     let until: Instant?
     let why: String
-    let sentence: Text?
-    let sources: [EntitlementsAnswer.Right]
+    let sentence: LocalizedText?
+    let sources: [EntitlementsResponse.Right]
 }

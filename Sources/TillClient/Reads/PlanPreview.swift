@@ -37,7 +37,7 @@ public struct PlanPreview: Hashable, Sendable {
     public let quantity: Int
     /// The relation to the current service.
     public let change: Change
-    /// The server's list price for the whole quantity. Apple's price is in `ShelfItem`.
+    /// The server's list price for the whole quantity. Apple's price is in `ListedProduct`.
     public let price: Decimal
     /// The value of the kept and the converted service, rounded to the minor unit; the exact value is in the
     /// explanation.
@@ -55,11 +55,11 @@ public struct PlanPreview: Hashable, Sendable {
 
     private let lines: PlanPreviewReply.Explanation
     /// The values for the order.
-    let told: OpenOrderBody.Preview
+    let body: OpenOrderBody.Preview
 
     init(_ reply: PlanPreviewReply, quantity: Int) {
         self.quantity = quantity
-        told = OpenOrderBody.Preview(at: reply.at, expiresAt: reply.expiresAt, price: reply.price)
+        body = OpenOrderBody.Preview(at: reply.at, expiresAt: reply.expiresAt, price: reply.price)
         deviceIDs = reply.deviceIds
         date = Date(reply.at)
         plan = reply.plan

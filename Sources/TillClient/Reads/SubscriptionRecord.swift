@@ -69,10 +69,10 @@ public struct SubscriptionRecord: Hashable, Sendable, Identifiable {
     /// `product_unavailable`, `other`.
     public let expirationReason: String?
 
-    private let name: Text
-    private let stateWord: Text?
+    private let name: LocalizedText
+    private let stateText: LocalizedText?
 
-    init(_ reply: SubscriptionsAnswer.Subscription) {
+    init(_ reply: SubscriptionsResponse.Subscription) {
         id = reply.originalTransactionId
         transactionID = reply.transactionId
         productID = reply.productId
@@ -92,7 +92,7 @@ public struct SubscriptionRecord: Hashable, Sendable, Identifiable {
         isFamilyShared = reply.isFamilyShared
         expirationReason = reply.reason
         name = reply.title
-        stateWord = reply.stateName
+        stateText = reply.stateName
     }
 
     /// The product's name.
@@ -106,19 +106,19 @@ public struct SubscriptionRecord: Hashable, Sendable, Identifiable {
     ///
     /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; nil for the device's language.
     public func stateName(in language: String? = nil) -> String {
-        stateWord?[language.map(Language.init(preference:)) ?? .ofDevice] ?? state.rawValue
+        stateText?[language.map(Language.init(preference:)) ?? .ofDevice] ?? state.rawValue
     }
 }
 
 /// `GET /v1/users/{userId}/subscriptions`, decoded so that unknown values of a later server hide nothing.
-struct SubscriptionsAnswer: Decodable {
+struct SubscriptionsResponse: Decodable {
     struct Subscription: Decodable {
         let originalTransactionId: String
         let transactionId: String
         let productId: String
         let state: String
-        let stateName: Text?
-        let title: Text
+        let stateName: LocalizedText?
+        let title: LocalizedText
         let entitlement: String?
         let plan: String?
         let group: String?

@@ -28,7 +28,7 @@ public struct WalletPosting: Hashable, Sendable {
     /// When the points were posted.
     public let date: Date
 
-    init(_ posting: PostingsAnswer.Posting) {
+    init(_ posting: PostingsResponse.Posting) {
         currency = posting.currency
         amount = posting.amount
         kind = posting.kind
@@ -38,7 +38,7 @@ public struct WalletPosting: Hashable, Sendable {
 }
 
 /// The part of `GET /v1/users/{userId}/wallet/postings` that a device uses.
-struct PostingsAnswer: Decodable {
+struct PostingsResponse: Decodable {
     struct Posting: Decodable {
         let currency: String
         let amount: Int64

@@ -10,15 +10,15 @@
             var configuration = FetchConfiguration()
             configuration.totalTimeout = Int(limits.total * 1_000)
             configuration.connectTimeout = Int(min(limits.idle, limits.total) * 1_000)
-            configuration.answerLimit = limits.bytes
+            configuration.responseLimit = limits.bytes
             let fetch: Fetch
             do {
                 fetch = try Fetch(configuration: configuration)
             } catch {
-                let fault = TransportFault(error)
-                return Transport { (_) async throws(TransportFault) -> TransportResponse in throw fault }
+                let fault = TransportError(error)
+                return Transport { (_) async throws(TransportError) -> TransportResponse in throw fault }
             }
-            return Transport { (request) async throws(TransportFault) -> TransportResponse in
+            return Transport { (request) async throws(TransportError) -> TransportResponse in
                 try await fetch.carry(request, limits)
             }
         }
@@ -27,19 +27,19 @@
     extension Fetch {
         fileprivate func carry(
             _ request: TransportRequest, _ limits: TransportLimits
-        ) async throws(TransportFault) -> TransportResponse {
+        ) async throws(TransportError) -> TransportResponse {
             var headers = HTTPHeaders()
             for (name, value) in request.headers.sorted(by: { $0.key < $1.key }) { headers.add(name, value) }
             let method: HTTPMethod = request.method == "GET" ? .get : .post
             let response: HTTPResponse
-            do throws(HTTPFault) {
+            do throws(HTTPError) {
                 response = try await send(
                     request.url, HTTPRequest(method: method, path: "", headers: headers, body: request.body))
             } catch {
-                if error.kind == .answerTooLarge {
-                    throw TransportFault(.other, "an answer of more than \(limits.bytes) bytes")
+                if error.kind == .responseTooLarge {
+                    throw TransportError(.other, "an answer of more than \(limits.bytes) bytes")
                 }
-                throw TransportFault(error)
+                throw TransportError(error)
             }
             return TransportResponse(
                 status: response.status, contentType: response.headers["Content-Type"] ?? "",
@@ -48,8 +48,8 @@
         }
     }
 
-    extension TransportFault {
-        package init(_ fault: HTTPFault) {
+    extension TransportError {
+        package init(_ fault: HTTPError) {
             let kind: Kind =
                 switch fault.kind {
                 case .cannotResolve: .cannotFindServer
@@ -57,7 +57,7 @@
                 case .timedOut: .timedOut
                 case .connectionLost: .connectionLost
                 case .tls: .insecure
-                case .badURL, .addressRefused, .answerTooLarge, .stopped, .other: .other
+                case .badURL, .addressRefused, .responseTooLarge, .stopped, .other: .other
                 }
             self.init(kind, fault.detail)
         }

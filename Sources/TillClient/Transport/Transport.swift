@@ -4,9 +4,9 @@ import TillBilling
 /// Sends one HTTP request and returns the complete response. Redirects are not followed, and the size of the response
 /// (1 MiB is sufficient) and the total time are limited.
 package struct Transport: Sendable {
-    package var send: @Sendable (TransportRequest) async throws(TransportFault) -> TransportResponse
+    package var send: @Sendable (TransportRequest) async throws(TransportError) -> TransportResponse
 
-    package init(send: @escaping @Sendable (TransportRequest) async throws(TransportFault) -> TransportResponse) {
+    package init(send: @escaping @Sendable (TransportRequest) async throws(TransportError) -> TransportResponse) {
         self.send = send
     }
 }
@@ -31,7 +31,7 @@ package struct TransportResponse: Hashable, Sendable {
     package let status: Int
     /// The value of `Content-Type`; empty if it is missing.
     package let contentType: String
-    /// The seconds of `Retry-After`, if present.
+    /// The seconds of `Resubmission-After`, if present.
     package let retryAfter: Int64?
     /// The value of `ETag`, if present.
     package let etag: String?
@@ -49,7 +49,7 @@ package struct TransportResponse: Hashable, Sendable {
 }
 
 /// The reason why no response arrived. The server may have processed the request, so every request can be repeated.
-public struct TransportFault: Error, Hashable, Sendable {
+public struct TransportError: Error, Hashable, Sendable {
     /// The kind of network error.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// This device has no network connection.
@@ -68,23 +68,23 @@ public struct TransportFault: Error, Hashable, Sendable {
         case other = "network_fault"
 
         /// A message for a buyer who waits for a purchase.
-        public var sentence: Text {
+        public var sentence: LocalizedText {
             switch self {
             case .offline:
-                Text(
+                LocalizedText(
                     en: "This device is offline. It is tried again by itself when the network is back.",
                     zh: "设备当前无网络连接，恢复后会自动重试。")
             case .timedOut, .connectionLost:
-                Text(
+                LocalizedText(
                     en: "The network is slow or was interrupted. It is tried again by itself.",
                     zh: "网络缓慢或已中断，系统会自动重试。")
             case .insecure:
-                Text(
+                LocalizedText(
                     en: "No secure connection could be made. Check the device's date, and sign in to the Wi-Fi if it "
                         + "asks for that.",
                     zh: "无法建立安全连接。请检查设备日期；如果 Wi-Fi 需要登录，请先登录。")
             case .cannotFindServer, .cannotConnect, .other:
-                Text(
+                LocalizedText(
                     en: "The server can't be reached right now. It is tried again by itself.",
                     zh: "暂时无法连接服务器，系统会自动重试。")
             }
@@ -155,11 +155,11 @@ struct ServerAddress {
 }
 
 /// The reason why the server gave no answer, or refused the request.
-public enum ServerFault: Error, Hashable, Sendable {
+public enum ServerError: Error, Hashable, Sendable {
     /// No user is signed in, so nothing was sent.
     case signedOut
     /// No response arrived.
-    case noAnswer(TransportFault)
+    case noResponse(TransportError)
     /// The response isn't the server's: HTML of a proxy, an empty body, a redirect, or other JSON.
     case unreadable(status: Int, retryAfter: Int64?)
     /// The server refused the request.
@@ -168,9 +168,9 @@ public enum ServerFault: Error, Hashable, Sendable {
     /// A stable code.
     public var code: String {
         switch self {
-        case .signedOut: Trouble.signedOut.code
-        case .noAnswer(let fault): fault.kind.rawValue
-        case .unreadable: Trouble.unreadableAnswer.code
+        case .signedOut: PendingReason.signedOut.code
+        case .noResponse(let error): error.kind.rawValue
+        case .unreadable: PendingReason.unreadableResponse.code
         case .refused(let refusal): refusal.code
         }
     }
@@ -178,7 +178,7 @@ public enum ServerFault: Error, Hashable, Sendable {
     /// A Boolean value that indicates whether the same request may be answered differently later.
     public var isRetryable: Bool {
         switch self {
-        case .signedOut, .noAnswer, .unreadable: true
+        case .signedOut, .noResponse, .unreadable: true
         case .refused(let refusal): refusal.isRetryable
         }
     }
@@ -186,16 +186,16 @@ public enum ServerFault: Error, Hashable, Sendable {
     /// The seconds that the server asked to wait; at most a minute if the response isn't the server's.
     public var retryAfter: Int64? {
         switch self {
-        case .signedOut, .noAnswer: nil
+        case .signedOut, .noResponse: nil
         case .unreadable(_, let seconds): seconds
         case .refused(let refusal): refusal.retryAfter
         }
     }
 
     /// A message for the buyer.
-    public var sentence: Text {
+    public var sentence: LocalizedText {
         if case .refused(let refusal) = self { return refusal.sentence }
-        return Trouble(code: code, isFinal: false).sentence
+        return PendingReason(code: code, isFinal: false).sentence
     }
 }
 
@@ -214,7 +214,7 @@ public struct ServerRefusal: Hashable, Sendable {
     /// The request id, for support.
     public let requestID: String
 
-    init(_ problem: Problem, status: Int, retryAfter: Int64?) {
+    init(_ problem: ProblemDetails, status: Int, retryAfter: Int64?) {
         code = problem.code
         self.status = status
         // A temporarily unavailable server is recognized by its status, whatever the body contains.
@@ -228,7 +228,7 @@ public struct ServerRefusal: Hashable, Sendable {
     public var refusal: Refusal? { Refusal(rawValue: code) }
 
     /// The meaning, for operators of the server.
-    public var sentence: Text { refusal?.sentence ?? Text(en: title, zh: title) }
+    public var sentence: LocalizedText { refusal?.sentence ?? LocalizedText(en: title, zh: title) }
 
     /// Whether this proof can never be granted, as far as this server knows. Other refusals (an expired token, a wrong
     /// configuration, an unknown code) may be answered differently later.

@@ -25,7 +25,7 @@ extension Transport {
     /// servers may be hostile.
     package static func urlSession(limits: TransportLimits = TransportLimits()) -> Transport {
         let sender = SessionSender(limits: limits)
-        return Transport { (request) async throws(TransportFault) -> TransportResponse in
+        return Transport { (request) async throws(TransportError) -> TransportResponse in
             try await sender.send(request)
         }
     }
@@ -54,9 +54,9 @@ private final class SessionSender: Sendable {
 
     deinit { session.finishTasksAndInvalidate() }
 
-    func send(_ request: TransportRequest) async throws(TransportFault) -> TransportResponse {
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         guard let url = URL(string: request.url), ["http", "https"].contains(url.scheme?.lowercased() ?? "") else {
-            throw TransportFault(.other, "not a URL")
+            throw TransportError(.other, "not a URL")
         }
         var outgoing = URLRequest(url: url, timeoutInterval: limits.idle)
         outgoing.httpMethod = request.method
@@ -71,7 +71,7 @@ private final class SessionSender: Sendable {
         let result = await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 try? await Task.sleep(nanoseconds: UInt64(max(total, 0) * 1_000_000_000))
-                exchange.end(.failure(Task.isCancelled ? .cancelled : TransportFault(.timedOut, "no whole answer")))
+                exchange.end(.failure(Task.isCancelled ? .cancelled : TransportError(.timedOut, "no whole answer")))
             }
             let result = await exchange.result()
             group.cancelAll()
@@ -82,9 +82,9 @@ private final class SessionSender: Sendable {
     }
 }
 
-extension TransportFault {
+extension TransportError {
     /// The waiting caller was cancelled.
-    fileprivate static let cancelled = TransportFault(.other, "cancelled")
+    fileprivate static let cancelled = TransportError(.other, "cancelled")
 }
 
 /// One request in progress. It ends once; then the task is cancelled, and later data is dropped.
@@ -95,15 +95,15 @@ private final class SessionExchange: @unchecked Sendable {
     private let lock = Guarded<Void>()
     private var response: HTTPURLResponse?
     private var body: [UInt8] = []
-    private var ended: Result<TransportResponse, TransportFault>?
-    private var waiting: CheckedContinuation<Result<TransportResponse, TransportFault>, Never>?
+    private var ended: Result<TransportResponse, TransportError>?
+    private var waiting: CheckedContinuation<Result<TransportResponse, TransportError>, Never>?
 
     init(task: URLSessionDataTask, limit: Int) {
         self.task = task
         self.limit = limit
     }
 
-    func result() async -> Result<TransportResponse, TransportFault> {
+    func result() async -> Result<TransportResponse, TransportError> {
         await withCheckedContinuation { continuation in
             let ended = lock.withLock {
                 if self.ended == nil { waiting = continuation }
@@ -115,7 +115,7 @@ private final class SessionExchange: @unchecked Sendable {
     }
 
     /// - Parameter isComplete: whether the task has already ended. On Linux, cancelling it then may trap.
-    func end(_ result: Result<TransportResponse, TransportFault>, isComplete: Bool = false) {
+    func end(_ result: Result<TransportResponse, TransportError>, isComplete: Bool = false) {
         let (isFirst, waiting) = lock.withLock {
             let isFirst = ended == nil
             if isFirst { ended = result }
@@ -131,7 +131,7 @@ private final class SessionExchange: @unchecked Sendable {
     /// - Returns: false if the response ends here.
     func receive(_ response: URLResponse) -> Bool {
         guard let response = response as? HTTPURLResponse else {
-            end(.failure(TransportFault(.other, "no HTTP answer")))
+            end(.failure(TransportError(.other, "no HTTP answer")))
             return false
         }
         guard response.expectedContentLength <= Int64(limit) else {
@@ -153,9 +153,9 @@ private final class SessionExchange: @unchecked Sendable {
     }
 
     func complete(_ error: (any Error)?) {
-        if let error { return end(.failure(TransportFault(error)), isComplete: true) }
+        if let error { return end(.failure(TransportError(error)), isComplete: true) }
         let (response, body) = lock.withLock { (self.response, self.body) }
-        guard let response else { return end(.failure(TransportFault(.other, "no HTTP answer")), isComplete: true) }
+        guard let response else { return end(.failure(TransportError(.other, "no HTTP answer")), isComplete: true) }
         end(
             .success(
                 TransportResponse(
@@ -164,7 +164,7 @@ private final class SessionExchange: @unchecked Sendable {
                     etag: response.value(forHTTPHeaderField: "ETag"), body: body)), isComplete: true)
     }
 
-    private var tooLarge: TransportFault { TransportFault(.other, "an answer of more than \(limit) bytes") }
+    private var tooLarge: TransportError { TransportError(.other, "an answer of more than \(limit) bytes") }
 }
 
 /// Passes the session's callbacks to the exchange that they concern.
@@ -208,7 +208,7 @@ private final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecke
     }
 }
 
-extension TransportFault {
+extension TransportError {
     /// Converts the codes of NSURLErrorDomain for the connection to the server, not to the store.
     package init(_ error: any Error) {
         let plain = error as NSError

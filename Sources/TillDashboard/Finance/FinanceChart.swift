@@ -4,7 +4,7 @@ import TillPages
 /// Amounts of money as bars. A bar stretches with the page, so it contains no text: its name and amount stand beside
 /// it, and the table below gives the same numbers.
 struct FinanceChart {
-    let say: Reader
+    let localize: Localizer
     let currency: Currency
 
     private static let width = 1_000.0
@@ -17,13 +17,13 @@ struct FinanceChart {
         let net = sales.gross - sales.tax
         let most = max(sales.gross, back, 1)
         return element("div", .class("chart")) {
-            step(say("Gross", "总额"), 0, sales.gross, most, "idle", sales.gross)
-            step(say("− Tax", "− 税"), net, sales.gross, most, "waiting", -sales.tax)
-            step(say("− Commission", "− 佣金"), sales.proceeds, net, most, "busy", -sales.commission)
-            step(say("= Proceeds", "= 收入"), 0, sales.proceeds, most, "good", sales.proceeds)
-            step(say("− Refunds", "− 退款"), max(0, sales.proceeds - back), sales.proceeds, most, "bad", -back)
+            step(localize("Gross", "总额"), 0, sales.gross, most, "idle", sales.gross)
+            step(localize("− Tax", "− 税"), net, sales.gross, most, "waiting", -sales.tax)
+            step(localize("− Commission", "− 佣金"), sales.proceeds, net, most, "busy", -sales.commission)
+            step(localize("= Proceeds", "= 收入"), 0, sales.proceeds, most, "good", sales.proceeds)
+            step(localize("− Refunds", "− 退款"), max(0, sales.proceeds - back), sales.proceeds, most, "bad", -back)
             step(
-                say("= Expected payment", "= 预计回款"), 0, max(0, figures.netProceeds), most, "good",
+                localize("= Expected payment", "= 预计回款"), 0, max(0, figures.netProceeds), most, "good",
                 figures.netProceeds)
         }
     }
@@ -37,14 +37,14 @@ struct FinanceChart {
                 for bar in shown { stack(bar.name, bar.figures, most) }
                 element("figcaption") {
                     element("ul", .class("legend")) {
-                        element("li", .class("good")) { say("Proceeds", "收入") }
-                        element("li", .class("busy")) { say("Commission", "佣金") }
-                        element("li", .class("waiting")) { say("Tax", "税") }
-                        element("li", .class("bad")) { say("Refunded", "退款") }
+                        element("li", .class("good")) { localize("Proceeds", "收入") }
+                        element("li", .class("busy")) { localize("Commission", "佣金") }
+                        element("li", .class("waiting")) { localize("Tax", "税") }
+                        element("li", .class("bad")) { localize("Refunded", "退款") }
                     }
                     if bars.count > Self.barLimit {
                         element("p", .class("hint")) {
-                            say(
+                            localize(
                                 "The largest \(Self.barLimit) of \(bars.count).",
                                 "共 \(bars.count) 项，图中为前 \(Self.barLimit) 项。")
                         }
@@ -65,7 +65,7 @@ struct FinanceChart {
 
     private func stack(_ name: String, _ figures: SettlementReport.Figures, _ most: Int64) -> HTML {
         let sales = figures.sales
-        let label = say(
+        let label = localize(
             """
             \(name): gross \(Grouped.text(sales.gross, currency)), tax \(Grouped.text(sales.tax, currency)), \
             commission \
@@ -89,7 +89,7 @@ struct FinanceChart {
 
     private func line(_ name: String, _ amount: String, @HTMLBuilder drawing: () -> HTML) -> HTML {
         element("div", .class("line")) {
-            element("span", .class("name")) { HTML.outside(name, limit: 80) }
+            element("span", .class("name")) { HTML.untrusted(name, limit: 80) }
             element("span", .class("amount")) { amount }
             drawing()
         }

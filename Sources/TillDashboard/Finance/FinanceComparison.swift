@@ -6,39 +6,39 @@ import TillPages
 struct AppleReportSection {
     let page: FinancePage
 
-    private var say: Reader { page.say }
+    private var localize: Localizer { page.localize }
 
     var html: HTML {
         element("section", .class("card")) {
-            element("h2") { say("Apple's report", "Apple 的财务报告") }
+            element("h2") { localize("Apple's report", "Apple 的财务报告") }
             if let period = page.choice.period, let imported = page.imported {
                 compared(period, imported)
             } else {
                 element("p", .class("hint")) {
-                    say("Choose a period to compare Apple's report with the ledger.", "选择一个财务月，即可将 Apple 的报告与账本逐行核对。")
+                    localize("Choose a period to compare Apple's report with the ledger.", "选择一个财务月，即可将 Apple 的报告与账本逐行核对。")
                 }
             }
             form
         }
     }
 
-    @HTMLBuilder private func compared(_ period: FiscalPeriod, _ imported: FinanceBooks.Imported) -> HTML {
+    @HTMLBuilder private func compared(_ period: FiscalPeriod, _ imported: FinanceReports.Imported) -> HTML {
         if imported.reports.isEmpty {
-            HTML.nothing(say("No report of this period was imported.", "尚未导入该财务月的报告。"))
+            HTML.emptyState(localize("No report of this period was imported.", "尚未导入该财务月的报告。"))
         } else {
             element("ul", .class("plain")) {
                 for report in imported.reports {
                     element("li") {
                         HTML.code(report.name, limit: 80)
-                        say(" · \(report.lines) lines · ", " · \(report.lines) 行 · ")
+                        localize(" · \(report.lines) lines · ", " · \(report.lines) 行 · ")
                         HTML.time(report.importedAt)
                         " · "
-                        HTML.outside(report.actor, limit: 48)
+                        HTML.untrusted(report.actor, limit: 48)
                     }
                 }
             }
             ComparisonTable(
-                say: say,
+                localize: localize,
                 comparison: ReportComparison(
                     apple: imported.lines,
                     ledger: page.report.settlement.periods.first { $0.fiscal == period })
@@ -57,7 +57,7 @@ struct AppleReportSection {
                 HTML.hidden("form", token)
                 element("div") {
                     element("label", Attribute("for", "report")) {
-                        say(
+                        localize(
                             "Financial report from App Store Connect, unpacked (.txt)",
                             "从 App Store Connect 下载并解压的财务报告（.txt）")
                     }
@@ -65,7 +65,7 @@ struct AppleReportSection {
                         "input", Attribute("id", "report"), Attribute("name", "report"), Attribute("type", "file"),
                         Attribute("accept", ".txt,.tsv,text/plain"), .flag("required"))
                 }
-                element("button", Attribute("type", "submit"), .class("quiet")) { say("Import", "导入") }
+                element("button", Attribute("type", "submit"), .class("quiet")) { localize("Import", "导入") }
             }
         }
     }
@@ -73,7 +73,7 @@ struct AppleReportSection {
 
 /// The lines of Apple's reports and of the ledger, those that differ first.
 struct ComparisonTable {
-    let say: Reader
+    let localize: Localizer
     let comparison: ReportComparison
 
     private static let lineLimit = 200
@@ -84,9 +84,9 @@ struct ComparisonTable {
         return element("p") {
             element("span", .class("pill", different.isEmpty ? "good" : "bad")) {
                 different.isEmpty
-                    ? say("No difference", "完全一致") : say("\(different.count) differ", "\(different.count) 行不同")
+                    ? localize("No difference", "完全一致") : localize("\(different.count) differ", "\(different.count) 行不同")
             }
-            say(
+            localize(
                 " \(comparison.lines.count - different.count) of \(comparison.lines.count) lines are equal.",
                 " \(comparison.lines.count) 行中 \(comparison.lines.count - different.count) 行一致。")
         }
@@ -94,7 +94,7 @@ struct ComparisonTable {
             + (shown.isEmpty ? .empty : table(Array(shown)))
             + (different.count > shown.count
                 ? element("p", .class("hint")) {
-                    say(
+                    localize(
                         "The first \(shown.count) are shown; `till compare` lists all.",
                         "仅列出前 \(shown.count) 行；全部见 till compare。")
                 } : .empty)
@@ -102,17 +102,17 @@ struct ComparisonTable {
 
     private var totals: HTML {
         HTML.table(
-            "figures", label: say("Sums by currency", "按货币合计"),
+            "figures", label: localize("Sums by currency", "按货币合计"),
             columns: [
-                say("Currency", "货币"), say("Apple", "Apple"), say("Ledger", "账本"), say("Difference", "相差"),
+                localize("Currency", "货币"), localize("Apple", "Apple"), localize("Ledger", "账本"), localize("Difference", "相差"),
             ]
         ) {
             for total in comparison.totals {
                 HTML.row {
-                    HTML.cell("name") { HTML.outside(total.currency.text, limit: 10) }
+                    HTML.cell("name") { HTML.untrusted(total.currency.text, limit: 10) }
                     FigureCells.cell("amount", "Apple") { money(total.apple.proceeds) }
-                    FigureCells.cell("amount", say("Ledger", "账本")) { money(total.ledger.proceeds) }
-                    FigureCells.cell("amount", say("Difference", "相差")) { money(total.difference) }
+                    FigureCells.cell("amount", localize("Ledger", "账本")) { money(total.ledger.proceeds) }
+                    FigureCells.cell("amount", localize("Difference", "相差")) { money(total.difference) }
                 }
             }
         }
@@ -120,13 +120,13 @@ struct ComparisonTable {
 
     private func table(_ lines: [ReportComparison.Line]) -> HTML {
         let titles = [
-            say("Apple's units", "Apple 数量"), say("Ledger's units", "账本数量"), say("Apple's proceeds", "Apple 收入"),
-            say("Ledger's proceeds", "账本收入"), say("Difference", "相差"),
+            localize("Apple's units", "Apple 数量"), localize("Ledger's units", "账本数量"), localize("Apple's proceeds", "Apple 收入"),
+            localize("Ledger's proceeds", "账本收入"), localize("Difference", "相差"),
         ]
         return HTML.table(
-            "figures", label: say("Lines that differ", "不同的行"),
+            "figures", label: localize("Lines that differ", "不同的行"),
             columns: [
-                say("Product", "商品"), say("Why", "结论"), say("Country", "国家或地区"), say("Price", "单价"),
+                localize("Product", "商品"), localize("Why", "结论"), localize("Country", "国家或地区"), localize("Price", "单价"),
             ] + titles
         ) {
             for line in lines {
@@ -134,15 +134,15 @@ struct ComparisonTable {
                     HTML.cell("name") {
                         HTML.code(line.productID.text, limit: 100)
                         " "
-                        say(line.kind.name)
+                        localize(line.kind.name)
                     }
                     HTML.cell("status") {
-                        element("span", .class("pill", line.verdict.styleClass)) { say(line.verdict.name) }
+                        element("span", .class("pill", line.verdict.styleClass)) { localize(line.verdict.name) }
                     }
-                    FigureCells.cell("country", say("Country", "国家或地区")) {
-                        HTML.outside(line.country ?? "–", limit: 10)
+                    FigureCells.cell("country", localize("Country", "国家或地区")) {
+                        HTML.untrusted(line.country ?? "–", limit: 10)
                     }
-                    FigureCells.cell("amount", say("Price", "单价")) { line.customerPrice.description }
+                    FigureCells.cell("amount", localize("Price", "单价")) { line.customerPrice.description }
                     FigureCells.cell("amount", titles[0]) { line.apple.map { Grouped.text($0.units) } ?? "–" }
                     FigureCells.cell("amount", titles[1]) { line.ledger.map { Grouped.text($0.units) } ?? "–" }
                     FigureCells.cell("amount", titles[2]) { line.apple.map { money($0.proceeds) } ?? "–" }

@@ -3,34 +3,34 @@ import TillPages
 
 /// The fiscal periods of a year in one currency.
 struct PeriodTable {
-    let say: Reader
+    let localize: Localizer
     let currency: Currency
     let choice: FinanceChoice
     let periods: [SettlementReport.Period]
 
     var html: HTML {
         HTML.table(
-            "figures", label: say("Fiscal periods, in \(currency)", "财务月，以 \(currency) 计"),
-            columns: [say("Period", "财务月"), say("Payment", "付款日")] + FigureCells.columns(say)
+            "figures", label: localize("Fiscal periods, in \(currency)", "财务月，以 \(currency) 计"),
+            columns: [localize("Period", "财务月"), localize("Payment", "付款日")] + FigureCells.columns(localize)
         ) {
             for period in periods {
                 HTML.row {
                     element("td", .class("name"), Attribute("role", "cell")) {
-                        element("a", .href(.finance(choice, period.fiscal, currency))) { period.fiscal.name(say) }
+                        element("a", .href(.finance(choice, period.fiscal, currency))) { period.fiscal.name(localize) }
                         element("div", .class("hint")) { "\(period.fiscal.start) – \(period.fiscal.end)" }
                     }
-                    FigureCells.cell("time", say("Payment", "付款日")) { "\(period.fiscal.paymentDate)" }
-                    FigureCells(say: say, currency: currency, figures: period.figures(in: currency)).html
+                    FigureCells.cell("time", localize("Payment", "付款日")) { "\(period.fiscal.paymentDate)" }
+                    FigureCells(localize: localize, currency: currency, figures: period.figures(in: currency)).html
                 }
             }
         }
-            + FigureCells.note(periods.flatMap(\.rows).filter { $0.currency == currency }, say)
+            + FigureCells.note(periods.flatMap(\.rows).filter { $0.currency == currency }, localize)
     }
 }
 
 /// Products and storefronts of one currency, added up over periods.
 struct ProductTable {
-    let say: Reader
+    let localize: Localizer
     let currency: Currency
     let catalog: Catalog
     let periods: [SettlementReport.Period]
@@ -56,24 +56,24 @@ struct ProductTable {
             (left.key.product, left.key.storefront ?? "") < (right.key.product, right.key.storefront ?? "")
         }
         return HTML.table(
-            "figures", label: say("Products, in \(currency)", "商品，以 \(currency) 计"),
-            columns: [say("Product", "商品"), say("Storefront", "店面")] + FigureCells.columns(say)
+            "figures", label: localize("Products, in \(currency)", "商品，以 \(currency) 计"),
+            columns: [localize("Product", "商品"), localize("Storefront", "店面")] + FigureCells.columns(localize)
         ) {
             for (place, figures) in sorted.prefix(Self.rowLimit) {
                 HTML.row {
-                    HTML.cell("name") { HTML.outside(catalog.name(of: place.product, say), limit: 100) }
-                    FigureCells.cell("storefront", say("Storefront", "店面")) {
-                        HTML.outside(place.storefront ?? "–", limit: 10)
+                    HTML.cell("name") { HTML.untrusted(catalog.name(of: place.product, localize), limit: 100) }
+                    FigureCells.cell("storefront", localize("Storefront", "店面")) {
+                        HTML.untrusted(place.storefront ?? "–", limit: 10)
                         if unknown.contains(place.storefront) { " *" }
                     }
-                    FigureCells(say: say, currency: currency, figures: figures).html
+                    FigureCells(localize: localize, currency: currency, figures: figures).html
                 }
             }
         }
-            + FigureCells.note(rows, say)
+            + FigureCells.note(rows, localize)
             + (sorted.count > Self.rowLimit
                 ? element("p", .class("hint")) {
-                    say(
+                    localize(
                         "The first \(Self.rowLimit) of \(sorted.count) rows; `till report --csv` lists all.",
                         "仅列出 \(sorted.count) 行中的前 \(Self.rowLimit) 行；全部内容见 till report --csv。")
                 } : .empty)
@@ -82,19 +82,19 @@ struct ProductTable {
 
 /// The cells that every row of figures has. On a narrow screen each cell shows its own title.
 struct FigureCells {
-    let say: Reader
+    let localize: Localizer
     let currency: Currency
     let figures: SettlementReport.Figures
 
-    static func columns(_ say: Reader) -> [String] {
+    static func columns(_ localize: Localizer) -> [String] {
         [
-            say("Units", "数量"), say("Gross", "总额"), say("Tax", "税"), say("Commission", "佣金"),
-            say("Proceeds", "收入"), say("Refunds", "退款"), say("Expected", "预计回款"),
+            localize("Units", "数量"), localize("Gross", "总额"), localize("Tax", "税"), localize("Commission", "佣金"),
+            localize("Proceeds", "收入"), localize("Refunds", "退款"), localize("Expected", "预计回款"),
         ]
     }
 
     @HTMLBuilder var html: HTML {
-        let titles = Self.columns(say)
+        let titles = Self.columns(localize)
         Self.cell("amount", titles[0]) {
             Grouped.text(figures.unitsSold)
             if figures.unitsRefunded > 0 { " − \(Grouped.text(figures.unitsRefunded))" }
@@ -115,10 +115,10 @@ struct FigureCells {
         element("td", .class(name), Attribute("role", "cell"), .data("data-title", title), content: content)
     }
 
-    @HTMLBuilder static func note(_ rows: [SettlementReport.Row], _ say: Reader) -> HTML {
+    @HTMLBuilder static func note(_ rows: [SettlementReport.Row], _ localize: Localizer) -> HTML {
         if rows.contains(where: \.isTaxUnknown) {
             element("p", .class("hint")) {
-                say(
+                localize(
                     "* The storefront's tax is unknown and counted as zero, so Apple's payment will be lower.",
                     "* 该店面的税率未知，按零税率计算，因此 Apple 实际支付的金额会更低。")
             }

@@ -10,21 +10,21 @@ extension Dashboard {
     func importReport(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let session = visit.session
         guard session.formToken != nil else { return .redirect(to: .login) }
-        guard visit.request.isFromOwnPage else { throw Refused(.forbidden) }
+        guard visit.request.isFromOwnPage else { throw RefusalError(.forbidden) }
         let form = try MultipartForm(visit.request)
-        guard session.isFormToken(form.text("form")) else { throw Refused(.forbidden) }
-        guard let file = form["report"] else { throw Refused(.invalidField, "report") }
-        let name = (try? Bounds.prose(file.fileName ?? "", "name", 255)) ?? "report.txt"
+        guard session.isFormToken(form.text("form")) else { throw RefusalError(.forbidden) }
+        guard let file = form["report"] else { throw RefusalError(.invalidField, "report") }
+        let name = (try? InputLimits.prose(file.fileName ?? "", "name", 255)) ?? "report.txt"
         let actor = "operator:\(session.operatorID)"
-        switch try await ledger.keepAppleReport(Array(file.content), name: name, actor: actor) {
-        case .kept(let entry, _, _):
+        switch try await ledger.storeAppleReport(Array(file.content), name: name, actor: actor) {
+        case .stored(let entry, _, _):
             return .redirect(to: .finance(FiscalCalendar.period(containing: entry.start)))
         case .unusable(let findings):
             let shown = DashboardVisit(
                 request: HTTPRequest(method: .get, path: Paths.dashboardFinance), parameters: PathParameters(),
-                session: session, say: visit.say, now: visit.now)
+                session: session, localize: visit.localize, now: visit.now)
             let page = UnusableReportPage(visit: shown, name: name, findings: findings)
-            return .page(422, page.html, in: visit.say.language)
+            return .page(422, page.html, in: visit.localize.language)
         }
     }
 }
@@ -36,27 +36,27 @@ struct UnusableReportPage {
     let findings: [FinancialReportFile.Finding]
 
     var html: HTML {
-        let say = visit.say
-        return PageFrame.page(title: say("Not imported", "未导入"), visit, in: .finance) {
-            element("h1") { say("Not imported", "未导入") }
-            element("p", .class("complaint"), Attribute("role", "alert")) {
-                HTML.outside(name, limit: 80)
+        let localize = visit.localize
+        return PageFrame.page(title: localize("Not imported", "未导入"), visit, in: .finance) {
+            element("h1") { localize("Not imported", "未导入") }
+            element("p", .class("error"), Attribute("role", "alert")) {
+                HTML.untrusted(name, limit: 80)
                 ": "
-                say(Refusal.reportUnusable.sentence)
+                localize(Refusal.reportUnusable.sentence)
             }
             HTML.table(
-                "findings", label: say("What is wrong", "问题"),
-                columns: [say("Line", "行"), say("What is wrong", "问题"), say("What to do", "处理办法")]
+                "findings", label: localize("What is wrong", "问题"),
+                columns: [localize("Line", "行"), localize("What is wrong", "问题"), localize("What to do", "处理办法")]
             ) {
                 for finding in findings {
                     HTML.row {
-                        FigureCells.cell("line", say("Line", "行")) { finding.line.map(String.init) ?? "–" }
-                        HTML.cell("ground") { HTML.outside(say(finding.sentence), limit: 300) }
-                        HTML.cell("cure") { HTML.outside(say(finding.cure), limit: 300) }
+                        FigureCells.cell("line", localize("Line", "行")) { finding.line.map(String.init) ?? "–" }
+                        HTML.cell("ground") { HTML.untrusted(localize(finding.sentence), limit: 300) }
+                        HTML.cell("cure") { HTML.untrusted(localize(finding.cure), limit: 300) }
                     }
                 }
             }
-            element("p") { element("a", .href(.finance)) { say("Back to finance", "返回财务") } }
+            element("p") { element("a", .href(.finance)) { localize("Back to finance", "返回财务") } }
         }
     }
 }

@@ -8,16 +8,16 @@ extension Dashboard {
     /// reports.
     func showFinance(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let choice = try FinanceChoice(visit, usual: ledger.settings.usualEnvironment)
-        guard let span = FinanceSpan(fiscalYear: choice.fiscalYear) else { throw Refused(.invalidField, "fiscalYear") }
-        let (report, imported) = try await financeDesk.alone {
+        guard let span = FinanceSpan(fiscalYear: choice.fiscalYear) else { throw RefusalError(.invalidField, "fiscalYear") }
+        let (report, imported) = try await reportLimiter.withLimit {
             let report = try await finance.report(span, in: choice.environment)
-            guard let period = choice.period else { return (report, FinanceBooks.Imported?.none) }
+            guard let period = choice.period else { return (report, FinanceReports.Imported?.none) }
             return (report, try await finance.imported(period))
         }
         let page = FinancePage(
             visit: visit, catalog: ledger.settings.catalog, choice: choice,
             environments: ledger.settings.apple.environments, report: report, imported: imported)
-        return .page(200, page.html, in: visit.say.language)
+        return .page(200, page.html, in: visit.localize.language)
     }
 }
 
@@ -27,19 +27,19 @@ struct FinanceChoice {
     let period: FiscalPeriod?
     /// Nil: the currency with the most sold units.
     let currency: Currency?
-    let environment: Environment
+    let environment: StoreEnvironment
 
-    init(_ visit: DashboardVisit, usual: Environment) throws {
+    init(_ visit: DashboardVisit, usual: StoreEnvironment) throws {
         // The forms send every field, including empty ones.
         func asked(_ name: String) -> String? {
             visit.request.query.first { $0.name == name && !$0.value.isEmpty }?.value
         }
         fiscalYear =
-            try asked("fiscalYear").map(Bounds.fiscalYear)
+            try asked("fiscalYear").map(InputLimits.fiscalYear)
             ?? FiscalCalendar.period(containing: CivilDate(visit.now)).fiscalYear
-        period = try asked("period").map { [fiscalYear] in try Bounds.fiscalPeriod($0, of: fiscalYear) }
+        period = try asked("period").map { [fiscalYear] in try InputLimits.fiscalPeriod($0, of: fiscalYear) }
         currency = asked("currency").map { Currency($0) }.flatMap { $0.isWellFormed ? $0 : nil }
-        environment = try asked("environment").map(Bounds.environment) ?? usual
+        environment = try asked("environment").map(InputLimits.environment) ?? usual
     }
 }
 
@@ -47,18 +47,18 @@ struct FinancePage {
     let visit: DashboardVisit
     let catalog: Catalog
     let choice: FinanceChoice
-    let environments: Set<Environment>
+    let environments: Set<StoreEnvironment>
     let report: FinanceReport
     /// Apple's reports of the chosen period; nil for a whole year.
-    let imported: FinanceBooks.Imported?
+    let imported: FinanceReports.Imported?
 
-    var say: Reader { visit.say }
+    var localize: Localizer { visit.localize }
 
     var html: HTML {
-        PageFrame.page(title: PageFrame.Room.finance.title(say), visit, in: .finance) {
-            element("h1") { PageFrame.Room.finance.title(say) }
+        PageFrame.page(title: PageFrame.Section.finance.title(localize), visit, in: .finance) {
+            element("h1") { PageFrame.Section.finance.title(localize) }
             element("p", .class("hint")) {
-                say(
+                localize(
                     "Computed from the ledger by Apple's fiscal calendar. Apple pays according to its own report.",
                     "根据账本并按 Apple 财务日历计算；实际付款以 Apple 的财务报告为准。")
             }
@@ -66,7 +66,7 @@ struct FinancePage {
             if let currency {
                 money(currency)
             } else {
-                HTML.nothing(say("Nothing was sold or refunded.", "没有销售，也没有退款。"))
+                HTML.emptyState(localize("Nothing was sold or refunded.", "没有销售，也没有退款。"))
             }
             unpriced
             AppleReportSection(page: self).html
@@ -105,22 +105,22 @@ struct FinancePage {
     private func money(_ currency: Currency) -> HTML {
         let figures = chosen.flatMap(\.totals).filter { $0.currency == currency }
             .reduce(SettlementReport.Figures()) { $0.adding($1.figures) ?? $0 }
-        let title = choice.period.map { $0.name(say) } ?? say("The whole year", "全年")
+        let title = choice.period.map { $0.name(localize) } ?? localize("The whole year", "全年")
         return element("section", .class("card")) {
             element("h2") { "\(title) · \(currency)" }
-            FinanceChart(say: say, currency: currency).steps(figures)
+            FinanceChart(localize: localize, currency: currency).steps(figures)
         }
             + element("section", .class("card")) {
-                element("h2") { say("By fiscal period", "按财务月") }
-                FinanceChart(say: say, currency: currency).stacks(
-                    periods.map { ($0.fiscal.name(say), $0.figures(in: currency)) })
-                PeriodTable(say: say, currency: currency, choice: choice, periods: periods).html
+                element("h2") { localize("By fiscal period", "按财务月") }
+                FinanceChart(localize: localize, currency: currency).stacks(
+                    periods.map { ($0.fiscal.name(localize), $0.figures(in: currency)) })
+                PeriodTable(localize: localize, currency: currency, choice: choice, periods: periods).html
             }
             + element("section", .class("card")) {
-                element("h2") { say("By product", "按商品") + " · \(title)" }
-                FinanceChart(say: say, currency: currency).stacks(
-                    ProductSums(chosen, currency).products.map { (catalog.name(of: $0.id, say), $0.figures) })
-                ProductTable(say: say, currency: currency, catalog: catalog, periods: chosen).html
+                element("h2") { localize("By product", "按商品") + " · \(title)" }
+                FinanceChart(localize: localize, currency: currency).stacks(
+                    ProductSums(chosen, currency).products.map { (catalog.name(of: $0.id, localize), $0.figures) })
+                ProductTable(localize: localize, currency: currency, catalog: catalog, periods: chosen).html
             }
     }
 
@@ -128,7 +128,7 @@ struct FinancePage {
         if !report.unpriced.isEmpty {
             element("p", .class("hint")) {
                 let count = report.unpriced.values.reduce(0, +)
-                say(
+                localize(
                     "\(count) transactions are not included: they were submitted as receipts, which carry no price.",
                     "另有 \(count) 笔交易未计入：它们以收据形式提交，收据中不含价格。")
             }
@@ -139,30 +139,30 @@ struct FinancePage {
 
     private var form: HTML {
         element("form", Attribute("method", "get"), .action(.finance), .class("filters", "finance-choice")) {
-            select("fiscalYear", say("Fiscal year", "财年")) {
+            select("fiscalYear", localize("Fiscal year", "财年")) {
                 for year in years { HTML.option("\(year)", "\(year)", isChosen: year == choice.fiscalYear) }
             }
-            select("period", say("Period", "财务月")) {
-                HTML.option("", say("All", "全部"), isChosen: choice.period == nil)
+            select("period", localize("Period", "财务月")) {
+                HTML.option("", localize("All", "全部"), isChosen: choice.period == nil)
                 for period in FiscalCalendar.periods(ofYear: choice.fiscalYear) {
-                    HTML.option("\(period.number)", period.name(say), isChosen: period == choice.period)
+                    HTML.option("\(period.number)", period.name(localize), isChosen: period == choice.period)
                 }
             }
-            select("currency", say("Currency", "货币")) {
+            select("currency", localize("Currency", "货币")) {
                 for one in currencies { HTML.option(one.text, one.text, isChosen: one == currency) }
             }
             if environments.count > 1 {
-                select("environment", say("Environment", "环境")) {
-                    for one in [Environment.production, .sandbox] {
+                select("environment", localize("Environment", "环境")) {
+                    for one in [StoreEnvironment.production, .sandbox] {
                         HTML.option(
                             one.rawValue.lowercased(),
-                            one == .production ? say("Production", "生产环境") : say("Sandbox", "沙盒"),
+                            one == .production ? localize("Production", "生产环境") : localize("Sandbox", "沙盒"),
                             isChosen: one == choice.environment)
                     }
                 }
             }
             element("div", .class("buttons")) {
-                element("button", Attribute("type", "submit"), .class("primary")) { say("Show", "查询") }
+                element("button", Attribute("type", "submit"), .class("primary")) { localize("Show", "查询") }
             }
         }
     }
@@ -183,10 +183,10 @@ struct FinancePage {
 
 extension FiscalPeriod {
     /// `Oct, period 1`.
-    func name(_ say: Reader) -> String {
+    func name(_ localize: Localizer) -> String {
         // The first month of a fiscal year is October.
         let month = (number + 8) % 12 + 1
-        return say("\(label), period \(number)", "第 \(number) 期（\(month) 月）")
+        return localize("\(label), period \(number)", "第 \(number) 期（\(month) 月）")
     }
 }
 

@@ -34,12 +34,12 @@ extension DashboardLink {
     }
 
     static func order(_ id: OrderID) -> DashboardLink { DashboardLink("/dashboard/orders", last: id.description) }
-    static func transaction(_ sequence: Int64) -> DashboardLink {
-        DashboardLink("/dashboard/transactions", last: String(sequence))
+    static func transaction(_ rowID: Int64) -> DashboardLink {
+        DashboardLink("/dashboard/transactions", last: String(rowID))
     }
 
-    static func claims(_ sequence: Int64) -> DashboardLink {
-        DashboardLink(path: "/dashboard/quarantine/\(sequence)/claims", query: [])
+    static func claims(_ rowID: Int64) -> DashboardLink {
+        DashboardLink(path: "/dashboard/quarantine/\(rowID)/claims", query: [])
     }
 
     static func orders(_ filter: OrderFilter, before cursor: Int64? = nil) -> DashboardLink {

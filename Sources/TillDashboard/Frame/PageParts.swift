@@ -3,23 +3,23 @@ import TillPages
 
 /// Small elements that only these pages use.
 extension HTML {
-    static func status(_ status: OrderStatus, _ say: Reader) -> HTML {
-        element("span", .class("pill", status.styleClass)) { say(status.title) }
+    static func status(_ status: OrderStatus, _ localize: Localizer) -> HTML {
+        element("span", .class("pill", status.styleClass)) { localize(status.title) }
     }
 
-    static func state(_ state: RecordedTransaction.State, _ say: Reader) -> HTML {
+    static func state(_ state: RecordedTransaction.State, _ localize: Localizer) -> HTML {
         switch state {
-        case .granted: element("span", .class("pill", "good")) { say("Granted", "已发放") }
-        case .quarantined: element("span", .class("pill", "waiting")) { say("Quarantined", "待认领") }
-        case .revoked: element("span", .class("pill", "back")) { say("Revoked", "已撤销") }
+        case .granted: element("span", .class("pill", "good")) { localize("Granted", "已发放") }
+        case .quarantined: element("span", .class("pill", "waiting")) { localize("Quarantined", "待认领") }
+        case .revoked: element("span", .class("pill", "back")) { localize("Revoked", "已撤销") }
         }
     }
 
-    static func environment(_ environment: Environment?, _ say: Reader) -> HTML {
+    static func environment(_ environment: StoreEnvironment?, _ localize: Localizer) -> HTML {
         switch environment {
-        case .production: element("span", .class("badge", "production")) { say("Production", "生产环境") }
-        case .sandbox: element("span", .class("badge", "sandbox")) { say("Sandbox", "沙盒") }
-        case nil: element("span", .class("badge", "none")) { say("Unpaid", "未付款") }
+        case .production: element("span", .class("badge", "production")) { localize("Production", "生产环境") }
+        case .sandbox: element("span", .class("badge", "sandbox")) { localize("Sandbox", "沙盒") }
+        case nil: element("span", .class("badge", "none")) { localize("Unpaid", "未付款") }
         }
     }
 }

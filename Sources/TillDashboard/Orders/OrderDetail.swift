@@ -16,15 +16,15 @@ struct OrderDetail: Sendable {
     let refused: [RefusedProofTable.Entry]
 
     /// Nil if there is no such order.
-    init?(_ id: OrderID, _ session: any Connection) throws {
-        let orders = OrderTable(session)
+    init?(_ id: OrderID, _ connection: any Connection) throws {
+        let orders = OrderTable(connection)
         guard let stored = try orders.find(id) else { return nil }
         order = stored.order
-        moves = try orders.moves(of: stored.sequence)
-        let all = try TransactionTable(session).list(orderSequence: stored.sequence)
-        transactions = try all.prefix(Self.transactionLimit).map { try TransactionDetail($0, order: id, session) }
+        moves = try orders.moves(of: stored.rowID)
+        let all = try TransactionTable(connection).list(orderRowID: stored.rowID)
+        transactions = try all.prefix(Self.transactionLimit).map { try TransactionDetail($0, order: id, connection) }
         furtherTransactions = Array(all.dropFirst(Self.transactionLimit))
-        refused = try RefusedProofTable(session).list(claiming: id, limit: 50)
+        refused = try RefusedProofTable(connection).list(claiming: id, limit: 50)
     }
 }
 
@@ -36,7 +36,7 @@ struct TransactionDetail: Sendable {
     let grant: Grant?
     let postings: [Posting]
     /// The current owner of the grant.
-    let holder: UserID?
+    let owner: UserID?
     /// The basis of the ownership.
     let basis: OwnershipBasis?
     /// For a basis other than a token: how long points are held, and the token that contests the ownership.
@@ -45,24 +45,24 @@ struct TransactionDetail: Sendable {
     let transfers: [Transfer]
     let proof: ProofFacts?
 
-    init(_ transaction: TransactionTable.Stored, order: OrderID?, _ session: any Connection) throws {
+    init(_ transaction: TransactionTable.Stored, order: OrderID?, _ connection: any Connection) throws {
         self.transaction = transaction
         self.order = order
-        evidence = try EvidenceTable(session).list(transaction: transaction.sequence)
-        grant = try GrantTable(session).find(transaction: transaction.sequence)
+        evidence = try EvidenceTable(connection).list(transaction: transaction.rowID)
+        grant = try GrantTable(connection).find(transaction: transaction.rowID)
         postings =
-            try grant == nil ? [] : LedgerTable(session).postings(grantOf: transaction.sequence).map(\.posting)
-        holder = try grant.map { try HolderTable(session).present($0, of: transaction.sequence).userID }
-        ownership = try grant == nil ? nil : OwnershipTable(session).find(transaction.sequence)
+            try grant == nil ? [] : LedgerTable(connection).postings(grantOf: transaction.rowID).map(\.posting)
+        owner = try grant.map { try GrantOwnerTable(connection).present($0, of: transaction.rowID).userID }
+        ownership = try grant == nil ? nil : OwnershipTable(connection).find(transaction.rowID)
         basis = grant.map { [ownership] _ in ownership?.basis ?? .token }
-        transfers = try TransferTable(session).list(grant: transaction.sequence).map(\.transfer)
-        proof = try ProofTable(session).find(transaction: transaction.sequence).map(ProofFacts.init)
+        transfers = try TransferTable(connection).list(grant: transaction.rowID).map(\.transfer)
+        proof = try ProofTable(connection).find(transaction: transaction.rowID).map(ProofFacts.init)
     }
 
     /// Nil if there is no such transaction.
-    init?(sequence: Int64, _ session: any Connection) throws {
-        guard let transaction = try TransactionTable(session).find(sequence: sequence) else { return nil }
-        let order = try transaction.orderSequence.flatMap { try OrderTable(session).find(sequence: $0)?.order.id }
-        try self.init(transaction, order: order, session)
+    init?(rowID: Int64, _ connection: any Connection) throws {
+        guard let transaction = try TransactionTable(connection).find(rowID: rowID) else { return nil }
+        let order = try transaction.orderRowID.flatMap { try OrderTable(connection).find(rowID: $0)?.order.id }
+        try self.init(transaction, order: order, connection)
     }
 }

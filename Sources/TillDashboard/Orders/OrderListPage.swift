@@ -8,13 +8,13 @@ extension Dashboard {
     /// `GET /dashboard?status=&user=&q=&cursor=`: the orders, newest first.
     func listOrders(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let page = try await orderList(visit)
-        return .page(200, page.html, in: visit.say.language)
+        return .page(200, page.html, in: visit.localize.language)
     }
 
     /// `GET /dashboard/live`: only the table of orders, for the script.
     func refreshOrders(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let page = try await orderList(visit)
-        return .fragment(page.results, in: visit.say.language)
+        return .fragment(page.results, in: visit.localize.language)
     }
 
     private func orderList(_ visit: DashboardVisit) async throws -> OrderListPage {
@@ -36,7 +36,7 @@ struct OrderFilter: Sendable, Hashable {
     /// Ignores empty fields of the form, and an unknown status.
     init(_ request: HTTPRequest) throws {
         status = request.queryValue("status").flatMap { OrderStatus(name: $0) }
-        user = try Self.field("user", of: request).map(Bounds.user)
+        user = try Self.field("user", of: request).map(InputLimits.user)
         search = try Self.field("q", of: request)
     }
 
@@ -55,7 +55,7 @@ struct OrderFilter: Sendable, Hashable {
     private static func field(_ name: StaticString, of request: HTTPRequest) throws -> String? {
         let text = (request.queryValue("\(name)") ?? "").drop { $0 == " " }
         let trimmed = String(text.reversed().drop { $0 == " " }.reversed())
-        return trimmed.isEmpty ? nil : try Bounds.string(trimmed, "\(name)", 128)
+        return trimmed.isEmpty ? nil : try InputLimits.string(trimmed, "\(name)", 128)
     }
 }
 
@@ -65,33 +65,33 @@ struct OrderListing: Sendable {
     /// The position of older orders; nil if there are none.
     var next: Int64?
     /// Transactions that match the search and belong to no order.
-    var strays: [TransactionTable.Stored] = []
+    var unmatched: [TransactionTable.Stored] = []
 
-    init(_ filter: OrderFilter, before cursor: Int64?, _ session: any Connection) throws {
+    init(_ filter: OrderFilter, before cursor: Int64?, _ connection: any Connection) throws {
         if let search = filter.search {
-            try find(search, session)
+            try find(search, connection)
             return
         }
         let size = Dashboard.pageSize
-        let found = try OrderTable(session).list(
+        let found = try OrderTable(connection).list(
             user: filter.user, status: filter.status, before: cursor ?? .max, limit: size + 1)
         orders = Array(found.prefix(size))
-        next = found.count > size ? orders.last?.sequence : nil
+        next = found.count > size ? orders.last?.rowID : nil
     }
 
-    private mutating func find(_ search: String, _ session: any Connection) throws {
+    private mutating func find(_ search: String, _ connection: any Connection) throws {
         if let id = OrderID(search) {
-            orders = try OrderTable(session).find(id).map { [$0] } ?? []
+            orders = try OrderTable(connection).find(id).map { [$0] } ?? []
             return
         }
-        for environment in Environment.allCases {
-            guard let transaction = try TransactionTable(session).find(TransactionID(search), in: environment) else {
+        for environment in StoreEnvironment.allCases {
+            guard let transaction = try TransactionTable(connection).find(TransactionID(search), in: environment) else {
                 continue
             }
-            if let sequence = transaction.orderSequence, let order = try OrderTable(session).find(sequence: sequence) {
+            if let rowID = transaction.orderRowID, let order = try OrderTable(connection).find(rowID: rowID) {
                 orders.append(order)
             } else {
-                strays.append(transaction)
+                unmatched.append(transaction)
             }
         }
     }
@@ -104,13 +104,13 @@ struct OrderListPage {
     let cursor: Int64?
     let found: OrderListing
 
-    private var say: Reader { visit.say }
+    private var localize: Localizer { visit.localize }
 
     var html: HTML {
-        PageFrame.page(title: say("Orders", "订单"), visit, in: .orders, script: cursor == nil) {
+        PageFrame.page(title: localize("Orders", "订单"), visit, in: .orders, script: cursor == nil) {
             element("div", .class("head")) {
-                element("h1") { say("Orders", "订单") }
-                if cursor == nil { HTML.live(source: .live, say) }
+                element("h1") { localize("Orders", "订单") }
+                if cursor == nil { HTML.live(source: .live, localize) }
             }
             form
             element("div", Attribute("id", "results")) { results }
@@ -120,31 +120,31 @@ struct OrderListPage {
     /// The part of the page that the script replaces every two seconds.
     var results: HTML {
         element("div") {
-            if found.orders.isEmpty && found.strays.isEmpty { HTML.nothing(nothing) }
+            if found.orders.isEmpty && found.unmatched.isEmpty { HTML.emptyState(nothing) }
             if !found.orders.isEmpty { table }
-            if !found.strays.isEmpty { strays }
+            if !found.unmatched.isEmpty { unmatched }
             HTML.pager(
                 newest: cursor == nil ? nil : .orders(filter), older: found.next.map { .orders(filter, before: $0) },
-                say)
+                localize)
         }
     }
 
     private var form: HTML {
         element("form", Attribute("method", "get"), .action(.home), .class("filters"), Attribute("role", "search")) {
             element("div") {
-                element("label", Attribute("for", "status")) { say("Status", "状态") }
+                element("label", Attribute("for", "status")) { localize("Status", "状态") }
                 element("select", Attribute("id", "status"), Attribute("name", "status")) {
-                    HTML.option("", say("All", "全部"), isChosen: filter.status == nil)
+                    HTML.option("", localize("All", "全部"), isChosen: filter.status == nil)
                     for status in OrderStatus.allCases {
-                        HTML.option(status.name, say(status.title), isChosen: filter.status == status)
+                        HTML.option(status.name, localize(status.title), isChosen: filter.status == status)
                     }
                 }
             }
-            field("user", say("User id", "用户 ID"), filter.user?.text, hint: "")
-            field("q", say("Order or transaction id", "订单号或交易号"), filter.search, hint: "3f2c… / 2000…")
+            field("user", localize("User id", "用户 ID"), filter.user?.text, hint: "")
+            field("q", localize("Order or transaction id", "订单号或交易号"), filter.search, hint: "3f2c… / 2000…")
             element("div", .class("buttons")) {
-                element("button", Attribute("type", "submit"), .class("primary")) { say("Show", "查询") }
-                if !filter.isEmpty { element("a", .href(.home)) { say("Clear", "清除") } }
+                element("button", Attribute("type", "submit"), .class("primary")) { localize("Show", "查询") }
+                if !filter.isEmpty { element("a", .href(.home)) { localize("Clear", "清除") } }
             }
         }
     }
@@ -162,16 +162,16 @@ struct OrderListPage {
 
     private var nothing: String {
         filter.isEmpty && cursor == nil
-            ? say("No orders yet. The first one appears here automatically.", "还没有订单。第一笔订单会自动出现在这里。")
-            : say("No order matches.", "没有符合条件的订单。")
+            ? localize("No orders yet. The first one appears here automatically.", "还没有订单。第一笔订单会自动出现在这里。")
+            : localize("No order matches.", "没有符合条件的订单。")
     }
 
     private var table: HTML {
         HTML.table(
-            "orders", label: say("Orders, newest first", "订单，最新的在前"),
+            "orders", label: localize("Orders, newest first", "订单，最新的在前"),
             columns: [
-                say("Order", "订单"), say("Status", "状态"), say("User", "用户"), say("Price", "价格"),
-                say("Environment", "环境"), say("Opened (UTC)", "创建时间（UTC）"),
+                localize("Order", "订单"), localize("Status", "状态"), localize("User", "用户"), localize("Price", "价格"),
+                localize("Environment", "环境"), localize("Opened (UTC)", "创建时间（UTC）"),
             ]
         ) {
             for stored in found.orders { row(stored.order) }
@@ -182,26 +182,26 @@ struct OrderListPage {
         element("tr", Attribute("role", "row"), .id("row", order.id)) {
             HTML.cell("product") {
                 element("a", .id("order", order.id), .href(.order(order.id))) {
-                    HTML.outside(catalog.name(of: order.productID, say), limit: 80)
+                    HTML.untrusted(catalog.name(of: order.productID, localize), limit: 80)
                 }
                 if order.quantity > 1 { "\u{A0}×\u{A0}\(order.quantity)" }
                 element("code", .class("short")) { String(order.id.description.prefix(8)) }
             }
-            HTML.cell("status") { HTML.status(order.status, say) }
-            HTML.cell("user") { HTML.outside(order.userID.text, limit: 48) }
+            HTML.cell("status") { HTML.status(order.status, localize) }
+            HTML.cell("user") { HTML.untrusted(order.userID.text, limit: 48) }
             HTML.cell("amount") { order.price.description }
-            HTML.cell("environment") { HTML.environment(order.environment, say) }
+            HTML.cell("environment") { HTML.environment(order.environment, localize) }
             HTML.cell("time") { HTML.time(order.createdAt) }
         }
     }
 
-    private var strays: HTML {
+    private var unmatched: HTML {
         element("p") {
-            say("The transaction with this id belongs to no order: ", "该交易号的交易不属于任何订单：")
-            for transaction in found.strays {
-                element("a", .href(.transaction(transaction.sequence))) { HTML.code(transaction.id.text) }
+            localize("The transaction with this id belongs to no order: ", "该交易号的交易不属于任何订单：")
+            for transaction in found.unmatched {
+                element("a", .href(.transaction(transaction.rowID))) { HTML.code(transaction.id.text) }
                 " "
-                HTML.environment(transaction.environment, say)
+                HTML.environment(transaction.environment, localize)
                 " "
             }
         }
@@ -210,5 +210,5 @@ struct OrderListPage {
 
 extension Catalog {
     /// The name of a product; its id if the catalog no longer lists it.
-    func name(of id: ProductID, _ say: Reader) -> String { self[id].map { say($0.names) } ?? id.text }
+    func name(of id: ProductID, _ localize: Localizer) -> String { self[id].map { localize($0.names) } ?? id.text }
 }

@@ -31,9 +31,9 @@ struct ControlEndpoint: Sendable {
         addState(to: &routes)
     }
 
-    func number(_ id: String) throws(Problem) -> Int64 {
+    func number(_ id: String) throws(ControlError) -> Int64 {
         guard let number = Int64(id), number >= 0, String(number) == id else {
-            throw Problem(.unknownTransaction(String(id.prefix(40))))
+            throw ControlError(.unknownTransaction(String(id.prefix(40))))
         }
         return number
     }
@@ -60,11 +60,11 @@ struct ControlRoute: Sendable {
     let method: HTTPMethod
     let pattern: String
     /// What the route does, in one sentence.
-    let summary: Text
+    let summary: LocalizedText
     let query: [ControlMember]
     let body: [ControlMember]
     /// Nil: the answer is not JSON.
-    let answer: ControlAnswer?
+    let answer: ControlResponse?
     var bodyLimit = 1 << 20
     /// Whether it is a page, or a form of one.
     var isPage = false
@@ -93,8 +93,8 @@ struct ControlRoutes {
     ///
     /// - Parameter readsBody: false if `action` reads the body itself, because it may not be JSON.
     mutating func on(
-        _ method: HTTPMethod, _ pattern: String, _ summary: Text, query: [ControlMember] = [],
-        body: [ControlMember] = [], answer: ControlAnswer? = nil, bodyLimit: Int = 1 << 20,
+        _ method: HTTPMethod, _ pattern: String, _ summary: LocalizedText, query: [ControlMember] = [],
+        body: [ControlMember] = [], answer: ControlResponse? = nil, bodyLimit: Int = 1 << 20,
         readsBody: Bool = true, _ action: @escaping Action
     ) {
         let route = ControlRoute(
@@ -104,25 +104,25 @@ struct ControlRoutes {
         let (members, parameters) = (body.map(\.name), route.parameters)
         router.on(method, pattern, bodyLimit: bodyLimit) { request, path in
             do {
-                if request.isForeign { throw Problem.foreignOrigin }
-                guard request.isAddressedToStore else { throw Problem.foreignHost }
+                if request.isForeign { throw ControlError.foreignOrigin }
+                guard request.isAddressedToStore else { throw ControlError.foreignHost }
                 try RequestBody.check(query: request.query, against: query)
                 let given = try RequestBody(readsBody ? request.body : [], knowing: members)
                 if readsBody { for member in body { try given.check(member) } }
                 let call = ControlCall(
                     request: request, body: given, path: path, id: parameters.first.map { path[$0] } ?? "")
                 return try await action(call)
-            } catch let problem as Problem {
+            } catch let problem as ControlError {
                 return problem.response(to: request)
             } catch {
-                return Problem(fault: error).response(to: request)
+                return ControlError(fault: error).response(to: request)
             }
         }
     }
 
     /// Adds a page, or a file or a form of one.
     mutating func onPage(
-        _ method: HTTPMethod, _ pattern: String, _ summary: Text, query: [ControlMember] = [],
+        _ method: HTTPMethod, _ pattern: String, _ summary: LocalizedText, query: [ControlMember] = [],
         body: [ControlMember] = [], bodyLimit: Int = 1 << 20, _ handler: @escaping Router.Handler
     ) {
         described.append(
@@ -135,10 +135,10 @@ struct ControlRoutes {
 
 extension Result where Failure == StoreRefusal {
     /// The value, or the refusal as a problem.
-    func answered() throws(Problem) -> Success {
+    func answered() throws(ControlError) -> Success {
         switch self {
         case .success(let value): return value
-        case .failure(let refusal): throw Problem(refusal)
+        case .failure(let refusal): throw ControlError(refusal)
         }
     }
 }
@@ -179,12 +179,12 @@ extension HTTPRequest {
     }
 }
 
-extension Problem {
-    static let foreignOrigin = Problem(
+extension ControlError {
+    static let foreignOrigin = ControlError(
         status: 403, code: "foreign_origin",
         english: "A browser sent this request from another site's page. The request was not carried out.",
         chinese: "此请求由浏览器从其他网站的网页发出，未执行任何操作。")
-    static let foreignHost = Problem(
+    static let foreignHost = ControlError(
         status: 421, code: "foreign_host",
         english:
             "This host name is not accepted. Use http://127.0.0.1 with the port. The request was not carried out.",
@@ -192,7 +192,7 @@ extension Problem {
 }
 
 /// A refusal of the control API as RFC 9457 JSON, in the caller's language.
-struct Problem: Error, Sendable {
+struct ControlError: Error, Sendable {
     var status: Int
     /// A stable code.
     var code: String
@@ -200,8 +200,8 @@ struct Problem: Error, Sendable {
     var chinese: String
     var isRetryable = false
 
-    static func badRequest(_ code: String, _ english: String, _ chinese: String) -> Problem {
-        Problem(status: 400, code: code, english: english, chinese: chinese)
+    static func badRequest(_ code: String, _ english: String, _ chinese: String) -> ControlError {
+        ControlError(status: 400, code: code, english: english, chinese: chinese)
     }
 
     init(status: Int, code: String, english: String, chinese: String, isRetryable: Bool = false) {

@@ -34,9 +34,9 @@ struct ControlMember: Sendable {
     let kind: Kind
     let isRequired: Bool
     /// The purpose, in both languages.
-    let note: Text
+    let note: LocalizedText
 
-    init(_ name: String, _ kind: Kind, required: Bool = false, _ note: Text) {
+    init(_ name: String, _ kind: Kind, required: Bool = false, _ note: LocalizedText) {
         self.name = name
         self.kind = kind
         isRequired = required
@@ -54,7 +54,7 @@ struct ControlObject<Value>: Sendable {
 
     /// - Parameter value: nil omits the member.
     mutating func add(
-        _ name: String, _ kind: ControlMember.Kind, required: Bool = false, _ note: Text,
+        _ name: String, _ kind: ControlMember.Kind, required: Bool = false, _ note: LocalizedText,
         _ value: @escaping @Sendable (Value) -> JSONValue?
     ) {
         add(ControlMember(name, kind, required: required, note), value)
@@ -73,7 +73,7 @@ struct ControlObject<Value>: Sendable {
 }
 
 /// The content of an answer of the control API.
-struct ControlAnswer: Sendable {
+struct ControlResponse: Sendable {
     /// The name of its schema in OpenAPI.
     let name: String
     let members: [ControlMember]
@@ -89,14 +89,14 @@ struct RequestBody {
     private let members: [String: JSONValue]
 
     /// An empty body is an object without members.
-    init(_ bytes: [UInt8], knowing names: [String]) throws(Problem) {
+    init(_ bytes: [UInt8], knowing names: [String]) throws(ControlError) {
         guard let value = bytes.isEmpty ? .object([:]) : try? JSONValue(decoding: bytes) else {
             throw .badRequest("not_json", "The body is not JSON. Send one JSON object.", "请求体不是 JSON：请发送一个 JSON 对象。")
         }
         try self.init(value, knowing: names)
     }
 
-    init(_ value: JSONValue, knowing names: [String]) throws(Problem) {
+    init(_ value: JSONValue, knowing names: [String]) throws(ControlError) {
         guard case .object(let members) = value else {
             throw .badRequest("not_an_object", "Expected a JSON object.", "这里需要一个 JSON 对象。")
         }
@@ -104,7 +104,7 @@ struct RequestBody {
         self.members = members
     }
 
-    static func check(_ given: [String], among names: [String]) throws(Problem) {
+    static func check(_ given: [String], among names: [String]) throws(ControlError) {
         for name in given where !names.contains(name) {
             let shown = String(name.prefix(60))
             let nearest = nearestName(to: name, among: names)
@@ -126,7 +126,7 @@ struct RequestBody {
         return value
     }
 
-    func text(_ name: String, upTo limit: Int = 200) throws(Problem) -> String? {
+    func text(_ name: String, upTo limit: Int = 200) throws(ControlError) -> String? {
         guard let value = value(name) else { return nil }
         guard case .string(let text) = value, !text.isEmpty, text.utf8.count <= limit else {
             throw Self.wrong(name, "a text of 1 to \(limit) bytes", "1 到 \(limit) 字节的文本")
@@ -134,14 +134,14 @@ struct RequestBody {
         return text
     }
 
-    func requiredText(_ name: String, upTo limit: Int = 200) throws(Problem) -> String {
+    func requiredText(_ name: String, upTo limit: Int = 200) throws(ControlError) -> String {
         guard let text = try text(name, upTo: limit) else {
             throw .badRequest("missing_member", "The member \"\(name)\" is missing.", "缺少成员 “\(name)”。")
         }
         return text
     }
 
-    func integer(_ name: String, in range: ClosedRange<Int64>) throws(Problem) -> Int64? {
+    func integer(_ name: String, in range: ClosedRange<Int64>) throws(ControlError) -> Int64? {
         guard let value = value(name) else { return nil }
         guard case .int(let number) = value, range.contains(number) else {
             throw Self.wrong(
@@ -151,13 +151,13 @@ struct RequestBody {
         return number
     }
 
-    func bool(_ name: String) throws(Problem) -> Bool? {
+    func bool(_ name: String) throws(ControlError) -> Bool? {
         guard let value = value(name) else { return nil }
         guard case .bool(let truth) = value else { throw Self.wrong(name, "true or false", "true 或 false") }
         return truth
     }
 
-    func uniqueID(_ name: String) throws(Problem) -> UniqueID? {
+    func uniqueID(_ name: String) throws(ControlError) -> UniqueID? {
         guard let value = value(name) else { return nil }
         guard case .string(let text) = value, let id = UniqueID(text) else {
             throw Self.wrong(name, "a UUID such as 3f2c1a00-0000-4000-8000-000000000000", "UUID")
@@ -166,7 +166,7 @@ struct RequestBody {
     }
 
     /// RFC 3339, from 1970 on.
-    func instant(_ name: String) throws(Problem) -> Instant? {
+    func instant(_ name: String) throws(ControlError) -> Instant? {
         guard let value = value(name) else { return nil }
         guard case .string(let text) = value, text.utf8.count <= 40, let instant = Instant(rfc3339: text),
             instant.milliseconds >= 0
@@ -178,7 +178,7 @@ struct RequestBody {
         return instant
     }
 
-    func span(_ name: String) throws(Problem) -> Span? {
+    func span(_ name: String) throws(ControlError) -> Span? {
         guard let value = value(name) else { return nil }
         guard case .string(let text) = value, let span = Span(text) else {
             throw Self.wrong(
@@ -193,14 +193,14 @@ struct RequestBody {
     /// One of an enum's raw values.
     func choice<Choice: RawRepresentable & CaseIterable>(
         _ name: String, of type: Choice.Type
-    ) throws(Problem) -> Choice? where Choice.RawValue == String {
+    ) throws(ControlError) -> Choice? where Choice.RawValue == String {
         guard let value = value(name) else { return nil }
         if case .string(let text) = value, let choice = Choice(rawValue: text) { return choice }
         let all = Choice.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
         throw Self.wrong(name, "one of \(all)", "以下之一：\(all)")
     }
 
-    static func wrong(_ name: String, _ english: String, _ chinese: String) -> Problem {
+    static func wrong(_ name: String, _ english: String, _ chinese: String) -> ControlError {
         .badRequest("wrong_value", "\"\(name)\" must be \(english).", "“\(name)” 必须是\(chinese)。")
     }
 }
@@ -208,7 +208,7 @@ struct RequestBody {
 /// Checks bodies and queries against a route's declarations.
 extension RequestBody {
     /// - Throws: the problem of this member; the content of an object, list or map is not checked.
-    func check(_ member: ControlMember) throws(Problem) {
+    func check(_ member: ControlMember) throws(ControlError) {
         let name = member.name
         guard let value = value(name) else {
             if member.isRequired {
@@ -242,7 +242,7 @@ extension RequestBody {
 
     /// Refuses unknown names, because a misspelt name would change the query's meaning, and repeated names, because one
     /// of the values would be ignored.
-    static func check(query: [(name: String, value: String)], against members: [ControlMember]) throws(Problem) {
+    static func check(query: [(name: String, value: String)], against members: [ControlMember]) throws(ControlError) {
         try check(query.map(\.name), among: members.map(\.name))
         var given: [String: JSONValue] = [:]
         for item in query {

@@ -8,33 +8,33 @@ extension ControlEndpoint {
     func addNotifications(to routes: inout ControlRoutes) {
         addNotificationTarget(to: &routes)
         routes.on(
-            .get, "/emulator/notifications", Text(en: "Notifications, newest first.", zh: "通知，从新到旧。"),
+            .get, "/emulator/notifications", LocalizedText(en: "Notifications, newest first.", zh: "通知，从新到旧。"),
             query: [
                 ControlMember(
                     "state", .choice(of: NotificationFilter.self),
-                    Text(en: "pending: waiting to be sent; failed: no further attempts", zh: "pending：待发送；failed：已停止重试")
+                    LocalizedText(en: "pending: waiting to be sent; failed: no further attempts", zh: "pending：待发送；failed：已停止重试")
                 ),
                 .limit, .cursor,
             ],
-            answer: ControlAnswer(
+            answer: ControlResponse(
                 "NotificationPage",
                 [
                     ControlMember(
                         "data", .list(NotificationText.members), required: true,
-                        Text(en: "the notifications on this page", zh: "本页通知")),
+                        LocalizedText(en: "the notifications on this page", zh: "本页通知")),
                     ControlMember(
-                        "hasMore", .bool, required: true, Text(en: "whether another page follows", zh: "是否还有下一页")),
+                        "hasMore", .bool, required: true, LocalizedText(en: "whether another page follows", zh: "是否还有下一页")),
                     ControlMember(
-                        "nextCursor", .text(limit: 200), Text(en: "the cursor of the next page", zh: "下一页的游标")),
+                        "nextCursor", .text(limit: 200), LocalizedText(en: "the cursor of the next page", zh: "下一页的游标")),
                 ])
         ) { call in try await notifications(call) }
         routes.on(
             .get, "/emulator/notifications/{id}",
-            Text(en: "One notification with its signed payload and its delivery attempts.", zh: "一条通知，附签名内容与各次发送尝试。"),
-            answer: ControlAnswer("NotificationWithAttempts", NotificationText.whole)
+            LocalizedText(en: "One notification with its signed payload and its delivery attempts.", zh: "一条通知，附签名内容与各次发送尝试。"),
+            answer: ControlResponse("NotificationWithAttempts", NotificationText.whole)
         ) { call in
             guard let (notification, attempts) = try await store.notification(try notificationID(call.id)) else {
-                throw Problem(.unknownNotification(call.id))
+                throw ControlError(.unknownNotification(call.id))
             }
             let text = try notification.signedPayload ?? store.notifications.signedPayload(notification)
             return .json(
@@ -45,22 +45,22 @@ extension ControlEndpoint {
                 ]))
         }
         routes.on(
-            .post, "/emulator/notifications/{id}/resend", Text(en: "Sends the notification again.", zh: "再次发送该通知。"),
-            answer: ControlAnswer("Notification", NotificationText.members)
+            .post, "/emulator/notifications/{id}/resend", LocalizedText(en: "Sends the notification again.", zh: "再次发送该通知。"),
+            answer: ControlResponse("Notification", NotificationText.members)
         ) { call in
             let sent = try await store.resendNotification(try notificationID(call.id)).answered()
             return .json(NotificationText.json(sent))
         }
         routes.on(
             .post, "/emulator/notifications",
-            Text(
+            LocalizedText(
                 en: "Sends a notification of any type without a matching event, to test receivers.",
                 zh: "发送任意类型的通知，无需对应的事件，用于测试接收方。"),
-            body: Self.stagedMembers, answer: ControlAnswer("Notification", NotificationText.members)
+            body: Self.stagedMembers, answer: ControlResponse("Notification", NotificationText.members)
         ) { call in
             let uuid = try await store.stage(try staged(call.body)).answered()
             guard let (notification, _) = try await store.notification(uuid) else {
-                throw Problem(.unknownNotification(uuid.description))
+                throw ControlError(.unknownNotification(uuid.description))
             }
             return .json(NotificationText.json(notification))
         }
@@ -69,12 +69,12 @@ extension ControlEndpoint {
     private func addNotificationTarget(to routes: inout ControlRoutes) {
         let url = ControlMember(
             "url", .text(limit: 2_000),
-            Text(
+            LocalizedText(
                 en: "the http or https URL of the receiver; null turns notifications off",
                 zh: "接收方的 http 或 https 地址；null 表示不发送"))
         routes.on(
-            .put, "/emulator/notifications", Text(en: "Sets the URL that receives notifications.", zh: "设定接收通知的地址。"),
-            body: [url], answer: ControlAnswer("NotificationTarget", [url])
+            .put, "/emulator/notifications", LocalizedText(en: "Sets the URL that receives notifications.", zh: "设定接收通知的地址。"),
+            body: [url], answer: ControlResponse("NotificationTarget", [url])
         ) { call in
             let url = try call.body.text("url", upTo: 2_000)
             if let url, !(url.hasPrefix("http://") || url.hasPrefix("https://")) {
@@ -86,8 +86,8 @@ extension ControlEndpoint {
         }
     }
 
-    private func notificationID(_ text: String) throws(Problem) -> UniqueID {
-        guard let id = UniqueID(text) else { throw Problem(.unknownNotification(String(text.prefix(40)))) }
+    private func notificationID(_ text: String) throws(ControlError) -> UniqueID {
+        guard let id = UniqueID(text) else { throw ControlError(.unknownNotification(String(text.prefix(40)))) }
         return id
     }
 
@@ -107,38 +107,38 @@ extension ControlEndpoint {
 
     // MARK: Staged notifications
 
-    private static let flaws: [(flaw: Notice.Flaw, note: Text)] = [
-        (.badSignature, Text(en: "sends a signature that does not match the content", zh: "签名与内容不符")),
-        (.wrongBundle, Text(en: "names another app", zh: "写入其他 App 的 bundle ID")),
-        (.wrongEnvironment, Text(en: "names the other environment", zh: "写入另一个环境")),
-        (.unknownField, Text(en: "adds unknown members", zh: "带有未知成员")),
+    private static let flaws: [(flaw: NotificationDraft.Flaw, note: LocalizedText)] = [
+        (.badSignature, LocalizedText(en: "sends a signature that does not match the content", zh: "签名与内容不符")),
+        (.wrongBundle, LocalizedText(en: "names another app", zh: "写入其他 App 的 bundle ID")),
+        (.wrongEnvironment, LocalizedText(en: "names the other environment", zh: "写入另一个环境")),
+        (.unknownField, LocalizedText(en: "adds unknown members", zh: "带有未知成员")),
     ]
 
     private static let stagedMembers: [ControlMember] =
         [
             ControlMember(
                 "type", .text(limit: 100), required: true,
-                Text(en: "the notificationType; unknown values are allowed", zh: "notificationType，允许未知的值")),
+                LocalizedText(en: "the notificationType; unknown values are allowed", zh: "notificationType，允许未知的值")),
             ControlMember(
-                "subtype", .text(limit: 100), Text(en: "the subtype; unknown ones are allowed", zh: "subtype，允许未知的值")),
+                "subtype", .text(limit: 100), LocalizedText(en: "the subtype; unknown ones are allowed", zh: "subtype，允许未知的值")),
             ControlMember(
-                "transactionId", .text(limit: 20), Text(en: "the transaction of the notification", zh: "通知所涉及的交易")),
+                "transactionId", .text(limit: 20), LocalizedText(en: "the transaction of the notification", zh: "通知所涉及的交易")),
             .bundleID, .account,
-            ControlMember("productId", .text(limit: 100), Text(en: "the product of a summary", zh: "summary 中的商品")),
+            ControlMember("productId", .text(limit: 100), LocalizedText(en: "the product of a summary", zh: "summary 中的商品")),
             ControlMember(
                 "consumptionRequestReason", .text(limit: 100),
-                Text(en: "the reason of a CONSUMPTION_REQUEST", zh: "CONSUMPTION_REQUEST 的原因")),
+                LocalizedText(en: "the reason of a CONSUMPTION_REQUEST", zh: "CONSUMPTION_REQUEST 的原因")),
             ControlMember(
                 "externalPurchaseId", .text(limit: 200),
-                Text(en: "the id in an EXTERNAL_PURCHASE_TOKEN", zh: "EXTERNAL_PURCHASE_TOKEN 的标识")),
+                LocalizedText(en: "the id in an EXTERNAL_PURCHASE_TOKEN", zh: "EXTERNAL_PURCHASE_TOKEN 的标识")),
             ControlMember(
                 "tokenCreationDate", .instant,
-                Text(en: "the creation date of the token; now if absent", zh: "令牌的创建时间，省略则为现在")),
+                LocalizedText(en: "the creation date of the token; now if absent", zh: "令牌的创建时间，省略则为现在")),
             ControlMember(
-                "unknownType", .bool, Text(en: "replaces the type with an unknown one", zh: "改用未知的类型")),
+                "unknownType", .bool, LocalizedText(en: "replaces the type with an unknown one", zh: "改用未知的类型")),
         ] + flaws.map { ControlMember($0.flaw.rawValue, .bool, $0.note) }
 
-    private func staged(_ body: RequestBody) throws(Problem) -> StagedNotification {
+    private func staged(_ body: RequestBody) throws(ControlError) -> StagedNotification {
         var type = try body.requiredText("type", upTo: 100)
         if try body.bool("unknownType") ?? false { type = "UNHEARD_OF" }
         var staged = StagedNotification(
@@ -151,7 +151,7 @@ extension ControlEndpoint {
             .map(ConsumptionRequestReason.init(rawValue:))
         staged.externalPurchaseID = try body.text("externalPurchaseId")
         staged.tokenCreated = try body.instant("tokenCreationDate")
-        for flaw in Notice.Flaw.allCases where try body.bool(flaw.rawValue) ?? false { staged.flaws.insert(flaw) }
+        for flaw in NotificationDraft.Flaw.allCases where try body.bool(flaw.rawValue) ?? false { staged.flaws.insert(flaw) }
         return staged
     }
 }
@@ -162,43 +162,43 @@ enum NotificationText {
     static func json(_ notification: StoredNotification) -> JSONValue { object.json(notification) }
 
     private static let object = ControlObject<StoredNotification> {
-        $0.add("id", .uuid, required: true, Text(en: "notificationUUID", zh: "notificationUUID")) {
+        $0.add("id", .uuid, required: true, LocalizedText(en: "notificationUUID", zh: "notificationUUID")) {
             .string($0.uuid.description)
         }
-        $0.add("type", .text(limit: 100), required: true, Text(en: "notificationType", zh: "notificationType")) {
+        $0.add("type", .text(limit: 100), required: true, LocalizedText(en: "notificationType", zh: "notificationType")) {
             .string($0.type)
         }
-        $0.add("subtype", .text(limit: 100), Text(en: "the subtype, if the notification has one", zh: "subtype（如有）")) {
+        $0.add("subtype", .text(limit: 100), LocalizedText(en: "the subtype, if the notification has one", zh: "subtype（如有）")) {
             $0.subtype.map { .string($0) }
         }
         $0.add(
-            "bundleId", .text(limit: 200), required: true, Text(en: "the bundle id of the app", zh: "App 的 bundle ID")
+            "bundleId", .text(limit: 200), required: true, LocalizedText(en: "the bundle id of the app", zh: "App 的 bundle ID")
         ) { .string($0.bundleID) }
-        $0.add("transactionId", .text(limit: 20), Text(en: "the transaction of the notification", zh: "通知所涉及的交易")) {
+        $0.add("transactionId", .text(limit: 20), LocalizedText(en: "the transaction of the notification", zh: "通知所涉及的交易")) {
             (try? JSONValue(decoding: $0.content))?["transaction"]?["transactionId"]
         }
         $0.add(
-            "originalTransactionId", .text(limit: 20), Text(en: "the original transaction id", zh: "首笔交易的交易号")
+            "originalTransactionId", .text(limit: 20), LocalizedText(en: "the original transaction id", zh: "首笔交易的交易号")
         ) { $0.original.map { .string(String($0)) } }
         $0.add(
             "createdAt", .instant, required: true,
-            Text(en: "the creation time, sent as signedDate", zh: "创建时间，即 signedDate")
+            LocalizedText(en: "the creation time, sent as signedDate", zh: "创建时间，即 signedDate")
         ) {
             .string($0.created.rfc3339)
         }
-        $0.add("attempts", .integer(0...1_000), required: true, Text(en: "the number of delivery attempts", zh: "发送次数"))
+        $0.add("attempts", .integer(0...1_000), required: true, LocalizedText(en: "the number of delivery attempts", zh: "发送次数"))
         {
             .int($0.attempts)
         }
         $0.add(
             "nextAttemptAt", .instant,
-            Text(en: "the time of the next attempt; null: no further attempt", zh: "下次发送时间；null 表示不再发送")
+            LocalizedText(en: "the time of the next attempt; null: no further attempt", zh: "下次发送时间；null 表示不再发送")
         ) {
             $0.due.map { .string($0.rfc3339) } ?? .null
         }
         $0.add(
             "result", .choice(of: SendAttemptResult.self),
-            Text(en: "the result of the last attempt", zh: "最近一次的结果")
+            LocalizedText(en: "the result of the last attempt", zh: "最近一次的结果")
         ) { $0.result.map { .string($0) } }
     }
 
@@ -207,10 +207,10 @@ enum NotificationText {
             ControlMember(
                 "sendAttempts",
                 .list([
-                    ControlMember("at", .instant, required: true, Text(en: "the time of the attempt", zh: "尝试的时间")),
-                    ControlMember("result", .text(limit: 40), required: true, Text(en: "the result", zh: "结果")),
-                ]), required: true, Text(en: "the delivery attempts, oldest first", zh: "各次发送尝试，从旧到新")),
+                    ControlMember("at", .instant, required: true, LocalizedText(en: "the time of the attempt", zh: "尝试的时间")),
+                    ControlMember("result", .text(limit: 40), required: true, LocalizedText(en: "the result", zh: "结果")),
+                ]), required: true, LocalizedText(en: "the delivery attempts, oldest first", zh: "各次发送尝试，从旧到新")),
             ControlMember(
-                "signedPayload", .text(limit: 1 << 20), required: true, Text(en: "the signed payload", zh: "签名内容")),
+                "signedPayload", .text(limit: 1 << 20), required: true, LocalizedText(en: "the signed payload", zh: "签名内容")),
         ]
 }

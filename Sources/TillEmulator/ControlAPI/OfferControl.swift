@@ -7,25 +7,25 @@ extension ControlEndpoint {
     func addOffers(to routes: inout ControlRoutes) {
         routes.on(
             .post, "/emulator/offer-codes",
-            Text(
+            LocalizedText(
                 en: "Creates offer codes: a number of one-time codes, or one custom code for many customers.",
                 zh: "创建优惠代码：若干一次性代码，或一个可供多位客户使用的自定义代码。"),
-            body: Self.codeWishMembers,
-            answer: ControlAnswer(
+            body: Self.codeRequestMembers,
+            answer: ControlResponse(
                 "OfferCodes",
-                [ControlMember("codes", .texts, required: true, Text(en: "the created codes", zh: "所创建的代码"))])
+                [ControlMember("codes", .texts, required: true, LocalizedText(en: "the created codes", zh: "所创建的代码"))])
         ) { call in try await makeCodes(call.body) }
         routes.on(
             .get, "/emulator/offer-codes/{id}",
-            Text(en: "An offer code and the number of its redemptions.", zh: "优惠代码及其兑换次数。"),
-            answer: ControlAnswer("OfferCode", Self.codeMembers)
+            LocalizedText(en: "An offer code and the number of its redemptions.", zh: "优惠代码及其兑换次数。"),
+            answer: ControlResponse("OfferCode", Self.codeMembers)
         ) { call in
-            guard let code = try await store.offerCode(call.id) else { throw Problem(.unknownCode(call.id)) }
+            guard let code = try await store.offerCode(call.id) else { throw ControlError(.unknownCode(call.id)) }
             return .json(Self.json(code))
         }
         routes.on(
             .post, "/emulator/offer-codes/{id}/redeem",
-            Text(
+            LocalizedText(
                 en: "Redeems the code outside the app, so the transaction has no appAccountToken.",
                 zh: "在 App 之外兑换代码，因此交易不带 appAccountToken。"),
             body: [.account, .bundleID], answer: Self.purchaseAnswer
@@ -37,66 +37,66 @@ extension ControlEndpoint {
         }
     }
 
-    private static let codeWishMembers: [ControlMember] = [
+    private static let codeRequestMembers: [ControlMember] = [
         .bundleID,
         ControlMember(
-            "productId", .text(limit: 200), required: true, Text(en: "the product id of the offer", zh: "优惠对应的商品 ID")),
+            "productId", .text(limit: 200), required: true, LocalizedText(en: "the product id of the offer", zh: "优惠对应的商品 ID")),
         ControlMember(
             "offerId", .text(limit: 200), required: true,
-            Text(en: "the id of an offer of kind code of the product", zh: "该商品的代码类优惠的标识")),
+            LocalizedText(en: "the id of an offer of kind code of the product", zh: "该商品的代码类优惠的标识")),
         ControlMember(
-            "count", .integer(1...CodeCounter.batchLimit),
-            Text(en: "the number of one-time codes; 1 if absent", zh: "一次性代码的个数，省略则为 1")),
+            "count", .integer(1...OfferCodeIssuer.batchLimit),
+            LocalizedText(en: "the number of one-time codes; 1 if absent", zh: "一次性代码的个数，省略则为 1")),
         ControlMember(
             "code", .text(limit: 64),
-            Text(en: "the custom code, letters and digits; excludes count", zh: "自定义代码，由字母与数字组成；不与 count 同用")),
+            LocalizedText(en: "the custom code, letters and digits; excludes count", zh: "自定义代码，由字母与数字组成；不与 count 同用")),
         ControlMember(
-            "limit", .integer(1...CodeCounter.quarterlyLimit),
-            Text(
+            "limit", .integer(1...OfferCodeIssuer.quarterlyLimit),
+            LocalizedText(
                 en: "the number of customers who may redeem the custom code; 1000000 if absent",
                 zh: "可兑换自定义代码的客户数，省略则为 1000000"
             )),
-        ControlMember("expiresAt", .instant, Text(en: "the expiration time; never if absent", zh: "到期时间，省略则永不过期")),
+        ControlMember("expiresAt", .instant, LocalizedText(en: "the expiration time; never if absent", zh: "到期时间，省略则永不过期")),
     ]
 
     private static var codeMembers: [ControlMember] { codeObject.members }
     private static func json(_ code: OfferCode) -> JSONValue { codeObject.json(code) }
 
     private static let codeObject = ControlObject<OfferCode> {
-        $0.add("code", .text(limit: 64), required: true, Text(en: "the code", zh: "代码")) { .string($0.text) }
+        $0.add("code", .text(limit: 64), required: true, LocalizedText(en: "the code", zh: "代码")) { .string($0.text) }
         $0.add(.bundleID) { .string($0.batch.bundleID) }
         $0.add(
-            "productId", .text(limit: 200), required: true, Text(en: "the product id of the offer", zh: "优惠对应的商品 ID")
+            "productId", .text(limit: 200), required: true, LocalizedText(en: "the product id of the offer", zh: "优惠对应的商品 ID")
         ) {
             .string($0.batch.productID.text)
         }
-        $0.add("offerId", .text(limit: 200), required: true, Text(en: "the offer id", zh: "优惠的标识")) {
+        $0.add("offerId", .text(limit: 200), required: true, LocalizedText(en: "the offer id", zh: "优惠的标识")) {
             .string($0.batch.offer)
         }
         $0.add(
             "custom", .bool, required: true,
-            Text(en: "whether it is a custom code for many customers", zh: "是否为可供多位客户使用的自定义代码")
+            LocalizedText(en: "whether it is a custom code for many customers", zh: "是否为可供多位客户使用的自定义代码")
         ) {
             .bool($0.batch.isCustom)
         }
         $0.add(
-            "remaining", .integer(0...CodeCounter.quarterlyLimit), required: true,
-            Text(en: "the number of remaining redemptions", zh: "剩余兑换次数")
+            "remaining", .integer(0...OfferCodeIssuer.quarterlyLimit), required: true,
+            LocalizedText(en: "the number of remaining redemptions", zh: "剩余兑换次数")
         ) { .int($0.remaining) }
         $0.add(
-            "redeemed", .integer(0...CodeCounter.quarterlyLimit), required: true,
-            Text(en: "the number of redemptions so far", zh: "已兑换次数")
+            "redeemed", .integer(0...OfferCodeIssuer.quarterlyLimit), required: true,
+            LocalizedText(en: "the number of redemptions so far", zh: "已兑换次数")
         ) { .int($0.redeemed) }
-        $0.add("expiresAt", .instant, Text(en: "the expiration time", zh: "到期时间")) {
+        $0.add("expiresAt", .instant, LocalizedText(en: "the expiration time", zh: "到期时间")) {
             $0.batch.expires.map { .string($0.rfc3339) }
         }
     }
 
     private func makeCodes(_ body: RequestBody) async throws -> HTTPResponse {
-        let count = try body.integer("count", in: 1...CodeCounter.batchLimit)
-        let limit = try body.integer("limit", in: 1...CodeCounter.quarterlyLimit)
+        let count = try body.integer("count", in: 1...OfferCodeIssuer.batchLimit)
+        let limit = try body.integer("limit", in: 1...OfferCodeIssuer.quarterlyLimit)
         let text = try body.text("code", upTo: 64)
-        let wish: CodeCounter.Wish
+        let request: OfferCodeIssuer.CodeRequest
         if let text {
             let isWellFormed = text.utf8.allSatisfy { unit in
                 (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(unit)
@@ -106,13 +106,13 @@ extension ControlEndpoint {
                 throw RequestBody.wrong("code", "letters and digits, at most 64", "不超过 64 个字母与数字")
             }
             guard count == nil else { throw RequestBody.wrong("count", "omitted when code is given", "不与 code 同用") }
-            wish = .custom(text, limit: limit ?? CodeCounter.quarterlyLimit)
+            request = .custom(text, limit: limit ?? OfferCodeIssuer.quarterlyLimit)
         } else {
             guard limit == nil else { throw RequestBody.wrong("limit", "omitted when code is not given", "只与 code 同用") }
-            wish = .oneTime(count: count ?? 1)
+            request = .oneTime(count: count ?? 1)
         }
         let codes = try await store.makeOfferCodes(
-            wish, offer: try body.requiredText("offerId"), productID: ProductID(try body.requiredText("productId")),
+            request, offer: try body.requiredText("offerId"), productID: ProductID(try body.requiredText("productId")),
             bundleID: try body.text("bundleId") ?? configuration.app.bundleID, expires: try body.instant("expiresAt"))
         return .json(["codes": .array(try codes.answered().map { .string($0) })])
     }
@@ -125,32 +125,32 @@ enum OfferText {
     static let members: [ControlMember] = [
         ControlMember(
             "type", .choice(["promotional", "code", "winBack"]), required: true,
-            Text(en: "the kind of offer", zh: "优惠种类")),
+            LocalizedText(en: "the kind of offer", zh: "优惠种类")),
         ControlMember(
             "identifier", .text(limit: 200),
-            Text(en: "the id of a promotional or win-back offer", zh: "促销优惠或赢回优惠的标识")),
+            LocalizedText(en: "the id of a promotional or win-back offer", zh: "促销优惠或赢回优惠的标识")),
         ControlMember(
             "signature",
             .object([
                 ControlMember(
                     "keyIdentifier", .text(limit: 64), required: true,
-                    Text(en: "the keyId from GET /emulator/api-key", zh: "GET /emulator/api-key 给出的 keyId")),
+                    LocalizedText(en: "the keyId from GET /emulator/api-key", zh: "GET /emulator/api-key 给出的 keyId")),
                 ControlMember(
-                    "nonce", .uuid, required: true, Text(en: "a nonce, unique for each signature", zh: "随机数，每次签名各不相同")),
+                    "nonce", .uuid, required: true, LocalizedText(en: "a nonce, unique for each signature", zh: "随机数，每次签名各不相同")),
                 ControlMember(
                     "timestamp", .integer(0...Int64.max), required: true,
-                    Text(en: "the time of signing in milliseconds", zh: "签名时间（毫秒）")),
+                    LocalizedText(en: "the time of signing in milliseconds", zh: "签名时间（毫秒）")),
                 ControlMember(
                     "signature", .text(limit: 1_000), required: true,
-                    Text(en: "the signature, base64 of DER", zh: "签名，DER 的 base64")),
-            ]), Text(en: "the developer's signature in the original format", zh: "开发者的签名（原格式）")),
+                    LocalizedText(en: "the signature, base64 of DER", zh: "签名，DER 的 base64")),
+            ]), LocalizedText(en: "the developer's signature in the original format", zh: "开发者的签名（原格式）")),
         ControlMember(
-            "jws", .text(limit: 16_384), Text(en: "the developer's signature in the JWS format", zh: "开发者的签名（JWS 格式）")),
-        ControlMember("code", .text(limit: 64), Text(en: "an offer code", zh: "优惠代码")),
+            "jws", .text(limit: 16_384), LocalizedText(en: "the developer's signature in the JWS format", zh: "开发者的签名（JWS 格式）")),
+        ControlMember("code", .text(limit: 64), LocalizedText(en: "an offer code", zh: "优惠代码")),
     ]
 
     /// A missing member is refused by the store, as StoreKit does; a malformed one makes the request invalid.
-    static func offer(_ value: JSONValue?) throws(Problem) -> Result<PurchaseRequest.Offer, StoreRefusal>? {
+    static func offer(_ value: JSONValue?) throws(ControlError) -> Result<PurchaseRequest.Offer, StoreRefusal>? {
         guard let value else { return .none }
         let body = try RequestBody(value, knowing: members.map(\.name))
         let identifier = try body.text("identifier")
@@ -177,7 +177,7 @@ enum OfferText {
         }
     }
 
-    private static func classic(_ value: JSONValue) throws(Problem) -> Result<OfferSignature, StoreRefusal> {
+    private static func classic(_ value: JSONValue) throws(ControlError) -> Result<OfferSignature, StoreRefusal> {
         let body = try RequestBody(value, knowing: ["keyIdentifier", "nonce", "timestamp", "signature"])
         guard let key = try body.text("keyIdentifier", upTo: 64) else {
             return .failure(.missingOfferParameters("keyIdentifier"))

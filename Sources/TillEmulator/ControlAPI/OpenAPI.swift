@@ -9,16 +9,16 @@ struct OpenAPI: Sendable {
     static let path = "/emulator/openapi.json"
 
     private static let own = ControlRoute(
-        method: .get, pattern: path, summary: Text(en: "This description.", zh: "本说明。"), query: [], body: [],
-        answer: ControlAnswer(
+        method: .get, pattern: path, summary: LocalizedText(en: "This description.", zh: "本说明。"), query: [], body: [],
+        answer: ControlResponse(
             "OpenAPI",
             [
-                ControlMember("openapi", .text(limit: 10), required: true, Text(en: "3.1.0", zh: "3.1.0")),
-                ControlMember("info", .object([]), required: true, Text(en: "about this API", zh: "接口概要")),
-                ControlMember("servers", .list([]), required: true, Text(en: "the server", zh: "本服务")),
-                ControlMember("tags", .list([]), required: true, Text(en: "groups of routes", zh: "路由分组")),
-                ControlMember("paths", .map, required: true, Text(en: "all paths", zh: "所有路径")),
-                ControlMember("components", .object([]), required: true, Text(en: "schemas", zh: "数据结构")),
+                ControlMember("openapi", .text(limit: 10), required: true, LocalizedText(en: "3.1.0", zh: "3.1.0")),
+                ControlMember("info", .object([]), required: true, LocalizedText(en: "about this API", zh: "接口概要")),
+                ControlMember("servers", .list([]), required: true, LocalizedText(en: "the server", zh: "本服务")),
+                ControlMember("tags", .list([]), required: true, LocalizedText(en: "groups of routes", zh: "路由分组")),
+                ControlMember("paths", .map, required: true, LocalizedText(en: "all paths", zh: "所有路径")),
+                ControlMember("components", .object([]), required: true, LocalizedText(en: "schemas", zh: "数据结构")),
             ]))
 
     let document: JSONValue
@@ -155,7 +155,7 @@ extension OpenAPI {
             "responses": ["default": ["description": "See Apple's documentation."]],
         ]
         let parameters = ControlRoute(
-            method: route.method, pattern: route.pattern, summary: Text(en: "", zh: ""), query: [], body: [],
+            method: route.method, pattern: route.pattern, summary: LocalizedText(en: "", zh: ""), query: [], body: [],
             answer: nil
         ).parameters.map(pathParameter)
         if !parameters.isEmpty { members["parameters"] = .array(parameters) }

@@ -6,29 +6,29 @@ import TillJSON
 extension ControlEndpoint {
     func addProducts(to routes: inout ControlRoutes) {
         routes.on(
-            .get, "/emulator/products", Text(en: "The products on sale.", zh: "商店出售的商品。"),
+            .get, "/emulator/products", LocalizedText(en: "The products on sale.", zh: "商店出售的商品。"),
             answer: ProductText.answer
         ) { _ in
             .json(["data": .array(try await store.products().map(ProductText.json))])
         }
         routes.on(
             .put, "/emulator/products",
-            Text(
+            LocalizedText(
                 en: "Replaces the products with a list or with an Xcode StoreKit configuration file.",
                 zh: "替换全部商品：可提交商品列表，或 Xcode 的 StoreKit 配置文件。"),
             query: [
                 ControlMember(
                     "force", .choice(["true", "false"]),
-                    Text(en: "whether removed product ids may be reused", zh: "是否允许再次使用已删除的商品 ID"))
+                    LocalizedText(en: "whether removed product ids may be reused", zh: "是否允许再次使用已删除的商品 ID"))
             ],
             body: [
                 ControlMember(
-                    "products", .list(ProductText.members), required: true, Text(en: "the products", zh: "全部商品"))
+                    "products", .list(ProductText.members), required: true, LocalizedText(en: "the products", zh: "全部商品"))
             ], answer: Self.replaced, bodyLimit: ProductFile.byteLimit, readsBody: false
         ) { call in try await replaceProducts(call) }
         routes.on(
-            .put, "/emulator/products/{id}", Text(en: "Updates one product.", zh: "更新一件商品。"),
-            body: ProductText.members, answer: ControlAnswer("Product", ProductText.members), readsBody: false
+            .put, "/emulator/products/{id}", LocalizedText(en: "Updates one product.", zh: "更新一件商品。"),
+            body: ProductText.members, answer: ControlResponse("Product", ProductText.members), readsBody: false
         ) { call in
             let product = try ProductText.product(try Self.body(call))
             guard product.id.text == call.id else {
@@ -40,16 +40,16 @@ extension ControlEndpoint {
         addFindings(to: &routes)
     }
 
-    private static let replaced = ControlAnswer(
+    private static let replaced = ControlResponse(
         "ReplacedProducts",
         ProductText.answer.members + [
             ControlMember(
                 "ignored", .texts, required: true,
-                Text(en: "members of the file that the emulator does not support", zh: "文件中模拟商店不支持、未采用的成员")),
-            ControlMember("storefront", .text(limit: 3), Text(en: "the storefront from the file", zh: "取自文件的店面")),
+                LocalizedText(en: "members of the file that the emulator does not support", zh: "文件中模拟商店不支持、未采用的成员")),
+            ControlMember("storefront", .text(limit: 3), LocalizedText(en: "the storefront from the file", zh: "取自文件的店面")),
             ControlMember(
                 "pace", .choice(of: RenewalPace.self),
-                Text(en: "the renewal rate from the file", zh: "取自文件的订阅速度")),
+                LocalizedText(en: "the renewal rate from the file", zh: "取自文件的订阅速度")),
         ])
 
     private func replaceProducts(_ call: ControlCall) async throws -> HTTPResponse {
@@ -67,7 +67,7 @@ extension ControlEndpoint {
         return .json(.object(answer))
     }
 
-    private static func body(_ call: ControlCall) throws(Problem) -> FileMember {
+    private static func body(_ call: ControlCall) throws(ControlError) -> FileMember {
         guard let value = try? JSONValue(decoding: call.request.body) else {
             throw .badRequest("not_json", "The body is not JSON. Send one JSON object.", "请求体不是 JSON：请发送一个 JSON 对象。")
         }
@@ -77,7 +77,7 @@ extension ControlEndpoint {
     // MARK: Review
 
     private func addReview(to routes: inout ControlRoutes) {
-        let product = ControlAnswer("Product", ProductText.members)
+        let product = ControlResponse("Product", ProductText.members)
         for (step, summary) in Self.steps {
             let body: [ControlMember] =
                 switch step {
@@ -85,7 +85,7 @@ extension ControlEndpoint {
                     [
                         ControlMember(
                             "withAppVersion", .bool,
-                            Text(
+                            LocalizedText(
                                 en: "whether an app version is submitted too; required for the first product",
                                 zh: "是否随 App 版本一起提交；首个商品必须如此"))
                     ]
@@ -93,7 +93,7 @@ extension ControlEndpoint {
                     [
                         ControlMember(
                             "by", .choice(["developer", "Apple"]),
-                            Text(
+                            LocalizedText(
                                 en: "the party that removes the product; developer if absent",
                                 zh: "下架的一方，省略则为 developer")
                         )
@@ -115,14 +115,14 @@ extension ControlEndpoint {
         }
     }
 
-    private static let steps: [(ProductReview.Step, Text)] = [
-        (.submit, Text(en: "Submits the product for review.", zh: "提交商品审核。")),
-        (.startReview, Text(en: "Starts the review.", zh: "开始审核。")),
-        (.approve, Text(en: "Approves the product, or the app version it waits for.", zh: "批准商品，或批准其等待的 App 版本。")),
-        (.reject, Text(en: "Rejects the product.", zh: "拒绝商品。")),
-        (.requestChanges, Text(en: "Requests changes to the product.", zh: "要求修改商品。")),
-        (.removeFromSale, Text(en: "Removes the product from sale.", zh: "将商品下架。")),
-        (.returnToSale, Text(en: "Returns the product to sale.", zh: "将商品重新上架。")),
+    private static let steps: [(ProductReview.Step, LocalizedText)] = [
+        (.submit, LocalizedText(en: "Submits the product for review.", zh: "提交商品审核。")),
+        (.startReview, LocalizedText(en: "Starts the review.", zh: "开始审核。")),
+        (.approve, LocalizedText(en: "Approves the product, or the app version it waits for.", zh: "批准商品，或批准其等待的 App 版本。")),
+        (.reject, LocalizedText(en: "Rejects the product.", zh: "拒绝商品。")),
+        (.requestChanges, LocalizedText(en: "Requests changes to the product.", zh: "要求修改商品。")),
+        (.removeFromSale, LocalizedText(en: "Removes the product from sale.", zh: "将商品下架。")),
+        (.returnToSale, LocalizedText(en: "Returns the product to sale.", zh: "将商品重新上架。")),
     ]
 }
 
@@ -131,12 +131,12 @@ extension ControlEndpoint {
     func addFindings(to routes: inout ControlRoutes) {
         routes.on(
             .get, "/emulator/products/findings",
-            Text(en: "Problems in the catalogue, each with its solution.", zh: "商品目录的问题与解决办法。"),
+            LocalizedText(en: "Problems in the catalogue, each with its solution.", zh: "商品目录的问题与解决办法。"),
             answer: Self.findings
         ) { _ in try await findings(comparing: nil) }
         routes.on(
             .post, "/emulator/products/findings",
-            Text(
+            LocalizedText(
                 en: "Problems in the catalogue, also compared with the app's own product list.",
                 zh: "商品目录的问题，并与 App 自己的商品列表对照。"),
             body: [
@@ -145,16 +145,16 @@ extension ControlEndpoint {
                     .list([
                         ControlMember(
                             "id", .text(limit: 200), required: true,
-                            Text(en: "the product id that the app requests", zh: "App 请求的商品 ID")),
+                            LocalizedText(en: "the product id that the app requests", zh: "App 请求的商品 ID")),
                         ControlMember(
                             "type", .choice(ProductType.sold.map(\.rawValue)),
-                            Text(en: "the product type that the app expects", zh: "App 预期的商品类型")),
-                    ]), required: true, Text(en: "the app's own list", zh: "App 自己的列表"))
+                            LocalizedText(en: "the product type that the app expects", zh: "App 预期的商品类型")),
+                    ]), required: true, LocalizedText(en: "the app's own list", zh: "App 自己的列表"))
             ], answer: Self.findings
         ) { call in
             guard let products = call.body.value("products") else {
                 throw .badRequest("missing_member", "The member \"products\" is missing.", "缺少成员 “products”。")
-                    as Problem
+                    as ControlError
             }
             var expected: [ProductFinding.Expectation] = []
             for item in try FileMember(products, path: "products").items(upTo: ProductText.limit) {
@@ -169,7 +169,7 @@ extension ControlEndpoint {
         }
     }
 
-    private static let findings = ControlAnswer(
+    private static let findings = ControlResponse(
         "ProductFindings",
         [
             ControlMember(
@@ -177,20 +177,20 @@ extension ControlEndpoint {
                 .list([
                     ControlMember(
                         "code", .choice(of: ProductFinding.Code.self), required: true,
-                        Text(en: "the kind of problem", zh: "问题种类")),
-                    ControlMember("productId", .text(limit: 200), Text(en: "the product id", zh: "商品 ID")),
-                    ControlMember("finding", .object(texts), required: true, Text(en: "the problem", zh: "问题")),
-                    ControlMember("cure", .object(texts), required: true, Text(en: "the solution", zh: "解决办法")),
-                ]), required: true, Text(en: "the problems; empty if there are none", zh: "问题列表，为空表示没有问题"))
+                        LocalizedText(en: "the kind of problem", zh: "问题种类")),
+                    ControlMember("productId", .text(limit: 200), LocalizedText(en: "the product id", zh: "商品 ID")),
+                    ControlMember("finding", .object(texts), required: true, LocalizedText(en: "the problem", zh: "问题")),
+                    ControlMember("cure", .object(texts), required: true, LocalizedText(en: "the solution", zh: "解决办法")),
+                ]), required: true, LocalizedText(en: "the problems; empty if there are none", zh: "问题列表，为空表示没有问题"))
         ])
 
     private static let texts: [ControlMember] = [
-        ControlMember("en", .text(limit: 2_000), required: true, Text(en: "the English text", zh: "英文")),
-        ControlMember("zh", .text(limit: 2_000), required: true, Text(en: "the Chinese text", zh: "中文")),
+        ControlMember("en", .text(limit: 2_000), required: true, LocalizedText(en: "the English text", zh: "英文")),
+        ControlMember("zh", .text(limit: 2_000), required: true, LocalizedText(en: "the Chinese text", zh: "中文")),
     ]
 
     private func findings(comparing expected: [ProductFinding.Expectation]?) async throws -> HTTPResponse {
-        let lint = ProductLint(products: try await store.products(), environment: configuration.environment)
+        let lint = ProductValidator(products: try await store.products(), environment: configuration.environment)
         let findings = lint.findings(comparing: expected)
         return .json([
             "data": .array(
@@ -206,6 +206,6 @@ extension ControlEndpoint {
     }
 }
 
-extension Text {
+extension LocalizedText {
     fileprivate var json: JSONValue { ["en": .string(en), "zh": .string(zh)] }
 }

@@ -11,14 +11,14 @@ enum ProductText {
 
     private static let localization = ControlObject<StoreProduct.Localization> {
         $0.add(
-            "locale", .text(limit: 20), required: true, Text(en: "the locale: zh-Hans, en-US", zh: "语言：zh-Hans、en-US")
+            "locale", .text(limit: 20), required: true, LocalizedText(en: "the locale: zh-Hans, en-US", zh: "语言：zh-Hans、en-US")
         ) {
             .string($0.locale)
         }
-        $0.add("displayName", .text(limit: copyLimit), required: true, Text(en: "the display name", zh: "显示名称")) {
+        $0.add("displayName", .text(limit: copyLimit), required: true, LocalizedText(en: "the display name", zh: "显示名称")) {
             .string($0.displayName)
         }
-        $0.add("description", .text(limit: copyLimit), required: true, Text(en: "the description", zh: "描述")) {
+        $0.add("description", .text(limit: copyLimit), required: true, LocalizedText(en: "the description", zh: "描述")) {
             .string($0.description)
         }
     }
@@ -29,103 +29,103 @@ enum ProductText {
     private static let object = ControlObject<StoreProduct> {
         $0.add(
             "id", .text(limit: 100), required: true,
-            Text(
+            LocalizedText(
                 en: "the product id: letters, digits, - . _; it cannot be changed or reused",
                 zh: "商品 ID：字母、数字、- . _；不可更改，删除后不可再用")
         ) { .string($0.id.text) }
         $0.add(
             "type", .choice(ProductType.sold.map(\.rawValue)),
-            Text(en: "the product type; Consumable if absent", zh: "商品类型，省略则为 Consumable")
+            LocalizedText(en: "the product type; Consumable if absent", zh: "商品类型，省略则为 Consumable")
         ) { .string($0.kind.rawValue) }
-        $0.add("name", .text(limit: 64), Text(en: "the reference name; the product id if absent", zh: "参考名称，省略则为商品 ID"))
+        $0.add("name", .text(limit: 64), LocalizedText(en: "the reference name; the product id if absent", zh: "参考名称，省略则为商品 ID"))
         {
             .string($0.name)
         }
         $0.add(
             "prices", .map,
-            Text(
+            LocalizedText(
                 en:
                     "the prices by storefront: {\"CHN\": {\"amount\": 600, \"currency\": \"CNY\"}}; or use tier",
                 zh: "各店面的价格：{\"CHN\": {\"amount\": 600, \"currency\": \"CNY\"}}；也可只写 tier")
         ) { .object($0.prices.mapValues(\.json)) }
         $0.add(
             "tier", .text(limit: 4),
-            Text(
+            LocalizedText(
                 en: "the classic price tier: 0 to 87 (text or number), A, B, alt1 to alt5; prices take precedence",
                 zh: "经典价格档：0 到 87（可写数字）、A、B、alt1 到 alt5；与 prices 并存时以 prices 为准")
         ) { _ in nil }
         $0.add(
             "subscriptionGroup", .text(limit: 64),
-            Text(en: "the subscription group id; for auto-renewable subscriptions only", zh: "订阅组 ID，仅自动续期订阅")
+            LocalizedText(en: "the subscription group id; for auto-renewable subscriptions only", zh: "订阅组 ID，仅自动续期订阅")
         ) {
             ($0.subscription?.groupID).map { .string($0) }
         }
         $0.add(
             "groupName", .text(limit: copyLimit),
-            Text(en: "the display name of the group; its id if absent", zh: "客户看到的订阅组名称，省略则为订阅组 ID")
+            LocalizedText(en: "the display name of the group; its id if absent", zh: "客户看到的订阅组名称，省略则为订阅组 ID")
         ) { ($0.subscription?.groupName).map { .string($0) } }
         $0.add(
             "level", .integer(1...1_000),
-            Text(en: "rank in the group, 1 the highest; 1 if absent", zh: "组内等级，1 最高，省略则为 1")
+            LocalizedText(en: "rank in the group, 1 the highest; 1 if absent", zh: "组内等级，1 最高，省略则为 1")
         ) { ($0.subscription?.level).map { .int($0) } }
         $0.add(
             "period", .choice(of: SubscriptionPeriod.self),
-            Text(en: "the subscription group id; for auto-renewable subscriptions only", zh: "订阅组 ID，仅自动续期订阅")
+            LocalizedText(en: "the subscription group id; for auto-renewable subscriptions only", zh: "订阅组 ID，仅自动续期订阅")
         ) { ($0.subscription?.period).map { .string($0.rawValue) } }
         $0.add(
-            "monthlyBilling", .bool, Text(en: "whether a yearly subscription can be paid monthly", zh: "年度订阅是否可按月付款")
+            "monthlyBilling", .bool, LocalizedText(en: "whether a yearly subscription can be paid monthly", zh: "年度订阅是否可按月付款")
         ) {
             $0.subscription?.allowsMonthlyBilling == true ? true : nil
         }
         $0.add(
             "monthlyPrices", .map,
-            Text(
+            LocalizedText(
                 en:
                     "the prices of monthly billing by storefront; a twelfth of the year's, rounded up, if absent",
                 zh: "各店面按月付款的每月价格；省略则为年价的十二分之一，向上取整")
         ) { ($0.subscription?.monthlyPrices).map { .object($0.mapValues(\.json)) } }
         $0.add(
             "familyShareable", .bool,
-            Text(
+            LocalizedText(
                 en: "whether Family Sharing is allowed; non-consumables and auto-renewable subscriptions only",
                 zh: "是否支持家人共享，仅非消耗型与自动续期订阅")
         ) {
             .bool($0.isFamilyShareable)
         }
-        $0.add("offers", .list(ProductOfferText.members), Text(en: "the offers", zh: "优惠")) {
+        $0.add("offers", .list(ProductOfferText.members), LocalizedText(en: "the offers", zh: "优惠")) {
             .array($0.offers.map(ProductOfferText.json))
         }
         $0.add(
             "localizations", .list(localization.members),
-            Text(en: "the localized names and descriptions", zh: "各语言的名称和描述")
+            LocalizedText(en: "the localized names and descriptions", zh: "各语言的名称和描述")
         ) {
             .array($0.localizations.map(localization.json))
         }
         $0.add(
             "reviewScreenshot", .bool,
-            Text(en: "whether a review screenshot is uploaded; true if absent", zh: "是否已上传审核截图，省略则为 true")
+            LocalizedText(en: "whether a review screenshot is uploaded; true if absent", zh: "是否已上传审核截图，省略则为 true")
         ) { .bool($0.hasReviewScreenshot) }
         $0.add(
             "state", .choice(of: ProductState.self),
-            Text(en: "the state in App Store Connect; APPROVED if absent", zh: "在 App Store Connect 中的状态，省略则为 APPROVED")
+            LocalizedText(en: "the state in App Store Connect; APPROVED if absent", zh: "在 App Store Connect 中的状态，省略则为 APPROVED")
         ) { .string($0.state.rawValue) }
         $0.add(
             "withAppVersion", .bool,
-            Text(en: "whether the product was submitted with an app version", zh: "是否随 App 版本一起提交")
+            LocalizedText(en: "whether the product was submitted with an app version", zh: "是否随 App 版本一起提交")
         ) { $0.isWithAppVersion ? true : nil }
     }
 
-    static let answer = ControlAnswer(
-        "Products", [ControlMember("data", .list(members), required: true, Text(en: "the products", zh: "全部商品"))])
+    static let answer = ControlResponse(
+        "Products", [ControlMember("data", .list(members), required: true, LocalizedText(en: "the products", zh: "全部商品"))])
 
-    static func products(_ file: FileMember) throws(Problem) -> [StoreProduct] {
+    static func products(_ file: FileMember) throws(ControlError) -> [StoreProduct] {
         try file.knows(["products"])
         var products: [StoreProduct] = []
         for item in try file.required("products").items(upTo: limit) { products.append(try product(item)) }
         return products
     }
 
-    static func product(_ item: FileMember) throws(Problem) -> StoreProduct {
+    static func product(_ item: FileMember) throws(ControlError) -> StoreProduct {
         try item.knows(members.map(\.name))
         let id = ProductID(try item.required("id").text(upTo: 100))
         let kind = try item.choice("type", of: ProductType.sold.map { ($0.rawValue, $0) }) ?? .consumable
@@ -148,18 +148,18 @@ enum ProductText {
         product.hasReviewScreenshot = try item.bool("reviewScreenshot") ?? true
         product.isWithAppVersion = try item.bool("withAppVersion") ?? false
         product.state = try item.choice("state", of: ProductState.self) ?? .approved
-        product.state = ProductReview.settled(product)
+        product.state = ProductReview.reviewed(product)
         try ProductRules.check(product, at: item)
         return product
     }
 
-    private static func subscription(_ item: FileMember, _ kind: ProductType) throws(Problem) -> SubscriptionTerms? {
+    private static func subscription(_ item: FileMember, _ kind: ProductType) throws(ControlError) -> SubscriptionTerms? {
         let group = try item.text("subscriptionGroup", upTo: 64)
         let name = try item.text("groupName", upTo: copyLimit)
         let period = try item.choice("period", of: SubscriptionPeriod.self)
         let level = try item.integer("level", in: 1...1_000)
         let monthly = try item.bool("monthlyBilling")
-        let prices = try item.member("monthlyPrices").map { prices throws(Problem) in try Self.prices(in: prices) }
+        let prices = try item.member("monthlyPrices").map { prices throws(ControlError) in try Self.prices(in: prices) }
         guard kind == .autoRenewable else {
             guard group == nil, name == nil, period == nil, level == nil, monthly != true, prices == nil else {
                 throw .badRequest(
@@ -177,7 +177,7 @@ enum ProductText {
             allowsMonthlyBilling: monthly ?? false, monthlyPrices: prices)
     }
 
-    private static func missing(_ item: FileMember, _ name: String) -> Problem {
+    private static func missing(_ item: FileMember, _ name: String) -> ControlError {
         .badRequest(
             "missing_member", "\"\(item.place(name))\" is missing: auto-renewable subscriptions have one.",
             "缺少成员 “\(item.place(name))”：自动续期订阅需要它。")
@@ -188,7 +188,7 @@ enum ProductText {
 
 extension ProductText {
     /// The prices of the tier, if the product has one, overridden by the listed prices.
-    private static func prices(_ item: FileMember) throws(Problem) -> [String: Money] {
+    private static func prices(_ item: FileMember) throws(ControlError) -> [String: Money] {
         var prices = try tier(item).map(tierPrices) ?? [:]
         guard let named = try item.member("prices") else {
             if !prices.isEmpty { return prices }
@@ -206,7 +206,7 @@ extension ProductText {
     }
 
     /// `{"CHN": {"amount": 600, "currency": "CNY"}}`
-    static func prices(in named: FileMember) throws(Problem) -> [String: Money] {
+    static func prices(in named: FileMember) throws(ControlError) -> [String: Money] {
         var prices: [String: Money] = [:]
         for (code, price) in try named.members(upTo: 200) {
             guard Storefront.exists(code) else { throw price.noStorefront(code) }
@@ -224,7 +224,7 @@ extension ProductText {
         return prices
     }
 
-    private static func tier(_ item: FileMember) throws(Problem) -> PriceTier? {
+    private static func tier(_ item: FileMember) throws(ControlError) -> PriceTier? {
         guard let member = try item.member("tier") else { return nil }
         let id =
             switch member.value {
@@ -247,12 +247,12 @@ extension ProductText {
 }
 
 extension FileMember {
-    func noStorefront(_ code: String) -> Problem { .noStorefront(code, member: path) }
+    func noStorefront(_ code: String) -> ControlError { .noStorefront(code, member: path) }
 }
 
-extension Problem {
+extension ControlError {
     /// The App Store has no storefront with this code.
-    static func noStorefront(_ code: String, member: String) -> Problem {
+    static func noStorefront(_ code: String, member: String) -> ControlError {
         let shown = FileMember.legible(code)
         let nearest = Storefront.nearest(to: code)
         return .badRequest(
@@ -265,7 +265,7 @@ extension Problem {
 
 extension RequestBody {
     /// An existing storefront; nil if the member is missing.
-    func storefront(_ name: String) throws(Problem) -> String? {
+    func storefront(_ name: String) throws(ControlError) -> String? {
         guard let code = try text(name) else { return nil }
         guard Storefront.exists(code) else { throw .noStorefront(code, member: name) }
         return code
@@ -280,43 +280,43 @@ enum ProductOfferText {
     private static let object = ControlObject<ProductOffer> {
         $0.add(
             "kind", .choice(of: ProductOffer.Kind.self), required: true,
-            Text(en: "the kind of offer", zh: "优惠种类")
+            LocalizedText(en: "the kind of offer", zh: "优惠种类")
         ) { .string($0.kind.rawValue) }
         $0.add(
             "identifier", .text(limit: 64),
-            Text(en: "the offer id; required except for introductory offers", zh: "优惠标识，推介促销优惠以外必填")
+            LocalizedText(en: "the offer id; required except for introductory offers", zh: "优惠标识，推介促销优惠以外必填")
         ) {
             $0.identifier.map { .string($0) }
         }
         $0.add(
             "discount", .choice(of: ProductOffer.Discount.self), required: true,
-            Text(en: "the payment mode", zh: "付款方式")
+            LocalizedText(en: "the payment mode", zh: "付款方式")
         ) { .string($0.discount.rawValue) }
         $0.add(
             "period", .text(limit: 6),
-            Text(
+            LocalizedText(
                 en: "the offer period: P3D, P1W, P1M, P1Y; the subscription period if absent",
                 zh: "优惠周期：P3D、P1W、P1M、P1Y，省略则同订阅周期")
         ) { $0.period.map { .string($0.text) } }
         $0.add(
             "periods", .integer(1...100),
-            Text(en: "the number of periods; more than 1 for pay as you go only", zh: "周期数，仅随用随付可大于 1")
+            LocalizedText(en: "the number of periods; more than 1 for pay as you go only", zh: "周期数，仅随用随付可大于 1")
         ) {
             .int($0.periods)
         }
-        $0.add("prices", .map, Text(en: "the price of one charge by storefront", zh: "各店面每次扣款的价格")) {
+        $0.add("prices", .map, LocalizedText(en: "the price of one charge by storefront", zh: "各店面每次扣款的价格")) {
             .object($0.prices.mapValues(\.json))
         }
         $0.add(
             "customers", .texts,
-            Text(
+            LocalizedText(
                 en:
                     "the customers eligible for a subscription's codes: NEW, EXISTING, EXPIRED; all if absent",
                 zh: "订阅优惠代码适用的客户：NEW、EXISTING、EXPIRED，省略则全部适用")
         ) { $0.customers.map { .array($0.map { .string($0.rawValue) }) } }
     }
 
-    static func offer(_ item: FileMember) throws(Problem) -> ProductOffer {
+    static func offer(_ item: FileMember) throws(ControlError) -> ProductOffer {
         try item.knows(members.map(\.name))
         let kind = try item.choice("kind", of: ProductOffer.Kind.self)
         let discount = try item.choice("discount", of: ProductOffer.Discount.self)
@@ -333,12 +333,12 @@ enum ProductOfferText {
         return ProductOffer(
             kind: kind, identifier: try item.text("identifier", upTo: 64), discount: discount, period: period,
             periods: try item.integer("periods", in: 1...100) ?? 1,
-            prices: try item.member("prices").map { prices throws(Problem) in try ProductText.prices(in: prices) }
+            prices: try item.member("prices").map { prices throws(ControlError) in try ProductText.prices(in: prices) }
                 ?? [:],
             customers: try customers(item))
     }
 
-    private static func customers(_ item: FileMember) throws(Problem) -> [ProductOffer.Customer]? {
+    private static func customers(_ item: FileMember) throws(ControlError) -> [ProductOffer.Customer]? {
         guard let list = try item.member("customers") else { return nil }
         var customers: [ProductOffer.Customer] = []
         for member in try list.items(upTo: 3) {

@@ -7,7 +7,7 @@ import TillHTTP
 extension ControlEndpoint {
     func addPurchases(to routes: inout ControlRoutes) {
         routes.on(
-            .post, "/emulator/purchases", Text(en: "Buys a product.", zh: "购买商品。"),
+            .post, "/emulator/purchases", LocalizedText(en: "Buys a product.", zh: "购买商品。"),
             body: Self.purchaseMembers, answer: Self.purchaseAnswer
         ) { call in try await purchase(call.body) }
         addRestore(to: &routes)
@@ -15,39 +15,39 @@ extension ControlEndpoint {
 
     private static let purchaseMembers: [ControlMember] = [
         ControlMember(
-            "bundleId", .text(limit: 200), required: true, Text(en: "the bundle id of the app", zh: "App 的 bundle ID")),
-        ControlMember("productId", .text(limit: 200), required: true, Text(en: "the product id", zh: "购买的商品 ID")),
+            "bundleId", .text(limit: 200), required: true, LocalizedText(en: "the bundle id of the app", zh: "App 的 bundle ID")),
+        ControlMember("productId", .text(limit: 200), required: true, LocalizedText(en: "the product id", zh: "购买的商品 ID")),
         // SKPayment.quantity is 1 to 10 (facts/limits §2).
-        ControlMember("quantity", .integer(1...10), Text(en: "the quantity; 1 if absent", zh: "数量，省略则为 1")),
+        ControlMember("quantity", .integer(1...10), LocalizedText(en: "the quantity; 1 if absent", zh: "数量，省略则为 1")),
         ControlMember(
-            "appAccountToken", .uuid, Text(en: "the app's token for the purchase: the order id", zh: "App 给出的标识：订单号")),
+            "appAccountToken", .uuid, LocalizedText(en: "the app's token for the purchase: the order id", zh: "App 给出的标识：订单号")),
         ControlMember(
             "storefront", .text(limit: 3),
-            Text(
+            LocalizedText(
                 en: "the ISO 3166-1 alpha-3 code of the storefront; the account's storefront if absent",
                 zh: "店面的 ISO 3166-1 三位代码，省略则为账户的店面")),
         .accountOrDevice,
         ControlMember(
             "outcome", .choice(of: PurchaseRequest.Outcome.self),
-            Text(en: "the outcome; the account's paymentSheet if absent", zh: "结果，省略则按账户的 paymentSheet")),
+            LocalizedText(en: "the outcome; the account's paymentSheet if absent", zh: "结果，省略则按账户的 paymentSheet")),
         ControlMember(
             "offer", .object(OfferText.members),
-            Text(en: "the offer and its signature or code", zh: "优惠及其签名或代码")),
+            LocalizedText(en: "the offer and its signature or code", zh: "优惠及其签名或代码")),
         ControlMember(
             "introductoryEligibility", .text(limit: 16_384),
-            Text(en: "the developer's signed token about introductory offer eligibility", zh: "开发者签名的推介促销优惠资格令牌")),
+            LocalizedText(en: "the developer's signed token about introductory offer eligibility", zh: "开发者签名的推介促销优惠资格令牌")),
         ControlMember(
-            "monthlyBilling", .bool, Text(en: "whether a yearly subscription is paid monthly", zh: "年度订阅是否按月付款")),
+            "monthlyBilling", .bool, LocalizedText(en: "whether a yearly subscription is paid monthly", zh: "年度订阅是否按月付款")),
         .device,
-        ControlMember("receipt", .bool, Text(en: "whether the response includes the app receipt", zh: "应答是否包含 App 收据")),
+        ControlMember("receipt", .bool, LocalizedText(en: "whether the response includes the app receipt", zh: "应答是否包含 App 收据")),
     ]
 
-    static let purchaseAnswer = ControlAnswer(
+    static let purchaseAnswer = ControlResponse(
         "Purchase",
         TransactionText.members.map { ControlMember($0.name, $0.kind, $0.note) } + [
-            ControlMember("outcome", .text(limit: 20), required: true, Text(en: "the outcome", zh: "结果")),
+            ControlMember("outcome", .text(limit: 20), required: true, LocalizedText(en: "the outcome", zh: "结果")),
             ControlMember(
-                "receipt", .text(limit: 16 << 20), Text(en: "the app receipt in base64", zh: "App 收据的 base64")),
+                "receipt", .text(limit: 16 << 20), LocalizedText(en: "the app receipt in base64", zh: "App 收据的 base64")),
         ])
 
     private func purchase(_ body: RequestBody) async throws -> HTTPResponse {
@@ -103,23 +103,23 @@ extension ControlEndpoint {
         let restored: [ControlMember] = [
             ControlMember(
                 "transactionId", .text(limit: 20), required: true,
-                Text(en: "the transaction id of this restore, new each time", zh: "本次恢复的交易号，每次不同")),
+                LocalizedText(en: "the transaction id of this restore, new each time", zh: "本次恢复的交易号，每次不同")),
             ControlMember(
                 "original", .object(TransactionText.members), required: true,
-                Text(en: "the original transaction", zh: "所恢复的原交易")),
+                LocalizedText(en: "the original transaction", zh: "所恢复的原交易")),
         ]
         routes.on(
             .post, "/emulator/restore",
-            Text(
+            LocalizedText(
                 en:
                     "Restores non-consumables and auto-renewable subscriptions (restoreCompletedTransactions).",
                 zh: "恢复非消耗型商品与自动续期订阅（restoreCompletedTransactions）。"),
             body: [.accountOrDevice, .bundleID, .device],
-            answer: ControlAnswer(
+            answer: ControlResponse(
                 "RestoredPurchases",
                 [
                     ControlMember(
-                        "data", .list(restored), required: true, Text(en: "the restored transactions", zh: "全部恢复的交易"))
+                        "data", .list(restored), required: true, LocalizedText(en: "the restored transactions", zh: "全部恢复的交易"))
                 ])
         ) { call in
             let id = try call.body.uniqueID("deviceId")

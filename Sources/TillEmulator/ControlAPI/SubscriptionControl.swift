@@ -7,8 +7,8 @@ import TillJSON
 extension ControlEndpoint {
     func addSubscriptions(to routes: inout ControlRoutes) {
         addReading(to: &routes)
-        addCustomerActs(to: &routes)
-        addDeveloperActs(to: &routes)
+        addCustomerActions(to: &routes)
+        addDeveloperActions(to: &routes)
         addPriceIncreases(to: &routes)
         addGrace(to: &routes)
     }
@@ -16,13 +16,13 @@ extension ControlEndpoint {
     private func addReading(to routes: inout ControlRoutes) {
         routes.on(
             .get, "/emulator/subscriptions",
-            Text(en: "Subscriptions, optionally of one account.", zh: "订阅列表，可限定账户。"),
+            LocalizedText(en: "Subscriptions, optionally of one account.", zh: "订阅列表，可限定账户。"),
             query: [
                 ControlMember(
-                    "account", .text(limit: 200), Text(en: "the Apple Account; all if absent", zh: "账户，省略则为全部")),
+                    "account", .text(limit: 200), LocalizedText(en: "the Apple Account; all if absent", zh: "账户，省略则为全部")),
                 ControlMember(
                     "bundleId", .text(limit: 200),
-                    Text(en: "the bundle id of the app; all if absent", zh: "App 的 bundle ID，省略则为全部")),
+                    LocalizedText(en: "the bundle id of the app; all if absent", zh: "App 的 bundle ID，省略则为全部")),
                 .limit, .cursor,
             ], answer: SubscriptionText.page
         ) { call in
@@ -38,74 +38,74 @@ extension ControlEndpoint {
                 next: found.count > limit ? page.last.map { String($0.original) } : nil)
         }
         routes.on(
-            .get, "/emulator/subscriptions/{id}", Text(en: "One subscription.", zh: "一个订阅。"),
+            .get, "/emulator/subscriptions/{id}", LocalizedText(en: "One subscription.", zh: "一个订阅。"),
             answer: SubscriptionText.answer
         ) { call in
             guard let subscription = try await store.subscription(original(call)) else {
-                throw Problem(.unknownSubscription(call.id))
+                throw ControlError(.unknownSubscription(call.id))
             }
             return .json(SubscriptionText.json(subscription))
         }
     }
 
-    private func addCustomerActs(to routes: inout ControlRoutes) {
+    private func addCustomerActions(to routes: inout ControlRoutes) {
         func on(
-            _ act: StaticString, _ summary: Text,
+            _ act: StaticString, _ summary: LocalizedText,
             _ action: @escaping @Sendable (Store, Int64) async throws -> Result<StoreSubscription, StoreRefusal>
         ) {
             routes.on(
                 .post, "/emulator/subscriptions/{id}/\(act)", summary, answer: SubscriptionText.answer
             ) { call in .json(SubscriptionText.json(try await action(store, original(call)).answered())) }
         }
-        on("cancel", Text(en: "The customer turns off automatic renewal.", zh: "客户关闭自动续订。")) {
+        on("cancel", LocalizedText(en: "The customer turns off automatic renewal.", zh: "客户关闭自动续订。")) {
             try await $0.cancelSubscription($1)
         }
-        on("resume", Text(en: "The customer turns on automatic renewal again.", zh: "客户重新开启自动续订。")) {
+        on("resume", LocalizedText(en: "The customer turns on automatic renewal again.", zh: "客户重新开启自动续订。")) {
             try await $0.resumeSubscription($1)
         }
-        on("billingFailure", Text(en: "Makes future charges fail.", zh: "令此后的扣款失败。")) { try await $0.failBilling($1) }
-        on("recover", Text(en: "Charges succeed again, and a failed one is retried.", zh: "扣款恢复正常，并重试失败的扣款。")) {
+        on("billingFailure", LocalizedText(en: "Makes future charges fail.", zh: "令此后的扣款失败。")) { try await $0.failBilling($1) }
+        on("recover", LocalizedText(en: "Charges succeed again, and a failed one is retried.", zh: "扣款恢复正常，并重试失败的扣款。")) {
             try await $0.recover($1)
         }
         routes.on(
             .post, "/emulator/subscriptions/{id}/upgrade",
-            Text(en: "The customer changes the plan: an upgrade, downgrade or crossgrade.", zh: "客户更换套餐：升级、降级或平级。"),
+            LocalizedText(en: "The customer changes the plan: an upgrade, downgrade or crossgrade.", zh: "客户更换套餐：升级、降级或平级。"),
             body: [
                 ControlMember(
                     "productId", .text(limit: 100), required: true,
-                    Text(en: "the id of a product in the same group", zh: "同组商品的 ID"))
+                    LocalizedText(en: "the id of a product in the same group", zh: "同组商品的 ID"))
             ], answer: SubscriptionText.changed
         ) { call in try await changePlan(call) }
         routes.on(
             .post, "/emulator/subscriptions/{id}/consent",
-            Text(en: "The customer accepts or declines a price increase.", zh: "客户接受或拒绝涨价。"),
+            LocalizedText(en: "The customer accepts or declines a price increase.", zh: "客户接受或拒绝涨价。"),
             body: [
                 ControlMember(
                     "accept", .bool, required: true,
-                    Text(en: "false turns off automatic renewal", zh: "false 表示关闭自动续订"))
+                    LocalizedText(en: "false turns off automatic renewal", zh: "false 表示关闭自动续订"))
             ], answer: SubscriptionText.answer
         ) { call in
             guard let accepts = try call.body.bool("accept") else {
-                throw .badRequest("missing_member", "The member \"accept\" is missing.", "缺少成员 “accept”。") as Problem
+                throw .badRequest("missing_member", "The member \"accept\" is missing.", "缺少成员 “accept”。") as ControlError
             }
             let answered = try await store.answerPriceIncrease(original(call), accepts: accepts)
             return .json(SubscriptionText.json(try answered.answered()))
         }
     }
 
-    private func addDeveloperActs(to routes: inout ControlRoutes) {
+    private func addDeveloperActions(to routes: inout ControlRoutes) {
         routes.on(
             .post, "/emulator/subscriptions/{id}/priceIncrease",
-            Text(en: "The developer raises the renewal price of this subscription.", zh: "开发者提高此订阅的续订价格。"),
+            LocalizedText(en: "The developer raises the renewal price of this subscription.", zh: "开发者提高此订阅的续订价格。"),
             body: [
                 ControlMember(
-                    "price", .object(ControlMember.money), required: true, Text(en: "the new price", zh: "新价格")),
+                    "price", .object(ControlMember.money), required: true, LocalizedText(en: "the new price", zh: "新价格")),
                 ControlMember(
                     "needsConsent", .bool,
-                    Text(en: "decided by Apple's thresholds if absent", zh: "省略则按 Apple 的界限判断")),
+                    LocalizedText(en: "decided by Apple's thresholds if absent", zh: "省略则按 Apple 的界限判断")),
                 ControlMember(
                     "effectiveDate", .instant,
-                    Text(en: "the effective time; the next renewal if absent", zh: "生效时间，省略则为下次续订")),
+                    LocalizedText(en: "the effective time; the next renewal if absent", zh: "生效时间，省略则为下次续订")),
             ], answer: SubscriptionText.answer
         ) { call in
             let raised = try await store.raisePrice(
@@ -115,13 +115,13 @@ extension ControlEndpoint {
         }
         routes.on(
             .post, "/emulator/subscriptions/{id}/extend",
-            Text(en: "The developer extends the renewal date.", zh: "开发者延长续订日期。"),
+            LocalizedText(en: "The developer extends the renewal date.", zh: "开发者延长续订日期。"),
             body: [
-                ControlMember("days", .integer(1...90), required: true, Text(en: "the number of days", zh: "延长的天数"))
+                ControlMember("days", .integer(1...90), required: true, LocalizedText(en: "the number of days", zh: "延长的天数"))
             ], answer: SubscriptionText.answer
         ) { call in
             guard let days = try call.body.integer("days", in: 1...90) else {
-                throw .badRequest("missing_member", "The member \"days\" is missing.", "缺少成员 “days”。") as Problem
+                throw .badRequest("missing_member", "The member \"days\" is missing.", "缺少成员 “days”。") as ControlError
             }
             let extended = try await store.extendSubscription(original(call), days: days)
             return .json(SubscriptionText.json(try extended.answered()))
@@ -148,14 +148,14 @@ extension ControlEndpoint {
         return .json(.object(members))
     }
 
-    private func original(_ call: ControlCall) throws(Problem) -> Int64 {
+    private func original(_ call: ControlCall) throws(ControlError) -> Int64 {
         guard let number = Int64(call.id), number >= 0, String(number) == call.id else {
-            throw Problem(.unknownSubscription(String(call.id.prefix(40))))
+            throw ControlError(.unknownSubscription(String(call.id.prefix(40))))
         }
         return number
     }
 
-    func money(_ body: RequestBody, _ name: String) throws(Problem) -> Money {
+    func money(_ body: RequestBody, _ name: String) throws(ControlError) -> Money {
         guard case .int(let amount)? = body.value(name)?["amount"],
             case .string(let text)? = body.value(name)?["currency"],
             // It must also fit as Apple's milliunits.
@@ -171,28 +171,28 @@ extension ControlEndpoint {
 
 /// One subscription as JSON of the control API.
 enum SubscriptionText {
-    static let answer = ControlAnswer("Subscription", members)
+    static let answer = ControlResponse("Subscription", members)
 
-    static let page = ControlAnswer(
+    static let page = ControlResponse(
         "SubscriptionPage",
         [
             ControlMember(
-                "data", .list(members), required: true, Text(en: "the subscriptions on this page", zh: "本页订阅")),
-            ControlMember("hasMore", .bool, required: true, Text(en: "whether another page follows", zh: "是否还有下一页")),
-            ControlMember("nextCursor", .text(limit: 20), Text(en: "the cursor of the next page", zh: "下一页的游标")),
+                "data", .list(members), required: true, LocalizedText(en: "the subscriptions on this page", zh: "本页订阅")),
+            ControlMember("hasMore", .bool, required: true, LocalizedText(en: "whether another page follows", zh: "是否还有下一页")),
+            ControlMember("nextCursor", .text(limit: 20), LocalizedText(en: "the cursor of the next page", zh: "下一页的游标")),
         ])
 
-    static let changed = ControlAnswer(
+    static let changed = ControlResponse(
         "PlanChange",
         [
             ControlMember(
                 "outcome", .choice(["purchased", "scheduled", "deferred", "interrupted", "cancelled", "failed"]),
-                required: true, Text(en: "whether the change applies now or at the next renewal", zh: "立即生效或下次续订时生效")),
+                required: true, LocalizedText(en: "whether the change applies now or at the next renewal", zh: "立即生效或下次续订时生效")),
             ControlMember(
-                "subscription", .object(members), Text(en: "the subscription after the change", zh: "更换后的订阅")),
+                "subscription", .object(members), LocalizedText(en: "the subscription after the change", zh: "更换后的订阅")),
             ControlMember(
                 "transaction", .object(TransactionText.members),
-                Text(en: "the transaction of an immediate change", zh: "立即生效时的交易")),
+                LocalizedText(en: "the transaction of an immediate change", zh: "立即生效时的交易")),
         ])
 
     static var members: [ControlMember] { object.members }
@@ -201,86 +201,86 @@ enum SubscriptionText {
     static let object = ControlObject<StoreSubscription> {
         $0.add(
             "originalTransactionId", .text(limit: 20), required: true,
-            Text(en: "the id of the subscription", zh: "订阅的标识")
+            LocalizedText(en: "the id of the subscription", zh: "订阅的标识")
         ) {
             .string(String($0.original))
         }
-        $0.add("account", .text(limit: 200), required: true, Text(en: "the account", zh: "所属账户")) {
+        $0.add("account", .text(limit: 200), required: true, LocalizedText(en: "the account", zh: "所属账户")) {
             .string($0.account)
         }
         $0.add(
-            "bundleId", .text(limit: 200), required: true, Text(en: "the bundle id of the app", zh: "App 的 bundle ID")
+            "bundleId", .text(limit: 200), required: true, LocalizedText(en: "the bundle id of the app", zh: "App 的 bundle ID")
         ) {
             .string($0.bundleID)
         }
-        $0.add("groupId", .text(limit: 64), required: true, Text(en: "the subscription group id", zh: "订阅组 ID")) {
+        $0.add("groupId", .text(limit: 64), required: true, LocalizedText(en: "the subscription group id", zh: "订阅组 ID")) {
             .string($0.groupID)
         }
         $0.add(
             "state", .choice(of: StoreSubscription.State.self), required: true,
-            Text(en: "the state, which corresponds to Apple's status 1 to 5", zh: "状态，对应 Apple 的状态 1 到 5")
+            LocalizedText(en: "the state, which corresponds to Apple's status 1 to 5", zh: "状态，对应 Apple 的状态 1 到 5")
         ) { .string($0.state.rawValue) }
         $0.add(
             "productId", .text(limit: 100), required: true,
-            Text(en: "the product id of the newest period", zh: "最新一期的商品 ID")
+            LocalizedText(en: "the product id of the newest period", zh: "最新一期的商品 ID")
         ) {
             .string($0.productID.text)
         }
         $0.add(
             "currentTransactionId", .text(limit: 20), required: true,
-            Text(en: "the transaction id of the newest period", zh: "最新一期的交易号")
+            LocalizedText(en: "the transaction id of the newest period", zh: "最新一期的交易号")
         ) { .string(String($0.current)) }
-        $0.add("expiresDate", .instant, required: true, Text(en: "the end of the newest period", zh: "最新一期的到期时间")) {
+        $0.add("expiresDate", .instant, required: true, LocalizedText(en: "the end of the newest period", zh: "最新一期的到期时间")) {
             .string($0.expires.rfc3339)
         }
-        $0.add("renews", .bool, required: true, Text(en: "whether automatic renewal is on", zh: "是否自动续订")) {
+        $0.add("renews", .bool, required: true, LocalizedText(en: "whether automatic renewal is on", zh: "是否自动续订")) {
             .bool($0.renews)
         }
         $0.add(
             "renewalProductId", .text(limit: 100), required: true,
-            Text(en: "the product id of the next renewal", zh: "下次续订的商品 ID")
+            LocalizedText(en: "the product id of the next renewal", zh: "下次续订的商品 ID")
         ) {
             .string($0.renewalProductID.text)
         }
-        $0.add("renewalPrice", .object(ControlMember.money), Text(en: "the price of the next renewal", zh: "下次续订的价格")) {
+        $0.add("renewalPrice", .object(ControlMember.money), LocalizedText(en: "the price of the next renewal", zh: "下次续订的价格")) {
             $0.renewsNext ? $0.nextPrice?.json : nil
         }
-        $0.add("gracePeriodExpiresDate", .instant, Text(en: "the end of the grace period", zh: "宽限期截止时间")) {
+        $0.add("gracePeriodExpiresDate", .instant, LocalizedText(en: "the end of the grace period", zh: "宽限期截止时间")) {
             $0.graceExpires.map { .string($0.rfc3339) }
         }
-        $0.add("billingRetryUntil", .instant, Text(en: "the end of the billing retry period", zh: "扣款重试截止时间")) {
+        $0.add("billingRetryUntil", .instant, LocalizedText(en: "the end of the billing retry period", zh: "扣款重试截止时间")) {
             $0.retryUntil.map { .string($0.rfc3339) }
         }
-        $0.add("expirationIntent", .integer(1...5), Text(en: "the expiration reason", zh: "到期原因")) {
+        $0.add("expirationIntent", .integer(1...5), LocalizedText(en: "the expiration reason", zh: "到期原因")) {
             $0.expirationIntent.map { .int($0) }
         }
         $0.add(
             "priceIncrease", .choice(["pending", "accepted"]),
-            Text(en: "the status of an upcoming price increase", zh: "即将生效的涨价的状态")
+            LocalizedText(en: "the status of an upcoming price increase", zh: "即将生效的涨价的状态")
         ) {
             $0.priceIncrease.map { $0.isAccepted ? "accepted" : "pending" }
         }
-        $0.add("offerId", .text(limit: 200), Text(en: "the offer of the next period", zh: "下期优惠")) {
+        $0.add("offerId", .text(limit: 200), LocalizedText(en: "the offer of the next period", zh: "下期优惠")) {
             ($0.runningOffer?.offer.identifier).map { .string($0) }
         }
         $0.add(
             "winBackOfferIds", .texts, required: true,
-            Text(en: "the eligible win-back offers, best first", zh: "可用的赢回优惠，最优在前")
+            LocalizedText(en: "the eligible win-back offers, best first", zh: "可用的赢回优惠，最优在前")
         ) {
             .array($0.eligibleWinBacks.map { .string($0) })
         }
         $0.add(
-            "appAccountToken", .uuid, Text(en: "the appAccountToken of the next renewal", zh: "下次续订的 appAccountToken")
+            "appAccountToken", .uuid, LocalizedText(en: "the appAccountToken of the next renewal", zh: "下次续订的 appAccountToken")
         ) {
             $0.appAccountToken.map { .string($0.description) }
         }
-        $0.add("billingFails", .bool, required: true, Text(en: "whether charges are set to fail", zh: "扣款是否设为失败")) {
+        $0.add("billingFails", .bool, required: true, LocalizedText(en: "whether charges are set to fail", zh: "扣款是否设为失败")) {
             .bool($0.billingFails)
         }
-        $0.add("nextDate", .instant, Text(en: "the time of the next scheduled event", zh: "下一个计划事件的时间")) {
+        $0.add("nextDate", .instant, LocalizedText(en: "the time of the next scheduled event", zh: "下一个计划事件的时间")) {
             $0.nextDate.map { .string($0.rfc3339) }
         }
-        $0.add("sharedFrom", .text(limit: 20), Text(en: "the payer's subscription, for a shared one", zh: "家人共享的来源订阅"))
+        $0.add("sharedFrom", .text(limit: 20), LocalizedText(en: "the payer's subscription, for a shared one", zh: "家人共享的来源订阅"))
         {
             $0.sharedFrom.map { .string(String($0)) }
         }
@@ -292,12 +292,12 @@ extension ControlEndpoint {
     func addGrace(to routes: inout ControlRoutes) {
         routes.on(
             .get, "/emulator/subscriptions/grace",
-            Text(en: "The billing grace period for failed renewal charges.", zh: "续订扣款失败时的宽限期。"),
+            LocalizedText(en: "The billing grace period for failed renewal charges.", zh: "续订扣款失败时的宽限期。"),
             answer: Self.graceAnswer
         ) { _ in .json(Self.json(try await store.billingGracePeriod())) }
         routes.on(
             .put, "/emulator/subscriptions/grace",
-            Text(
+            LocalizedText(
                 en:
                     "Sets the billing grace period for future billing errors. Running ones stay unchanged.",
                 zh: "设定此后扣款失败时的宽限期；已开始的宽限期不受影响。"),
@@ -312,18 +312,18 @@ extension ControlEndpoint {
     private static let graceMembers: [ControlMember] = [
         ControlMember(
             "days", .integer(3...28),
-            Text(en: "the length in days: 3, 16 or 28; null: no grace period", zh: "天数：3、16 或 28；null 表示没有宽限期")),
+            LocalizedText(en: "the length in days: 3, 16 or 28; null: no grace period", zh: "天数：3、16 或 28；null 表示没有宽限期")),
         ControlMember(
             "scope", .choice(of: BillingGracePeriod.Scope.self),
-            Text(
+            LocalizedText(
                 en:
                     "the renewals; PAID_TO_PAID_ONLY excludes the end of a free trial; ALL_RENEWALS if absent",
                 zh: "适用的续订；PAID_TO_PAID_ONLY 不含免费试用后的首次扣款；省略则为 ALL_RENEWALS")),
     ]
 
-    private static let graceAnswer = ControlAnswer("BillingGracePeriod", graceMembers)
+    private static let graceAnswer = ControlResponse("BillingGracePeriod", graceMembers)
 
-    private func gracePeriod(_ body: RequestBody) throws(Problem) -> BillingGracePeriod? {
+    private func gracePeriod(_ body: RequestBody) throws(ControlError) -> BillingGracePeriod? {
         let scope = try body.choice("scope", of: BillingGracePeriod.Scope.self)
         guard let days = try body.integer("days", in: 3...28) else {
             // A scope without a length is more likely a mistake than intended.
@@ -347,38 +347,38 @@ extension ControlEndpoint {
     func addPriceIncreases(to routes: inout ControlRoutes) {
         routes.on(
             .post, "/emulator/products/{id}/priceIncrease",
-            Text(
+            LocalizedText(
                 en: "The developer raises the price of a subscription. The store notifies 256 subscribers immediately "
                     + "and the others within the next seconds.",
                 zh: "开发者提高订阅价格并通知订阅者：先通知 256 位，其余在随后几秒内通知。"),
             body: [
                 ControlMember(
-                    "price", .object(ControlMember.money), required: true, Text(en: "the new price", zh: "新价格")),
+                    "price", .object(ControlMember.money), required: true, LocalizedText(en: "the new price", zh: "新价格")),
                 ControlMember(
                     "storefront", .text(limit: 3),
-                    Text(en: "the storefront; the emulator's default if absent", zh: "店面，省略则为模拟商店的默认店面")),
+                    LocalizedText(en: "the storefront; the emulator's default if absent", zh: "店面，省略则为模拟商店的默认店面")),
                 .bundleID,
                 ControlMember(
                     "needsConsent", .bool,
-                    Text(en: "decided by Apple's thresholds if absent", zh: "省略则按 Apple 的界限判断")),
+                    LocalizedText(en: "decided by Apple's thresholds if absent", zh: "省略则按 Apple 的界限判断")),
                 ControlMember(
                     "effectiveDate", .instant,
-                    Text(en: "the effective time; the next renewal if absent", zh: "生效时间，省略则为下次续订")),
+                    LocalizedText(en: "the effective time; the next renewal if absent", zh: "生效时间，省略则为下次续订")),
             ],
-            answer: ControlAnswer(
+            answer: ControlResponse(
                 "ProductPriceIncrease",
                 [
                     ControlMember(
-                        "productId", .text(limit: 100), required: true, Text(en: "the product id", zh: "商品 ID")),
-                    ControlMember("storefront", .text(limit: 3), required: true, Text(en: "the storefront", zh: "店面")),
+                        "productId", .text(limit: 100), required: true, LocalizedText(en: "the product id", zh: "商品 ID")),
+                    ControlMember("storefront", .text(limit: 3), required: true, LocalizedText(en: "the storefront", zh: "店面")),
                     ControlMember(
-                        "price", .object(ControlMember.money), required: true, Text(en: "the new price", zh: "新价格")),
+                        "price", .object(ControlMember.money), required: true, LocalizedText(en: "the new price", zh: "新价格")),
                     ControlMember(
-                        "told", .integer(0...Int64(ProductPriceIncrease.batch)), required: true,
-                        Text(en: "the number of notified subscribers", zh: "已通知的订阅者数")),
+                        "notified", .integer(0...Int64(ProductPriceIncrease.batch)), required: true,
+                        LocalizedText(en: "the number of notified subscribers", zh: "已通知的订阅者数")),
                     ControlMember(
                         "complete", .bool, required: true,
-                        Text(en: "whether all subscribers are notified", zh: "是否已全部通知")),
+                        LocalizedText(en: "whether all subscribers are notified", zh: "是否已全部通知")),
                 ])
         ) { call in
             let raised = try await store.raisePrice(
@@ -390,7 +390,7 @@ extension ControlEndpoint {
             ).answered()
             return .json([
                 "productId": .string(raised.productID.text), "storefront": .string(raised.storefront),
-                "price": raised.price.json, "told": .int(raised.told), "complete": .bool(raised.isComplete),
+                "price": raised.price.json, "notified": .int(raised.notified), "complete": .bool(raised.isComplete),
             ])
         }
     }

@@ -3,7 +3,7 @@ import TillPages
 
 /// The frame of all pages of the emulated store.
 enum EmulatorFrame {
-    enum Room: Hashable, CaseIterable {
+    enum Section: Hashable, CaseIterable {
         case store
         case products
         case notifications
@@ -16,47 +16,47 @@ enum EmulatorFrame {
             }
         }
 
-        func title(_ say: Reader) -> String {
+        func title(_ localize: Localizer) -> String {
             switch self {
-            case .store: say("Store", "商店")
-            case .products: say("Products", "商品")
-            case .notifications: say("Notifications", "通知")
+            case .store: localize("Store", "商店")
+            case .products: localize("Products", "商品")
+            case .notifications: localize("Notifications", "通知")
             }
         }
     }
 
     static func page(
-        title: String, _ visit: PageVisit, in room: Room?, isLive: Bool = false, @HTMLBuilder content: () -> HTML
+        title: String, _ visit: PageVisit, in section: Section?, isLive: Bool = false, @HTMLBuilder content: () -> HTML
     ) -> HTML {
-        let say = visit.say
+        let localize = visit.localize
         return PageDocument.html(
-            title: title, say, stylesheet: .storeStylesheet, script: isLive ? .storeScript : nil
+            title: title, localize, stylesheet: .storeStylesheet, script: isLive ? .storeScript : nil
         ) {
             element("header", .class("bar")) {
-                element("a", .class("brand"), .href(.store)) { say("Till · Emulator", "Till · 模拟商店") }
-                element("nav", .label(say("Pages", "页面"))) {
-                    for other in Room.allCases {
-                        PageDocument.tab(other.title(say), other.link, isCurrent: other == room)
+                element("a", .class("brand"), .href(.store)) { localize("Till · Emulator", "Till · 模拟商店") }
+                element("nav", .label(localize("Pages", "页面"))) {
+                    for other in Section.allCases {
+                        PageDocument.tab(other.title(localize), other.link, isCurrent: other == section)
                     }
                 }
                 element("div", .class("who")) {
-                    PageDocument.languageSwitch(say) {
+                    PageDocument.languageSwitch(localize) {
                         PageLink(path: visit.request.path, query: visit.request.query, in: $0)
                     }
                 }
             }
             element("main", Attribute("id", "main")) {
-                if let message = visit.message { said(message) }
+                if let message = visit.message { messageBanner(message) }
                 if visit.hasFaults {
                     element("p", .class("faults"), Attribute("role", "note")) {
-                        say("Faults are configured: ", "已设定故障：")
-                        element("a", .href(.storeFaults)) { say("show the faults", "查看故障设定") }
+                        localize("Faults are configured: ", "已设定故障：")
+                        element("a", .href(.storeFaults)) { localize("show the faults", "查看故障设定") }
                     }
                 }
                 content()
             }
             element("footer") {
-                say(
+                localize(
                     "All times are UTC. This store is emulated: no real charges are made.",
                     "所有时间均为 UTC。这是模拟商店：不会真的扣款。")
             }
@@ -64,57 +64,57 @@ enum EmulatorFrame {
     }
 
     /// The title of a page, with a mark if it refreshes itself.
-    static func head(_ title: String, isLive: Bool, _ say: Reader, @HTMLBuilder more: () -> HTML) -> HTML {
+    static func head(_ title: String, isLive: Bool, _ localize: Localizer, @HTMLBuilder more: () -> HTML) -> HTML {
         element("div", .class("head")) {
             element("h1") { title }
             more()
-            if isLive { HTML.live(say) }
+            if isLive { HTML.live(localize) }
         }
     }
 
-    private static func said(_ message: PageMessage) -> HTML {
+    private static func messageBanner(_ message: PageMessage) -> HTML {
         message.isGood
-            ? element("p", .class("said"), Attribute("role", "status")) { HTML.outside(message.text) }
-            : element("p", .class("complaint"), Attribute("role", "alert")) { HTML.outside(message.text) }
+            ? element("p", .class("said"), Attribute("role", "status")) { HTML.untrusted(message.text) }
+            : element("p", .class("error"), Attribute("role", "alert")) { HTML.untrusted(message.text) }
     }
 
     // MARK: Message pages
 
-    static func nothing(_ visit: PageVisit) -> HTML {
-        let say = visit.say
-        return page(title: say("Not found", "没有找到"), visit, in: nil) {
-            element("h1") { say("Not found", "没有找到") }
-            element("p") { say("The store has no item with this name.", "商店里没有这一项。") }
-            element("p") { element("a", .href(.store)) { say("Back to the store", "回到商店") } }
+    static func notFound(_ visit: PageVisit) -> HTML {
+        let localize = visit.localize
+        return page(title: localize("Not found", "没有找到"), visit, in: nil) {
+            element("h1") { localize("Not found", "没有找到") }
+            element("p") { localize("The store has no item with this name.", "商店里没有这一项。") }
+            element("p") { element("a", .href(.store)) { localize("Back to the store", "回到商店") } }
         }
     }
 
-    static func trouble(_ problem: Problem, _ visit: PageVisit) -> HTML {
-        let say = visit.say
-        return page(title: say("Not available", "无法提供"), visit, in: nil) {
-            element("h1") { say("Not available", "无法提供") }
-            element("p") { HTML.outside(say(problem.english, problem.chinese)) }
+    static func errorPage(_ problem: ControlError, _ visit: PageVisit) -> HTML {
+        let localize = visit.localize
+        return page(title: localize("Not available", "无法提供"), visit, in: nil) {
+            element("h1") { localize("Not available", "无法提供") }
+            element("p") { HTML.untrusted(localize(problem.english, problem.chinese)) }
         }
     }
 
-    static func misdirected(_ say: Reader) -> HTML {
+    static func misdirected(_ localize: Localizer) -> HTML {
         bare(
-            say("Wrong host", "主机名不符"),
-            say(
+            localize("Wrong host", "主机名不符"),
+            localize(
                 "This host name is not accepted. Use 127.0.0.1 or localhost.",
-                "不接受此主机名。请使用 127.0.0.1 或 localhost。"), say)
+                "不接受此主机名。请使用 127.0.0.1 或 localhost。"), localize)
     }
 
-    static func foreign(_ say: Reader) -> HTML {
+    static func foreign(_ localize: Localizer) -> HTML {
         bare(
-            say("Wrong origin", "来源不符"),
-            say(
+            localize("Wrong origin", "来源不符"),
+            localize(
                 "This form was sent from another site's page. The action was not carried out.",
-                "此表单来自其他网站的网页，未执行任何操作。"), say)
+                "此表单来自其他网站的网页，未执行任何操作。"), localize)
     }
 
-    private static func bare(_ title: String, _ sentence: String, _ say: Reader) -> HTML {
-        PageDocument.html(title: title, say, stylesheet: .storeStylesheet, script: nil) {
+    private static func bare(_ title: String, _ sentence: String, _ localize: Localizer) -> HTML {
+        PageDocument.html(title: title, localize, stylesheet: .storeStylesheet, script: nil) {
             element("main", Attribute("id", "main")) {
                 element("h1") { title }
                 element("p") { sentence }

@@ -22,50 +22,50 @@ struct EmulatorPage: Sendable {
     static let messageCookie = "till_emulator_said"
 
     func add(to routes: inout ControlRoutes) {
-        let language = ControlMember("lang", .choice(["en", "zh"]), Text(en: "the page's language", zh: "页面语言"))
+        let language = ControlMember("lang", .choice(["en", "zh"]), LocalizedText(en: "the page's language", zh: "页面语言"))
         let before = ControlMember(
             "before", .integer(1...Int64.max),
-            Text(en: "the number before which older items are listed", zh: "只列出早于此编号的项目"))
+            LocalizedText(en: "the number before which older items are listed", zh: "只列出早于此编号的项目"))
         routes.onPage(
-            .get, "/emulator", Text(en: "The store's web page: clock, purchases and accounts.", zh: "商店的网页：时钟、购买和账户。"),
+            .get, "/emulator", LocalizedText(en: "The store's web page: clock, purchases and accounts.", zh: "商店的网页：时钟、购买和账户。"),
             query: [
                 ControlMember(
                     "after", .text(limit: 200),
-                    Text(en: "the account name after which the list starts", zh: "从此名称之后的账户开始")),
+                    LocalizedText(en: "the account name after which the list starts", zh: "从此名称之后的账户开始")),
                 before,
-                ControlMember("product", .text(limit: 200), Text(en: "the product chosen in the form", zh: "表单中选定的商品")),
+                ControlMember("product", .text(limit: 200), LocalizedText(en: "the product chosen in the form", zh: "表单中选定的商品")),
                 language,
             ], page(showStore))
         routes.onPage(
-            .get, "/emulator/page/account", Text(en: "The web page of an account.", zh: "账户的网页。"),
+            .get, "/emulator/page/account", LocalizedText(en: "The web page of an account.", zh: "账户的网页。"),
             query: [
-                ControlMember("name", .text(limit: 200), required: true, Text(en: "the account name", zh: "账户名")),
+                ControlMember("name", .text(limit: 200), required: true, LocalizedText(en: "the account name", zh: "账户名")),
                 before,
                 language,
             ], page(showAccount))
         routes.onPage(
-            .get, "/emulator/page/products", Text(en: "The web page of the products.", zh: "商品的网页。"),
+            .get, "/emulator/page/products", LocalizedText(en: "The web page of the products.", zh: "商品的网页。"),
             query: [
                 ControlMember(
-                    "from", .integer(0...Int64.max), Text(en: "the number of products to skip", zh: "跳过的商品数")),
+                    "from", .integer(0...Int64.max), LocalizedText(en: "the number of products to skip", zh: "跳过的商品数")),
                 language,
             ], page(showProducts))
         routes.onPage(
             .get, "/emulator/page/notifications",
-            Text(en: "The web page of sent and pending notifications.", zh: "已发送和待发送通知的网页。"),
+            LocalizedText(en: "The web page of sent and pending notifications.", zh: "已发送和待发送通知的网页。"),
             query: [before, language], page(showNotifications))
         routes.onPage(
             .post, "/emulator/actions/{action}",
-            Text(
+            LocalizedText(
                 en: "The action of a page's form, carried out as a call of the control API.", zh: "网页表单的操作，即对控制接口的一次调用。"
             ),
             bodyLimit: Self.formLimit
-        ) { request, parameters in await act(request, parameters["action"]) }
+        ) { request, parameters in await perform(request, parameters["action"]) }
         routes.onPage(
-            .get, "/emulator/page/style.css", Text(en: "The style sheet of the web pages.", zh: "网页样式表。"),
+            .get, "/emulator/page/style.css", LocalizedText(en: "The style sheet of the web pages.", zh: "网页样式表。"),
             asset("text/css; charset=utf-8", "\(Stylesheet.text)\(EmulatorStyle.text)"))
         routes.onPage(
-            .get, "/emulator/page/live.js", Text(en: "The script of the web pages.", zh: "网页脚本。"),
+            .get, "/emulator/page/live.js", LocalizedText(en: "The script of the web pages.", zh: "网页脚本。"),
             asset("text/javascript; charset=utf-8", "\(LiveScript.text)"))
     }
 
@@ -93,21 +93,21 @@ struct EmulatorPage: Sendable {
     /// Shows a page if the request's `Host` is a name of this machine.
     private func page(_ show: @escaping @Sendable (PageVisit) async throws -> HTML?) -> Router.Handler {
         { request, _ in
-            let say = Reader(language: language(of: request))
-            guard request.isAddressedHere else { return misdirected(say) }
+            let localize = Localizer(language: language(of: request))
+            guard request.isAddressedHere else { return misdirected(localize) }
             let message = request.emulatorCookie(Self.messageCookie).flatMap(PageMessage.init(cookie:))
             let visit = PageVisit(
-                request: request, say: say, message: message, control: control, hasFaults: store.faults != nil)
+                request: request, localize: localize, message: message, control: control, hasFaults: store.faults != nil)
             var response: HTTPResponse
             do {
                 if let page = try await show(visit) {
-                    response = .storePage(200, page, say)
+                    response = .storePage(200, page, localize)
                 } else {
-                    response = .storePage(404, EmulatorFrame.nothing(visit), say)
+                    response = .storePage(404, EmulatorFrame.notFound(visit), localize)
                 }
             } catch {
-                let problem = Problem(fault: error)
-                response = .storePage(problem.status, EmulatorFrame.trouble(problem, visit), say)
+                let problem = ControlError(fault: error)
+                response = .storePage(problem.status, EmulatorFrame.errorPage(problem, visit), localize)
                 if problem.isRetryable { response.headers.add("Retry-After", "1") }
             }
             if let chosen = chosenLanguage(request) {
@@ -119,8 +119,8 @@ struct EmulatorPage: Sendable {
         }
     }
 
-    func misdirected(_ say: Reader) -> HTTPResponse {
-        .storePage(421, EmulatorFrame.misdirected(say), say)
+    func misdirected(_ localize: Localizer) -> HTTPResponse {
+        .storePage(421, EmulatorFrame.misdirected(localize), localize)
     }
 
     private func asset(_ type: String, _ text: String) -> Router.Handler {
@@ -139,7 +139,7 @@ struct EmulatorPage: Sendable {
 /// One request for a page.
 struct PageVisit: Sendable {
     let request: HTTPRequest
-    let say: Reader
+    let localize: Localizer
     /// The result of the form sent before.
     let message: PageMessage?
     let control: Router
@@ -165,9 +165,9 @@ struct PageVisit: Sendable {
 }
 
 extension HTTPResponse {
-    static func storePage(_ status: Int, _ page: HTML, _ say: Reader) -> HTTPResponse {
+    static func storePage(_ status: Int, _ page: HTML, _ localize: Localizer) -> HTTPResponse {
         HTTPResponse(
-            status: status, headers: HTTPHeaders(PageProtection.headers(ofPageIn: say.language.rawValue)),
+            status: status, headers: HTTPHeaders(PageProtection.headers(ofPageIn: localize.language.rawValue)),
             body: page.document())
     }
 

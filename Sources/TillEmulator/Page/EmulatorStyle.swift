@@ -5,7 +5,7 @@ enum EmulatorStyle {
           background: var(--good-ground); color: var(--good); border-radius: 6px; padding: .5rem .75rem; margin: 0 0
           1rem;
         }
-        main > .complaint { margin: 0 0 1rem; }
+        main > .error { margin: 0 0 1rem; }
         main h2 { margin-top: 1.75rem; }
         .card h2, .head h3 { margin: 0; }
         .card > h2 { margin-bottom: .9rem; }

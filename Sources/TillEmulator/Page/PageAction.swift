@@ -112,44 +112,44 @@ enum PageAction: String, CaseIterable, Sendable {
     }
 
     /// The message after a success.
-    func success(_ answer: JSONValue, _ say: Reader) -> String {
+    func success(_ answer: JSONValue, _ localize: Localizer) -> String {
         let number = answer["transactionId"]?.string ?? ""
         switch self {
-        case .buy: return Self.sold(answer["outcome"]?.string ?? "", number, say)
-        case .finish: return say("Transaction \(number) is finished.", "交易 \(number) 已完成（finish）。")
-        case .approve: return say("Transaction \(number) is paid.", "交易 \(number) 已付款。")
-        case .decline: return say("Transaction \(number) was declined.", "交易 \(number) 已被拒绝。")
-        case .refund: return say("Transaction \(number) was refunded.", "交易 \(number) 已退款。")
-        case .refundReversal: return say("The refund of \(number) was reversed.", "交易 \(number) 的退款已撤销。")
+        case .buy: return Self.sold(answer["outcome"]?.string ?? "", number, localize)
+        case .finish: return localize("Transaction \(number) is finished.", "交易 \(number) 已完成（finish）。")
+        case .approve: return localize("Transaction \(number) is paid.", "交易 \(number) 已付款。")
+        case .decline: return localize("Transaction \(number) was declined.", "交易 \(number) 已被拒绝。")
+        case .refund: return localize("Transaction \(number) was refunded.", "交易 \(number) 已退款。")
+        case .refundReversal: return localize("The refund of \(number) was reversed.", "交易 \(number) 的退款已撤销。")
         case .consumptionRequest:
-            return say(
+            return localize(
                 "A refund of \(number) was requested. The decision follows in 12 hours.",
                 "已申请退还交易 \(number)，12 小时后决定。")
-        case .cancel: return say("The subscription will not renew.", "订阅不再续订。")
-        case .resume: return say("The subscription will renew again.", "订阅将继续续订。")
-        case .billingFailure: return say("Charges for the subscription will fail.", "此订阅此后的扣款会失败。")
-        case .recover: return say("Charges for the subscription succeed again.", "此订阅的扣款恢复正常。")
+        case .cancel: return localize("The subscription will not renew.", "订阅不再续订。")
+        case .resume: return localize("The subscription will renew again.", "订阅将继续续订。")
+        case .billingFailure: return localize("Charges for the subscription will fail.", "此订阅此后的扣款会失败。")
+        case .recover: return localize("Charges for the subscription succeed again.", "此订阅的扣款恢复正常。")
         case .upgrade:
             return Self.sold(
-                answer["outcome"]?.string ?? "", answer["transaction"]?["transactionId"]?.string ?? "", say)
-        case .consent: return say("The customer's answer was recorded.", "客户已答复。")
-        case .account: return say("The account was changed.", "账户已更改。")
-        case .advance: return say("The clock was advanced.", "时钟已前进。")
-        case .clock: return say("The clock was set.", "时钟已设定。")
-        case .grace: return say("The billing grace period was set.", "宽限期已设定。")
-        case .notify: return say("The receiver URL was set.", "接收地址已设定。")
+                answer["outcome"]?.string ?? "", answer["transaction"]?["transactionId"]?.string ?? "", localize)
+        case .consent: return localize("The customer's answer was recorded.", "客户已答复。")
+        case .account: return localize("The account was changed.", "账户已更改。")
+        case .advance: return localize("The clock was advanced.", "时钟已前进。")
+        case .clock: return localize("The clock was set.", "时钟已设定。")
+        case .grace: return localize("The billing grace period was set.", "宽限期已设定。")
+        case .notify: return localize("The receiver URL was set.", "接收地址已设定。")
         }
     }
 
-    private static func sold(_ outcome: String, _ number: String, _ say: Reader) -> String {
+    private static func sold(_ outcome: String, _ number: String, _ localize: Localizer) -> String {
         switch outcome {
-        case "purchased": say("Bought: transaction \(number).", "已购买：交易 \(number)。")
-        case "deferred": say("Transaction \(number) waits for a parent's approval.", "交易 \(number) 在等待家长批准。")
+        case "purchased": localize("Bought: transaction \(number).", "已购买：交易 \(number)。")
+        case "deferred": localize("Transaction \(number) waits for a parent's approval.", "交易 \(number) 在等待家长批准。")
         case "interrupted":
-            say("Transaction \(number) was interrupted. Approve it to complete it.", "交易 \(number) 被中断：批准后即可完成。")
-        case "scheduled": say("The change of plan takes effect at the next renewal.", "套餐将在下次续订时更换。")
-        case "cancelled": say("The customer cancelled. Nothing was charged.", "客户已取消，未扣款。")
-        default: say("The payment failed. Nothing was charged.", "付款失败，未扣款。")
+            localize("Transaction \(number) was interrupted. Approve it to complete it.", "交易 \(number) 被中断：批准后即可完成。")
+        case "scheduled": localize("The change of plan takes effect at the next renewal.", "套餐将在下次续订时更换。")
+        case "cancelled": localize("The customer cancelled. Nothing was charged.", "客户已取消，未扣款。")
+        default: localize("The payment failed. Nothing was charged.", "付款失败，未扣款。")
         }
     }
 }
@@ -177,17 +177,17 @@ struct PageMessage: Sendable {
 
 extension EmulatorPage {
     /// `POST /emulator/actions/{action}`: performs the action and redirects to the page with its message.
-    func act(_ request: HTTPRequest, _ name: String) async -> HTTPResponse {
-        let say = Reader(language: language(of: request))
-        guard request.isAddressedHere else { return misdirected(say) }
-        guard isFromOwnPage(request) else { return .storePage(403, EmulatorFrame.foreign(say), say) }
+    func perform(_ request: HTTPRequest, _ name: String) async -> HTTPResponse {
+        let localize = Localizer(language: language(of: request))
+        guard request.isAddressedHere else { return misdirected(localize) }
+        guard isFromOwnPage(request) else { return .storePage(403, EmulatorFrame.foreign(localize), localize) }
         let items = (try? PercentEncoding.items(request.body)) ?? []
         let form = Dictionary(items.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
         guard let action = PageAction(rawValue: name) else {
-            let visit = PageVisit(request: request, say: say, message: nil, control: control)
-            return .storePage(404, EmulatorFrame.nothing(visit), say)
+            let visit = PageVisit(request: request, localize: localize, message: nil, control: control)
+            return .storePage(404, EmulatorFrame.notFound(visit), localize)
         }
-        let message = await done(action, form, say)
+        let message = await done(action, form, localize)
         var response = HTTPResponse(status: 303, headers: HTTPHeaders(PageProtection.headers))
         let back = form["to"].flatMap { PageLink(wanted: $0, under: "/emulator") } ?? .store
         response.headers.add("Location", back.text)
@@ -196,9 +196,9 @@ extension EmulatorPage {
         return response
     }
 
-    private func done(_ action: PageAction, _ form: [String: String], _ say: Reader) async -> PageMessage {
-        let failed = say("The action failed.", "操作未成功。")
-        guard let call = action.call(form, in: say.language, at: store.now) else {
+    private func done(_ action: PageAction, _ form: [String: String], _ localize: Localizer) async -> PageMessage {
+        let failed = localize("The action failed.", "操作未成功。")
+        guard let call = action.call(form, in: localize.language, at: store.now) else {
             return PageMessage(isGood: false, failed)
         }
         let answer = await control.respond(to: call)
@@ -206,6 +206,6 @@ extension EmulatorPage {
         guard (200...299).contains(answer.status) else {
             return PageMessage(isGood: false, json["title"]?.string ?? failed)
         }
-        return PageMessage(isGood: true, action.success(json, say))
+        return PageMessage(isGood: true, action.success(json, localize))
     }
 }

@@ -64,7 +64,7 @@ extension HTML {
 struct ActionButtons {
     let visit: PageVisit
 
-    private var say: Reader { visit.say }
+    private var localize: Localizer { visit.localize }
 
     func html(_ transaction: StoreTransaction) -> HTML {
         buttons(actions(for: transaction), number: transaction.number, subject: transaction.id.text)
@@ -112,16 +112,16 @@ struct ActionButtons {
 
     private func title(_ action: PageAction) -> String {
         switch action {
-        case .finish: say("Finish", "完成（finish）")
-        case .approve: say("Approve", "批准")
-        case .decline: say("Decline", "拒绝")
-        case .refund: say("Refund", "退款")
-        case .cancel: say("Cancel renewal", "取消续订")
-        case .resume: say("Resume renewal", "恢复续订")
-        case .billingFailure: say("Make billing fail", "让扣款失败")
-        case .recover: say("Make billing recover", "让扣款恢复")
-        case .refundReversal: say("Reverse refund", "撤销退款")
-        case .consumptionRequest: say("Request refund", "申请退款")
+        case .finish: localize("Finish", "完成（finish）")
+        case .approve: localize("Approve", "批准")
+        case .decline: localize("Decline", "拒绝")
+        case .refund: localize("Refund", "退款")
+        case .cancel: localize("Cancel renewal", "取消续订")
+        case .resume: localize("Resume renewal", "恢复续订")
+        case .billingFailure: localize("Make billing fail", "让扣款失败")
+        case .recover: localize("Make billing recover", "让扣款恢复")
+        case .refundReversal: localize("Reverse refund", "撤销退款")
+        case .consumptionRequest: localize("Request refund", "申请退款")
         case .buy, .upgrade, .consent, .account, .advance, .clock, .grace, .notify: action.rawValue
         }
     }
@@ -138,14 +138,14 @@ struct BuyCard {
 
     static let productLimit = 100
 
-    private var say: Reader { visit.say }
+    private var localize: Localizer { visit.localize }
 
     var html: HTML {
         element("section", .class("card"), Attribute("aria-labelledby", "buy-title")) {
-            element("h2", Attribute("id", "buy-title")) { say("Buy", "购买") }
+            element("h2", Attribute("id", "buy-title")) { localize("Buy", "购买") }
             HTML.form(.buy, "grid", to: visit.here) {
                 element("div", .class("wide")) {
-                    element("label", Attribute("for", "productId")) { say("Product", "商品") }
+                    element("label", Attribute("for", "productId")) { localize("Product", "商品") }
                     element("select", Attribute("id", "productId"), Attribute("name", "productId")) {
                         for product in products {
                             HTML.option(
@@ -155,25 +155,25 @@ struct BuyCard {
                     }
                 }
                 HTML.field(
-                    "account", say("Account", "账户"), account, Attribute("type", "text"),
+                    "account", localize("Account", "账户"), account, Attribute("type", "text"),
                     Attribute("maxlength", "200"))
                 HTML.field(
-                    "quantity", say("Quantity", "数量"), "1", Attribute("type", "number"), Attribute("min", "1"),
+                    "quantity", localize("Quantity", "数量"), "1", Attribute("type", "number"), Attribute("min", "1"),
                     Attribute("max", "10"), Attribute("inputmode", "numeric"))
                 HTML.choice(
-                    "outcome", say("Outcome", "结果"),
-                    PurchaseRequest.Outcome.allCases.map { ($0.rawValue, $0.title(say)) },
+                    "outcome", localize("Outcome", "结果"),
+                    PurchaseRequest.Outcome.allCases.map { ($0.rawValue, $0.title(localize)) },
                     chosen: PurchaseRequest.Outcome.purchased.rawValue)
                 HTML.field(
-                    "bundleId", say("App", "App"), bundleID, Attribute("type", "text"), Attribute("maxlength", "200"))
+                    "bundleId", localize("App", "App"), bundleID, Attribute("type", "text"), Attribute("maxlength", "200"))
                 element("div", .class("wide")) {
                     HTML.field(
-                        "appAccountToken", say("Order id (appAccountToken)", "订单号（appAccountToken）"), "",
+                        "appAccountToken", localize("Order id (appAccountToken)", "订单号（appAccountToken）"), "",
                         Attribute("type", "text"), Attribute("maxlength", "36"), hint: "3f2c91ab-…")
                 }
                 element("div", .class("wide", "buttons")) {
                     element("button", Attribute("type", "submit"), Attribute("id", "buy"), .class("primary")) {
-                        say("Buy", "购买")
+                        localize("Buy", "购买")
                     }
                 }
             }

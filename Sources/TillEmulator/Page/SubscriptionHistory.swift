@@ -30,13 +30,13 @@ struct SubscriptionHistory: Sendable {
         /// With the period before it.
         case period(StoreTransaction, after: StoreTransaction?)
         case refunded(StoreTransaction)
-        case told(PageQueries.Notification)
+        case notified(PageQueries.Notification)
 
         var at: Instant {
             switch self {
             case .period(let transaction, _): transaction.purchased
             case .refunded(let transaction): transaction.revocation?.date ?? transaction.purchased
-            case .told(let notice): notice.created
+            case .notified(let notice): notice.created
             }
         }
     }
@@ -45,8 +45,8 @@ struct SubscriptionHistory: Sendable {
     var steps: [Step] {
         let bought = periods.indices.map { Step.period(periods[$0], after: $0 > 0 ? periods[$0 - 1] : nil) }
         let refunded = periods.filter { $0.revocation != nil }.map { Step.refunded($0) }
-        let told = notices.filter { !NoticeWords.isToldByTransaction($0.type, $0.subtype) }.map { Step.told($0) }
-        let all = (bought + refunded + told).enumerated().sorted { left, right in
+        let notified = notices.filter { !NotificationSentences.isShownByTransaction($0.type, $0.subtype) }.map { Step.notified($0) }
+        let all = (bought + refunded + notified).enumerated().sorted { left, right in
             (left.element.at, left.offset) > (right.element.at, right.offset)
         }
         return all.map(\.element)
@@ -83,14 +83,14 @@ struct SubscriptionHistory: Sendable {
 }
 
 extension SubscriptionHistory.Span.Kind {
-    func title(_ say: Reader) -> String {
+    func title(_ localize: Localizer) -> String {
         switch self {
-        case .paid: say("Paid period", "付费周期")
-        case .offer: say("Period of an offer", "优惠周期")
-        case .upgraded: say("Ended by an upgrade", "因升级结束")
-        case .refunded: say("Refunded period", "已退款周期")
-        case .grace: say("Grace period", "宽限期")
-        case .retry: say("Billing retry", "扣款重试")
+        case .paid: localize("Paid period", "付费周期")
+        case .offer: localize("Period of an offer", "优惠周期")
+        case .upgraded: localize("Ended by an upgrade", "因升级结束")
+        case .refunded: localize("Refunded period", "已退款周期")
+        case .grace: localize("Grace period", "宽限期")
+        case .retry: localize("Billing retry", "扣款重试")
         }
     }
 
@@ -123,7 +123,7 @@ extension SubscriptionHistory.Span.Kind {
 struct SubscriptionDrawing {
     let history: SubscriptionHistory
     let now: Instant
-    let say: Reader
+    let localize: Localizer
 
     private static let width = 1_000.0
     private static let height: Int64 = 44
@@ -150,14 +150,14 @@ struct SubscriptionDrawing {
                     let place = scale.place(notice.created)
                     bar(
                         place, place + 3, (38, 6),
-                        NoticeWords.styleClass(notice.type, notice.subtype)
+                        NotificationSentences.styleClass(notice.type, notice.subtype)
                     ) {
-                        element("title") { NoticeWords.sentence(notice.type, notice.subtype, say) }
+                        element("title") { NotificationSentences.sentence(notice.type, notice.subtype, localize) }
                     }
                 }
                 if now >= start {
                     bar(scale.place(now), scale.place(now) + 3, (0, Self.height), "today") {
-                        element("title") { say("Now", "现在") }
+                        element("title") { localize("Now", "现在") }
                     }
                 }
             }
@@ -166,8 +166,8 @@ struct SubscriptionDrawing {
             }
             element("figcaption") {
                 element("ul", .class("legend")) {
-                    for kind in kinds { element("li", .class(kind.styleClass)) { kind.title(say) } }
-                    if now >= start { element("li", .class("today")) { say("Now", "现在") } }
+                    for kind in kinds { element("li", .class(kind.styleClass)) { kind.title(localize) } }
+                    if now >= start { element("li", .class("today")) { localize("Now", "现在") } }
                 }
             }
         }
@@ -190,7 +190,7 @@ struct SubscriptionDrawing {
     }
 
     private var ticks: [PageQueries.Notification] {
-        history.notices.filter { !NoticeWords.isToldByTransaction($0.type, $0.subtype) }
+        history.notices.filter { !NotificationSentences.isShownByTransaction($0.type, $0.subtype) }
     }
 
     private func bar(
@@ -205,15 +205,15 @@ struct SubscriptionDrawing {
 
     private func label(_ start: Instant, _ end: Instant) -> String {
         let (from, to) = (String(start.rfc3339.prefix(10)), String(end.rfc3339.prefix(10)))
-        let state = history.subscription.state.title(say)
-        return say(
+        let state = history.subscription.state.title(localize)
+        return localize(
             "\(history.spans.count) spans from \(from) to \(to). Now: \(state).",
             "\(from) 至 \(to)，共 \(history.spans.count) 段。现在：\(state)。")
     }
 
     private func title(_ span: SubscriptionHistory.Span) -> String {
         let (from, to) = (String(span.start.rfc3339.prefix(16)), String(span.end.rfc3339.prefix(16)))
-        return "\(span.kind.title(say)): \(span.productID), \(from) – \(to)"
+        return "\(span.kind.title(localize)): \(span.productID), \(from) – \(to)"
     }
 
     /// Converts moments to positions. The dates come from outside, so none may cause an overflow.

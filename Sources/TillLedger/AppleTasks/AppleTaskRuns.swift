@@ -17,7 +17,7 @@ public struct AppleTaskRuns: Sendable {
     @discardableResult
     public func runAll() async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { group in
-            for environment in [Environment.production, .sandbox] {
+            for environment in [StoreEnvironment.production, .sandbox] {
                 group.addTask { try await runAll(in: environment) }
             }
             return try await group.reduce(0, +)
@@ -26,13 +26,13 @@ public struct AppleTaskRuns: Sendable {
 
     /// Runs the due tasks of an environment, alternating between customers, until none is left or Apple cannot be
     /// reached. Returns how many are done.
-    public func runAll(in environment: Environment) async throws -> Int {
-        guard let api = ledger.serverAPI?.asking(as: .bulk("errands")) else { return 0 }
+    public func runAll(in environment: StoreEnvironment) async throws -> Int {
+        guard let api = ledger.serverAPI?.calling(as: .bulk("apple_tasks")) else { return 0 }
         var done = 0
         while true {
             let now = ledger.clock()
             let due = try await ledger.database.read { connection in
-                try ErrandTable(connection).due(in: environment, at: now, limit: Self.batch)
+                try AppleTaskTable(connection).due(in: environment, at: now, limit: Self.batch)
             }
             guard !due.isEmpty else { return done }
             // One task runs first: during an outage a queue of thousands then costs one request for each pass.
@@ -60,12 +60,12 @@ public struct AppleTaskRuns: Sendable {
     }
 
     private func run(
-        _ errands: [ErrandTable.Stored], over api: ServerAPI
-    ) async -> [(ErrandTable.Stored, Outcome)] {
-        await withTaskGroup(of: (ErrandTable.Stored, Outcome).self) { group in
-            var outcomes: [(ErrandTable.Stored, Outcome)] = []
-            var rest = errands[...]
-            for errand in rest.prefix(Self.width) { group.addTask { (errand, await run(errand, over: api)) } }
+        _ appleTasks: [AppleTaskTable.Stored], over api: ServerAPI
+    ) async -> [(AppleTaskTable.Stored, Outcome)] {
+        await withTaskGroup(of: (AppleTaskTable.Stored, Outcome).self) { group in
+            var outcomes: [(AppleTaskTable.Stored, Outcome)] = []
+            var rest = appleTasks[...]
+            for task in rest.prefix(Self.width) { group.addTask { (task, await run(task, over: api)) } }
             rest = rest.dropFirst(Self.width)
             while let outcome = await group.next() {
                 outcomes.append(outcome)
@@ -75,18 +75,18 @@ public struct AppleTaskRuns: Sendable {
         }
     }
 
-    private func run(_ errand: ErrandTable.Stored, over api: ServerAPI) async -> Outcome {
+    private func run(_ task: AppleTaskTable.Stored, over api: ServerAPI) async -> Outcome {
         // Earlier tasks in the batch may have taken long, and new data from Apple may have withdrawn this one
         // meanwhile.
-        let isWaiting = (try? await ledger.database.read { try ErrandTable($0).isWaiting(errand.sequence) }) ?? false
+        let isWaiting = (try? await ledger.database.read { try AppleTaskTable($0).isWaiting(task.rowID) }) ?? false
         guard isWaiting else { return .withdrawn }
-        do throws(ServerAPIFault) {
-            switch errand.kind {
-            case .finish: try await api.finish(errand.transactionID, in: errand.environment)
+        do throws(ServerAPIError) {
+            switch task.kind {
+            case .finish: try await api.finish(task.transactionID, in: task.environment)
             case .token(let order):
-                switch try await tokenTarget(of: errand, over: api) {
+                switch try await tokenTarget(of: task, over: api) {
                 case .ownPurchase:
-                    try await api.setAppAccountToken(order, on: errand.originalID, in: errand.environment)
+                    try await api.setAppAccountToken(order, on: task.originalID, in: task.environment)
                 case .boughtSince(let id): return .left(boughtSince: id)
                 case .unknown(let detail): return .later(detail, not: nil)
                 }
@@ -105,29 +105,29 @@ public struct AppleTaskRuns: Sendable {
 
     /// Records the outcomes in one commit. A task whose outcome is lost in a crash runs again.
     private func note(
-        _ outcomes: [(ErrandTable.Stored, Outcome)]
+        _ outcomes: [(AppleTaskTable.Stored, Outcome)]
     ) async throws -> (done: Int, isDown: Bool) {
         guard !outcomes.isEmpty else { return (0, false) }
         let now = ledger.clock()
-        return try await ledger.database.write(locking: outcomes.map { .work("apple task", $0.0.sequence) }) {
+        return try await ledger.database.write(locking: outcomes.map { .work("apple task", $0.0.rowID) }) {
             connection in
-            let errands = ErrandTable(connection)
+            let appleTasks = AppleTaskTable(connection)
             var (done, isDown) = (0, false)
-            for (errand, outcome) in outcomes {
+            for (task, outcome) in outcomes {
                 switch outcome {
                 case .done:
-                    try errands.remove(errand.sequence)
-                    try Self.record(errand, at: now, connection)
+                    try appleTasks.remove(task.rowID)
+                    try Self.record(task, at: now, connection)
                     done += 1
                 case .left(let id):
-                    try errands.remove(errand.sequence)
-                    try Self.record(errand, leftTo: id, at: now, connection)
+                    try appleTasks.remove(task.rowID)
+                    try Self.record(task, leftTo: id, at: now, connection)
                     done += 1
                 case .withdrawn: break
-                case .refused(let detail): try errands.refuse(errand.sequence, detail: detail)
+                case .refused(let detail): try appleTasks.refuse(task.rowID, detail: detail)
                 case .later(let detail, let instant), .down(let detail, let instant):
-                    let due = now.adding(seconds: PurchaseIntake.pause(after: errand.attempts))
-                    try errands.postpone(errand.sequence, until: max(due, instant ?? due), detail: detail)
+                    let due = now.adding(seconds: PurchaseIntake.pause(after: task.attempts))
+                    try appleTasks.postpone(task.rowID, until: max(due, instant ?? due), detail: detail)
                     if case .down = outcome { isDown = true }
                 }
             }
@@ -137,18 +137,18 @@ public struct AppleTaskRuns: Sendable {
 
     /// Records the result as evidence, so that operators see it in the order's history.
     private static func record(
-        _ errand: ErrandTable.Stored, leftTo later: TransactionID? = nil, at now: Instant, _ connection: any Connection
+        _ task: AppleTaskTable.Stored, leftTo later: TransactionID? = nil, at now: Instant, _ connection: any Connection
     ) throws {
         let (decision, ground, detail): (String, String, String?) =
-            switch (errand.kind, later) {
+            switch (task.kind, later) {
             case (.finish, _): ("finished", "finish_transaction", nil)
             case (.token, let later?): ("token_left", "bought_since", later.text)
             case (.token(let order), nil): ("token_set", "set_app_account_token", order.description)
             }
         try EvidenceTable(connection).insert(
-            transaction: errand.transactionSequence,
+            transaction: task.transactionRowID,
             EvidenceTable.Entry(
-                at: now, decision: decision, ground: ground, door: PurchaseSource.appleTask.rawValue, caller: "till",
+                at: now, decision: decision, ground: ground, source: PurchaseSource.appleTask.rawValue, caller: "till",
                 detail: detail))
     }
 }

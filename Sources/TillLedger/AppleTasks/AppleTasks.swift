@@ -4,7 +4,7 @@ import TillSQL
 /// Adds tasks for Apple in the commit that processed the transaction. Without an In-App Purchase Key no task is added,
 /// because the table would only grow.
 package struct AppleTasks {
-    private let errands: ErrandTable
+    private let table: AppleTaskTable
     private let policy: Policy?
     private let now: Instant
 
@@ -14,38 +14,38 @@ package struct AppleTasks {
     }
 
     init(_ connection: any Connection, under policy: Policy?, now: Instant) {
-        errands = ErrandTable(connection)
+        table = AppleTaskTable(connection)
         self.policy = policy
         self.now = now
     }
 
     /// Called when the grant or the revocation is recorded: from then on the transaction may be finished (DESIGN §4,
     /// invariant 3).
-    func finish(_ sequence: Int64) throws {
+    func finish(_ rowID: Int64) throws {
         guard let policy else { return }
-        try errands.insert(.finish, transaction: sequence, due: now.adding(seconds: policy.finishAfter))
+        try table.insert(.finish, transaction: rowID, due: now.adding(seconds: policy.finishAfter))
     }
 
     /// Called when a granted or revoked purchase moves to quarantine, for example because Apple reversed a refund
     /// before any grant: the transaction stays in the store's queue until it has an owner.
-    func withdrawFinish(_ sequence: Int64) throws { try errands.withdrawFinish(transaction: sequence) }
+    func withdrawFinish(_ rowID: Int64) throws { try table.withdrawFinish(transaction: rowID) }
 
     /// Sets the order id at Apple for a purchase that was matched without one, so that later renewals and notifications
     /// carry it. The token that a receipt hides is not overwritten, and Apple accepts none for a copy that somebody
     /// else pays for (facts/server-api §3, note on 13; facts/seats-and-groups §5).
-    func repairToken(_ transaction: PaidTransaction, _ sequence: Int64, order: OrderID, foundBy rung: OwnerMatch)
+    func repairToken(_ transaction: PaidTransaction, _ rowID: Int64, order: OrderID, foundBy match: OwnerMatch)
         throws
     {
-        guard policy != nil, !transaction.isFromReceipt, !transaction.terms.isPaidBySomebodyElse else { return }
+        guard policy != nil, !transaction.isFromReceipt, !transaction.terms.isPaidByAnotherAccount else { return }
         switch transaction.token {
         case .order: return
         case .unreadable, nil: break
         }
-        switch rung {
+        switch match {
         // The first purchase of its chain already belongs to that order; a backend that opens no orders needs no token.
         case .token, .accountToken, .originalTransaction, .backend, .acceptance: return
         case .orderID, .device, .claim, .orderNumber, .operatorDecision:
-            try errands.insert(.token(order), transaction: sequence, due: now)
+            try table.insert(.token(order), transaction: rowID, due: now)
         }
     }
 }

@@ -26,22 +26,22 @@ public struct ConsumptionAnswers: Sendable {
 
     private func answer(_ stored: ConsumptionTable.Stored) async throws -> Bool {
         let now = ledger.clock()
-        guard now < stored.question.answerBy else {
+        guard now < stored.request.answerBy else {
             try await end(
-                stored, .unanswered, stored.detail.isEmpty ? ConsumptionSilence.tooLate.detail : stored.detail)
+                stored, .unanswered, stored.detail.isEmpty ? NoConsumptionReason.tooLate.detail : stored.detail)
             return false
         }
-        let word = try await ledger.database.read { [ledger] connection in
-            try ledger.consumption(about: stored.question, at: now, connection)
+        let decision = try await ledger.database.read { [ledger] connection in
+            try ledger.consumption(about: stored.request, at: now, connection)
         }
-        switch word {
+        switch decision {
         case .wait(let silence):
             try await postpone(stored, until: now.adding(seconds: Self.pause), silence.detail)
         case .nothing(let silence):
             try await end(stored, .unanswered, silence.detail)
-        case .say(let information):
+        case .send(let information):
             if let api = ledger.serverAPI { return try await send(information, for: stored, over: api) }
-            try await postpone(stored, until: now.adding(seconds: Self.pause), ConsumptionSilence.noKey.detail)
+            try await postpone(stored, until: now.adding(seconds: Self.pause), NoConsumptionReason.noKey.detail)
         }
         return false
     }
@@ -51,11 +51,11 @@ public struct ConsumptionAnswers: Sendable {
     private func send(
         _ information: ConsumptionInformation, for stored: ConsumptionTable.Stored, over api: ServerAPI
     ) async throws -> Bool {
-        let question = stored.question
-        do throws(ServerAPIFault) {
-            let caller = RequestCaller("consumption", lane: .bulk)
-            try await api.asking(as: caller).sendConsumption(
-                information, of: question.transactionID, in: question.environment)
+        let request = stored.request
+        do throws(ServerAPIError) {
+            let caller = RequestCaller("consumption", priority: .bulk)
+            try await api.calling(as: caller).sendConsumption(
+                information, of: request.transactionID, in: request.environment)
         } catch {
             switch error {
             case .refused where !error.isRetryable: try await end(stored, .refused, error.sentence.en, information)
@@ -65,7 +65,7 @@ public struct ConsumptionAnswers: Sendable {
                 let due = now.adding(seconds: PurchaseIntake.pause(after: stored.attempts))
                 try await postpone(
                     stored, until: max(due, error.retryAfter ?? due),
-                    "\(ConsumptionSilence.outage.detail): \(error.kind): \(error.sentence.en)")
+                    "\(NoConsumptionReason.outage.detail): \(error.kind): \(error.sentence.en)")
             }
             return false
         }
@@ -74,9 +74,9 @@ public struct ConsumptionAnswers: Sendable {
     }
 
     private func postpone(_ stored: ConsumptionTable.Stored, until due: Instant, _ detail: String) async throws {
-        let due = min(due, stored.question.answerBy)
-        try await ledger.database.write(locking: [.work("consumption request", stored.sequence)]) { connection in
-            try ConsumptionTable(connection).postpone(stored.sequence, until: due, detail: detail)
+        let due = min(due, stored.request.answerBy)
+        try await ledger.database.write(locking: [.work("consumption request", stored.rowID)]) { connection in
+            try ConsumptionTable(connection).postpone(stored.rowID, until: due, detail: detail)
         }
     }
 
@@ -84,21 +84,21 @@ public struct ConsumptionAnswers: Sendable {
         _ stored: ConsumptionTable.Stored, _ state: ConsumptionTable.State, _ detail: String,
         _ information: ConsumptionInformation? = nil
     ) async throws {
-        let (question, now) = (stored.question, ledger.clock())
+        let (request, now) = (stored.request, ledger.clock())
         let answer = try information?.body().encoded()
-        let word = state == .answered ? "answered" : "unanswered"
-        try await ledger.database.write(locking: [.work("consumption request", stored.sequence)]) { connection in
-            try ConsumptionTable(connection).end(stored.sequence, state, answer: answer, detail: detail, at: now)
-            let purchase = try QuestionedPurchase.asked(question.transactionID, in: question.environment, connection)
-            if let sequence = purchase?.sequence {
+        let decision = state == .answered ? "answered" : "unanswered"
+        try await ledger.database.write(locking: [.work("consumption request", stored.rowID)]) { connection in
+            try ConsumptionTable(connection).end(stored.rowID, state, answer: answer, detail: detail, at: now)
+            let purchase = try RequestedPurchase.asked(request.transactionID, in: request.environment, connection)
+            if let rowID = purchase?.rowID {
                 let entry = EvidenceTable.Entry(
                     at: now, decision: "consumption_\(word)", ground: answer ?? detail,
-                    door: PurchaseSource.notification.rawValue, caller: "apple")
-                try EvidenceTable(connection).insert(transaction: sequence, entry)
+                    source: PurchaseSource.notification.rawValue, caller: "apple")
+                try EvidenceTable(connection).insert(transaction: rowID, entry)
             }
             try EventRecorder(connection).record(
-                type: "consumption.\(word)", user: purchase?.userID, transaction: purchase?.sequence,
-                about: question.subject, body: EventBody.told(question, answer: answer, detail: detail), at: now)
+                type: "consumption.\(word)", user: purchase?.userID, transaction: purchase?.rowID,
+                about: request.subject, body: EventBody.consumptionOutcome(request, answer: answer, detail: detail), at: now)
         }
     }
 }

@@ -16,22 +16,22 @@ extension AppleTaskRuns {
     /// transaction the request names (facts/server-api §3, note on 13). A later purchase keeps its own token, or is
     /// matched to an owner without one; so the newest transaction is read from Apple first.
     func tokenTarget(
-        of errand: ErrandTable.Stored, over api: ServerAPI
-    ) async throws(ServerAPIFault) -> TokenTarget {
-        guard errand.isSubscription else { return .ownPurchase }
-        let statuses = try await api.subscriptionStatuses(of: errand.originalID, in: errand.environment).value
+        of task: AppleTaskTable.Stored, over api: ServerAPI
+    ) async throws(ServerAPIError) -> TokenTarget {
+        guard task.isSubscription else { return .ownPurchase }
+        let statuses = try await api.subscriptionStatuses(of: task.originalID, in: task.environment).value
         let chain = statuses.groups.lazy.flatMap(\.subscriptions).first {
-            $0.originalTransactionID == errand.originalID
+            $0.originalTransactionID == task.originalID
         }
         guard let signed = chain?.transaction else { return .unknown("Apple lists no such subscription") }
-        do throws(ProofRefusal) {
+        do throws(ProofError) {
             let newest = try await ledger.verifier.transaction(signed.jws).value
-            guard newest.originalID == errand.originalID, newest.environment == errand.environment else {
+            guard newest.originalID == task.originalID, newest.environment == task.environment else {
                 return .unknown("Apple answered with transaction \(newest.id)")
             }
             let isOwnRenewal =
-                newest.isRenewal && newest.productID == errand.productID && newest.appAccountTokenText == nil
-            return newest.id == errand.transactionID || isOwnRenewal ? .ownPurchase : .boughtSince(newest.id)
+                newest.isRenewal && newest.productID == task.productID && newest.appAccountTokenText == nil
+            return newest.id == task.transactionID || isOwnRenewal ? .ownPurchase : .boughtSince(newest.id)
         } catch {
             return .unknown("the answer failed verification:  \(error.refusal.rawValue) \(error.detail)")
         }

@@ -59,7 +59,7 @@ package final class CatalogHistory: Sendable {
     func record(in database: any Database) async throws -> Int64 {
         if let number = known.withLock({ $0.number }) { return number }
         let number = try await database.write(locking: [.ledger("catalog")]) { [sha256, body, since] connection in
-            try CatalogVersionTable(connection).keep(sha256: sha256, body: body, since: since)
+            try CatalogVersionTable(connection).store(sha256: sha256, body: body, since: since)
         }
         known.withLock { $0.number = number }
         return number

@@ -5,7 +5,7 @@ import TillCrypto
 /// gives them the same ids, so that a backend which drops repeated ids credits each of them once.
 enum DerivedID {
     /// The id of the one grant of a transaction.
-    static func grant(app bundleID: String, _ id: TransactionID, in environment: Environment) -> UniqueID {
+    static func grant(app bundleID: String, _ id: TransactionID, in environment: StoreEnvironment) -> UniqueID {
         make("till grant 1", [bundleID, environment.rawValue, id.text])
     }
 

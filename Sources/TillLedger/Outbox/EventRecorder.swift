@@ -8,13 +8,13 @@ struct EventRecorder {
     private let outbox: OutboxTable
     private let transactions: TransactionTable
     private let grants: GrantTable
-    private let holders: HolderTable
+    private let grantOwners: GrantOwnerTable
 
     init(_ connection: any Connection) {
         outbox = OutboxTable(connection)
         transactions = TransactionTable(connection)
         grants = GrantTable(connection)
-        holders = HolderTable(connection)
+        grantOwners = GrantOwnerTable(connection)
     }
 
     /// - Parameters:
@@ -29,12 +29,12 @@ struct EventRecorder {
     ) throws {
         var data = body
         var key = [type]
-        if let transaction, let stored = try transactions.find(sequence: transaction) {
+        if let transaction, let stored = try transactions.find(rowID: transaction) {
             key += [stored.environment.rawValue, stored.id.text]
             data.merge(EventBody.transaction(stored)) { own, _ in own }
             if type.hasPrefix("grant."), var grant = try grants.find(transaction: transaction) {
                 // A grant that moved to the signed buyer belongs to that buyer's order from then on.
-                if type == EventType.grantMoved.rawValue { grant = try holders.present(grant, of: transaction) }
+                if type == EventType.grantMoved.rawValue { grant = try grantOwners.present(grant, of: transaction) }
                 let members = EventBody.grant(grant, isNew: type == EventType.grantCreated.rawValue)
                 data.merge(members) { own, _ in own }
             }
@@ -77,31 +77,31 @@ package enum EventBody {
     }
 
     /// For `consumption.requested`. The purchase may have no owner yet, or be unknown.
-    static func asked(_ question: ConsumptionTable.Question) -> [String: JSONValue] { members(question) }
+    static func consumptionRequest(_ request: ConsumptionTable.Request) -> [String: JSONValue] { members(request) }
 
     /// For `consumption.answered` and `consumption.unanswered`.
     ///
     /// - Parameter answer: the answer sent to Apple, as JSON.
-    static func told(_ question: ConsumptionTable.Question, answer: String?, detail: String) -> [String: JSONValue] {
-        var members = members(question)
+    static func consumptionOutcome(_ request: ConsumptionTable.Request, answer: String?, detail: String) -> [String: JSONValue] {
+        var members = members(request)
         if let answer, let value = try? JSONValue(decoding: answer) { members["answer"] = value }
         if !detail.isEmpty { members["detail"] = .string(detail) }
         return members
     }
 
-    private static func members(_ question: ConsumptionTable.Question) -> [String: JSONValue] {
+    private static func members(_ request: ConsumptionTable.Request) -> [String: JSONValue] {
         var members: [String: JSONValue] = [
-            "environment": .string(question.environment.rawValue),
-            "transactionId": .string(question.transactionID.text),
-            "requestedAt": .string(question.requestedAt.rfc3339), "answerBy": .string(question.answerBy.rfc3339),
+            "environment": .string(request.environment.rawValue),
+            "transactionId": .string(request.transactionID.text),
+            "requestedAt": .string(request.requestedAt.rfc3339), "answerBy": .string(request.answerBy.rfc3339),
         ]
-        if let reason = question.reason { members["reason"] = .string(reason) }
+        if let reason = request.reason { members["reason"] = .string(reason) }
         return members
     }
 
     /// For `subscription.updated`.
     static func subscription(
-        _ subscription: Subscription, of original: TransactionID, in environment: Environment
+        _ subscription: Subscription, of original: TransactionID, in environment: StoreEnvironment
     ) -> [String: JSONValue] {
         var members: [String: JSONValue] = [
             "originalTransactionId": .string(original.text), "environment": .string(environment.rawValue),

@@ -16,13 +16,13 @@ extension PurchaseProcessor {
         guard transaction.isSubscription,
             let found = try table.find(transaction.originalID, in: transaction.environment)
         else { return [] }
-        let links = try table.links(of: found.sequence)
+        let links = try table.links(of: found.rowID)
         let misplaced = Set(RenewedPurchase.misplaced(in: links.map(\.chain)))
         guard !misplaced.isEmpty else { return [] }
         var decided: [PaidTransaction] = []
         for link in links where misplaced.contains(link.period.transactionID) && link.state != .quarantined {
-            guard let copy = try RecordedCopies(connection).find(link.sequence) else { continue }
-            try decide(copy, .kept, from: .apple(source), inputs, connection)
+            guard let copy = try RecordedCopies(connection).find(link.rowID) else { continue }
+            try decide(copy, .stored, from: .apple(source), inputs, connection)
                 .followPurchase(hasGrant: link.hasGrant)
             decided.append(copy)
         }
@@ -37,17 +37,17 @@ extension PurchaseProcessor {
         let table = SubscriptionTable(connection)
         guard transaction.isSubscription,
             let found = try table.find(transaction.originalID, in: transaction.environment),
-            case let links = try table.links(of: found.sequence), links.count > 1
+            case let links = try table.links(of: found.rowID), links.count > 1
         else { return }
         let chain = SubscriptionChain(links.map(\.period))
         // A receipt does not state the reason, so a later copy may show that the next period is a renewal.
         let replaced = chain.replaced
         for link in links where link.hasGrant {
             guard replaced.contains(link.period.transactionID) || !link.period.statesReason,
-                try GrantTable(connection).find(transaction: link.sequence)?.points.isEmpty == false,
-                let copy = try RecordedCopies(connection).find(link.sequence)
+                try GrantTable(connection).find(transaction: link.rowID)?.points.isEmpty == false,
+                let copy = try RecordedCopies(connection).find(link.rowID)
             else { continue }
-            try decide(copy, .kept, from: .apple(source), inputs, connection).recordReplacedTime(in: chain)
+            try decide(copy, .stored, from: .apple(source), inputs, connection).recordReplacedTime(in: chain)
         }
     }
 
@@ -59,12 +59,12 @@ extension PurchaseProcessor {
         guard origin.claimant != nil, transaction.isRenewal, transaction.isSubscription else { return nil }
         let table = SubscriptionTable(connection)
         guard let found = try table.find(transaction.originalID, in: transaction.environment),
-            case let links = try table.links(of: found.sequence),
+            case let links = try table.links(of: found.rowID),
             let renewed = RenewedPurchase(of: transaction.chainPeriod, in: links.map(\.chain)), renewed.isWaiting,
             let link = links.first(where: { $0.period.transactionID == renewed.renewed.period.transactionID }),
             link.state == .quarantined
         else { return nil }
-        return try RecordedCopies(connection).find(link.sequence)
+        return try RecordedCopies(connection).find(link.rowID)
     }
 }
 
@@ -76,62 +76,62 @@ extension PurchaseRecorder {
     func followPurchase(hasGrant: Bool) throws {
         guard let stored, let product = facts.product else { return }
         // A person's claim is processed with its own transaction and is not repeated here.
-        guard hasGrant, let grant = known.grant else {
+        guard hasGrant, let grant = context.grant else {
             // Revoked before it was granted: only the order that it is linked to changes.
             guard stored.state == .revoked else { return }
             if case .grant(_, let order?, _, _) = decision.match {
-                return try transactions.link(stored.sequence, toOrder: known.orders[order.id]?.sequence)
+                return try transactions.link(stored.rowID, toOrder: context.orders[order.id]?.rowID)
             }
-            return try transactions.link(stored.sequence, toOrder: nil)
+            return try transactions.link(stored.rowID, toOrder: nil)
         }
         switch decision.match {
         case .grant(let user, let order, let newOrderID, let match):
             let target = try target(order, newOrderID, for: user, product: product, reason: match.rawValue)
             let newOwner = facts.newOwner(of: user, under: target.order.id).user
             guard newOwner != grant.userID else { return }
-            try move(grant, stored.sequence, to: newOwner, under: target, match)
+            try move(grant, stored.rowID, to: newOwner, under: target, match)
         case .quarantine(let reason): try withdraw(grant, stored, reason)
         case .alreadyGranted, .revoke, .reinstate, .revoked: return
         }
     }
 
     private func move(
-        _ grant: Grant, _ sequence: Int64, to newOwner: UserID, under target: OrderTable.Stored, _ match: OwnerMatch
+        _ grant: Grant, _ rowID: Int64, to newOwner: UserID, under target: OrderTable.Stored, _ match: OwnerMatch
     ) throws {
-        try transactions.link(sequence, toOrder: target.sequence)
+        try transactions.link(rowID, toOrder: target.rowID)
         try transferRecorder.moveToSignedBuyer(
-            [held(sequence)], from: grant.userID, to: newOwner, reason: Self.followedReason, under: grant.orderID)
-        try ownership.set(.token, of: held(sequence), owner: newOwner)
-        try setBasis(of: sequence, owner: newOwner, foundBy: match)
+            [ownedGrant(rowID)], from: grant.userID, to: newOwner, reason: Self.followedReason, under: grant.orderID)
+        try ownership.set(.token, of: ownedGrant(rowID), owner: newOwner)
+        try setBasis(of: rowID, owner: newOwner, foundBy: match)
         try note(
-            sequence, "moved", ground: Self.followedReason,
+            rowID, "moved", ground: Self.followedReason,
             detail: "from \(grant.userID) to \(newOwner); \(explanation)")
     }
 
     /// Takes the grant from its owner until its purchase has an owner.
     private func withdraw(_ grant: Grant, _ stored: TransactionTable.Stored, _ reason: QuarantineReason) throws {
-        let postings = try ownership.left(of: stored.sequence).map { currency, amount in
+        let postings = try ownership.left(of: stored.rowID).map { currency, amount in
             posting(-amount, of: currency, to: grant.userID, grant.id.description)
         }
-        for posting in postings { try ledger.post(posting, grant: stored.sequence) }
+        for posting in postings { try ledger.post(posting, grant: stored.rowID) }
         if stored.state == .revoked {
-            try transactions.link(stored.sequence, toOrder: nil)
+            try transactions.link(stored.rowID, toOrder: nil)
         } else {
-            try record(.quarantined, quarantine: reason, orderSequence: nil)
+            try record(.quarantined, quarantine: reason, orderRowID: nil)
         }
-        try holders.remove(stored.sequence)
-        try ownership.set(.orderID, of: held(stored.sequence), owner: grant.userID)
-        try ownership.withdraw(stored.sequence, at: now)
+        try grantOwners.remove(stored.rowID)
+        try ownership.set(.orderID, of: ownedGrant(stored.rowID), owner: grant.userID)
+        try ownership.withdraw(stored.rowID, at: now)
         try note(
-            stored.sequence, "quarantined", ground: reason.rawValue,
+            stored.rowID, "quarantined", ground: reason.rawValue,
             detail: "from the owner of order \(grant.orderID); \(explanation)")
         if stored.state != .revoked {
             try events.record(
-                type: "transaction.quarantined", user: nil, transaction: stored.sequence,
+                type: "transaction.quarantined", user: nil, transaction: stored.rowID,
                 body: EventBody.quarantined(reason), at: now)
         }
         try events.record(
-            type: "grant.withdrawn", user: grant.userID, transaction: stored.sequence,
+            type: "grant.withdrawn", user: grant.userID, transaction: stored.rowID,
             body: EventBody.withdrawn(Self.followedReason, postings, under: grant.orderID), at: now)
     }
 }

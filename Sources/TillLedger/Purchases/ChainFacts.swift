@@ -16,7 +16,7 @@ struct ChainFacts {
     fileprivate(set) var transaction: PaidTransaction
 
     /// The owner of the purchase that is renewed, unless the renewal has its own token.
-    var owner: UserID? { renewed.flatMap { $0.token == .ownWord ? nil : $0.renewed.owner } }
+    var owner: UserID? { renewed.flatMap { $0.token == .ownToken ? nil : $0.renewed.owner } }
 }
 
 extension PurchaseReader {
@@ -27,7 +27,7 @@ extension PurchaseReader {
         guard let found = try table.find(transaction.originalID, in: transaction.environment) else {
             return try unlisted(transaction)
         }
-        let links = try table.links(of: found.sequence).filter { $0.period.transactionID != transaction.id }
+        let links = try table.links(of: found.rowID).filter { $0.period.transactionID != transaction.id }
         let chain = SubscriptionChain(links.map(\.period) + [transaction.period])
         var facts = ChainFacts(transaction: transaction.decided(among: chain))
         facts.owners = Set(links.compactMap(\.owner))
@@ -42,7 +42,7 @@ extension PurchaseReader {
         if let renewed = facts.renewed?.renewed, renewed.owner != nil,
             let link = links.first(where: { $0.period.transactionID == renewed.period.transactionID })
         {
-            facts.order = try link.orderSequence.flatMap { try OrderTable(connection).find(sequence: $0) }
+            facts.order = try link.orderRowID.flatMap { try OrderTable(connection).find(rowID: $0) }
             facts.basis = link.basis
         }
         return facts
@@ -54,20 +54,20 @@ extension PurchaseReader {
         guard transaction.isSubscription,
             let found = try table.find(transaction.originalID, in: transaction.environment)
         else { return nil }
-        let others = try table.links(of: found.sequence).filter { $0.period.transactionID != transaction.id }
+        let others = try table.links(of: found.rowID).filter { $0.period.transactionID != transaction.id }
         return Set(others.compactMap(\.owner))
     }
 
     /// A ledger from before chains were listed still has the first purchase.
     private func unlisted(_ transaction: PaidTransaction) throws -> ChainFacts {
         var facts = ChainFacts(transaction: transaction)
-        facts.previousOwner = try holders.holder(of: transaction.originalID, in: transaction.environment)
+        facts.previousOwner = try grantOwners.owner(of: transaction.originalID, in: transaction.environment)
         guard transaction.isRenewal else { return facts }
         let first = try TransactionTable(connection).find(transaction.originalID, in: transaction.environment)
-        let sequence =
-            try first?.orderSequence ?? holders.order(of: transaction.originalID, in: transaction.environment)
-        facts.order = try sequence.flatMap { try OrderTable(connection).find(sequence: $0) }
-        facts.basis = try first.flatMap { try ownership.find($0.sequence)?.basis ?? .token }
+        let rowID =
+            try first?.orderRowID ?? grantOwners.order(of: transaction.originalID, in: transaction.environment)
+        facts.order = try rowID.flatMap { try OrderTable(connection).find(rowID: $0) }
+        facts.basis = try first.flatMap { try ownership.find($0.rowID)?.basis ?? .token }
         return facts
     }
 
@@ -76,7 +76,7 @@ extension PurchaseReader {
         _ transaction: PaidTransaction, from origin: PurchaseOrigin, _ links: [SubscriptionTable.Link],
         _ chain: SubscriptionChain
     ) throws -> UserID? {
-        guard case .user(let caller) = origin.caller, transaction.token == nil, !transaction.terms.isPaidBySomebodyElse,
+        guard case .user(let caller) = origin.caller, transaction.token == nil, !transaction.terms.isPaidByAnotherAccount,
             links.allSatisfy({ $0.chain.token == nil }), let replaced = chain.replaced(by: transaction.id),
             let owner = links.first(where: { $0.period.transactionID == replaced.transactionID })?.owner
         else { return nil }

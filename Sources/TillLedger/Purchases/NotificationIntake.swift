@@ -24,10 +24,10 @@ extension Ledger {
         case .undecided(let notification):
             // Stored even so, because Apple's sandbox does not send again (facts/notifications §2).
             return try await store(notification, payload: payload) != nil
-        case .ours(let notification, let isUnderDoubt):
-            guard let sequence = try await store(notification, payload: payload) else { return false }
+        case .ours(let notification, let isRevocationUnknown):
+            guard let rowID = try await store(notification, payload: payload) else { return false }
             // Storing is enough for Apple; `PendingNotifications` processes later what fails now.
-            try? await process(notification, sequence, isUnderDoubt: isUnderDoubt, from: source)
+            try? await process(notification, rowID, isRevocationUnknown: isRevocationUnknown, from: source)
             return true
         }
     }
@@ -35,13 +35,13 @@ extension Ledger {
     /// Processes a stored notification. The signed transaction decides the result and not the notification's type, so
     /// future types work too.
     func process(
-        _ notification: VerifiedNotification, _ sequence: Int64, isUnderDoubt: Bool,
+        _ notification: VerifiedNotification, _ rowID: Int64, isRevocationUnknown: Bool,
         from source: PurchaseSource = .notification
     ) async throws {
         guard verifier.accepts(notification.environment) else {
             let detail = "\(Refusal.wrongEnvironment.rawValue): \(notification.environment.rawValue)"
             try await database.write(locking: [.notification(notification.id)]) {
-                try NotificationTable($0).mark(sequence, .stuck, detail: detail)
+                try NotificationTable($0).mark(rowID, .stuck, detail: detail)
             }
             return
         }
@@ -49,7 +49,7 @@ extension Ledger {
         let renewal = notification.renewal
         if let transaction = notification.transaction, let token = notification.payload.data?.signedTransactionInfo {
             let proof = PurchaseProof(
-                kind: .signedTransaction, bytes: Array(token.utf8), isUnderDoubt: isUnderDoubt)
+                kind: .signedTransaction, bytes: Array(token.utf8), isRevocationUnknown: isRevocationUnknown)
             var purchase = VerifiedPurchase(transaction, proof)
             purchase.renewal = renewal
             detail = try await intake.processor.process(purchase, from: .apple(source)).sentence
@@ -58,8 +58,8 @@ extension Ledger {
         }
         let outcome = detail
         try await database.write(locking: [.notification(notification.id)]) { connection in
-            try NotificationTable(connection).mark(sequence, .settled, detail: outcome)
-            try noteConsumptionRequest(sequence, notification, connection)
+            try NotificationTable(connection).mark(rowID, .processed, detail: outcome)
+            try noteConsumptionRequest(rowID, notification, connection)
         }
     }
 

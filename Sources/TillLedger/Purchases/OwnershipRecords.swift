@@ -3,8 +3,8 @@ import TillBilling
 /// Records the basis of a grant, and the changes of owner that a later signed copy causes. `OwnershipDecision` has the
 /// rules.
 extension PurchaseRecorder {
-    func held(_ sequence: Int64) -> HeldGrant {
-        HeldGrant(sequence: sequence, environment: transaction.environment, originalID: transaction.originalID)
+    func ownedGrant(_ rowID: Int64) -> OwnedGrant {
+        OwnedGrant(rowID: rowID, environment: transaction.environment, originalID: transaction.originalID)
     }
 
     var transferRecorder: TransferRecorder {
@@ -17,20 +17,20 @@ extension PurchaseRecorder {
 
     /// Records the basis of a new grant, and until when its points are held.
     func setBasis(
-        of sequence: Int64, owner: UserID, foundBy match: OwnerMatch
+        of rowID: Int64, owner: UserID, foundBy match: OwnerMatch
     ) throws {
         let basis = OwnershipBasis(of: transaction, foundBy: match, chain: facts.originalBasis)
         // A token needs no row, and a new grant has none.
         guard basis != .token else { return }
         let isReceipt = basis == .receipt
         try ownership.set(
-            basis, of: held(sequence), owner: owner,
+            basis, of: ownedGrant(rowID), owner: owner,
             holdUntil: isReceipt ? terms.settings.receipts.holdEnd(from: now) : nil,
             lookUpAt: isReceipt ? now : nil)
         // A renewal that Apple signed with an unknown token belongs to its owner only because of the purchase it
         // renews.
         if isReceipt, case .order(let token)? = transaction.signedToken {
-            try ownership.contest(sequence, by: token)
+            try ownership.contest(rowID, by: token)
         }
     }
 
@@ -38,18 +38,18 @@ extension PurchaseRecorder {
     func grantAgain(
         to target: OrderTable.Stored, newOwner: UserID, _ match: OwnerMatch
     ) throws -> Grant? {
-        guard let stored, let first = try GrantTable(connection).find(transaction: stored.sequence) else { return nil }
-        let sequence = try record(.granted, quarantine: nil, orderSequence: target.sequence)
-        let grant = first.held(by: newOwner, under: target.order.id)
-        try holders.set(newOwner, held(sequence))
-        let postings = try ownership.left(of: sequence).map { currency, amount in
+        guard let stored, let first = try GrantTable(connection).find(transaction: stored.rowID) else { return nil }
+        let rowID = try record(.granted, quarantine: nil, orderRowID: target.rowID)
+        let grant = first.ownedGrant(by: newOwner, under: target.order.id)
+        try grantOwners.set(newOwner, ownedGrant(rowID))
+        let postings = try ownership.left(of: rowID).map { currency, amount in
             posting(amount, of: currency, to: newOwner, grant.id.description)
         }
-        for posting in postings { try ledger.post(posting, grant: sequence) }
-        try ownership.set(.token, of: held(sequence), owner: newOwner)
-        try setBasis(of: sequence, owner: newOwner, foundBy: match)
-        try note(sequence, "granted", ground: match.rawValue, detail: explanation)
-        try tell("grant.created", grant, sequence, moved: postings)
+        for posting in postings { try ledger.post(posting, grant: rowID) }
+        try ownership.set(.token, of: ownedGrant(rowID), owner: newOwner)
+        try setBasis(of: rowID, owner: newOwner, foundBy: match)
+        try note(rowID, "granted", ground: match.rawValue, detail: explanation)
+        try recordEvent("grant.created", grant, rowID, moved: postings)
         return grant
     }
 
@@ -68,8 +68,8 @@ extension PurchaseRecorder {
         switch change.decision {
         case .keep: return nil
         case .confirm(let basis):
-            try ownership.set(basis, of: held(stored.sequence), owner: grant.userID)
-            try note(stored.sequence, "confirmed", ground: basis.rawValue)
+            try ownership.set(basis, of: ownedGrant(stored.rowID), owner: grant.userID)
+            try note(stored.rowID, "confirmed", ground: basis.rawValue)
             return nil
         case .move:
             guard let buyer = change.buyer, let product = facts.product else {
@@ -78,10 +78,10 @@ extension PurchaseRecorder {
             let target = try target(
                 buyer.order, buyer.newOrderID, for: buyer.user, product: product, reason: buyer.match.rawValue)
             return .moved(try move(grant, to: target, of: buyer))
-        case .contest: return try contest(grant, stored.sequence)
-        case .takeBack: return .quarantined(try takeBack(grant, stored))
+        case .contest: return try contest(grant, stored.rowID)
+        case .withdraw: return .quarantined(try withdrawGrant(grant, stored))
         case .note(let finding):
-            try noteOnce(finding, grant, stored.sequence)
+            try noteOnce(finding, grant, stored.rowID)
             return nil
         }
     }
@@ -90,46 +90,46 @@ extension PurchaseRecorder {
     private func move(_ grant: Grant, to target: OrderTable.Stored, of buyer: OwnershipChange.Buyer) throws -> Grant {
         guard let stored else { preconditionFailure("only a recorded grant is moved") }
         let newOwner = buyer.newOwner
-        if stored.orderSequence != target.sequence {
-            try moveOwnOrder(stored.orderSequence, to: .refunded, reason: Self.movedReason)
+        if stored.orderRowID != target.rowID {
+            try moveOwnOrder(stored.orderRowID, to: .refunded, reason: Self.movedReason)
         }
-        let sequence = try record(.granted, quarantine: nil, orderSequence: target.sequence)
-        let renewals = try renewals(heldBy: grant.userID)
-        for renewal in renewals { try transactions.link(renewal.sequence, toOrder: target.sequence) }
+        let rowID = try record(.granted, quarantine: nil, orderRowID: target.rowID)
+        let renewals = try renewals(ownedBy: grant.userID)
+        for renewal in renewals { try transactions.link(renewal.rowID, toOrder: target.rowID) }
         try transferRecorder.moveToSignedBuyer(
-            [held(sequence)] + renewals, from: grant.userID, to: newOwner, reason: Self.movedReason,
+            [ownedGrant(rowID)] + renewals, from: grant.userID, to: newOwner, reason: Self.movedReason,
             under: grant.orderID)
-        try ownership.set(.token, of: held(sequence), owner: newOwner)
+        try ownership.set(.token, of: ownedGrant(rowID), owner: newOwner)
         let basis = OwnershipBasis(of: transaction, foundBy: buyer.match, chain: facts.originalBasis)
-        if basis > .token { try ownership.set(basis, of: held(sequence), owner: newOwner) }
-        if try isGrantedByWords(of: grant.userID, sequence) { try ownership.distrust(grant.userID, at: now) }
+        if basis > .token { try ownership.set(basis, of: ownedGrant(rowID), owner: newOwner) }
+        if try isGrantedByReceipt(of: grant.userID, rowID) { try ownership.distrust(grant.userID, at: now) }
         try note(
-            sequence, "moved", ground: Transfer.Kind.signedBuyer.rawValue,
+            rowID, "moved", ground: Transfer.Kind.signedBuyer.rawValue,
             detail: "from order \(grant.orderID) to order \(target.order.id); \(explanation)")
-        return grant.held(by: newOwner, under: target.order.id)
+        return grant.ownedGrant(by: newOwner, under: target.order.id)
     }
 
     /// The renewals that this owner has only because of this purchase. Later purchases of the owner in the same chain
     /// are not included.
-    private func renewals(heldBy owner: UserID) throws -> [HeldGrant] {
+    private func renewals(ownedBy owner: UserID) throws -> [OwnedGrant] {
         let found = try ownership.renewals(
             after: transaction.purchasedAt, of: transaction.originalID, in: transaction.environment, owner: owner)
         let table = SubscriptionTable(connection)
         guard !found.isEmpty,
             let subscription = try table.find(transaction.originalID, in: transaction.environment)
         else { return [] }
-        let links = try table.links(of: subscription.sequence)
+        let links = try table.links(of: subscription.rowID)
         let paid = SubscriptionChain(links.map(\.period)).periods(ofPurchaseWith: transaction.id)
         let ids = Set(paid.map(\.transactionID))
-        let sequences = Set(links.filter { ids.contains($0.period.transactionID) }.map(\.sequence))
-        return found.filter { sequences.contains($0.sequence) }
+        let rowIDs = Set(links.filter { ids.contains($0.period.transactionID) }.map(\.rowID))
+        return found.filter { rowIDs.contains($0.rowID) }
     }
 
     /// Whether the purchase was granted on the loser's own claim: the loser submitted it, or it was granted under their
     /// order. Matching by the chain does not count: it gives a receipt's purchase to an earlier subscriber, whichever
     /// user submits it.
-    private func isGrantedByWords(of loser: UserID, _ sequence: Int64) throws -> Bool {
-        try evidence.list(transaction: sequence).contains { entry in
+    private func isGrantedByReceipt(of loser: UserID, _ rowID: Int64) throws -> Bool {
+        try evidence.list(transaction: rowID).contains { entry in
             guard ["granted", "quarantined"].contains(entry.decision) else { return false }
             let isByChain = entry.ground == OwnerMatch.originalTransaction.rawValue
             if entry.decision == "granted", !isByChain { return true }
@@ -142,60 +142,60 @@ extension PurchaseRecorder {
     /// A stable code: why an order is refunded although Apple gave no money back.
     static let movedReason = "moved_to_signed_buyer"
 
-    private func contest(_ grant: Grant, _ sequence: Int64) throws -> PurchaseOutcome {
+    private func contest(_ grant: Grant, _ rowID: Int64) throws -> PurchaseOutcome {
         var token: UniqueID?
-        if case .order(let id)? = known.brought.signedToken { token = id }
-        let isSomebodyElses = known.brought.terms.otherOwnership != nil
+        if case .order(let id)? = context.submitted.signedToken { token = id }
+        let isPaidByAnother = context.submitted.terms.otherOwnership != nil
         let reason: QuarantineReason =
-            isSomebodyElses ? .unknownOwnership : token == nil ? .unreadableToken : .unknownToken
-        let isKnown = known.basis.map { $0.contestedToken == token && $0.holdUntil == OwnershipTable.untilDecided }
+            isPaidByAnother ? .unknownOwnership : token == nil ? .unreadableToken : .unknownToken
+        let isKnown = context.basis.map { $0.contestedToken == token && $0.holdUntil == OwnershipTable.untilDecided }
         guard isKnown != true else { return .contested(grant, reason) }
-        try ownership.contest(sequence, by: token)
+        try ownership.contest(rowID, by: token)
         try note(
-            sequence, "contested", ground: reason.rawValue, detail: token.map { "token \($0)" } ?? "token unreadable")
-        try tellContested(grant, sequence, reason.rawValue)
+            rowID, "contested", ground: reason.rawValue, detail: token.map { "token \($0)" } ?? "token unreadable")
+        try recordContestedEvent(grant, rowID, reason.rawValue)
         return .contested(grant, reason)
     }
 
-    private func tellContested(_ grant: Grant, _ sequence: Int64, _ reason: String) throws {
+    private func recordContestedEvent(_ grant: Grant, _ rowID: Int64, _ reason: String) throws {
         try events.record(
-            type: "grant.contested", user: grant.userID, transaction: sequence,
-            body: EventBody.contested(reason, token: known.brought.signedToken, under: grant.orderID), at: now)
+            type: "grant.contested", user: grant.userID, transaction: rowID,
+            body: EventBody.contested(reason, token: context.submitted.signedToken, under: grant.orderID), at: now)
     }
 
     /// Moves the grant back into quarantine, because the customer whom the copy names did not order this.
-    private func takeBack(_ grant: Grant, _ stored: TransactionTable.Stored) throws -> QuarantineReason {
+    private func withdrawGrant(_ grant: Grant, _ stored: TransactionTable.Stored) throws -> QuarantineReason {
         let reason = QuarantineReason.contradictsOrder
-        try moveOwnOrder(stored.orderSequence, to: .refunded, reason: reason.rawValue)
-        let postings = try ownership.left(of: stored.sequence).map { currency, amount in
+        try moveOwnOrder(stored.orderRowID, to: .refunded, reason: reason.rawValue)
+        let postings = try ownership.left(of: stored.rowID).map { currency, amount in
             posting(-amount, of: currency, to: grant.userID, grant.id.description)
         }
-        for posting in postings { try ledger.post(posting, grant: stored.sequence) }
-        try record(.quarantined, quarantine: reason, orderSequence: nil)
-        try holders.remove(stored.sequence)
-        try ownership.withdraw(stored.sequence, at: now)
-        if try isGrantedByWords(of: grant.userID, stored.sequence) {
+        for posting in postings { try ledger.post(posting, grant: stored.rowID) }
+        try record(.quarantined, quarantine: reason, orderRowID: nil)
+        try grantOwners.remove(stored.rowID)
+        try ownership.withdraw(stored.rowID, at: now)
+        if try isGrantedByReceipt(of: grant.userID, stored.rowID) {
             try ownership.distrust(grant.userID, at: now)
         }
         try note(
-            stored.sequence, "quarantined", ground: reason.rawValue,
+            stored.rowID, "quarantined", ground: reason.rawValue,
             detail: "from the owner of order \(grant.orderID); \(explanation)")
         try events.record(
-            type: "transaction.quarantined", user: nil, transaction: stored.sequence,
+            type: "transaction.quarantined", user: nil, transaction: stored.rowID,
             body: EventBody.quarantined(reason), at: now)
         try events.record(
-            type: "grant.withdrawn", user: grant.userID, transaction: stored.sequence,
+            type: "grant.withdrawn", user: grant.userID, transaction: stored.rowID,
             body: EventBody.withdrawn(reason.rawValue, postings, under: grant.orderID), at: now)
         return reason
     }
 
-    private func noteOnce(_ finding: OwnershipDecision.Note, _ grant: Grant, _ sequence: Int64) throws {
+    private func noteOnce(_ finding: OwnershipDecision.Note, _ grant: Grant, _ rowID: Int64) throws {
         var token = "token unreadable"
-        if case .order(let id)? = known.brought.signedToken { token = "token \(id)" }
+        if case .order(let id)? = context.submitted.signedToken { token = "token \(id)" }
         guard
-            try !evidence.has(transaction: sequence, decision: "kept", ground: finding.rawValue, detail: token)
+            try !evidence.has(transaction: rowID, decision: "kept", ground: finding.rawValue, detail: token)
         else { return }
-        try note(sequence, "kept", ground: finding.rawValue, detail: token)
-        if finding == .tokenChanged { try tellContested(grant, sequence, finding.rawValue) }
+        try note(rowID, "kept", ground: finding.rawValue, detail: token)
+        if finding == .tokenChanged { try recordContestedEvent(grant, rowID, finding.rawValue) }
     }
 }

@@ -23,34 +23,34 @@ public struct PendingNotifications: Sendable {
                 try NotificationTable(connection).pending(after: after, limit: Self.batch)
             }
             guard let last = pending.last else { return processed }
-            position = last.sequence
+            position = last.rowID
             for stored in pending where await process(stored) { processed += 1 }
         }
     }
 
     private func process(_ stored: NotificationTable.Stored) async -> Bool {
-        do throws(ProofRefusal) {
+        do throws(ProofError) {
             switch try await ledger.verifier.notification(stored.payload) {
-            case .ours(let notification, let isUnderDoubt):
+            case .ours(let notification, let isRevocationUnknown):
                 let isSettled: Void? = try? await ledger.process(
-                    notification, stored.sequence, isUnderDoubt: isUnderDoubt)
+                    notification, stored.rowID, isRevocationUnknown: isRevocationUnknown)
                 return isSettled != nil
             // It stays pending.
             case .undecided: return false
-            case .foreign(_, let reason): await stick(stored, reason)
+            case .foreign(_, let reason): await markStuck(stored, reason)
             }
         } catch {
-            await stick(stored, error)
+            await markStuck(stored, error)
         }
         return false
     }
 
     /// The notification was valid and for this app when it arrived: since then the configuration has changed, or a
     /// certificate was revoked.
-    private func stick(_ stored: NotificationTable.Stored, _ reason: ProofRefusal) async {
+    private func markStuck(_ stored: NotificationTable.Stored, _ reason: ProofError) async {
         let detail = "\(reason.refusal.rawValue): \(reason.detail)"
         _ = try? await ledger.database.write(locking: [.notification(stored.uuid)]) { connection in
-            try NotificationTable(connection).mark(stored.sequence, .stuck, detail: detail)
+            try NotificationTable(connection).mark(stored.rowID, .stuck, detail: detail)
         }
     }
 
@@ -69,14 +69,14 @@ public struct PendingNotifications: Sendable {
                     after: after, limit: Self.batch)
             }
             guard let last = found.last else { return }
-            position = last.sequence
-            for (sequence, entry) in found { try await adopt(sequence, entry) }
+            position = last.rowID
+            for (rowID, entry) in found { try await adopt(rowID, entry) }
         }
     }
 
-    private func adopt(_ sequence: Int64, _ entry: ForeignNotificationTable.Entry) async throws {
+    private func adopt(_ rowID: Int64, _ entry: ForeignNotificationTable.Entry) async throws {
         let notification: VerifiedNotification
-        do throws(ProofRefusal) {
+        do throws(ProofError) {
             switch try await ledger.verifier.notification(entry.payload) {
             case .ours(let ours, _), .undecided(let ours): notification = ours
             case .foreign(_, let reason): throw reason
@@ -84,13 +84,13 @@ public struct PendingNotifications: Sendable {
         } catch {
             let (code, detail) = (error.refusal.rawValue, error.detail)
             try await ledger.database.write(locking: [.notification(entry.uuid)]) { connection in
-                try ForeignNotificationTable(connection).mark(sequence, code: code, detail: detail)
+                try ForeignNotificationTable(connection).mark(rowID, code: code, detail: detail)
             }
             return
         }
         let (environment, signedAt) = (notification.environment, notification.signedDate)
         try await ledger.database.write(locking: [.notification(entry.uuid)]) { connection in
-            try ForeignNotificationTable(connection).remove(sequence)
+            try ForeignNotificationTable(connection).remove(rowID)
             _ = try NotificationTable(connection).insert(
                 uuid: entry.uuid, environment: environment, type: entry.type, subtype: entry.subtype,
                 signedAt: signedAt, at: entry.receivedAt, payload: entry.payload)

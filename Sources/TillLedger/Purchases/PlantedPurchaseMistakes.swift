@@ -3,11 +3,11 @@
     import TillSQL
 
     extension PurchaseProcessor {
-        func tellApart(of grant: Grant) async throws {
+        func recordEventApart(of grant: Grant) async throws {
             try await database.write(locking: [.customer(grant.userID)]) { connection in
                 let stored = try TransactionTable(connection).find(grant.transactionID, in: grant.environment)
                 try EventRecorder(connection).record(
-                    type: "grant.created", user: grant.userID, transaction: stored?.sequence, happensOnce: true,
+                    type: "grant.created", user: grant.userID, transaction: stored?.rowID, happensOnce: true,
                     at: grant.at)
             }
         }

@@ -10,14 +10,14 @@ package struct ProofVerifier: Sendable {
     private let anyEnvironment: SignedDataVerifier
     /// The same verifier, for proofs of either environment and any app.
     private let anyApp: SignedDataVerifier
-    private let environments: Set<Environment>
+    private let environments: Set<StoreEnvironment>
     /// Nil when revocation checking is off.
     private let revocation: RevocationChecker?
 
     /// - Throws: `bad_root` if a configured root is no certificate.
     init(
         trust: AppleTrust, clock: @escaping Ledger.Clock, effects: AppleEffects? = nil
-    ) throws(VerificationFailure) {
+    ) throws(VerificationError) {
         var policy = TrustPolicy(bundleID: trust.bundleID, environments: trust.environments, now: clock)
         if !trust.roots.isEmpty { policy.roots = trust.roots }
         policy.appAppleID = trust.appAppleID
@@ -37,15 +37,15 @@ package struct ProofVerifier: Sendable {
     }
 
     /// Whether purchases made in this environment count on this server (DESIGN §4, invariant 7).
-    func accepts(_ environment: Environment) -> Bool { environments.contains(environment) }
+    func accepts(_ environment: StoreEnvironment) -> Bool { environments.contains(environment) }
 
     /// Whether verifying this token costs little (``SignedDataVerifier/knowsSigner(of:)``).
     package func knowsSigner(of token: String) -> Bool { verifier.knowsSigner(of: Array(token.utf8)) }
 
     /// - Throws: `revocation_unknown`, which is retryable, if Apple must be asked and does not answer.
-    package func transaction(_ token: String) async throws(ProofRefusal) -> Verified<VerifiedTransaction> {
+    package func transaction(_ token: String) async throws(ProofError) -> Verified<VerifiedTransaction> {
         let proof = Array(token.utf8)
-        return try await believing(proof, as: .transaction, verifier) { verifier throws(VerificationFailure) in
+        return try await verifying(proof, as: .transaction, verifier) { verifier throws(VerificationError) in
             try verifier.transaction(proof)
         }
     }
@@ -53,9 +53,9 @@ package struct ProofVerifier: Sendable {
     /// Renewal information names no app, so the caller must have its verified transaction beside it (facts/jws §5).
     ///
     /// - Throws: as for transactions.
-    func renewalInfo(_ token: String) async throws(ProofRefusal) -> Verified<VerifiedRenewalInfo> {
+    func renewalInfo(_ token: String) async throws(ProofError) -> Verified<VerifiedRenewalInfo> {
         let proof = Array(token.utf8)
-        return try await believing(proof, as: .renewal, verifier) { verifier throws(VerificationFailure) in
+        return try await verifying(proof, as: .renewal, verifier) { verifier throws(VerificationError) in
             try verifier.renewalInfo(proof)
         }
     }
@@ -63,18 +63,18 @@ package struct ProofVerifier: Sendable {
     /// The record of one transaction in an app receipt.
     func transaction(
         _ id: TransactionID, inReceipt bytes: [UInt8]
-    ) async throws(ProofRefusal) -> Verified<VerifiedTransaction> {
+    ) async throws(ProofError) -> Verified<VerifiedTransaction> {
         let receipt = try await receipt(bytes)
         guard let transaction = receipt.value.transaction(id) else {
-            throw ProofRefusal(
+            throw ProofError(
                 .transactionNotInReceipt, "\(receipt.value.transactions.count) other transactions", proof: bytes)
         }
-        return Verified(transaction, isUnderDoubt: receipt.isUnderDoubt)
+        return Verified(transaction, isRevocationUnknown: receipt.isRevocationUnknown)
     }
 
     /// Everything in an app receipt.
-    package func receipt(_ bytes: [UInt8]) async throws(ProofRefusal) -> Verified<VerifiedReceipt> {
-        try await believing(bytes, as: .receipt, verifier) { verifier throws(VerificationFailure) in
+    package func receipt(_ bytes: [UInt8]) async throws(ProofError) -> Verified<VerifiedReceipt> {
+        try await verifying(bytes, as: .receipt, verifier) { verifier throws(VerificationError) in
             try verifier.receipt(bytes)
         }
     }
@@ -84,25 +84,25 @@ package struct ProofVerifier: Sendable {
     /// it.
     ///
     /// - Throws: the refusal, if Apple did not sign it.
-    package func notification(_ token: String) async throws(ProofRefusal) -> NotificationReading {
+    package func notification(_ token: String) async throws(ProofError) -> NotificationReading {
         let proof = Array(token.utf8)
-        let (notification, sightings): (VerifiedNotification, [SignerSighting])
-        do throws(ProofRefusal) {
-            (notification, sightings) = try refusing(proof, as: .notification, anyEnvironment) {
-                () throws(VerificationFailure) in
-                try witnessed(anyEnvironment) { verifier throws(VerificationFailure) in
+        let (notification, observations): (VerifiedNotification, [SignerObservation])
+        do throws(ProofError) {
+            (notification, observations) = try recordingRefusal(proof, as: .notification, anyEnvironment) {
+                () throws(VerificationError) in
+                try observingSigners(anyEnvironment) { verifier throws(VerificationError) in
                     try verifier.notification(proof)
                 }
             }
         } catch {
             guard error.refusal == .wrongApp || error.refusal == .wrongEnvironment else { throw error }
-            let envelope = try refusing(proof, as: .notification, anyApp) { () throws(VerificationFailure) in
+            let envelope = try recordingRefusal(proof, as: .notification, anyApp) { () throws(VerificationError) in
                 try anyApp.envelope(proof)
             }
             return .foreign(envelope, error)
         }
-        do throws(ProofRefusal) {
-            return .ours(notification, isUnderDoubt: try await isUnderDoubt(sightings, proof))
+        do throws(ProofError) {
+            return .ours(notification, isRevocationUnknown: try await isRevocationUnknown(observations, proof))
         } catch {
             guard error.refusal.isRetryable else { throw error }
             return .undecided(notification)
@@ -112,50 +112,50 @@ package struct ProofVerifier: Sendable {
     // MARK: Signers
 
     /// Verifies, then checks with Apple the revocation status of the certificates used.
-    private func believing<Value: Sendable>(
+    private func verifying<Value: Sendable>(
         _ proof: [UInt8], as kind: ProofInspection.Kind, _ verifier: SignedDataVerifier,
-        _ verify: (SignedDataVerifier) throws(VerificationFailure) -> Value
-    ) async throws(ProofRefusal) -> Verified<Value> {
-        let (value, sightings) = try refusing(proof, as: kind, verifier) { () throws(VerificationFailure) in
-            try witnessed(verifier, verify)
+        _ verify: (SignedDataVerifier) throws(VerificationError) -> Value
+    ) async throws(ProofError) -> Verified<Value> {
+        let (value, observations) = try recordingRefusal(proof, as: kind, verifier) { () throws(VerificationError) in
+            try observingSigners(verifier, verify)
         }
-        return Verified(value, isUnderDoubt: try await isUnderDoubt(sightings, proof))
+        return Verified(value, isRevocationUnknown: try await isRevocationUnknown(observations, proof))
     }
 
     /// Skips recording the signers when revocation checking is off.
-    private func witnessed<Value>(
-        _ verifier: SignedDataVerifier, _ verify: (SignedDataVerifier) throws(VerificationFailure) -> Value
-    ) throws(VerificationFailure) -> (Value, [SignerSighting]) {
+    private func observingSigners<Value>(
+        _ verifier: SignedDataVerifier, _ verify: (SignedDataVerifier) throws(VerificationError) -> Value
+    ) throws(VerificationError) -> (Value, [SignerObservation]) {
         guard revocation != nil else { return (try verify(verifier), []) }
-        return try verifier.witnessed(verify)
+        return try verifier.observingSigners(verify)
     }
 
     /// Whether the proof is accepted on its signature alone for now.
-    private func isUnderDoubt(_ sightings: [SignerSighting], _ proof: [UInt8]) async throws(ProofRefusal) -> Bool {
+    private func isRevocationUnknown(_ observations: [SignerObservation], _ proof: [UInt8]) async throws(ProofError) -> Bool {
         guard let revocation else { return false }
-        var standing = revocation.known(sightings)
-        if standing == nil { standing = await revocation.standing(of: sightings) }
-        switch standing {
+        var status = revocation.known(observations)
+        if status == nil { status = await revocation.status(of: observations) }
+        switch status {
         case .good: return false
-        case .revoked(let detail): throw ProofRefusal(.certificateRevoked, detail, proof: proof)
+        case .revoked(let detail): throw ProofError(.certificateRevoked, detail, proof: proof)
         // Apple answered that the certificate is on hold, so the caller has to wait.
-        case .onHold(let detail): throw ProofRefusal(.revocationUnknown, detail, proof: proof)
+        case .onHold(let detail): throw ProofError(.revocationUnknown, detail, proof: proof)
         case .unknown(let detail):
-            if revocation.policy == .hard { throw ProofRefusal(.revocationUnknown, detail, proof: proof) }
+            if revocation.policy == .hard { throw ProofError(.revocationUnknown, detail, proof: proof) }
             return true
         case nil: return true
         }
     }
 
-    private func refusing<Value>(
+    private func recordingRefusal<Value>(
         _ proof: [UInt8], as kind: ProofInspection.Kind, _ verifier: SignedDataVerifier,
-        _ verify: () throws(VerificationFailure) -> Value
-    ) throws(ProofRefusal) -> Value {
+        _ verify: () throws(VerificationError) -> Value
+    ) throws(ProofError) -> Value {
         do {
             return try verify()
         } catch {
             // The verifier's verdicts and the API's refusal codes are one list (CONTRACT §1).
-            var refusal = ProofRefusal(
+            var refusal = ProofError(
                 Refusal(rawValue: error.verdict.rawValue) ?? .malformed, error.detail, proof: proof)
             refusal.verifier = (verifier, kind)
             throw refusal
@@ -167,21 +167,21 @@ package struct ProofVerifier: Sendable {
 package struct Verified<Value: Sendable>: Sendable {
     package let value: Value
     /// Accepted on its signature, while Apple did not say whether a certificate was revoked.
-    package let isUnderDoubt: Bool
+    package let isRevocationUnknown: Bool
 
-    init(_ value: Value, isUnderDoubt: Bool) {
+    init(_ value: Value, isRevocationUnknown: Bool) {
         self.value = value
-        self.isUnderDoubt = isUnderDoubt
+        self.isRevocationUnknown = isRevocationUnknown
     }
 }
 
 /// A verified notification, by its relation to this ledger.
 package enum NotificationReading: Sendable {
-    case ours(VerifiedNotification, isUnderDoubt: Bool)
+    case ours(VerifiedNotification, isRevocationUnknown: Bool)
     /// For this app, but must not be processed before Apple says that its certificates are not revoked.
     case undecided(VerifiedNotification)
     /// For another app, or from no environment of the App Store; the refusal says which.
-    case foreign(NotificationEnvelope, ProofRefusal)
+    case foreign(NotificationEnvelope, ProofError)
 
     /// Apple's id of the notification (`notificationUUID`).
     package var id: String {

@@ -3,12 +3,12 @@ import TillSQL
 
 /// What the ledger knows about one transaction: every read that its decision depends on, and the rows that the recorder
 /// changes.
-struct KnownPurchase {
+struct PurchaseContext {
     private(set) var facts: PurchaseFacts
     /// The newest copy: the submitted one or the recorded one.
     private(set) var transaction: PaidTransaction
     /// The submitted copy.
-    let brought: PaidTransaction
+    let submitted: PaidTransaction
     private(set) var stored: TransactionTable.Stored?
     private(set) var grant: Grant?
     /// The ownership basis of that grant, if it is not a token.
@@ -21,12 +21,12 @@ struct KnownPurchase {
     private(set) var isDeviceMissing = false
 
     /// Whether the submitted copy is newer than the recorded one. An older copy changes nothing.
-    var isNews: Bool {
+    var isNew: Bool {
         facts.known.map { SignedCopy(transaction).isNewer(than: SignedCopy($0)) } ?? true
     }
 
     /// The same facts after the first copy was recorded in this commit.
-    func recorded(as row: TransactionTable.Stored?) -> KnownPurchase {
+    func recorded(as row: TransactionTable.Stored?) -> PurchaseContext {
         var known = self
         known.stored = row
         return known
@@ -35,13 +35,13 @@ struct KnownPurchase {
     init(_ transaction: PaidTransaction, from origin: PurchaseOrigin, _ reader: PurchaseReader) throws {
         var reader = reader
         self.transaction = transaction
-        brought = transaction
+        submitted = transaction
         stored = try TransactionTable(reader.connection).find(transaction.id, in: transaction.environment)
-        let copy = try stored.flatMap { try RecordedCopies(reader.connection).find($0.sequence) }
+        let copy = try stored.flatMap { try RecordedCopies(reader.connection).find($0.rowID) }
         if let stored, stored.state != .quarantined {
-            grant = try GrantTable(reader.connection).find(transaction: stored.sequence)
-                .map { try HolderTable(reader.connection).present($0, of: stored.sequence) }
-            basis = try grant == nil ? nil : reader.ownership.find(stored.sequence)
+            grant = try GrantTable(reader.connection).find(transaction: stored.rowID)
+                .map { try GrantOwnerTable(reader.connection).present($0, of: stored.rowID) }
+            basis = try grant == nil ? nil : reader.ownership.find(stored.rowID)
             if basis?.isWithdrawn == true { grant = nil }
         }
         if let copy, SignedCopy(transaction).isOlder(than: SignedCopy(copy)) { self.transaction.yield(to: copy) }
@@ -50,11 +50,11 @@ struct KnownPurchase {
         let token = try reader.token(of: self.transaction, from: origin)
         unmatchedToken = token.unmatched
         facts = try reader.facts(self.transaction, from: origin, chain, token, stored: stored, copy: copy, grant: grant)
-        facts.brought = transaction
+        facts.submitted = transaction
         facts.known = copy
         if let basis { facts.basis = basis.basis }
         if grant != nil, let copy, SignedCopy(transaction) < SignedCopy(copy) {
-            facts.userOfBroughtToken = try reader.user(namedBy: transaction.signedToken, in: transaction.environment)
+            facts.userOfSubmittedToken = try reader.user(namedBy: transaction.signedToken, in: transaction.environment)
         }
         try reader.readNewOwners(&facts, chain, token)
         isDeviceMissing = try reader.isDeviceMissing(of: facts, stored, from: origin)
@@ -70,7 +70,7 @@ struct PurchaseReader {
     let now: Instant
     let ownership: OwnershipTable
     let customers: CustomerTable
-    let holders: HolderTable
+    let grantOwners: GrantOwnerTable
     fileprivate(set) var orders: [OrderID: OrderTable.Stored] = [:]
 
     init(_ connection: any Connection, settings: LedgerSettings, catalog: Catalog, now: Instant) {
@@ -80,7 +80,7 @@ struct PurchaseReader {
         self.now = now
         ownership = OwnershipTable(connection)
         customers = CustomerTable(connection)
-        holders = HolderTable(connection)
+        grantOwners = GrantOwnerTable(connection)
     }
 
     fileprivate mutating func facts(
@@ -151,16 +151,16 @@ struct PurchaseReader {
         of facts: PurchaseFacts, _ stored: TransactionTable.Stored?, from origin: PurchaseOrigin
     ) throws -> Bool {
         guard origin.device != nil, facts.product.flatMap({ Plan(soldBy: $0) })?.scope == .device,
-            let sequence = stored?.orderSequence
+            let rowID = stored?.orderRowID
         else { return false }
-        return try OrderTable(connection).find(sequence: sequence)?.order.deviceID == nil
+        return try OrderTable(connection).find(rowID: rowID)?.order.deviceID == nil
     }
 
     // MARK: Restores and claims
 
     /// The user who may get a purchase without an owner: the one who restores or claims it, unless another customer
     /// owns something of its chain.
-    private func unlessHeld(_ transaction: PaidTransaction, by user: UserID, _ chain: ChainFacts?) throws -> UserID? {
+    private func unlessOwned(_ transaction: PaidTransaction, by user: UserID, _ chain: ChainFacts?) throws -> UserID? {
         try chainOwners(of: transaction, chain).isSubset(of: [try account(of: user)]) ? user : nil
     }
 
@@ -168,8 +168,8 @@ struct PurchaseReader {
     private func chainOwners(of transaction: PaidTransaction, _ chain: ChainFacts?) throws -> Set<UserID> {
         var owners = try chain?.owners ?? listedOwners(of: transaction)
         if owners == nil {
-            let holder = try holders.holder(of: transaction.originalID, in: transaction.environment)
-            owners = Set([holder].compactMap { $0 })
+            let owner = try grantOwners.owner(of: transaction.originalID, in: transaction.environment)
+            owners = Set([owner].compactMap { $0 })
         }
         return Set(try (owners ?? []).map { try account(of: $0) })
     }
@@ -179,7 +179,7 @@ struct PurchaseReader {
         of transaction: PaidTransaction, from origin: PurchaseOrigin, _ chain: ChainFacts?
     ) throws -> UserID? {
         guard chain?.renewed?.isWaiting != true, let claimant = origin.claimant else { return nil }
-        return try unlessHeld(transaction, by: claimant, chain)
+        return try unlessOwned(transaction, by: claimant, chain)
     }
 
     /// The claim, unless the chain belongs to another customer. A new purchase in the chain (an upgrade or a return)
@@ -194,14 +194,14 @@ struct PurchaseReader {
         }
         let isWaiting = chain?.renewed?.isWaiting == true
         // For a renewal whose purchase is in quarantine, that purchase outweighs an order number.
-        let isNamed = token.order?.userID == claim.user && (!isWaiting || chain?.renewed?.isOfTakenBack == true)
+        let isNamed = token.order?.userID == claim.user && (!isWaiting || chain?.renewed?.isOfWithdrawn == true)
         let isDecided = claim.ground == .operatorDecision || isNamed
         // A renewal with its own token is not part of the chain owner's subscription. A receipt hides whether it has
         // one.
-        let isItsOwn = chain?.renewed?.token == .ownWord || chain?.renewed?.token == .hidden
+        let isItsOwn = chain?.renewed?.token == .ownToken || chain?.renewed?.token == .hidden
         if isDecided, !transaction.isRenewal || isWaiting || isItsOwn { return claim }
         if isWaiting { return try chainOwners(of: transaction, chain).isEmpty ? claim : nil }
-        return try unlessHeld(transaction, by: claim.user, chain) == nil ? nil : claim
+        return try unlessOwned(transaction, by: claim.user, chain) == nil ? nil : claim
     }
 
     // MARK: Owners
@@ -215,8 +215,8 @@ struct PurchaseReader {
         var candidates = [facts.claimedOrder?.userID, facts.originalOrder?.userID].compactMap { $0 }
         candidates += try candidates.compactMap { try customers.account(of: $0) }
         if facts.originalOrder != nil {
-            let holder = try holders.holder(of: transaction.originalID, in: transaction.environment)
-            if let holder { candidates.append(holder) }
+            let owner = try grantOwners.owner(of: transaction.originalID, in: transaction.environment)
+            if let owner { candidates.append(owner) }
         }
         let since = now.adding(milliseconds: -ReceiptTerms.distrust)
         return try candidates.contains { try ownership.isDistrusted($0, since: since) }
@@ -235,9 +235,9 @@ struct PurchaseReader {
         for user in Set(users) { facts.accounts[user] = try customers.account(of: user) }
         guard transaction.originalID != transaction.id else { return }
         for order in [facts.tokenOrder, facts.claimedOrder, facts.originalOrder].compactMap({ $0?.id }) {
-            guard facts.chainHolders[order] == nil, let stored = orders[order] else { continue }
-            facts.chainHolders[order] = try holders.holder(
-                of: transaction.originalID, in: transaction.environment, orderSequence: stored.sequence)
+            guard facts.currentChainOwners[order] == nil, let stored = orders[order] else { continue }
+            facts.currentChainOwners[order] = try grantOwners.owner(
+                of: transaction.originalID, in: transaction.environment, orderRowID: stored.rowID)
         }
     }
 }

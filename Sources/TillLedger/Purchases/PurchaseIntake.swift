@@ -13,7 +13,7 @@ package struct PurchaseIntake: Sendable {
     package let refusals: RefusalLog
     /// How many requests to Apple one user may cause at once; further purchases wait in the ledger. Backend calls that
     /// name no user have no limit.
-    private let pace = SourcePace(Pace(burst: 40, interval: 2_000))
+    private let rateLimit = SourceRateLimit(RateLimit(burst: 40, interval: 2_000))
 
     init(processor: PurchaseProcessor, verifier: ProofVerifier, lookup: SignedTransactionLookup?) {
         self.processor = processor
@@ -36,21 +36,21 @@ package struct PurchaseIntake: Sendable {
 
     // MARK: Verification
 
-    package func verify(_ token: String) async throws(ProofRefusal) -> VerifiedPurchase {
+    package func verify(_ token: String) async throws(ProofError) -> VerifiedPurchase {
         let verified = try await verifier.transaction(token)
         return VerifiedPurchase(
             verified.value,
             PurchaseProof(
-                kind: .signedTransaction, bytes: Array(token.utf8), isUnderDoubt: verified.isUnderDoubt))
+                kind: .signedTransaction, bytes: Array(token.utf8), isRevocationUnknown: verified.isRevocationUnknown))
     }
 
     /// Verifies one purchase of an app receipt.
     package func verify(
         _ id: TransactionID, inReceipt bytes: [UInt8]
-    ) async throws(ProofRefusal) -> VerifiedPurchase {
+    ) async throws(ProofError) -> VerifiedPurchase {
         let verified = try await verifier.transaction(id, inReceipt: bytes)
         return VerifiedPurchase(
-            verified.value, PurchaseProof(kind: .receipt, bytes: bytes, isUnderDoubt: verified.isUnderDoubt))
+            verified.value, PurchaseProof(kind: .receipt, bytes: bytes, isRevocationUnknown: verified.isRevocationUnknown))
     }
 
     // MARK: Acceptance
@@ -83,7 +83,7 @@ package struct PurchaseIntake: Sendable {
         let now = processor.clock()
         return try await processor.database.write(locking: [.chain(verified.originalID, environment)]) { connection in
             try SavedProofTable(connection).insert(
-                id, in: environment, kind: proof.kind, body: proof.bytes, by: origin.bearer, at: now)
+                id, in: environment, kind: proof.kind, body: proof.bytes, by: origin.submitter, at: now)
         }
     }
 
@@ -92,16 +92,16 @@ package struct PurchaseIntake: Sendable {
     /// A receipt proves that a purchase was paid but not by which customer, so Apple is asked first. If Apple cannot
     /// answer now, the purchase waits in the ledger.
     private func acceptReceipt(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws -> Outcome {
-        if let outcome = try await processUnasked(purchase, from: origin) { return .processed(outcome) }
+        if let outcome = try await processWithoutLookup(purchase, from: origin) { return .processed(outcome) }
         let verified = purchase.transaction
         let now = processor.clock()
         let due = now.adding(seconds: Self.firstPause)
-        guard let lookup, origin.isTrustedWithNumber || pace.take(origin.asker.name, now: now) else {
+        guard let lookup, origin.isTrustedWithNumber || rateLimit.take(origin.requester.name, now: now) else {
             try await wait(for: purchase, from: origin, due: due, "too many requests of this user to Apple")
             return .waiting
         }
         switch await lookup.ask(
-            verified.id, verified.environment, paidAt: verified.purchaseDate, for: origin.asker)
+            verified.id, verified.environment, paidAt: verified.purchaseDate, for: origin.requester)
         {
         case .found(let signed): return .processed(try await processor.process(signed, from: origin))
         case .none: return .processed(try await processor.process(purchase, from: origin))
@@ -115,18 +115,18 @@ package struct PurchaseIntake: Sendable {
     func acceptSaved(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws {
         if purchase.proof.kind == .signedTransaction {
             _ = try await processor.process(purchase, from: origin)
-        } else if try await processUnasked(purchase, from: origin) == nil {
+        } else if try await processWithoutLookup(purchase, from: origin) == nil {
             // Its device has already finished the transaction, so it is kept beyond the usual limit.
             try await wait(for: purchase, from: origin, due: processor.clock(), "saved", isBounded: false)
         }
     }
 
     /// Nil if Apple has to be asked.
-    private func processUnasked(
+    private func processWithoutLookup(
         _ purchase: VerifiedPurchase, from origin: PurchaseOrigin
     ) async throws -> PurchaseOutcome? {
         guard lookup != nil else { return try await processor.process(purchase, from: origin) }
-        switch try await knowledge(of: purchase.transaction) {
+        switch try await receiptStatus(of: purchase.transaction) {
         case .unknown: return nil
         case .decided: return try await processor.process(purchase, from: origin)
         case .signed(let signed): return try await processor.process(signed, from: origin)
@@ -141,7 +141,7 @@ package struct PurchaseIntake: Sendable {
         let digest = Digest.sha256.hash(proof.bytes)
         try await processor.database.write(locking: [.waiting(verified.id, verified.environment)]) { connection in
             try WaitingProofTable(connection).insert(
-                verified.id, in: verified.environment, by: origin.bearer, receipt: proof.bytes, digest: digest,
+                verified.id, in: verified.environment, by: origin.submitter, receipt: proof.bytes, digest: digest,
                 at: now, due: due, detail: why, isBounded: isBounded)
         }
     }
@@ -155,7 +155,7 @@ package struct PurchaseIntake: Sendable {
     }
 
     /// What can be done with a receipt's purchase without asking Apple.
-    enum Knowledge: Sendable {
+    enum ReceiptStatus: Sendable {
         case unknown
         /// The ledger has already decided it.
         case decided
@@ -164,17 +164,17 @@ package struct PurchaseIntake: Sendable {
     }
 
     /// Milliseconds for which Apple need not be asked again about a purchase in quarantine.
-    static let freshness = SharedQuestions.foundMemory
+    static let freshness = SharedLookups.foundMemory
 
     /// For a purchase that stays in quarantine, Apple is asked at most once in ten minutes, however often its receipt
     /// is posted.
-    func knowledge(of verified: VerifiedTransaction) async throws -> Knowledge {
+    func receiptStatus(of verified: VerifiedTransaction) async throws -> ReceiptStatus {
         let (id, environment, now) = (verified.id, verified.environment, processor.clock())
         let (stored, bytes) = try await processor.database.read { connection in
             let stored = try TransactionTable(connection).find(id, in: environment)
             let isFresh = stored.map { now.milliseconds - $0.signedAt.milliseconds < Self.freshness } ?? false
             guard let stored, stored.state == .quarantined, isFresh,
-                let proof = try ProofTable(connection).find(transaction: stored.sequence),
+                let proof = try ProofTable(connection).find(transaction: stored.rowID),
                 proof.kind == .signedTransaction
             else { return (stored, [UInt8]?.none) }
             return (stored, proof.body)

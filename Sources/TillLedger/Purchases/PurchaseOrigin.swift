@@ -81,7 +81,7 @@ package struct TokenProof: Sendable {
 extension PurchaseOrigin {
     /// The name under which requests to Apple are shared fairly: one for each user, including those whom a backend
     /// names.
-    package var asker: SignedTransactionLookup.Asker {
+    package var requester: SignedTransactionLookup.Requester {
         if case .backend = caller, let user = namedUser { return .init(name: "\(callerName) user:\(user)") }
         return .init(name: callerName, network: network)
     }
@@ -92,18 +92,18 @@ extension PurchaseOrigin {
     }
 
     /// The form in which the origin of a waiting proof is stored.
-    package var bearer: WaitingProofTable.Bearer {
+    package var submitter: WaitingProofTable.Submitter {
         var named: String?
         if case .backend(_, let user) = caller { named = user?.text }
-        return WaitingProofTable.Bearer(
+        return WaitingProofTable.Submitter(
             name: callerName, namedUser: named, claimedOrder: claimedOrder, device: device, network: network)
     }
 
     /// Nil for a name that this program did not write.
-    init?(_ bearer: WaitingProofTable.Bearer) {
-        guard let caller = Caller(name: bearer.name, naming: bearer.namedUser) else { return nil }
-        self.init(source: .app, caller: caller, claimedOrder: bearer.claimedOrder, device: bearer.device)
-        network = bearer.network
+    init?(_ submitter: WaitingProofTable.Submitter) {
+        guard let caller = Caller(name: submitter.name, naming: submitter.namedUser) else { return nil }
+        self.init(source: .app, caller: caller, claimedOrder: submitter.claimedOrder, device: submitter.device)
+        network = submitter.network
     }
 }
 

@@ -36,8 +36,8 @@ package struct PurchaseProcessor: Sendable {
                 transaction, purchase.proof, from: origin, renewal: purchase.renewal, inputs.begin(), connection)
         }
         #if PLANTED_MISTAKES
-            if PlantedMistake.tellsApart.isPlanted, case .granted(let grant) = outcome {
-                try await tellApart(of: grant)
+            if PlantedMistake.recordsEventApart.isPlanted, case .granted(let grant) = outcome {
+                try await recordEventApart(of: grant)
             }
         #endif
         return outcome
@@ -48,12 +48,12 @@ package struct PurchaseProcessor: Sendable {
     ///
     /// - Returns: nil if it is no longer in quarantine.
     package func processClaimed(
-        _ sequence: Int64, from origin: PurchaseOrigin, _ inputs: CommitInputs, _ connection: any Connection
+        _ rowID: Int64, from origin: PurchaseOrigin, _ inputs: CommitInputs, _ connection: any Connection
     ) throws -> PurchaseOutcome? {
-        guard try TransactionTable(connection).find(sequence: sequence)?.state == .quarantined,
-            let copy = try RecordedCopies(connection).find(sequence)
+        guard try TransactionTable(connection).find(rowID: rowID)?.state == .quarantined,
+            let copy = try RecordedCopies(connection).find(rowID)
         else { return nil }
-        return try process(copy, .kept, from: origin, renewal: nil, inputs, connection)
+        return try process(copy, .stored, from: origin, renewal: nil, inputs, connection)
     }
 
     /// Runs inside the caller's transaction.
@@ -76,7 +76,7 @@ package struct PurchaseProcessor: Sendable {
         let purchase = try purchaseToRestore(with: transaction, origin, connection)
         var recorder = try decide(transaction, proof, from: origin, inputs, connection)
         // Processing an unchanged copy costs only its recognition, however long the customer's history is.
-        if purchase == nil, recorder.saysNothingNew {
+        if purchase == nil, recorder.isUnchanged {
             let outcome = try recorder.record()
             let changed = try renewal.map { try SubscriptionChanges.record($0, now: now, connection) } ?? []
             try remind(about: [], and: changed, now, connection)
@@ -85,7 +85,7 @@ package struct PurchaseProcessor: Sendable {
         var chains = SubscriptionChanges(now: now, connection)
         try chains.watch(transaction)
         if let purchase {
-            _ = try decide(purchase, .kept, from: origin, inputs, connection).record()
+            _ = try decide(purchase, .stored, from: origin, inputs, connection).record()
             recorder = try decide(transaction, proof, from: origin, inputs, connection)
         }
         let outcome = try recorder.record()
@@ -93,9 +93,9 @@ package struct PurchaseProcessor: Sendable {
         try chains.list(transaction)
         let moved = try align(chainOf: transaction, origin.source, inputs, connection)
         try recordReplacedTime(inChainOf: transaction, origin.source, inputs, connection)
-        let isKept = try renewal.map { try chains.keep($0) } ?? true
-        var changed = try chains.tell()
-        if let renewal, !isKept { changed += try SubscriptionChanges.record(renewal, now: now, connection) }
+        let isStored = try renewal.map { try chains.store($0) } ?? true
+        var changed = try chains.recordEvents()
+        if let renewal, !isStored { changed += try SubscriptionChanges.record(renewal, now: now, connection) }
         try remind(about: [transaction] + given + moved, and: changed, now, connection)
         return outcome
     }
@@ -106,14 +106,14 @@ package struct PurchaseProcessor: Sendable {
         _ connection: any Connection
     ) throws -> PurchaseRecorder {
         let reader = PurchaseReader(connection, settings: settings, catalog: catalog, now: inputs.now)
-        let known = try KnownPurchase(transaction, from: origin, reader)
-        let decision = PurchaseDecision(known.facts)
-        var keys = Self.keys(of: transaction, from: origin) + known.orders.keys.map { .order($0) }
+        let context = try PurchaseContext(transaction, from: origin, reader)
+        let decision = PurchaseDecision(context.facts)
+        var keys = Self.keys(of: transaction, from: origin) + context.orders.keys.map { .order($0) }
         if let owner = decision.owner { keys.append(.customer(owner)) }
-        if let grant = known.grant { keys.append(.order(grant.orderID)) }
+        if let grant = context.grant { keys.append(.order(grant.orderID)) }
         connection.lock(keys)
         return PurchaseRecorder(
-            connection, known, decision, proof: proof, from: origin, inputs, terms)
+            connection, context, decision, proof: proof, from: origin, inputs, terms)
     }
 
     /// Records renewal information about a subscription, if it is newer than the recorded one.
@@ -133,7 +133,7 @@ package struct PurchaseProcessor: Sendable {
     package func release(paidUnder token: OrderID, _ inputs: CommitInputs, _ connection: any Connection) throws {
         var given: [PaidTransaction] = []
         var chains = SubscriptionChanges(now: inputs.now, connection)
-        for environment in Environment.allCases
+        for environment in StoreEnvironment.allCases
         where try UnmatchedTokenTable(connection).contains(token, in: environment) {
             try decideContested(by: token, in: environment, .claim, inputs, connection)
             guard let first = try RecordedCopies(connection).waiting(forOrder: token, of: environment).first else {
@@ -146,7 +146,7 @@ package struct PurchaseProcessor: Sendable {
             given += try align(chainOf: transaction, .claim, inputs, connection)
             try recordReplacedTime(inChainOf: transaction, .claim, inputs, connection)
         }
-        try remind(about: given, and: try chains.tell(), inputs.now, connection)
+        try remind(about: given, and: try chains.recordEvents(), inputs.now, connection)
     }
 
     /// Grants purchases that waited for this one: renewals of its chain without an owner, and purchases paid under the
@@ -177,12 +177,12 @@ package struct PurchaseProcessor: Sendable {
                 precondition(
                     copy.transaction.environment == next.environment,
                     "a purchase releases what was paid in its own environment (invariant 7)")
-                let recorder = try decide(copy.transaction, .kept, from: .apple(source), inputs, connection)
+                let recorder = try decide(copy.transaction, .stored, from: .apple(source), inputs, connection)
                 let state = recorder.stored?.state
                 if state == .revoked { try recorder.adopt() }
                 guard state == .quarantined else { continue }
-                if case .quarantine(.contradictsOrder) = recorder.decision.ruling { try recorder.tellContradiction() }
-                guard case .grant = recorder.decision.ruling else { continue }
+                if case .quarantine(.contradictsOrder) = recorder.decision.outcome { try recorder.recordContradictionEvent() }
+                guard case .grant = recorder.decision.outcome else { continue }
                 try chains.watch(copy.transaction)
                 _ = try recorder.record()
                 queue.append(copy.transaction)
@@ -195,14 +195,14 @@ package struct PurchaseProcessor: Sendable {
     /// Decides again grants by receipts whose signed copies carry this token, because the token may now name a
     /// customer.
     func decideContested(
-        by token: UniqueID, in environment: Environment, except processed: Set<TransactionID> = [],
+        by token: UniqueID, in environment: StoreEnvironment, except processed: Set<TransactionID> = [],
         _ source: PurchaseSource, _ inputs: CommitInputs, _ connection: any Connection
     ) throws {
-        for sequence in try OwnershipTable(connection).contested(by: token, in: environment) {
-            guard let copy = try RecordedCopies(connection).find(sequence), !processed.contains(copy.id) else {
+        for rowID in try OwnershipTable(connection).contested(by: token, in: environment) {
+            guard let copy = try RecordedCopies(connection).find(rowID), !processed.contains(copy.id) else {
                 continue
             }
-            _ = try decide(copy, .kept, from: .apple(source), inputs, connection).record()
+            _ = try decide(copy, .stored, from: .apple(source), inputs, connection).record()
         }
     }
 }

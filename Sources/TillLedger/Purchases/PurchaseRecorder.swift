@@ -5,7 +5,7 @@ import TillSQL
 /// grant, postings, tasks for Apple and events.
 struct PurchaseRecorder {
     let connection: any Connection
-    let known: KnownPurchase
+    let context: PurchaseContext
     let decision: PurchaseDecision
     let proof: PurchaseProof
     let origin: PurchaseOrigin
@@ -16,16 +16,16 @@ struct PurchaseRecorder {
     let evidence: EvidenceTable
     let ledger: LedgerTable
     let events: EventRecorder
-    let holders: HolderTable
+    let grantOwners: GrantOwnerTable
     let ownership: OwnershipTable
     let tasks: AppleTasks
 
     init(
-        _ connection: any Connection, _ known: KnownPurchase, _ decision: PurchaseDecision, proof: PurchaseProof,
+        _ connection: any Connection, _ context: PurchaseContext, _ decision: PurchaseDecision, proof: PurchaseProof,
         from origin: PurchaseOrigin, _ inputs: CommitInputs, _ terms: PurchaseTerms
     ) {
         self.connection = connection
-        self.known = known
+        self.context = context
         self.decision = decision
         self.proof = proof
         self.origin = origin
@@ -36,16 +36,16 @@ struct PurchaseRecorder {
         evidence = EvidenceTable(connection)
         ledger = LedgerTable(connection)
         events = EventRecorder(connection)
-        holders = HolderTable(connection)
+        grantOwners = GrantOwnerTable(connection)
         ownership = OwnershipTable(connection)
         tasks = AppleTasks(connection, under: terms.tasks, now: inputs.now)
     }
 
-    var facts: PurchaseFacts { known.facts }
+    var facts: PurchaseFacts { context.facts }
     /// The newest copy.
-    var transaction: PaidTransaction { known.transaction }
-    var stored: TransactionTable.Stored? { known.stored }
-    var isNews: Bool { known.isNews }
+    var transaction: PaidTransaction { context.transaction }
+    var stored: TransactionTable.Stored? { context.stored }
+    var isNew: Bool { context.isNew }
 
     var now: Instant { inputs.now }
 
@@ -54,10 +54,10 @@ struct PurchaseRecorder {
     // MARK: Decisions
 
     /// Whether the ledger has this copy or a newer one, and the decision changes nothing.
-    var saysNothingNew: Bool {
-        guard let stored, !isNews else { return false }
-        return switch decision.ruling {
-        case .alreadyGranted: decision.ownership.decision == .keep && !known.isDeviceMissing
+    var isUnchanged: Bool {
+        guard let stored, !isNew else { return false }
+        return switch decision.outcome {
+        case .alreadyGranted: decision.ownership.decision == .keep && !context.isDeviceMissing
         case .revoked: stored.state == .revoked
         case .quarantine: stored.state == .quarantined
         case .grant, .revoke, .reinstate: false
@@ -65,12 +65,12 @@ struct PurchaseRecorder {
     }
 
     func record() throws -> PurchaseOutcome {
-        if let grant = decision.ruling.recordedGrant {
+        if let grant = decision.outcome.recordedGrant {
             precondition(
                 grant.transactionID == transaction.id && grant.environment == transaction.environment,
                 "a decision about a purchase changes that purchase alone (invariants 1 and 7)")
         }
-        switch decision.ruling {
+        switch decision.outcome {
         case .grant(let user, let order, let newOrderID, let match):
             guard let product = facts.product else { preconditionFailure("nothing is granted for an unknown product") }
             let target = try target(order, newOrderID, for: user, product: product, reason: match.rawValue)
@@ -84,8 +84,8 @@ struct PurchaseRecorder {
                 }
             #endif
             try nameDevice(of: grant)
-            if let stored, isNews, !transaction.isFromReceipt {
-                try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
+            if let stored, isNew, !transaction.isFromReceipt {
+                try record(.granted, quarantine: nil, orderRowID: stored.orderRowID)
             }
             return try changeOwner(of: grant) ?? .alreadyGranted(grant)
         case .revoke(let grant):
@@ -104,15 +104,15 @@ struct PurchaseRecorder {
     private func afterRecording() throws -> PurchaseRecorder {
         let row = try transactions.find(transaction.id, in: transaction.environment)
         return PurchaseRecorder(
-            connection, known.recorded(as: row), decision, proof: proof, from: origin, inputs, terms)
+            connection, context.recorded(as: row), decision, proof: proof, from: origin, inputs, terms)
     }
 
-    private func grant(to target: OrderTable.Stored, product: Product, _ match: OwnerMatch) throws -> Grant {
+    private func grant(to target: OrderTable.Stored, product: CatalogProduct, _ match: OwnerMatch) throws -> Grant {
         let points = product.points(quantity: transaction.quantity) ?? []
         #if PLANTED_MISTAKES
             var owner = facts.newOwner(of: target.order.userID, under: target.order.id)
-            if PlantedMistake.believesCaller.isPlanted, case .user(let user) = origin.caller {
-                owner = NewOwner(buyer: user, chainHolder: nil, account: nil)
+            if PlantedMistake.trustsCaller.isPlanted, case .user(let user) = origin.caller {
+                owner = NewOwner(buyer: user, currentChainOwner: nil, account: nil)
             }
         #else
             let owner = facts.newOwner(of: target.order.userID, under: target.order.id)
@@ -128,30 +128,30 @@ struct PurchaseRecorder {
         precondition(
             postings.allSatisfy { $0.environment == transaction.environment && $0.userID == owner.user },
             "points go to the owner, in the environment that was paid in (invariants 1 and 7)")
-        let sequence = try record(.granted, quarantine: nil, orderSequence: target.sequence)
+        let rowID = try record(.granted, quarantine: nil, orderRowID: target.rowID)
         try GrantTable(connection).insert(
-            grant, transaction: sequence, orderSequence: target.sequence, catalogVersion: terms.catalogs.number)
-        for posting in postings { try ledger.post(posting, grant: sequence) }
+            grant, transaction: rowID, orderRowID: target.rowID, catalogVersion: terms.catalogs.number)
+        for posting in postings { try ledger.post(posting, grant: rowID) }
         if owner.user != target.order.userID || match == .claim {
-            try holders.set(owner.user, held(sequence))
+            try grantOwners.set(owner.user, ownedGrant(rowID))
         }
-        try setBasis(of: sequence, owner: owner.user, foundBy: match)
-        try tasks.repairToken(transaction, sequence, order: target.order.id, foundBy: match)
+        try setBasis(of: rowID, owner: owner.user, foundBy: match)
+        try tasks.repairToken(transaction, rowID, order: target.order.id, foundBy: match)
         // A match by token needs no detail; other matches record what was ruled out.
-        try note(sequence, "granted", ground: match.rawValue, detail: match.needsNoDetail ? nil : explanation)
-        if let ground = owner.ground { try note(sequence, "succeeded", ground: ground.rawValue) }
-        try tell("grant.created", grant, sequence, happensOnce: true)
+        try note(rowID, "granted", ground: match.rawValue, detail: match.needsNoDetail ? nil : explanation)
+        if let ground = owner.ground { try note(rowID, "succeeded", ground: ground.rawValue) }
+        try recordEvent("grant.created", grant, rowID, happensOnce: true)
         return grant
     }
 
     /// Names the device of a granted plan that has none, once, as soon as its customer submits it from a device.
     private func nameDevice(of grant: Grant) throws {
-        guard known.isDeviceMissing, try isSaid(by: grant.userID), let device = origin.device, let stored,
-            let sequence = stored.orderSequence
+        guard context.isDeviceMissing, try isSaid(by: grant.userID), let device = origin.device, let stored,
+            let rowID = stored.orderRowID
         else { return }
-        try orders.name(device, of: sequence)
+        try orders.name(device, of: rowID)
         try note(
-            stored.sequence, "device_named", ground: "brought_from_device", detail: EvidenceText.value(device.text))
+            stored.rowID, "device_named", ground: "brought_from_device", detail: EvidenceText.value(device.text))
     }
 
     // MARK: Transactions
@@ -159,52 +159,52 @@ struct PurchaseRecorder {
     /// Writes the transaction's state, for the first time or again, and keeps the proof that decided it.
     @discardableResult
     func record(
-        _ state: RecordedTransaction.State, quarantine: QuarantineReason?, orderSequence: Int64?
+        _ state: RecordedTransaction.State, quarantine: QuarantineReason?, orderRowID: Int64?
     ) throws -> Int64 {
         precondition(
             (state == .quarantined) == (quarantine != nil), "what waits says why, and only that does (invariant 6)")
         precondition(
-            state != .quarantined || orderSequence == nil, "what waits is in nobody's order (invariant 6)")
+            state != .quarantined || orderRowID == nil, "what waits is in nobody's order (invariant 6)")
         precondition(
             stored != nil || !proof.bytes.isEmpty, "what is paid is recorded with its proof (invariants 3 and 6)")
-        if stored == nil || isNews, let token = known.unmatchedToken {
+        if stored == nil || isNew, let token = context.unmatchedToken {
             try UnmatchedTokenTable(connection).insert(token, in: transaction.environment, at: now)
         }
         guard let stored else {
-            let sequence = try transactions.insert(
-                transaction, state: state, quarantine: quarantine, orderSequence: orderSequence, at: now)
+            let rowID = try transactions.insert(
+                transaction, state: state, quarantine: quarantine, orderRowID: orderRowID, at: now)
             var isKept = true
             #if PLANTED_MISTAKES
                 isKept = state != .quarantined || !PlantedMistake.dropsProofs.isPlanted
             #endif
             if isKept {
-                try ProofTable(connection).insert(transaction: sequence, kind: proof.kind, body: proof.bytes)
+                try ProofTable(connection).insert(transaction: rowID, kind: proof.kind, body: proof.bytes)
             }
-            if state != .quarantined { try tasks.finish(sequence) }
-            return sequence
+            if state != .quarantined { try tasks.finish(rowID) }
+            return rowID
         }
         switch (stored.state, state) {
-        case (.quarantined, .granted), (.quarantined, .revoked): try tasks.finish(stored.sequence)
-        case (.granted, .quarantined), (.revoked, .quarantined): try tasks.withdrawFinish(stored.sequence)
+        case (.quarantined, .granted), (.quarantined, .revoked): try tasks.finish(stored.rowID)
+        case (.granted, .quarantined), (.revoked, .quarantined): try tasks.withdrawFinish(stored.rowID)
         default: break
         }
         try transactions.update(
-            stored.sequence, state: state, quarantine: quarantine, orderSequence: orderSequence,
+            stored.rowID, state: state, quarantine: quarantine, orderRowID: orderRowID,
             signedAt: transaction.signedAt, revokedAt: transaction.revokedAt)
-        guard isNews else { return stored.sequence }
+        guard isNew else { return stored.rowID }
         // A receipt says less about a purchase than a signed transaction, even if the receipt is newer.
-        if !transaction.isFromReceipt || facts.known?.isFromReceipt == true {
-            try transactions.update(stored.sequence, to: transaction)
+        if !transaction.isFromReceipt || facts.context?.isFromReceipt == true {
+            try transactions.update(stored.rowID, to: transaction)
         }
-        try ProofTable(connection).replace(transaction: stored.sequence, kind: proof.kind, body: proof.bytes)
-        return stored.sequence
+        try ProofTable(connection).replace(transaction: stored.rowID, kind: proof.kind, body: proof.bytes)
+        return stored.rowID
     }
 
     // MARK: Orders
 
     /// The order that this purchase pays: the matched one, or a new one.
     func target(
-        _ order: Order?, _ newOrderID: OrderID?, for user: UserID, product: Product, reason: String
+        _ order: Order?, _ newOrderID: OrderID?, for user: UserID, product: CatalogProduct, reason: String
     ) throws -> OrderTable.Stored {
         try order.map { try move($0, to: .completed, reason: reason) }
             ?? openOrder(
@@ -213,7 +213,7 @@ struct PurchaseRecorder {
     }
 
     private func openOrder(
-        _ id: OrderID, _ source: OrderIDSource, for user: UserID, product: Product, reason: String
+        _ id: OrderID, _ source: OrderIDSource, for user: UserID, product: CatalogProduct, reason: String
     ) throws -> OrderTable.Stored {
         let (price, overflow) = product.price.amount.multipliedReportingOverflow(by: Int64(transaction.quantity))
         let opened = try orders.insert(
@@ -249,7 +249,7 @@ struct PurchaseRecorder {
 
     /// Moves an order as far as it may go towards `status`. A renewal pays for a new period, not for the order again.
     func move(_ order: Order, to status: OrderStatus, reason: String) throws -> OrderTable.Stored {
-        guard let stored = known.orders[order.id] else {
+        guard let stored = context.orders[order.id] else {
             preconditionFailure("a decision names only orders it was given")
         }
         guard !transaction.isRenewal else { return stored }
@@ -273,14 +273,14 @@ struct PurchaseRecorder {
         return parts.filter { !$0.isEmpty }.joined(separator: "; ")
     }
 
-    func note(_ sequence: Int64, _ decision: String, ground: String, detail: String? = nil) throws {
+    func note(_ rowID: Int64, _ decision: String, ground: String, detail: String? = nil) throws {
         var notes = [(decision, ground, detail)]
-        if proof.isUnderDoubt { notes.append((Refusal.revocationUnknown.rawValue, "accepted_on_signature", nil)) }
+        if proof.isRevocationUnknown { notes.append((Refusal.revocationUnknown.rawValue, "accepted_on_signature", nil)) }
         for (decision, ground, detail) in notes {
             try evidence.insert(
-                transaction: sequence,
+                transaction: rowID,
                 EvidenceTable.Entry(
-                    at: now, decision: decision, ground: ground, door: origin.source.rawValue,
+                    at: now, decision: decision, ground: ground, source: origin.source.rawValue,
                     caller: origin.callerName, detail: detail))
         }
     }
@@ -288,22 +288,22 @@ struct PurchaseRecorder {
     /// - Parameters:
     ///   - postings: the points that moved, if they differ from the grant's own.
     ///   - happensOnce: whether a transaction has at most one event of this type.
-    func tell(
-        _ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil, happensOnce: Bool = false
+    func recordEvent(
+        _ type: String, _ grant: Grant, _ rowID: Int64, moved postings: [Posting]? = nil, happensOnce: Bool = false
     ) throws {
         precondition(
             postings?.allSatisfy { $0.userID == grant.userID && $0.environment == grant.environment } ?? true,
             "an event tells of its own customer's points (invariants 2 and 7)")
         #if PLANTED_MISTAKES
-            if PlantedMistake.tellsApart.isPlanted, type == "grant.created" { return }
+            if PlantedMistake.recordsEventApart.isPlanted, type == "grant.created" { return }
         #endif
         try events.record(
-            type: type, user: grant.userID, transaction: sequence, happensOnce: happensOnce,
+            type: type, user: grant.userID, transaction: rowID, happensOnce: happensOnce,
             body: postings.map { EventBody.moved($0, under: grant.orderID) } ?? [:], at: now)
     }
 }
 
-extension PurchaseDecision.Ruling {
+extension PurchaseDecision.Outcome {
     /// The grant that existed before.
     fileprivate var recordedGrant: Grant? {
         switch self {

@@ -12,46 +12,46 @@ extension PurchaseRecorder {
     func quarantine(_ reason: QuarantineReason) throws -> QuarantineReason {
         let recorded = stored?.quarantine
         let answer = try keep(reason, recorded: recorded)
-        if let sequence = try stored?.sequence
-            ?? transactions.find(transaction.id, in: transaction.environment)?.sequence
+        if let rowID = try stored?.rowID
+            ?? transactions.find(transaction.id, in: transaction.environment)?.rowID
         {
-            try QuarantineReasonTable(connection).count(reason, of: sequence, by: origin.callerName, at: now)
+            try QuarantineReasonTable(connection).count(reason, of: rowID, by: origin.callerName, at: now)
         }
         return answer
     }
 
     /// Reports a purchase under a token that named no order, if it contradicts the order opened since under that token.
-    func tellContradiction() throws {
+    func recordContradictionEvent() throws {
         guard let recorded = stored?.quarantine, recorded != .contradictsOrder else { return }
         _ = try keep(.contradictsOrder, recorded: recorded)
     }
 
     private func keep(_ reason: QuarantineReason, recorded: QuarantineReason?) throws -> QuarantineReason {
         guard let stored, let recorded else {
-            let sequence = try record(.quarantined, quarantine: reason, orderSequence: nil)
-            try note(sequence, "quarantined", ground: reason.rawValue, detail: explanation)
-            try tellQuarantined(reason, sequence)
+            let rowID = try record(.quarantined, quarantine: reason, orderRowID: nil)
+            try note(rowID, "quarantined", ground: reason.rawValue, detail: explanation)
+            try recordQuarantinedEvent(reason, rowID)
             return reason
         }
-        let isOtherWords = !isNews && recorded.restsOnWords && reason.restsOnWords
-        if isNews || recorded != reason, !isOtherWords {
-            try record(.quarantined, quarantine: reason, orderSequence: nil)
+        let isOtherClaimedOrder = !isNew && recorded.dependsOnClaimedOrder && reason.dependsOnClaimedOrder
+        if isNew || recorded != reason, !isOtherClaimedOrder {
+            try record(.quarantined, quarantine: reason, orderRowID: nil)
         }
         let noted = try evidence.count(
-            transaction: stored.sequence, decision: "quarantined", ground: reason.rawValue, limit: Self.callerLimit)
+            transaction: stored.rowID, decision: "quarantined", ground: reason.rawValue, limit: Self.callerLimit)
         let isNoted = try evidence.has(
-            transaction: stored.sequence, decision: "quarantined", ground: reason.rawValue, caller: origin.callerName)
+            transaction: stored.rowID, decision: "quarantined", ground: reason.rawValue, caller: origin.callerName)
         if !isNoted, noted < Self.callerLimit {
-            try note(stored.sequence, "quarantined", ground: reason.rawValue, detail: explanation)
+            try note(stored.rowID, "quarantined", ground: reason.rawValue, detail: explanation)
         }
         // A reason from newly signed data or from the catalogue is new information; its event is sent once.
-        if !isOtherWords, noted == 0 { try tellQuarantined(reason, stored.sequence) }
+        if !isOtherClaimedOrder, noted == 0 { try recordQuarantinedEvent(reason, stored.rowID) }
         return reason
     }
 
-    private func tellQuarantined(_ reason: QuarantineReason, _ sequence: Int64) throws {
+    private func recordQuarantinedEvent(_ reason: QuarantineReason, _ rowID: Int64) throws {
         try events.record(
-            type: "transaction.quarantined", user: nil, transaction: sequence, body: EventBody.quarantined(reason),
+            type: "transaction.quarantined", user: nil, transaction: rowID, body: EventBody.quarantined(reason),
             at: now)
     }
 }
@@ -59,7 +59,7 @@ extension PurchaseRecorder {
 extension QuarantineReason {
     /// Whether this reason depends on the claims beside a proof. The others follow from what Apple signed and from the
     /// catalogue.
-    var restsOnWords: Bool {
+    var dependsOnClaimedOrder: Bool {
         switch self {
         case .noOwner, .receiptNeedsOrder, .receiptNeedsSignedCopy, .claimedOrderUnknown, .claimedOrderOfAnother,
             .claimedOrderDiffers, .claimedOrderOpenedLater, .claimedOrderTaken:

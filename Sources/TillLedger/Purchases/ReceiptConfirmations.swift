@@ -11,7 +11,7 @@ public struct ReceiptConfirmations: Sendable {
     /// little later. After these a day, then twice as long each time.
     private static let pauses: [Int64] = [60, 600, 3_600, 21_600]
     /// How often Apple may answer that it has no such transaction before the ledger stops asking.
-    private static let mostAttempts: Int64 = 12
+    private static let maximumAttempts: Int64 = 12
     /// Seconds during an outage.
     private static let outagePause: Int64 = 300
     /// Seconds before the end of a hold at which Apple is asked once more in any case.
@@ -28,7 +28,7 @@ public struct ReceiptConfirmations: Sendable {
 
     /// Asks about the due transactions of an environment, the longest overdue first, until none is left or Apple cannot
     /// answer. Returns how many were answered.
-    public func askAll(in environment: Environment) async throws -> Int {
+    public func askAll(in environment: StoreEnvironment) async throws -> Int {
         guard let api = ledger.serverAPI else { return 0 }
         let lookup = SignedTransactionLookup(
             api, verifier: ledger.verifier, asking: .bulk("receiptConfirmations"))
@@ -67,7 +67,7 @@ public struct ReceiptConfirmations: Sendable {
 
     /// When Apple is asked again about a transaction that it does not know; nil: never.
     private static func next(after one: OwnershipTable.Lookup, at now: Instant) -> Instant? {
-        guard one.attempts + 1 < mostAttempts else { return nil }
+        guard one.attempts + 1 < maximumAttempts else { return nil }
         let attempts = max(0, Int(one.attempts))
         let pause = attempts < pauses.count ? pauses[attempts] : 86_400 << Int64(attempts - pauses.count)
         let next = now.adding(seconds: pause)
@@ -78,8 +78,8 @@ public struct ReceiptConfirmations: Sendable {
     private func postpone(
         _ one: OwnershipTable.Lookup, until instant: Instant?, isAnswered: Bool = true
     ) async throws {
-        try await ledger.database.write(locking: [.work("receipt confirmation", one.sequence)]) { connection in
-            try OwnershipTable(connection).postponeLookup(one.sequence, until: instant, isAnswered: isAnswered)
+        try await ledger.database.write(locking: [.work("receipt confirmation", one.rowID)]) { connection in
+            try OwnershipTable(connection).postponeLookup(one.rowID, until: instant, isAnswered: isAnswered)
         }
     }
 }

@@ -5,7 +5,7 @@ import TillSQL
 import TillThreads
 
 /// Why a proof was refused, with the proof for the log.
-package struct ProofRefusal: Error {
+package struct ProofError: Error {
     package let refusal: Refusal
     /// For operators and programmers, in English.
     package let detail: String
@@ -29,7 +29,7 @@ package struct ProofRefusal: Error {
 package struct RefusalLog: Sendable {
     let database: any Database
     let clock: Ledger.Clock
-    private let pace = RefusalPace()
+    private let rateLimit = RefusalRateLimit()
 
     init(database: any Database, clock: @escaping Ledger.Clock) {
         self.database = database
@@ -38,33 +38,33 @@ package struct RefusalLog: Sendable {
 
     /// Logs a refusal. A request without a proof is not logged, and neither is one that only has to wait; of many
     /// refusals in a row from one caller only the first are.
-    package func write(_ refused: ProofRefusal, from origin: PurchaseOrigin) async throws {
+    package func write(_ refused: ProofError, from origin: PurchaseOrigin) async throws {
         guard !refused.proof.isEmpty, !refused.refusal.isRetryable else { return }
-        let keeping = pace.keeping(of: origin.callerName, now: clock())
+        let detail = rateLimit.detail(of: origin.callerName, now: clock())
         try await write(
-            refused, from: origin.source, by: origin.callerName, claiming: origin.claimedOrder, keeping: keeping)
+            refused, from: origin.source, by: origin.callerName, claiming: origin.claimedOrder, detail: detail)
     }
 
     /// Logs a refused notification from an unauthenticated address (`HTTPRequest.clientNetwork`).
-    package func write(_ refused: ProofRefusal, fromStranger network: String) async throws {
+    package func write(_ refused: ProofError, fromAnonymous network: String) async throws {
         try await write(
-            refused, from: .notification, by: "apple", keeping: pace.keeping(ofStranger: network, now: clock()))
+            refused, from: .notification, by: "apple", detail: rateLimit.detail(ofAnonymous: network, now: clock()))
     }
 
     /// Logs a response of Apple that was refused.
-    func writeAnswer(_ refused: ProofRefusal, to source: PurchaseSource) async throws {
-        try await write(refused, from: source, by: "apple", keeping: .rowAndRecord)
+    func writeAnswer(_ refused: ProofError, to source: PurchaseSource) async throws {
+        try await write(refused, from: source, by: "apple", detail: .rowAndRecord)
     }
 
     private func write(
-        _ refused: ProofRefusal, from source: PurchaseSource, by caller: String, claiming order: OrderID? = nil,
-        keeping: RefusalPace.Keeping
+        _ refused: ProofError, from source: PurchaseSource, by caller: String, claiming order: OrderID? = nil,
+        detail: RefusalRateLimit.Detail
     ) async throws {
-        guard keeping != .nothing else { return }
+        guard detail != .nothing else { return }
         let entry = RefusedProofTable.Entry(
-            at: clock(), door: source.rawValue, caller: caller, claimedOrder: order,
+            at: clock(), source: source.rawValue, caller: caller, claimedOrder: order,
             code: refused.refusal.rawValue, detail: refused.detail, digest: Digest.sha256.hash(refused.proof),
-            record: keeping == .rowAndRecord ? refused.record : nil)
+            record: detail == .rowAndRecord ? refused.record : nil)
         try await database.write(locking: [.ledger("refusals")]) { try RefusedProofTable($0).insert(entry) }
     }
 }
@@ -74,9 +74,9 @@ package struct RefusalLog: Sendable {
 ///
 /// The record of every check verifies the proof again and takes some kilobytes; a row takes some dozen bytes and its
 /// own commit.
-final class RefusalPace: Sendable {
+final class RefusalRateLimit: Sendable {
     /// How much is kept of one refusal.
-    enum Keeping: Sendable {
+    enum Detail: Sendable {
         case nothing
         /// The caller, the time, the reason, and the digest of the proof.
         case row
@@ -85,42 +85,42 @@ final class RefusalPace: Sendable {
     }
 
     /// The burst equals the number of rows kept for one user (`RefusedProofTable.Quota.user`).
-    static let rows = Pace(burst: 50, interval: 1_000)
-    static let records = Pace(burst: 5, interval: 10_000)
+    static let rows = RateLimit(burst: 50, interval: 1_000)
+    static let records = RateLimit(burst: 5, interval: 10_000)
     /// All unauthenticated sources together have this many times the rate of one.
-    static let strangersFactor: Int64 = 4
+    static let anonymousFactor: Int64 = 4
     /// The number of sources remembered. While this many are busy, the refusals of a further source are kept without
     /// records.
     static let capacity = 4_096
 
     private struct Source {
-        var rows = Pace.Use()
-        var records = Pace.Use()
+        var rows = RateLimit.Usage()
+        var records = RateLimit.Usage()
     }
 
     private struct State {
-        var strangers = Source()
+        var anonymous = Source()
         var sources: [String: Source] = [:]
     }
 
     private let state = Locked(State())
 
     /// What to keep of an authenticated caller's refusal.
-    func keeping(of caller: String, now: Instant) -> Keeping {
+    func detail(of caller: String, now: Instant) -> Detail {
         state.withLock { Self.take(caller, &$0, now) }
     }
 
     /// What to keep of an unauthenticated source's refusal.
     /// - Parameter network: `HTTPRequest.clientNetwork`.
-    func keeping(ofStranger network: String, now: Instant) -> Keeping {
+    func detail(ofAnonymous network: String, now: Instant) -> Detail {
         state.withLock { state in
             let own = Self.take("stranger \(network)", &state, now)
             guard own != .nothing else { return .nothing }
-            return min(own, Self.take(&state.strangers, now, factor: Self.strangersFactor))
+            return min(own, Self.take(&state.anonymous, now, factor: Self.anonymousFactor))
         }
     }
 
-    private static func take(_ name: String, _ state: inout State, _ now: Instant) -> Keeping {
+    private static func take(_ name: String, _ state: inout State, _ now: Instant) -> Detail {
         if state.sources[name] == nil, state.sources.count >= capacity {
             state.sources = state.sources.filter { !$0.value.rows.isFull(at: now) || !$0.value.records.isFull(at: now) }
             if state.sources.count >= capacity { return .row }
@@ -128,10 +128,10 @@ final class RefusalPace: Sendable {
         return take(&state.sources[name, default: Source()], now, factor: 1)
     }
 
-    private static func take(_ source: inout Source, _ now: Instant, factor: Int64) -> Keeping {
+    private static func take(_ source: inout Source, _ now: Instant, factor: Int64) -> Detail {
         guard source.rows.take(rows.times(factor), now: now) else { return .nothing }
         return source.records.take(records.times(factor), now: now) ? .rowAndRecord : .row
     }
 }
 
-extension RefusalPace.Keeping: Comparable {}
+extension RefusalRateLimit.Detail: Comparable {}

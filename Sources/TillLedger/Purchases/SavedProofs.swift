@@ -11,7 +11,7 @@ public struct SavedProofs: Sendable {
     private static let batch = 10
     /// The order of the classes: a class is processed when no earlier class has due rows. A receipt takes longer to
     /// verify than a signed transaction, and sandbox purchases are not paid.
-    private static let classes: [(environment: Environment, kind: ProofTable.Kind)] = [
+    private static let classes: [(environment: StoreEnvironment, kind: ProofTable.Kind)] = [
         (.production, .signedTransaction), (.production, .receipt), (.sandbox, .signedTransaction),
         (.sandbox, .receipt),
     ]
@@ -44,11 +44,11 @@ public struct SavedProofs: Sendable {
     }
 
     private func process(_ saved: SavedProofTable.Stored) async throws -> Bool {
-        guard let origin = PurchaseOrigin(saved.bearer) else {
-            return try await postpone(saved, "unknown caller \(saved.bearer.name)")
+        guard let origin = PurchaseOrigin(saved.submitter) else {
+            return try await postpone(saved, "unknown caller \(saved.submitter.name)")
         }
         let purchase: VerifiedPurchase
-        do throws(ProofRefusal) {
+        do throws(ProofError) {
             purchase =
                 switch saved.kind {
                 case .signedTransaction: try await ledger.intake.verify(String(decoding: saved.body, as: UTF8.self))
@@ -63,16 +63,16 @@ public struct SavedProofs: Sendable {
         } catch let fault as DatabaseError where !fault.isRetryable {
             return try await postpone(saved, "\(fault.kind.rawValue): \(fault.detail)")
         }
-        try await ledger.database.write(locking: [.work("saved proof", saved.sequence)]) {
-            try SavedProofTable($0).remove(saved.sequence)
+        try await ledger.database.write(locking: [.work("saved proof", saved.rowID)]) {
+            try SavedProofTable($0).remove(saved.rowID)
         }
         return true
     }
 
     private func postpone(_ saved: SavedProofTable.Stored, _ why: String) async throws -> Bool {
         let due = ledger.clock().adding(seconds: PurchaseIntake.pause(after: saved.attempts))
-        try await ledger.database.write(locking: [.work("saved proof", saved.sequence)]) {
-            try SavedProofTable($0).postpone(saved.sequence, until: due, detail: why)
+        try await ledger.database.write(locking: [.work("saved proof", saved.rowID)]) {
+            try SavedProofTable($0).postpone(saved.rowID, until: due, detail: why)
         }
         return false
     }

@@ -14,18 +14,18 @@ package struct SignedTransactionLookup: Sendable {
     }
 
     /// The party for which Apple is asked: parties share the app's request budget by name and by client network.
-    package struct Asker: Sendable, Hashable {
+    package struct Requester: Sendable, Hashable {
         package let name: String
         var network: String?
     }
 
-    private let request: @Sendable (TransactionID, Environment, Instant?, Asker) async -> Answer
+    private let request: @Sendable (TransactionID, StoreEnvironment, Instant?, Requester) async -> Answer
 
     /// - Parameter paidAt: the purchase date, if known: Apple may know a new purchase only seconds later.
     func ask(
-        _ id: TransactionID, _ environment: Environment, paidAt: Instant? = nil, for asker: Asker
+        _ id: TransactionID, _ environment: StoreEnvironment, paidAt: Instant? = nil, for requester: Requester
     ) async -> Answer {
-        await request(id, environment, paidAt, asker)
+        await request(id, environment, paidAt, requester)
     }
 }
 
@@ -36,19 +36,19 @@ extension SignedTransactionLookup {
     /// - Parameter caller: the job that asks.
     init(_ api: ServerAPI, verifier: ProofVerifier, asking caller: RequestCaller) {
         request = { id, environment, _, _ in
-            await Self.answer(about: id, in: environment, by: api.asking(as: caller), verifier)
+            await Self.answer(about: id, in: environment, by: api.calling(as: caller), verifier)
         }
     }
 
     /// For buyers who wait, each under their own name. One request serves all who need the same transaction.
-    init(_ api: ServerAPI, verifier: ProofVerifier, sharing questions: SharedQuestions) {
-        request = { id, environment, paidAt, asker in
+    init(_ api: ServerAPI, verifier: ProofVerifier, sharing lookups: SharedLookups) {
+        request = { id, environment, paidAt, requester in
             let caller = RequestCaller(
-                "receipts \(asker.name)", source: asker.network.map { "network \($0)" }, patience: Self.patience)
-            let subject = SharedQuestions.Subject(environment: environment, id: id)
-            return await questions.answer(about: subject, paidAt: paidAt) {
-                do throws(ServerAPIFault) {
-                    let api = try await api.asking(as: caller).inTurn(for: .transactionInfo, in: environment)
+                "receipts \(requester.name)", source: requester.network.map { "network \($0)" }, timeout: Self.timeout)
+            let subject = SharedLookups.Subject(environment: environment, id: id)
+            return await lookups.answer(about: subject, paidAt: paidAt) {
+                do throws(ServerAPIError) {
+                    let api = try await api.calling(as: caller).reserving(for: .transactionInfo, in: environment)
                     return .mine { await Self.answer(about: id, in: environment, by: api, verifier) }
                 } catch {
                     return .refused(Answer(error))
@@ -58,21 +58,21 @@ extension SignedTransactionLookup {
     }
 
     private static func answer(
-        about id: TransactionID, in environment: Environment, by api: ServerAPI, _ verifier: ProofVerifier
+        about id: TransactionID, in environment: StoreEnvironment, by api: ServerAPI, _ verifier: ProofVerifier
     ) async -> Answer {
         let signed: SignedTransaction
-        do throws(ServerAPIFault) {
+        do throws(ServerAPIError) {
             signed = try await api.transactionInfo(id, in: environment).value
         } catch {
             return Answer(error)
         }
-        do throws(ProofRefusal) {
+        do throws(ProofError) {
             let verified = try await verifier.transaction(signed.jws)
             guard verified.value.id == id, verified.value.environment == environment else {
                 return .later("Apple answered with transaction \(verified.value.id)", not: nil)
             }
             let proof = PurchaseProof(
-                kind: .signedTransaction, bytes: Array(signed.jws.utf8), isUnderDoubt: verified.isUnderDoubt)
+                kind: .signedTransaction, bytes: Array(signed.jws.utf8), isRevocationUnknown: verified.isRevocationUnknown)
             return .found(VerifiedPurchase(verified.value, proof))
         } catch {
             return .later("the answer failed verification:  \(error.refusal.rawValue) \(error.detail)", not: nil)
@@ -80,18 +80,18 @@ extension SignedTransactionLookup {
     }
 
     /// Milliseconds for which a buyer's request waits for a turn in the app's budget.
-    private static let patience: Int64 = 3_000
+    private static let timeout: Int64 = 3_000
 }
 
 extension SignedTransactionLookup.Answer {
-    init(_ fault: ServerAPIFault) {
-        switch fault {
-        case .refused(let refusal) where !fault.isRetryable:
+    init(_ error: ServerAPIError) {
+        switch error {
+        case .refused(let refusal) where !error.isRetryable:
             self = .none(refusal.code.name ?? String(refusal.code.rawValue))
         // An id that Apple's API does not accept names no transaction.
-        case .invalid: self = .none(fault.sentence.en)
+        case .invalid: self = .none(error.sentence.en)
         case .refused, .unauthorized, .rateLimited, .overBudget, .outage, .unreadable, .signing:
-            self = .later(fault.sentence.en, not: fault.retryAfter)
+            self = .later(error.sentence.en, not: error.retryAfter)
         }
     }
 }

@@ -21,7 +21,7 @@ extension PurchaseReader {
     mutating func token(of transaction: PaidTransaction, from origin: PurchaseOrigin) throws -> TokenFacts {
         var named = TokenFacts()
         guard case .order(let token)? = transaction.token else { return named }
-        let isShared = transaction.terms.isPaidBySomebodyElse
+        let isShared = transaction.terms.isPaidByAnotherAccount
         named.decidesAlone = !isShared
         if let found = try order(token) {
             guard !isShared else { return named }
@@ -72,12 +72,12 @@ extension PurchaseReader {
         {
             return true
         }
-        guard let holder = chain?.previousOwner else { return false }
-        return try holder == order.userID || account(of: holder) == account(of: order.userID)
+        guard let owner = chain?.previousOwner else { return false }
+        return try owner == order.userID || account(of: owner) == account(of: order.userID)
     }
 
     /// The customer whom a token names, by their current account; nil if it names no known customer.
-    func user(namedBy token: AppAccountToken?, in environment: Environment) throws -> UserID? {
+    func user(namedBy token: AppAccountToken?, in environment: StoreEnvironment) throws -> UserID? {
         guard case .order(let id)? = token else { return nil }
         return try TokenFacts.user(namedBy: id, in: environment, connection)
     }
@@ -87,15 +87,15 @@ extension TokenFacts {
     /// The customer whom the token of a recorded transaction names, by their current account; nil if Apple signed no
     /// token, or one that names no known customer.
     package static func user(
-        namedByTokenOf sequence: Int64, _ connection: any Connection
+        namedByTokenOf rowID: Int64, _ connection: any Connection
     ) throws -> UserID? {
-        guard let copy = try RecordedCopies(connection).find(sequence), case .order(let token)? = copy.signedToken
+        guard let copy = try RecordedCopies(connection).find(rowID), case .order(let token)? = copy.signedToken
         else { return nil }
         return try user(namedBy: token, in: copy.environment, connection)
     }
 
     fileprivate static func user(
-        namedBy token: OrderID, in environment: Environment, _ connection: any Connection
+        namedBy token: OrderID, in environment: StoreEnvironment, _ connection: any Connection
     ) throws -> UserID? {
         let order = try OrderTable(connection).find(token)?.order
         let isSeenBefore = try order.map { try isSeen(token, before: $0, in: environment, connection) }
@@ -112,7 +112,7 @@ extension TokenFacts {
 /// Whether recorded payments of an environment carried the token before the order with this id was opened. Always false
 /// for ids that cannot be forged.
 private func isSeen(
-    _ token: OrderID, before order: Order, in environment: Environment, _ connection: any Connection
+    _ token: OrderID, before order: Order, in environment: StoreEnvironment, _ connection: any Connection
 ) throws -> Bool {
     try !order.idSource.isUnforgeable && UnmatchedTokenTable(connection).contains(token, in: environment)
 }

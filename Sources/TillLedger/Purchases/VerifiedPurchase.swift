@@ -20,16 +20,16 @@ package struct PurchaseProof: Sendable {
     package let kind: ProofTable.Kind
     package let bytes: [UInt8]
     /// Accepted on its signature, while Apple did not say whether its signer's certificate was revoked.
-    package var isUnderDoubt = false
+    package var isRevocationUnknown = false
 
-    package init(kind: ProofTable.Kind, bytes: [UInt8], isUnderDoubt: Bool = false) {
+    package init(kind: ProofTable.Kind, bytes: [UInt8], isRevocationUnknown: Bool = false) {
         self.kind = kind
         self.bytes = bytes
-        self.isUnderDoubt = isUnderDoubt
+        self.isRevocationUnknown = isRevocationUnknown
     }
 
     /// Stands for a proof that the ledger already has.
-    static let kept = PurchaseProof(kind: .signedTransaction, bytes: [])
+    static let stored = PurchaseProof(kind: .signedTransaction, bytes: [])
 }
 
 /// Signed renewal information, with its original bytes.
@@ -73,7 +73,7 @@ extension PaidTransaction {
     init(_ verified: VerifiedTransaction) {
         let token: AppAccountToken? =
             if let order = verified.appAccountToken {
-                order.namesNone ? nil : .order(order)
+                order.isNilOrMaximum ? nil : .order(order)
             } else if verified.appAccountTokenText?.isEmpty == false {
                 .unreadable
             } else {

@@ -9,7 +9,7 @@ public struct WaitingReceipts: Sendable {
     /// Small, so that new receipts wait only for one batch; the next batch is chosen again.
     private static let batch = 8
     /// Consecutive failed requests after which the run stops.
-    private static let mostVain = 3
+    private static let maximumFailures = 3
 
     public init(_ ledger: Ledger) { self.ledger = ledger }
 
@@ -21,7 +21,7 @@ public struct WaitingReceipts: Sendable {
     @discardableResult
     public func askAll() async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { group in
-            for environment in [Environment.production, .sandbox] {
+            for environment in [StoreEnvironment.production, .sandbox] {
                 group.addTask { try await askAll(in: environment) }
             }
             return try await group.reduce(0, +)
@@ -30,11 +30,11 @@ public struct WaitingReceipts: Sendable {
 
     /// Asks about the due receipts of an environment, alternating between callers, until none is left or Apple cannot
     /// answer. Returns how many no longer wait.
-    public func askAll(in environment: Environment) async throws -> Int {
+    public func askAll(in environment: StoreEnvironment) async throws -> Int {
         guard let lookup = ledger.intake.lookup else { return 0 }
         var done = 0
-        var vain = 0
-        while vain < Self.mostVain {
+        var failures = 0
+        while failures < Self.maximumFailures {
             let now = ledger.clock()
             let due = try await ledger.database.read { connection in
                 try WaitingProofTable(connection).due(in: environment, at: now, limit: Self.batch)
@@ -42,10 +42,10 @@ public struct WaitingReceipts: Sendable {
             guard !due.isEmpty else { return done }
             var asked: Set<TransactionID> = []
             // The answer about one row applies to all rows of its purchase.
-            for waiting in due where asked.insert(waiting.transactionID).inserted && vain < Self.mostVain {
+            for waiting in due where asked.insert(waiting.transactionID).inserted && failures < Self.maximumFailures {
                 let count = try await processOrPostpone(waiting, lookup)
                 done += count ?? 0
-                vain = count == nil ? vain + 1 : 0
+                failures = count == nil ? failures + 1 : 0
             }
         }
         return done
@@ -65,8 +65,8 @@ public struct WaitingReceipts: Sendable {
     ) async throws -> Int? {
         do {
             return try await process(waiting, lookup)
-        } catch let fault as DatabaseError where !fault.isRetryable {
-            try await postpone(waiting, "\(fault.kind.rawValue): \(fault.detail)")
+        } catch let error as DatabaseError where !error.isRetryable {
+            try await postpone(waiting, "\(error.kind.rawValue): \(error.detail)")
             return 0
         }
     }
@@ -76,12 +76,12 @@ public struct WaitingReceipts: Sendable {
         guard let receipt = try await receipt(of: waiting) else { return 0 }
         let verified = receipt.transaction
         let answer: Answer
-        switch try await ledger.intake.knowledge(of: verified) {
+        switch try await ledger.intake.receiptStatus(of: verified) {
         case .decided: return try await removeAll(waiting)
         case .signed(let signed): answer = .signed(signed)
         case .unknown:
-            let asker = PurchaseOrigin(waiting.bearer)?.asker ?? .init(name: waiting.bearer.name)
-            switch await lookup.ask(verified.id, verified.environment, paidAt: verified.purchaseDate, for: asker) {
+            let requester = PurchaseOrigin(waiting.submitter)?.requester ?? .init(name: waiting.submitter.name)
+            switch await lookup.ask(verified.id, verified.environment, paidAt: verified.purchaseDate, for: requester) {
             case .found(let signed): answer = .signed(signed)
             case .none: answer = .none(askedAgain: nextQuestion(about: verified))
             case .later(let why, let instant):
@@ -113,25 +113,25 @@ public struct WaitingReceipts: Sendable {
         if case .none(let askedAgain) = answer { (isUnknown, next) = (true, askedAgain) }
         for row in rows {
             // The ledger has already processed these claims; only an answer from Apple would add something.
-            if !(isUnknown && row.isTold) {
+            if !(isUnknown && row.isRecorded) {
                 guard let isDecided = try await isDecided(row, by: answer) else { continue }
                 if isDecided { return done + (try await removeAll(row)) }
             }
             if next == nil {
                 try await ledger.database.write(locking: [.waiting(row.transactionID, row.environment)]) {
-                    try WaitingProofTable($0).remove(row.sequence)
+                    try WaitingProofTable($0).remove(row.rowID)
                 }
                 done += 1
-            } else if !row.isTold {
+            } else if !row.isRecorded {
                 try await ledger.database.write(locking: [.waiting(row.transactionID, row.environment)]) {
-                    try WaitingProofTable($0).markTold(row.sequence)
+                    try WaitingProofTable($0).markRecorded(row.rowID)
                 }
             }
         }
         if let next {
             try await ledger.database.write(locking: [.waiting(waiting.transactionID, waiting.environment)]) {
                 connection in
-                try WaitingProofTable(connection).postponeTold(
+                try WaitingProofTable(connection).postponeRecorded(
                     waiting.transactionID, in: waiting.environment, until: next, detail: Self.unknownToApple)
             }
         }
@@ -143,8 +143,8 @@ public struct WaitingReceipts: Sendable {
 
     /// Processes the row. Nil if that fails now.
     private func isDecided(_ row: WaitingProofTable.Stored, by answer: Answer) async throws -> Bool? {
-        guard let origin = PurchaseOrigin(row.bearer) else {
-            try await postpone(row, "unknown caller \(row.bearer.name)")
+        guard let origin = PurchaseOrigin(row.submitter) else {
+            try await postpone(row, "unknown caller \(row.submitter.name)")
             return nil
         }
         let processor = ledger.intake.processor
@@ -156,8 +156,8 @@ public struct WaitingReceipts: Sendable {
                 guard let receipt = try await receipt(of: row) else { return nil }
                 outcome = try await processor.process(receipt, from: origin)
             }
-        } catch let fault as DatabaseError where !fault.isRetryable {
-            try await postpone(row, "\(fault.kind.rawValue): \(fault.detail)")
+        } catch let error as DatabaseError where !error.isRetryable {
+            try await postpone(row, "\(error.kind.rawValue): \(error.detail)")
             return nil
         }
         if case .quarantined = outcome { return false }
@@ -166,9 +166,9 @@ public struct WaitingReceipts: Sendable {
 
     /// Nil if it no longer exists, or cannot be verified now.
     private func receipt(of row: WaitingProofTable.Stored) async throws -> VerifiedPurchase? {
-        guard let bytes = try await ledger.database.read({ try WaitingProofTable($0).receipt(of: row.sequence) })
+        guard let bytes = try await ledger.database.read({ try WaitingProofTable($0).receipt(of: row.rowID) })
         else { return nil }
-        do throws(ProofRefusal) {
+        do throws(ProofError) {
             return try await ledger.intake.verify(row.transactionID, inReceipt: bytes)
         } catch {
             // The proof was valid when it arrived; the configuration has changed since and may change back.
@@ -189,7 +189,7 @@ public struct WaitingReceipts: Sendable {
         let rows = try await ledger.database.read { connection in
             try WaitingProofTable(connection).list(waiting.transactionID, in: waiting.environment)
         }
-        for row in rows where row.sequence == waiting.sequence || row.dueAt <= now {
+        for row in rows where row.rowID == waiting.rowID || row.dueAt <= now {
             try await postpone(row, why, not: instant)
         }
     }
@@ -198,7 +198,7 @@ public struct WaitingReceipts: Sendable {
         let now = ledger.clock()
         let due = max(instant ?? now, now.adding(seconds: PurchaseIntake.pause(after: row.attempts + 1)))
         try await ledger.database.write(locking: [.waiting(row.transactionID, row.environment)]) { connection in
-            try WaitingProofTable(connection).postpone(row.sequence, until: due, detail: why)
+            try WaitingProofTable(connection).postpone(row.rowID, until: due, detail: why)
         }
     }
 }

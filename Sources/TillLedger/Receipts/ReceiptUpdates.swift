@@ -51,7 +51,7 @@ package struct ReceiptUpdates: Sendable {
     private typealias Found = (row: TransactionTable.Stored, token: [UInt8]?)
 
     private static func load(
-        _ purchases: [ReceiptPurchase], in environment: Environment, _ connection: any Connection
+        _ purchases: [ReceiptPurchase], in environment: StoreEnvironment, _ connection: any Connection
     ) throws -> [Found] {
         let transactions = TransactionTable(connection)
         var rows: [String: TransactionTable.Stored] = [:]
@@ -69,38 +69,38 @@ package struct ReceiptUpdates: Sendable {
             }
             // A purchase without an owner has no order, and its renewals cannot be found by one. The newest purchase
             // decides.
-            if let order = row?.orderSequence, row?.originalID == original, orders[original] == nil {
+            if let order = row?.orderRowID, row?.originalID == original, orders[original] == nil {
                 orders[original] = order
             }
         }
         for original in subscriptions {
             if orders[original] == nil {
-                orders[original] = try transactions.find(original, in: environment)?.orderSequence
+                orders[original] = try transactions.find(original, in: environment)?.orderRowID
             }
             guard let order = orders[original] else { continue }
             let chain = try transactions.chain(
-                of: original, in: environment, orderSequence: order, limit: renewalLimit)
+                of: original, in: environment, orderRowID: order, limit: renewalLimit)
             // Other customers' purchases in the chain are excluded.
-            let holders = try HolderTable(connection).users(of: original, in: environment)
+            let grantOwners = try GrantOwnerTable(connection).users(of: original, in: environment)
             let newest = rows.values.filter { $0.originalID == original }.max { $0.purchasedAt < $1.purchasedAt }
             func owner(_ transaction: Int64?, under order: Int64?) throws -> UserID? {
-                let ordered = try order.flatMap { try OrderTable(connection).find(sequence: $0)?.order.userID }
-                return try (transaction.flatMap { holders[$0] } ?? ordered).map {
+                let ordered = try order.flatMap { try OrderTable(connection).find(rowID: $0)?.order.userID }
+                return try (transaction.flatMap { grantOwners[$0] } ?? ordered).map {
                     try CustomerTable(connection).account(of: $0) ?? $0
                 }
             }
             let asked =
-                if let newest { try owner(newest.sequence, under: newest.orderSequence) } else {
+                if let newest { try owner(newest.rowID, under: newest.orderRowID) } else {
                     try owner(nil, under: order)
                 }
             for row in chain {
-                let isAskers = try asked != nil && owner(row.sequence, under: row.orderSequence) == asked
+                let isAskers = try asked != nil && owner(row.rowID, under: row.orderRowID) == asked
                 if isAskers || rows[row.id.text] != nil { rows[row.id.text] = row }
             }
         }
         let proofs = ProofTable(connection)
         return try rows.values.map { row in
-            let proof = try proofs.find(transaction: row.sequence)
+            let proof = try proofs.find(transaction: row.rowID)
             return (row, proof?.kind == .signedTransaction ? proof?.body : nil)
         }
     }
@@ -108,15 +108,15 @@ package struct ReceiptUpdates: Sendable {
     // MARK: Records
 
     /// A purchase as the receipt states it, with the revocation or reversal that Apple signed since.
-    func inApp(_ purchase: ReceiptPurchase) -> AnsweredPurchase {
-        var record = AnsweredPurchase(purchase)
+    func inApp(_ purchase: ReceiptPurchase) -> ResponsePurchase {
+        var record = ResponsePurchase(purchase)
         update(&record, isConsumable: purchase.type == .consumable)
         return record
     }
 
     /// A record of `latest_receipt_info`.
     struct Latest: Sendable {
-        var record: AnsweredPurchase
+        var record: ResponsePurchase
         let isSubscription: Bool
     }
 
@@ -133,14 +133,14 @@ package struct ReceiptUpdates: Sendable {
 
     private func purchases() -> [Latest] {
         var all: [Latest] = []
-        var told: Set<String> = []
+        var listed: Set<String> = []
         for purchase in receipt.payload.purchases {
             let id = purchase.transactionID ?? ""
-            guard told.insert(id).inserted, let purchase = stated[id] else { continue }
+            guard listed.insert(id).inserted, let purchase = stated[id] else { continue }
             all.append(
                 Latest(record: known[id].flatMap(chained) ?? inApp(purchase), isSubscription: purchase.isSubscription))
         }
-        for (id, entry) in known where !told.contains(id) {
+        for (id, entry) in known where !listed.contains(id) {
             // Only renewals can be missing in the receipt; without a signed copy their details are unknown.
             if let record = chained(entry) { all.append(Latest(record: record, isSubscription: true)) }
         }
@@ -148,8 +148,8 @@ package struct ReceiptUpdates: Sendable {
     }
 
     /// The newest record of each subscription, oldest first.
-    static func newest(of all: [Latest]) -> [AnsweredPurchase] {
-        var newest: [String: AnsweredPurchase] = [:]
+    static func newest(of all: [Latest]) -> [ResponsePurchase] {
+        var newest: [String: ResponsePurchase] = [:]
         for latest in all where latest.isSubscription {
             guard let chain = latest.record.originalTransactionID ?? latest.record.transactionID else { continue }
             newest[chain] = latest.record
@@ -158,9 +158,9 @@ package struct ReceiptUpdates: Sendable {
     }
 
     /// The record from the signed copy, which has more details than the receipt.
-    private func chained(_ entry: Known) -> AnsweredPurchase? {
+    private func chained(_ entry: Known) -> ResponsePurchase? {
         guard let signed = entry.signed else { return nil }
-        var record = AnsweredPurchase(signed)
+        var record = ResponsePurchase(signed)
         // If the receipt is newer than the signed copy, its revocation state counts.
         if signed.signedDate.seconds < receipt.creationDate.seconds, let purchase = stated[entry.row.id.text] {
             record.cancellationDate = purchase.cancellationDate
@@ -170,7 +170,7 @@ package struct ReceiptUpdates: Sendable {
     }
 
     /// The newer of the receipt and the ledger's copy decides about the revocation.
-    private func update(_ record: inout AnsweredPurchase, isConsumable: Bool) {
+    private func update(_ record: inout ResponsePurchase, isConsumable: Bool) {
         guard let entry = record.transactionID.flatMap({ known[$0] }), !isConsumable,
             entry.signed?.type != .consumable, entry.row.signedAt.seconds >= receipt.creationDate.seconds
         else { return }
@@ -183,7 +183,7 @@ package struct ReceiptUpdates: Sendable {
     }
 
     /// Records of the same second are ordered by id, so that repeated requests get the same answer.
-    private static func isNewer(_ left: AnsweredPurchase, than right: AnsweredPurchase) -> Bool {
+    private static func isNewer(_ left: ResponsePurchase, than right: ResponsePurchase) -> Bool {
         let (first, second) = (left.purchaseDate?.milliseconds ?? .min, right.purchaseDate?.milliseconds ?? .min)
         return first == second ? left.transactionID ?? "" > right.transactionID ?? "" : first > second
     }

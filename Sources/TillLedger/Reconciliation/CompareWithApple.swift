@@ -20,50 +20,50 @@ extension Ledger {
     ///   - environments: all configured environments if nil.
     ///   - api: the API to read from; the server's own if nil.
     ///   - onProgress: called after each request.
-    /// - Throws: `ServerAPIFault` if Apple did not answer, even after some hours, or `DatabaseError`; `Refusal`
+    /// - Throws: `ServerAPIError` if Apple did not answer, even after some hours, or `DatabaseError`; `Refusal`
     ///   `no_in_app_purchase_key` if no API is configured.
     public func compareWithApple(
-        since start: Instant? = nil, in environments: Set<Environment>? = nil, asking api: ServerAPI? = nil,
-        onProgress: @escaping @Sendable (BookComparison) -> Void = { _ in }
-    ) async throws -> BookComparison {
+        since start: Instant? = nil, in environments: Set<StoreEnvironment>? = nil, asking api: ServerAPI? = nil,
+        onProgress: @escaping @Sendable (LedgerComparison) -> Void = { _ in }
+    ) async throws -> LedgerComparison {
         guard let api = api ?? serverAPI else { throw Refusal.noInAppPurchaseKey }
         let asked = environments ?? settings.apple.environments
-        var comparison = BookComparison()
-        for environment in [Environment.production, .sandbox] where asked.contains(environment) {
-            var walk = ComparisonWalk(
-                ledger: self, api: api.asking(as: .bulk("comparison")), environment: environment,
+        var comparison = LedgerComparison()
+        for environment in [StoreEnvironment.production, .sandbox] where asked.contains(environment) {
+            var runner = ComparisonRunner(
+                ledger: self, api: api.calling(as: .bulk("comparison")), environment: environment,
                 comparison: comparison, onProgress: onProgress)
-            try await walk.compareNotifications(since: start)
-            try await walk.compareCustomers()
-            comparison = walk.comparison
+            try await runner.compareNotifications(since: start)
+            try await runner.compareCustomers()
+            comparison = runner.comparison
         }
         return comparison
     }
 }
 
 /// The comparison of one environment.
-private struct ComparisonWalk {
+private struct ComparisonRunner {
     let ledger: Ledger
     let api: ServerAPI
-    let environment: Environment
-    var comparison: BookComparison
-    let onProgress: @Sendable (BookComparison) -> Void
+    let environment: StoreEnvironment
+    var comparison: LedgerComparison
+    let onProgress: @Sendable (LedgerComparison) -> Void
 
     /// Chains that appeared in a history; a history contains everything that its customer bought.
     private var read: Set<TransactionID> = []
     /// Chains that Apple gave no answer about.
-    private var untold: Set<TransactionID> = []
+    private var unavailable: Set<TransactionID> = []
     /// Every transaction that Apple listed.
     private var listed: Set<TransactionID> = []
     /// Chains named by notifications that never arrived.
-    private var heardOf: [TransactionID] = []
+    private var seenChains: [TransactionID] = []
 
     private static let batch = 200
     private static let margin: Int64 = 3_600_000
 
     init(
-        ledger: Ledger, api: ServerAPI, environment: Environment, comparison: BookComparison,
-        onProgress: @escaping @Sendable (BookComparison) -> Void
+        ledger: Ledger, api: ServerAPI, environment: StoreEnvironment, comparison: LedgerComparison,
+        onProgress: @escaping @Sendable (LedgerComparison) -> Void
     ) {
         self.ledger = ledger
         self.api = api
@@ -90,7 +90,7 @@ private struct ComparisonWalk {
 
     private mutating func compare(_ signed: SignedNotification) async throws {
         let notification: VerifiedNotification
-        do throws(ProofRefusal) {
+        do throws(ProofError) {
             switch try await ledger.verifier.notification(signed.jws) {
             case .ours(let ours, _), .undecided(let ours): notification = ours
             case .foreign: return
@@ -107,14 +107,14 @@ private struct ComparisonWalk {
         difference.notificationID = uuid
         comparison.add([difference])
         comparison.count(1, "new_notifications", in: environment)
-        if let transaction = notification.transaction { heardOf.append(transaction.originalID) }
+        if let transaction = notification.transaction { seenChains.append(transaction.originalID) }
     }
 
-    private mutating func refuse(_ refusal: ProofRefusal) {
+    private mutating func refuse(_ refusal: ProofError) {
         if refusal.refusal.isRetryable {
             comparison.count(1, "undecided", in: environment)
         } else {
-            comparison.add([Difference(.answerRefused, in: environment, was: refusal.refusal.rawValue)])
+            comparison.add([Difference(.responseRefused, in: environment, was: refusal.refusal.rawValue)])
         }
     }
 
@@ -129,14 +129,14 @@ private struct ComparisonWalk {
                 try ChainList(connection).transactions(in: environment, after: after, limit: Self.batch)
             }
             guard let last = page.last else { break }
-            position = last.sequence
+            position = last.rowID
             for entry in page {
                 try await compareCustomer(of: entry.originalID)
-                guard !listed.contains(entry.id), !untold.contains(entry.originalID) else { continue }
+                guard !listed.contains(entry.id), !unavailable.contains(entry.originalID) else { continue }
                 try await askAgain(about: entry.id)
             }
         }
-        for chain in heardOf { try await compareCustomer(of: chain) }
+        for chain in seenChains { try await compareCustomer(of: chain) }
     }
 
     private mutating func compareCustomer(of chain: TransactionID) async throws {
@@ -144,8 +144,8 @@ private struct ComparisonWalk {
         var answers: [VerifiedCopy] = []
         do {
             answers = try await ask(chain)
-        } catch let fault as ServerAPIFault {
-            return try passOver(chain, fault)
+        } catch let error as ServerAPIError {
+            return try skip(chain, error)
         }
         for copy in answers {
             read.insert(copy.transaction.originalID)
@@ -157,18 +157,18 @@ private struct ComparisonWalk {
         let inputs = processor.inputs()
         do {
             try await ledger.database.write(locking: [.ledger("comparison")]) { connection in
-                throw Undone(differences: try DifferenceRecorder(connection, processor, inputs.begin()).record(copies))
+                throw RollbackError(differences: try DifferenceRecorder(connection, processor, inputs.begin()).record(copies))
             }
-        } catch let undone as Undone {
-            comparison.add(undone.differences)
-        } catch let fault as DatabaseError where fault.isOfItsBody {
-            comparison.add([Difference(.notSettled, in: environment, transaction: chain, was: fault.kind.rawValue)])
+        } catch let rollback as RollbackError {
+            comparison.add(rollback.differences)
+        } catch let error as DatabaseError where error.isOfItsBody {
+            comparison.add([Difference(.notProcessed, in: environment, transaction: chain, was: error.kind.rawValue)])
         }
         onProgress(comparison)
     }
 
     /// Carries the differences out of a write and rolls it back.
-    private struct Undone: Error {
+    private struct RollbackError: Error {
         let differences: [Difference]
     }
 
@@ -185,7 +185,7 @@ private struct ComparisonWalk {
         }
         guard copies.contains(where: \.transaction.isSubscription) else { return copies }
         let environment = environment
-        let statuses = try await api.retrying(.patient) { (api) async throws(ServerAPIFault) in
+        let statuses = try await api.retrying(.persistent) { (api) async throws(ServerAPIError) in
             try await api.subscriptionStatuses(of: chain, in: environment)
         }
         for subscription in statuses.value.groups.flatMap(\.subscriptions) {
@@ -198,31 +198,31 @@ private struct ComparisonWalk {
     private mutating func take(
         _ signed: SignedTransaction, _ next: SignedRenewalInfo?, into copies: inout [VerifiedCopy]
     ) async throws {
-        do throws(ProofRefusal) {
+        do throws(ProofError) {
             copies.append(try await VerifiedCopy(signed, beside: next, by: ledger.verifier))
         } catch {
             refuse(error)
         }
     }
 
-    private mutating func passOver(_ chain: TransactionID, _ fault: ServerAPIFault) throws(ServerAPIFault) {
-        switch fault {
-        case .refused(let refusal) where !fault.isRetryable:
+    private mutating func skip(_ chain: TransactionID, _ error: ServerAPIError) throws(ServerAPIError) {
+        switch error {
+        case .refused(let refusal) where !error.isRetryable:
             let reason = refusal.code.name ?? String(refusal.code.rawValue)
-            comparison.add([Difference(.customerUntold, in: environment, transaction: chain, was: reason)])
+            comparison.add([Difference(.customerUnavailable, in: environment, transaction: chain, was: reason)])
         case .invalid:
-            comparison.add([Difference(.customerUntold, in: environment, transaction: chain, was: fault.kind)])
-        case .refused, .unauthorized, .rateLimited, .overBudget, .outage, .unreadable, .signing: throw fault
+            comparison.add([Difference(.customerUnavailable, in: environment, transaction: chain, was: error.kind)])
+        case .refused, .unauthorized, .rateLimited, .overBudget, .outage, .unreadable, .signing: throw error
         }
-        untold.insert(chain)
-        comparison.count(1, "untold", in: environment)
+        unavailable.insert(chain)
+        comparison.count(1, "unavailable", in: environment)
     }
 
     /// The transaction may have been bought after its customer was read.
     private mutating func askAgain(about id: TransactionID) async throws {
         let environment = environment
-        do throws(ServerAPIFault) {
-            _ = try await api.retrying(.patient) { (api) async throws(ServerAPIFault) in
+        do throws(ServerAPIError) {
+            _ = try await api.retrying(.persistent) { (api) async throws(ServerAPIError) in
                 try await api.transactionInfo(id, in: environment)
             }
         } catch {

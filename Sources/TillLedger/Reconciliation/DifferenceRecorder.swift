@@ -20,7 +20,7 @@ struct DifferenceRecorder {
         // Processing one copy may also process another one of the same page, so all are read before.
         let transactions = Self.unique(copies.map { Key($0.transaction.id, $0.transaction.environment) })
         let chains = Self.unique(copies.compactMap(\.renewal?.key))
-        let before = try transactions.map { try standing($0) }
+        let before = try transactions.map { try snapshot($0) }
         let renewals = try chains.map { try renewal($0) }
         for copy in copies {
             _ = try processor.process(
@@ -28,14 +28,14 @@ struct DifferenceRecorder {
         }
         var found: [Difference] = []
         for (key, before) in zip(transactions, before) {
-            guard let after = try standing(key),
+            guard let after = try snapshot(key),
                 var difference = Difference(of: key.id, in: key.environment, from: before, to: after)
             else { continue }
             difference.purchasedAt = copies.first { $0.transaction.id == key.id }?.transaction.purchasedAt
             found.append(difference)
         }
-        let told = Set(found.map(\.transactionID))
-        for (key, before) in zip(chains, renewals) where !told.contains(key.id) {
+        let listed = Set(found.map(\.transactionID))
+        for (key, before) in zip(chains, renewals) where !listed.contains(key.id) {
             guard let difference = try difference(of: key, from: before) else { continue }
             found.append(difference)
         }
@@ -44,9 +44,9 @@ struct DifferenceRecorder {
 
     fileprivate struct Key: Hashable {
         let id: TransactionID
-        let environment: Environment
+        let environment: StoreEnvironment
 
-        init(_ id: TransactionID, _ environment: Environment) {
+        init(_ id: TransactionID, _ environment: StoreEnvironment) {
             self.id = id
             self.environment = environment
         }
@@ -57,14 +57,14 @@ struct DifferenceRecorder {
         return keys.filter { seen.insert($0).inserted }
     }
 
-    private func standing(_ key: Key) throws -> LedgerStanding? {
+    private func snapshot(_ key: Key) throws -> TransactionSnapshot? {
         guard let row = try TransactionTable(connection).find(key.id, in: key.environment) else { return nil }
-        let order = try row.orderSequence.flatMap { try OrderTable(connection).find(sequence: $0)?.order.id }
-        let copy = try RecordedCopies(connection).find(row.sequence)
+        let order = try row.orderRowID.flatMap { try OrderTable(connection).find(rowID: $0)?.order.id }
+        let copy = try RecordedCopies(connection).find(row.rowID)
         var terms = copy?.terms ?? TransactionTerms()
         // A copy replaced by an upgrade is no difference if the upgrade is known.
         if let copy, try isReplaced(copy) { terms.isUpgraded = true }
-        return LedgerStanding(
+        return TransactionSnapshot(
             state: row.state, quarantine: row.quarantine, revokedAt: row.revokedAt, terms: terms, orderID: order)
     }
 
@@ -73,8 +73,8 @@ struct DifferenceRecorder {
         guard copy.isSubscription, copy.revokedAt == nil,
             let found = try table.find(copy.originalID, in: copy.environment)
         else { return false }
-        let chain = SubscriptionChain(try table.periods(of: found.sequence).map(\.period))
-        return Subscription.fate(of: copy.period, in: chain).state == .upgraded
+        let chain = SubscriptionChain(try table.periods(of: found.rowID).map(\.period))
+        return Subscription.periodEnd(of: copy.period, in: chain).state == .upgraded
     }
 
     private func renewal(_ key: Key) throws -> RenewalTerms? {
@@ -89,8 +89,8 @@ struct DifferenceRecorder {
             if same == after { return nil }
         }
         return Difference(
-            .renewalDiffers, in: key.environment, transaction: key.id, was: before?.words ?? "unknown",
-            now: after.words)
+            .renewalDiffers, in: key.environment, transaction: key.id, was: before?.summary ?? "unknown",
+            now: after.summary)
     }
 }
 
@@ -101,7 +101,7 @@ extension SignedRenewal {
 }
 
 extension RenewalTerms {
-    fileprivate var words: String {
+    fileprivate var summary: String {
         switch autoRenews {
         case true?: "renews: \(productID?.text ?? "")"
         case false?: "does not renew"

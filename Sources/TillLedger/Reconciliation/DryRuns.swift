@@ -11,7 +11,7 @@ package final class DryRunQueue: Sendable {
         package let caller: String
         package let since: Instant?
         package let beganAt: Instant
-        package var comparison = BookComparison()
+        package var comparison = LedgerComparison()
         package var endedAt: Instant?
         /// Why it failed.
         package var failure: String?
@@ -30,7 +30,7 @@ package final class DryRunQueue: Sendable {
     package func open(_ run: DryRun) throws {
         try runs.withLock { runs in
             if runs.count >= Self.capacity {
-                guard let over = runs.firstIndex(where: { $0.endedAt != nil }) else { throw Refused(.tooManyRequests) }
+                guard let over = runs.firstIndex(where: { $0.endedAt != nil }) else { throw RefusalError(.tooManyRequests) }
                 runs.remove(at: over)
             }
             runs.append(run)
@@ -43,8 +43,8 @@ package final class DryRunQueue: Sendable {
 
     fileprivate func update(_ id: UniqueID, _ change: (inout DryRun) -> Void) {
         runs.withLock { runs in
-            guard let place = runs.firstIndex(where: { $0.id == id }) else { return }
-            change(&runs[place])
+            guard let progress = runs.firstIndex(where: { $0.id == id }) else { return }
+            change(&runs[progress])
         }
     }
 }
@@ -58,21 +58,21 @@ public struct DryRuns: Sendable {
     /// Runs them one after another, until none is left.
     public func runAll() async throws {
         while let run = ledger.dryRuns.next() {
-            let desk = ledger.dryRuns
+            let queue = ledger.dryRuns
             var failure: String?
             do {
                 let comparison = try await ledger.compareWithApple(
                     since: run.since,
-                    onProgress: { progress in desk.update(run.id) { $0.comparison = progress } })
-                desk.update(run.id) { $0.comparison = comparison }
-            } catch let fault as ServerAPIFault {
+                    onProgress: { progress in queue.update(run.id) { $0.comparison = progress } })
+                queue.update(run.id) { $0.comparison = comparison }
+            } catch let fault as ServerAPIError {
                 if Task.isCancelled { throw CancellationError() }
                 failure = "\(fault.kind): \(fault.sentence.en)"
             } catch {
                 failure = "the ledger cannot be read: \(error)"
             }
             let (ending, now) = (failure, ledger.clock())
-            desk.update(run.id) { run in
+            queue.update(run.id) { run in
                 run.failure = ending
                 run.endedAt = now
             }

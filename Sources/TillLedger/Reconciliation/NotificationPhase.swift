@@ -4,7 +4,7 @@ import TillSQL
 
 /// Reads Apple's notification history (facts/server-api §4.3): what was sent since the last run, one month at a time,
 /// so that an expired page token costs at most a month of pages and not half a year.
-extension ReconciliationWalk {
+extension ReconciliationRunner {
     /// Milliseconds that one query spans.
     private static let slice: Int64 = 30 * 86_400_000
     /// Milliseconds between the earliest moment that Apple answers for and the first moment requested.
@@ -16,29 +16,29 @@ extension ReconciliationWalk {
 
     mutating func readNotifications() async throws {
         let end = run.beganAt.adding(milliseconds: 1)
-        if place.position == 0 {
+        if progress.position == 0 {
             let start = try await firstMoment()
-            place.position = start.milliseconds
+            progress.position = start.milliseconds
         }
         var restarts = 0
-        while place.position < end.milliseconds {
+        while progress.position < end.milliseconds {
             let earliest = ledger.clock().adding(milliseconds: Self.margin - NotificationQuery.reach)
-            if place.position < earliest.milliseconds {
+            if progress.position < earliest.milliseconds {
                 // The run waited so long that Apple has dropped the earlier notifications.
-                place.position = earliest.milliseconds
-                place.token = nil
-                guard place.position < end.milliseconds else { return }
+                progress.position = earliest.milliseconds
+                progress.token = nil
+                guard progress.position < end.milliseconds else { return }
             }
-            let start = Instant(milliseconds: place.position)
+            let start = Instant(milliseconds: progress.position)
             let query = NotificationQuery(from: start, to: min(start.adding(milliseconds: Self.slice), end))
             let page: NotificationPage
-            do throws(ServerAPIFault) {
+            do throws(ServerAPIError) {
                 page = try await ask(query)
             } catch {
                 let isTokenBad = error.code == .invalidPaginationToken || error.code == .paginationTokenExpired
-                if isTokenBad, place.token != nil, restarts < Self.restarts {
+                if isTokenBad, progress.token != nil, restarts < Self.restarts {
                     restarts += 1
-                    place.token = nil
+                    progress.token = nil
                     continue
                 }
                 guard error.isUnreadable, failures >= Self.readings else { throw error }
@@ -49,9 +49,9 @@ extension ReconciliationWalk {
         }
     }
 
-    private func ask(_ query: NotificationQuery) async throws(ServerAPIFault) -> NotificationPage {
-        let (token, environment) = (place.token, environment)
-        let page = try await api.retrying(.brief) { (api) async throws(ServerAPIFault) in
+    private func ask(_ query: NotificationQuery) async throws(ServerAPIError) -> NotificationPage {
+        let (token, environment) = (progress.token, environment)
+        let page = try await api.retrying(.brief) { (api) async throws(ServerAPIError) in
             try await api.notificationHistory(query, paginationToken: token, in: environment)
         }
         if page.hasMore, page.paginationToken == token { throw .endless }
@@ -65,28 +65,28 @@ extension ReconciliationWalk {
         return max(run.since ?? last?.beganAt.adding(milliseconds: -overlap) ?? earliest, earliest)
     }
 
-    private mutating func pass(over query: NotificationQuery, _ fault: ServerAPIFault) async throws {
-        var next = place
+    private mutating func pass(over query: NotificationQuery, _ error: ServerAPIError) async throws {
+        var next = progress
         next.position = query.end.milliseconds
         next.token = nil
         let difference = Difference(
-            .answerUnreadable, in: environment, was: "notifications: \(query.start.rfc3339)", now: fault.kind)
+            .responseUnreadable, in: environment, was: "notifications: \(query.start.rfc3339)", now: error.kind)
         try await commit(next) { _ in [difference] }
     }
 
     // MARK: A page
 
     private mutating func take(_ page: NotificationPage, of query: NotificationQuery) async throws {
-        var answers = AppleAnswers()
-        var missed: [Missed] = []
+        var answers = VerifiedResponses()
+        var missed: [MissedNotification] = []
         for sent in page.notifications {
-            do throws(ProofRefusal) {
+            do throws(ProofError) {
                 switch try await ledger.verifier.notification(sent.notification.jws) {
-                case .ours(let notification, let isUnderDoubt):
+                case .ours(let notification, let isRevocationUnknown):
                     missed.append(
-                        Missed(notification, sent.notification.jws, isUnderDoubt, isDecided: true, ledger.verifier))
+                        MissedNotification(notification, sent.notification.jws, isRevocationUnknown, isDecided: true, ledger.verifier))
                 case .undecided(let notification):
-                    missed.append(Missed(notification, sent.notification.jws, false, isDecided: false, ledger.verifier))
+                    missed.append(MissedNotification(notification, sent.notification.jws, false, isDecided: false, ledger.verifier))
                 case .foreign(let envelope, let reason):
                     await keep(envelope, reason, sent.notification.jws)
                 }
@@ -96,7 +96,7 @@ extension ReconciliationWalk {
         }
         missed = try await unknown(missed)
         for one in missed { if let copy = one.copy { answers.append(copy) } }
-        var next = place
+        var next = progress
         next.done += 1
         if page.hasMore {
             next.token = page.paginationToken
@@ -112,13 +112,13 @@ extension ReconciliationWalk {
         for one in missed where one.isDecided { await mark(one) }
     }
 
-    private func keep(_ envelope: NotificationEnvelope, _ reason: ProofRefusal, _ payload: String) async {
+    private func keep(_ envelope: NotificationEnvelope, _ reason: ProofError, _ payload: String) async {
         // Kept like a posted one, in case the configuration is wrong; a failure here has no consequence.
         _ = try? await ledger.take(.foreign(envelope, reason), payload: payload, from: .reconciliation)
     }
 
     /// The notifications that the ledger does not have.
-    private func unknown(_ all: [Missed]) async throws -> [Missed] {
+    private func unknown(_ all: [MissedNotification]) async throws -> [MissedNotification] {
         let ids = all.map(\.notification.id)
         let known = try await ledger.database.read { connection in
             try ids.map { try NotificationTable(connection).find(uuid: $0) != nil }
@@ -128,33 +128,33 @@ extension ReconciliationWalk {
 
     /// The transaction has been processed; this processes the rest of the notification. If that fails, it stays
     /// pending.
-    private func mark(_ one: Missed) async {
+    private func mark(_ one: MissedNotification) async {
         let uuid = one.notification.id
         guard let stored = try? await ledger.database.read({ try NotificationTable($0).find(uuid: uuid) }),
             stored.state == .pending
         else { return }
         try? await ledger.process(
-            one.notification, stored.sequence, isUnderDoubt: one.isUnderDoubt, from: .reconciliation)
+            one.notification, stored.rowID, isRevocationUnknown: one.isRevocationUnknown, from: .reconciliation)
     }
 }
 
 /// A notification for this app that never arrived.
-private struct Missed: Sendable {
+private struct MissedNotification: Sendable {
     let notification: VerifiedNotification
     let payload: String
     /// Nil while the notification must not be processed.
     let copy: VerifiedCopy?
-    let isUnderDoubt: Bool
+    let isRevocationUnknown: Bool
     /// Apple has answered about its certificates.
     let isDecided: Bool
 
     init(
-        _ notification: VerifiedNotification, _ payload: String, _ isUnderDoubt: Bool, isDecided: Bool,
+        _ notification: VerifiedNotification, _ payload: String, _ isRevocationUnknown: Bool, isDecided: Bool,
         _ verifier: ProofVerifier
     ) {
         self.notification = notification
         self.payload = payload
-        self.isUnderDoubt = isUnderDoubt
+        self.isRevocationUnknown = isRevocationUnknown
         self.isDecided = isDecided
         if isDecided, verifier.accepts(notification.environment), let transaction = notification.transaction,
             let token = notification.payload.data?.signedTransactionInfo
@@ -162,7 +162,7 @@ private struct Missed: Sendable {
             copy = VerifiedCopy(
                 transaction: PaidTransaction(transaction),
                 proof: PurchaseProof(
-                    kind: .signedTransaction, bytes: Array(token.utf8), isUnderDoubt: isUnderDoubt),
+                    kind: .signedTransaction, bytes: Array(token.utf8), isRevocationUnknown: isRevocationUnknown),
                 renewal: notification.renewal)
         } else {
             copy = nil
@@ -174,10 +174,10 @@ private struct Missed: Sendable {
     /// - Returns: the difference that it was missing.
     func store(at now: Instant, _ connection: any Connection) throws -> Difference? {
         guard (1...64).contains(notification.id.utf8.count) else { return nil }
-        let sequence = try NotificationTable(connection).insert(
+        let rowID = try NotificationTable(connection).insert(
             uuid: notification.id, environment: notification.environment, type: notification.type?.rawValue ?? "",
             subtype: notification.subtype?.rawValue, signedAt: notification.signedDate, at: now, payload: payload)
-        guard sequence != nil else { return nil }
+        guard rowID != nil else { return nil }
         var difference = Difference(
             .notificationMissed, in: notification.environment, transaction: notification.transaction?.id,
             was: "unknown", now: notification.type?.rawValue ?? "")
@@ -186,10 +186,10 @@ private struct Missed: Sendable {
     }
 }
 
-extension ServerAPIFault {
+extension ServerAPIError {
     /// A page that leads to itself.
-    static let endless = ServerAPIFault.unreadable(
-        UnreadableAnswer(.endless, status: 200, "a page refers to itself as the next page"))
+    static let endless = ServerAPIError.unreadable(
+        UnreadableResponse(.endless, status: 200, "a page refers to itself as the next page"))
 
     var isUnreadable: Bool { if case .unreadable = self { true } else { false } }
 }

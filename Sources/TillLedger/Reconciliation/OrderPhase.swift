@@ -3,7 +3,7 @@ import TillSQL
 
 /// Closes orders that stay open, after all requests to Apple. A payment that arrives later still finds its order: a
 /// payment outweighs a failure (DESIGN §4, invariant 5).
-extension ReconciliationWalk {
+extension ReconciliationRunner {
     private static let batch = 100
     /// Milliseconds after which an order with an ongoing payment should be paid.
     private static let payment: Int64 = 86_400_000
@@ -19,22 +19,22 @@ extension ReconciliationWalk {
 
     /// Checks one batch. Returns the position after it.
     private mutating func readOrders(_ status: OrderStatus, before position: Int64) async throws -> Int64? {
-        let sequences = try await ledger.database.read { connection in
-            try SuspectList(connection).orders(status, before: position, limit: Self.batch)
+        let rowIDs = try await ledger.database.read { connection in
+            try CandidateList(connection).orders(status, before: position, limit: Self.batch)
         }
-        guard let last = sequences.last else { return nil }
-        let (run, now, settings, place) = (run, ledger.clock(), settings, place)
-        try await commit(place) { connection in
-            try sequences.compactMap { sequence in
-                guard let stored = try OrderTable(connection).find(sequence: sequence), stored.order.status == status
+        guard let last = rowIDs.last else { return nil }
+        let (run, now, settings, progress) = (run, ledger.clock(), settings, progress)
+        try await commit(progress) { connection in
+            try rowIDs.compactMap { rowID in
+                guard let stored = try OrderTable(connection).find(rowID: rowID), stored.order.status == status
                 else { return nil }
-                return try Self.judge(stored, run, settings, now, connection)
+                return try Self.compare(stored, run, settings, now, connection)
             }
         }
         return last
     }
 
-    private static func judge(
+    private static func compare(
         _ stored: OrderTable.Stored, _ run: ReconciliationTable.Run, _ settings: ReconciliationSettings,
         _ now: Instant, _ connection: any Connection
     ) throws -> Difference? {
@@ -42,11 +42,11 @@ extension ReconciliationWalk {
         let environment = order.environment ?? (run.environments.contains(.production) ? .production : .sandbox)
         if order.status == .ongoing {
             guard order.updatedAt.adding(milliseconds: Self.payment) <= now,
-                try !DifferenceTable(connection).has(.orderUnsettled, of: order.id)
+                try !DifferenceTable(connection).has(.orderNotCompleted, of: order.id)
             else { return nil }
-            return Difference(.orderUnsettled, in: environment, order: order.id, was: order.status.name, now: "ongoing")
+            return Difference(.orderNotCompleted, in: environment, order: order.id, was: order.status.name, now: "ongoing")
         }
-        guard order.createdAt.adding(milliseconds: settings.orderPatience) <= now, order.transactionID == nil,
+        guard order.createdAt.adding(milliseconds: settings.orderTimeout) <= now, order.transactionID == nil,
             order.status.mayMove(to: .cancelled), try wereAsked(order.userID, run, connection)
         else { return nil }
         connection.lock([.order(stored.order.id)])
@@ -59,8 +59,8 @@ extension ReconciliationWalk {
         _ user: UserID, _ run: ReconciliationTable.Run, _ connection: any Connection
     ) throws -> Bool {
         for environment in run.environments {
-            for chain in try SuspectList(connection).chains(of: user, in: environment, limit: chainLimit) {
-                guard try AppleChainTable(connection).lastRead(chain, in: environment) == run.sequence else {
+            for chain in try CandidateList(connection).chains(of: user, in: environment, limit: chainLimit) {
+                guard try AppleChainTable(connection).lastRead(chain, in: environment) == run.rowID else {
                     return false
                 }
             }

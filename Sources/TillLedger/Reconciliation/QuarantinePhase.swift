@@ -3,43 +3,43 @@ import TillBilling
 
 /// Asks about purchases without an owner one by one: a token may have been set since (Set App Account Token), or the
 /// purchase refunded.
-extension ReconciliationWalk {
+extension ReconciliationRunner {
     mutating func readQuarantine() async throws {
-        while place.done < settings.quarantinedPerRun {
-            let (environment, position) = (environment, place.position == 0 ? Int64.max : place.position)
+        while progress.done < settings.quarantinedPerRun {
+            let (environment, position) = (environment, progress.position == 0 ? Int64.max : progress.position)
             let found = try await ledger.database.read { connection in
-                try SuspectList(connection).quarantined(in: environment, before: position, limit: 1)
+                try CandidateList(connection).quarantined(in: environment, before: position, limit: 1)
             }
             guard let one = found.first else { return }
-            var next = place
-            next.position = one.sequence
+            var next = progress
+            next.position = one.rowID
             next.done += 1
             let signed: SignedTransaction
-            do throws(ServerAPIFault) {
-                signed = try await api.retrying(.brief) { (api) async throws(ServerAPIFault) in
+            do throws(ServerAPIError) {
+                signed = try await api.retrying(.brief) { (api) async throws(ServerAPIError) in
                     try await api.transactionInfo(one.id, in: environment).value
                 }
             } catch {
-                try await passOver(one, next, error)
+                try await skip(one, next, error)
                 continue
             }
-            var answers = AppleAnswers()
+            var answers = VerifiedResponses()
             try await answers.read(signed, from: environment, by: ledger)
             try await process(answers, next: next, counting: [("requested_again", 1)])
         }
     }
 
-    private mutating func passOver(
-        _ one: SuspectList.QuarantinedID, _ next: Place, _ fault: ServerAPIFault
+    private mutating func skip(
+        _ one: CandidateList.QuarantinedID, _ next: Progress, _ error: ServerAPIError
     ) async throws {
         let environment = environment
-        switch fault {
-        case .refused where !fault.isRetryable: break
+        switch error {
+        case .refused where !error.isRetryable: break
         case .invalid: break
         case .unreadable where failures >= Self.readings: break
-        case .refused, .unreadable, .unauthorized, .rateLimited, .overBudget, .outage, .signing: throw fault
+        case .refused, .unreadable, .unauthorized, .rateLimited, .overBudget, .outage, .signing: throw error
         }
-        let isUnknown = fault.code == .transactionIDNotFound
+        let isUnknown = error.code == .transactionIDNotFound
         try await commit(next, counting: [("requested_again", 1)]) { connection in
             guard isUnknown, try !DifferenceTable(connection).has(.unknownToApple, of: one.id, in: environment) else {
                 return []

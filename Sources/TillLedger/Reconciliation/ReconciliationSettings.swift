@@ -22,7 +22,7 @@ public struct ReconciliationSettings: Sendable, Hashable {
     /// Milliseconds that an order may be open before its buyer's histories are read early.
     public var orderQuiet: Int64 = 3_600_000
     /// Milliseconds after which an unpaid order is closed.
-    public var orderPatience: Int64 = 30 * 86_400_000
+    public var orderTimeout: Int64 = 30 * 86_400_000
 
     public init() {}
 

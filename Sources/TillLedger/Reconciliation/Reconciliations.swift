@@ -17,7 +17,7 @@ public struct Reconciliations: Sendable {
     /// Milliseconds after a failed run until another one begins.
     private static let pauseAfterFailure: Int64 = 3_600_000
     /// Milliseconds after which the server's presence is recorded again.
-    private static let presence: Int64 = 60_000
+    private static let serverActivity: Int64 = 60_000
 
     /// - Parameter api: the API to read from; the server's own if nil.
     public init(_ ledger: Ledger, asking api: ServerAPI? = nil) {
@@ -39,18 +39,18 @@ public struct Reconciliations: Sendable {
                 ledger.clock(), "the accepted environments in the configuration changed after the start of the run"
             )
             try await ledger.database.write(locking: [.ledger("reconciliation")]) { connection in
-                try ReconciliationTable(connection).end(run.sequence, .failed, ending: ending, at: now)
+                try ReconciliationTable(connection).end(run.rowID, .failed, ending: ending, at: now)
             }
-            return try await ledger.database.read { try ReconciliationTable($0).find(run.sequence) }
+            return try await ledger.database.read { try ReconciliationTable($0).find(run.rowID) }
         }
-        var walk = ReconciliationWalk(run, ledger: ledger, api: api)
+        var runner = ReconciliationRunner(run, ledger: ledger, api: api)
         do {
-            try await walk.finish()
-        } catch let fault as ServerAPIFault {
+            try await runner.finish()
+        } catch let error as ServerAPIError {
             if Task.isCancelled { throw CancellationError() }
-            try await stop(run, walk.failures, fault)
+            try await stop(run, runner.failures, error)
         }
-        return try await ledger.database.read { try ReconciliationTable($0).find(run.sequence) }
+        return try await ledger.database.read { try ReconciliationTable($0).find(run.rowID) }
     }
 
     /// Requests a run now. If one is under way, returns that one.
@@ -72,7 +72,7 @@ public struct Reconciliations: Sendable {
     private func beginIfDue() async throws -> ReconciliationTable.Run? {
         let now = ledger.clock()
         let (present, running) = try await ledger.database.read { connection in
-            (try PresenceTable(connection).last(), try ReconciliationTable(connection).running())
+            (try ServerActivityTable(connection).last(), try ReconciliationTable(connection).running())
         }
         if let running { return running }
         let settings = ledger.settings.reconciliation
@@ -81,8 +81,8 @@ public struct Reconciliations: Sendable {
             let table = ReconciliationTable(connection)
             if let running = try table.running() { return running }
             let reason = Self.reason(try table.list(before: .max, limit: 1).first, present, interval, settings, now)
-            if reason != nil || present.map({ Self.distance($0, now) >= Self.presence }) ?? true {
-                try PresenceTable(connection).note(at: now)
+            if reason != nil || present.map({ Self.distance($0, now) >= Self.serverActivity }) ?? true {
+                try ServerActivityTable(connection).note(at: now)
             }
             return try reason.map {
                 try Self.begin(ledger, reason: $0, caller: "till", since: nil, at: now, connection)
@@ -121,21 +121,21 @@ public struct Reconciliations: Sendable {
     // MARK: Stopping
 
     private func stop(
-        _ run: ReconciliationTable.Run, _ failures: Int64, _ fault: ServerAPIFault
+        _ run: ReconciliationTable.Run, _ failures: Int64, _ error: ServerAPIError
     ) async throws {
         let now = ledger.clock()
-        let reason = "\(fault.kind): \(fault.sentence.en)"
-        guard fault.isRetryable else {
+        let reason = "\(error.kind): \(error.sentence.en)"
+        guard error.isRetryable else {
             try await ledger.database.write(locking: [.ledger("reconciliation")]) { connection in
-                try ReconciliationTable(connection).end(run.sequence, .failed, ending: reason, at: now)
+                try ReconciliationTable(connection).end(run.rowID, .failed, ending: reason, at: now)
             }
             return
         }
         let pause = min(Self.pauses.first << min(failures, 10), Self.pauses.longest)
         let wait = ReconciliationTable.Wait(
-            until: max(fault.retryAfter ?? now, now.adding(milliseconds: pause)), reason: reason)
+            until: max(error.retryAfter ?? now, now.adding(milliseconds: pause)), reason: reason)
         try await ledger.database.write(locking: [.ledger("reconciliation")]) { connection in
-            try ReconciliationTable(connection).postpone(run.sequence, wait)
+            try ReconciliationTable(connection).postpone(run.rowID, wait)
         }
     }
 }

@@ -8,7 +8,7 @@ package enum PlanHistory {
 
     /// The purchases in force, by Apple's purchase dates, oldest first. `Service` decides when each counts.
     package static func purchases(
-        of user: UserID, in environment: Environment, _ catalogs: CatalogHistory, _ connection: any Connection
+        of user: UserID, in environment: StoreEnvironment, _ catalogs: CatalogHistory, _ connection: any Connection
     ) throws -> [PlanPurchase] {
         let entries = try GrantedPurchases(connection).list(
             user: user, environment: environment, limit: transactionLimit
@@ -45,7 +45,7 @@ extension PlanPurchase {
 
     /// The preview that the buyer saw of this purchase, at the catalogue's price when the order was opened.
     private static func preview(
-        _ entry: GrantedPurchases.Entry, _ product: Product, _ versions: CatalogVersions
+        _ entry: GrantedPurchases.Entry, _ product: CatalogProduct, _ versions: CatalogVersions
     ) -> Preview? {
         let order = entry.order
         guard let at = order.previewedAt, order.productID == entry.productID, order.quantity == entry.quantity else {

@@ -9,7 +9,7 @@ package struct PlanRights {
     private let revoked: [(entitlement: String, period: PaidPeriod)]
 
     init(
-        _ user: UserID, _ environment: Environment, _ entries: [PurchaseHistory.Entry],
+        _ user: UserID, _ environment: StoreEnvironment, _ entries: [PurchaseHistory.Entry],
         _ catalogs: CatalogHistory, _ connection: any Connection
     ) throws {
         let catalog = catalogs.current
@@ -23,15 +23,15 @@ package struct PlanRights {
     }
 
     func rights(at now: Instant) -> [Right] {
-        let held = Service(purchases).holdings(at: now).compactMap { holding in
-            Self.right(holding, .active, .paid, until: holding.expiresAt)
+        let held = Service(purchases).activePlans(at: now).compactMap { activePlan in
+            Self.right(activePlan, .active, .paid, until: activePlan.expiresAt)
         }
-        var told = Set(held.map(\.entitlement))
+        var listed = Set(held.map(\.entitlement))
         var rights = held
-        for index in purchases.indices.reversed() where told.insert(purchases[index].plan.entitlement).inserted {
+        for index in purchases.indices.reversed() where listed.insert(purchases[index].plan.entitlement).inserted {
             if let lost = lost(at: index) { rights.append(lost) }
         }
-        for (entitlement, period) in revoked.reversed() where told.insert(entitlement).inserted {
+        for (entitlement, period) in revoked.reversed() where listed.insert(entitlement).inserted {
             rights.append(
                 Right(
                     entitlement: entitlement, kind: .service, state: .revoked, why: .refunded,
@@ -44,24 +44,24 @@ package struct PlanRights {
     /// The right of a purchase without service now: its time has ended, or was converted into another plan.
     private func lost(at index: Int) -> Right? {
         let purchase = purchases[index]
-        let then = Service(Array(purchases[...index])).holdings(at: purchase.at)
-        guard let holding = then.first(where: { $0.plan.id == purchase.plan.id }) else { return nil }
+        let then = Service(Array(purchases[...index])).activePlans(at: purchase.at)
+        guard let activePlan = then.first(where: { $0.plan.id == purchase.plan.id }) else { return nil }
         let next = purchases[(index + 1)...].first { !$0.plan.isFree && $0.plan.id != purchase.plan.id }
-        if let next, !purchase.plan.isFree, next.at < holding.expiresAt {
-            return Self.right(holding, .upgraded, .replaced, until: next.at)
+        if let next, !purchase.plan.isFree, next.at < activePlan.expiresAt {
+            return Self.right(activePlan, .upgraded, .replaced, until: next.at)
         }
-        return Self.right(holding, .expired, .expired, until: holding.expiresAt)
+        return Self.right(activePlan, .expired, .expired, until: activePlan.expiresAt)
     }
 
     private static func right(
-        _ holding: Service.Holding, _ state: Subscription.State, _ why: RightReason, until: Instant
+        _ activePlan: Service.ActivePlan, _ state: Subscription.State, _ why: RightReason, until: Instant
     ) -> Right? {
-        guard let transaction = holding.transactionID else { return nil }
+        guard let transaction = activePlan.transactionID else { return nil }
         var right = Right(
-            entitlement: holding.plan.entitlement, kind: .service, state: state, why: why,
-            productID: holding.plan.productID, transactionID: transaction, since: holding.since, until: until)
-        right.planID = holding.plan.id
-        (right.deviceID, right.deviceIDs) = (holding.deviceID, holding.deviceIDs)
+            entitlement: activePlan.plan.entitlement, kind: .service, state: state, why: why,
+            productID: activePlan.plan.productID, transactionID: transaction, since: activePlan.since, until: until)
+        right.planID = activePlan.plan.id
+        (right.deviceID, right.deviceIDs) = (activePlan.deviceID, activePlan.deviceIDs)
         return right
     }
 }

@@ -33,10 +33,10 @@ package struct Right: Sendable, Hashable {
         isAllowed && (deviceIDs.map { named in device.map(named.contains) ?? false } ?? true)
     }
 
-    var sentence: Text { why.sentence(until: until) }
+    var sentence: LocalizedText { why.sentence(until: until) }
 }
 
-extension Product {
+extension CatalogProduct {
     /// The right that the product gives, for every kind of product.
     package var right: String? { entitlement ?? plan.map { $0.rank ?? $0.id.text } }
 }

@@ -7,10 +7,10 @@ package struct Rights: Sendable {
     /// Rights in force first, in each part the oldest first. A right appears once for each purchase that it comes from.
     package let all: [Right]
     /// Newest first.
-    package let subscriptions: [HeldSubscription]
+    package let subscriptions: [OwnedSubscription]
 
     /// The rights in force.
-    package var held: [Right] { all.filter(\.isAllowed) }
+    package var active: [Right] { all.filter(\.isAllowed) }
 
     /// The maximum numbers of a user's newest transactions read, and of subscriptions returned.
     static let transactionLimit = 20_000
@@ -18,7 +18,7 @@ package struct Rights: Sendable {
 
     /// Runs one query for all purchases, one more for plans if there are any, and one for each subscription.
     package static func load(
-        of user: UserID, in environment: Environment, at now: Instant, catalogs: CatalogHistory,
+        of user: UserID, in environment: StoreEnvironment, at now: Instant, catalogs: CatalogHistory,
         connection: any Connection
     ) throws -> Rights {
         let catalog = catalogs.current

@@ -4,12 +4,12 @@ import TillSQL
 /// Subscriptions, and the rights that they give now or gave before.
 package struct SubscriptionRights {
     /// Newest first.
-    private(set) var subscriptions: [HeldSubscription] = []
+    private(set) var subscriptions: [OwnedSubscription] = []
     private(set) var rights: [Right] = []
 
     /// - Parameter entries: oldest first.
     init(
-        _ environment: Environment, _ entries: [PurchaseHistory.Entry], at now: Instant, catalog: Catalog,
+        _ environment: StoreEnvironment, _ entries: [PurchaseHistory.Entry], at now: Instant, catalog: Catalog,
         _ connection: any Connection
     ) throws {
         let table = SubscriptionTable(connection)
@@ -20,7 +20,7 @@ package struct SubscriptionRights {
         }
         for (original, chain) in newest.prefix(Rights.subscriptionLimit) {
             let found = try table.find(original, in: environment)
-            let all = try found.map { try table.periods(of: $0.sequence) } ?? []
+            let all = try found.map { try table.periods(of: $0.rowID) } ?? []
             let own = chain.map(\.period)
             guard
                 let state = Subscription(own, among: all.map(\.period), renewal: found?.renewal, at: now)
@@ -39,7 +39,7 @@ package struct SubscriptionRights {
         let current = byID[state.current.transactionID]
         let entitlement = current?.right(catalog)
         subscriptions.append(
-            HeldSubscription(
+            OwnedSubscription(
                 originalID: original, state: state, entitlement: entitlement, deviceID: current?.deviceID,
                 groupID: state.current.terms.groupID, isFamilyShared: state.current.terms.isFamilyShared))
         func right(
@@ -54,11 +54,11 @@ package struct SubscriptionRights {
             right.deviceID = byID[period.transactionID]?.deviceID
             return right
         }
-        var told: Set<String> = []
+        var listed: Set<String> = []
         if let entitlement {
-            told.insert(entitlement)
-            let ahead = state.stretches.prefix { byID[$0.period.transactionID]?.right(catalog) == entitlement }
-            let until = state.stretches.isEmpty ? state.until : ahead.last?.end ?? state.until
+            listed.insert(entitlement)
+            let ahead = state.servedPeriods.prefix { byID[$0.period.transactionID]?.right(catalog) == entitlement }
+            let until = state.servedPeriods.isEmpty ? state.until : ahead.last?.end ?? state.until
             var now = right(
                 entitlement, state.current, state.state, state.reason, since: state.since, until: until)
             now.willRenew = state.willRenew
@@ -66,11 +66,11 @@ package struct SubscriptionRights {
         }
         // The rights that the chain gave this customer before.
         for entry in chain.reversed() {
-            guard let before = entry.right(catalog), told.insert(before).inserted else { continue }
+            guard let before = entry.right(catalog), listed.insert(before).inserted else { continue }
             let period = entry.period
-            let fate = Subscription.fate(of: period, in: all)
+            let periodEnd = Subscription.periodEnd(of: period, in: all)
             rights.append(
-                right(before, period, fate.state, fate.reason, since: period.purchasedAt, until: fate.at))
+                right(before, period, periodEnd.state, periodEnd.reason, since: period.purchasedAt, until: periodEnd.at))
         }
     }
 }

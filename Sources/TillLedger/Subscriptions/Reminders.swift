@@ -9,37 +9,37 @@ package struct Reminders {
     let policy: ReminderPolicy
 
     /// Updates the reminders to what the customer has now.
-    func update(_ user: UserID, in environment: Environment, at now: Instant) throws {
+    func update(_ user: UserID, in environment: StoreEnvironment, at now: Instant) throws {
         connection.lock([.customer(user)])
         let table = ReminderTable(connection)
-        let standing = try table.list(user: user, in: environment).map { stored in
-            ReminderChanges.Standing(
-                sequence: stored.sequence, reminder: stored.reminder, isSent: stored.sentAt != nil)
+        let scheduled = try table.list(user: user, in: environment).map { stored in
+            ReminderChanges.ScheduledReminder(
+                rowID: stored.rowID, reminder: stored.reminder, isSent: stored.sentAt != nil)
         }
         let rights = try Rights.load(of: user, in: environment, at: now, catalogs: catalogs, connection: connection)
         let changes = ReminderChanges(
-            from: standing, to: rights.held.compactMap(ServiceEnd.init), policy: policy, at: now)
-        for sequence in changes.removed { try table.remove(sequence) }
+            from: scheduled, to: rights.active.compactMap(ServiceEnd.init), policy: policy, at: now)
+        for rowID in changes.removed { try table.remove(rowID) }
         for reminder in changes.set { try table.set(reminder, for: user, in: environment) }
     }
 
     /// Writes the events of the due reminders; returns how many. If several reminders of one end are due together,
     /// because no server was running, only the last one is sent.
-    func tell(_ user: UserID, in environment: Environment, at now: Instant) throws -> Int {
+    func recordEvents(_ user: UserID, in environment: StoreEnvironment, at now: Instant) throws -> Int {
         let table = ReminderTable(connection)
         let due = try table.list(user: user, in: environment).filter { $0.sentAt == nil && $0.reminder.dueAt <= now }
-        var told = 0
+        var recorded = 0
         for (index, one) in due.enumerated() {
             let isOutdone = due.dropFirst(index + 1).contains { $0.reminder.end.subject == one.reminder.end.subject }
             if !isOutdone {
                 try EventRecorder(connection).record(
                     type: one.reminder.kind.event, user: user, about: one.subject,
                     body: EventBody.reminder(one), at: now)
-                told += 1
+                recorded += 1
             }
-            try table.markSent(one.sequence, at: now)
+            try table.markSent(one.rowID, at: now)
         }
-        return told
+        return recorded
     }
 }
 
@@ -67,17 +67,17 @@ extension PurchaseProcessor {
         about processed: [PaidTransaction], and changed: [SubscriptionChanges.Changed], _ now: Instant,
         _ connection: any Connection
     ) throws {
-        let book = Reminders(connection: connection, catalogs: catalogs, policy: settings.reminders)
+        let reminders = Reminders(connection: connection, catalogs: catalogs, policy: settings.reminders)
         var seen: Set<SubscriptionChanges.Changed> = []
         for transaction in processed where sellsTime(transaction) {
             guard let stored = try TransactionTable(connection).find(transaction.id, in: transaction.environment),
-                let grant = try GrantTable(connection).find(transaction: stored.sequence),
-                case let user = try HolderTable(connection).present(grant, of: stored.sequence).userID,
+                let grant = try GrantTable(connection).find(transaction: stored.rowID),
+                case let user = try GrantOwnerTable(connection).present(grant, of: stored.rowID).userID,
                 seen.insert(SubscriptionChanges.Changed(user: user, environment: transaction.environment)).inserted
             else { continue }
-            try book.update(user, in: transaction.environment, at: now)
+            try reminders.update(user, in: transaction.environment, at: now)
         }
-        for one in changed where seen.insert(one).inserted { try book.update(one.user, in: one.environment, at: now) }
+        for one in changed where seen.insert(one).inserted { try reminders.update(one.user, in: one.environment, at: now) }
     }
 
     private func sellsTime(_ transaction: PaidTransaction) -> Bool {

@@ -7,12 +7,12 @@ struct SubscriptionChanges {
     private let now: Instant
     private let connection: any Connection
     /// In the order in which they were added.
-    private var books: [SubscriptionRecorder] = []
+    private var recorders: [SubscriptionRecorder] = []
 
     /// A customer whose subscriptions changed.
     struct Changed: Hashable {
         let user: UserID
-        let environment: Environment
+        let environment: StoreEnvironment
     }
 
     init(now: Instant, _ connection: any Connection) {
@@ -20,14 +20,14 @@ struct SubscriptionChanges {
         self.connection = connection
     }
 
-    private func index(_ original: TransactionID?, _ environment: Environment) -> Int? {
-        books.firstIndex { $0.originalID == original && $0.environment == environment }
+    private func index(_ original: TransactionID?, _ environment: StoreEnvironment) -> Int? {
+        recorders.firstIndex { $0.originalID == original && $0.environment == environment }
     }
 
     /// Call before anything in the transaction's chain is changed.
     mutating func watch(_ transaction: PaidTransaction) throws {
         guard transaction.isSubscription, index(transaction.originalID, transaction.environment) == nil else { return }
-        books.append(
+        recorders.append(
             try SubscriptionRecorder(of: transaction.originalID, in: transaction.environment, now: now, connection))
     }
 
@@ -36,21 +36,21 @@ struct SubscriptionChanges {
         guard transaction.isSubscription, let index = index(transaction.originalID, transaction.environment) else {
             return
         }
-        try books[index].list(transaction)
+        try recorders[index].list(transaction)
     }
 
     /// Records renewal information about a watched chain.
     ///
     /// - Returns: whether the chain is watched.
-    mutating func keep(_ renewal: SignedRenewal) throws -> Bool {
+    mutating func store(_ renewal: SignedRenewal) throws -> Bool {
         guard let index = index(renewal.info.originalTransactionID, renewal.info.environment) else { return false }
-        try books[index].keep(renewal)
+        try recorders[index].store(renewal)
         return true
     }
 
-    func tell() throws -> [Changed] {
-        try books.flatMap { book in
-            try book.tell().map { Changed(user: $0, environment: book.environment) }
+    func recordEvents() throws -> [Changed] {
+        try recorders.flatMap { recorder in
+            try recorder.recordEvents().map { Changed(user: $0, environment: recorder.environment) }
         }
     }
 
@@ -58,9 +58,9 @@ struct SubscriptionChanges {
     static func record(_ renewal: SignedRenewal, now: Instant, _ connection: any Connection) throws -> [Changed] {
         guard let original = renewal.info.originalTransactionID else { return [] }
         var watch = SubscriptionChanges(now: now, connection)
-        watch.books.append(
+        watch.recorders.append(
             try SubscriptionRecorder(of: original, in: renewal.info.environment, now: now, connection))
-        _ = try watch.keep(renewal)
-        return try watch.tell()
+        _ = try watch.store(renewal)
+        return try watch.recordEvents()
     }
 }

@@ -6,7 +6,7 @@ import TillSQL
 /// customer of the chain whose subscription changed. Lives inside one commit.
 struct SubscriptionRecorder {
     let originalID: TransactionID
-    let environment: Environment
+    let environment: StoreEnvironment
     private let now: Instant
     private let connection: any Connection
     private let table: SubscriptionTable
@@ -15,7 +15,7 @@ struct SubscriptionRecorder {
     private let before: [UserID: Change]
 
     init(
-        of original: TransactionID, in environment: Environment, now: Instant, _ connection: any Connection
+        of original: TransactionID, in environment: StoreEnvironment, now: Instant, _ connection: any Connection
     ) throws {
         originalID = original
         self.environment = environment
@@ -31,28 +31,28 @@ struct SubscriptionRecorder {
     /// Lists a recorded transaction as one of its periods.
     mutating func list(_ transaction: PaidTransaction) throws {
         guard let row = try TransactionTable(connection).find(transaction.id, in: environment) else { return }
-        try table.add(transaction: row.sequence, to: try opened())
+        try table.add(transaction: row.rowID, to: try opened())
     }
 
     /// Records renewal information, if it is newer than the recorded one.
-    mutating func keep(_ renewal: SignedRenewal) throws {
+    mutating func store(_ renewal: SignedRenewal) throws {
         guard let terms = RenewalTerms(renewal.info) else { return }
         if let known = stored?.renewal, !terms.isNewer(than: known) { return }
         try table.update(try opened(), to: terms, proof: renewal.proof, at: now)
     }
 
     private mutating func opened() throws -> Int64 {
-        if let stored { return stored.sequence }
+        if let stored { return stored.rowID }
         let made = try table.insert(originalID, in: environment, at: now)
         stored = made
-        return made.sequence
+        return made.rowID
     }
 
     /// Writes an event for each customer whose subscription was changed by new data from Apple. Time-based expiry is
     /// emitted elsewhere, and a loss to another customer is reported by the grant's own event.
     ///
     /// - Returns: the customers whose subscription changed, including those who own nothing of the chain any more.
-    func tell() throws -> [UserID] {
+    func recordEvents() throws -> [UserID] {
         guard let stored = try table.find(originalID, in: environment) else { return [] }
         let after = try Self.states(stored, now, table)
         var changed = before.keys.filter { after[$0] == nil }.sorted { $0.text < $1.text }
@@ -71,7 +71,7 @@ struct SubscriptionRecorder {
     private static func states(
         _ stored: SubscriptionTable.Stored, _ now: Instant, _ table: SubscriptionTable
     ) throws -> [UserID: Subscription] {
-        let links = try table.links(of: stored.sequence)
+        let links = try table.links(of: stored.rowID)
         let all = links.map(\.period)
         return Dictionary(grouping: links.filter { $0.owner != nil }, by: \.owner).reduce(into: [:]) { states, held in
             guard let user = held.key else { return }

@@ -25,8 +25,8 @@ extension Schema {
 public struct AccountTokenTable {
     private static let columns: Columns = "token, customer_id, since"
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Entry: Sendable, Hashable {
         public let token: UniqueID
@@ -41,16 +41,16 @@ public struct AccountTokenTable {
     }
 
     public func insert(_ entry: Entry) throws {
-        try session.execute(
+        try connection.execute(
             "INSERT INTO account_tokens (\(Self.columns)) VALUES (?1, ?2, ?3)",
             [
-                .id(entry.token), .integer(try CustomerTable(session).id(of: entry.user, at: entry.since)),
+                .id(entry.token), .integer(try CustomerTable(connection).id(of: entry.user, at: entry.since)),
                 .instant(entry.since),
             ])
     }
 
     public func find(_ token: UniqueID) throws -> Entry? {
-        try session.first(
+        try connection.first(
             """
             SELECT \(Self.columns, userOf: "account_tokens") FROM account_tokens WHERE token = ?1
             """, [.id(token)], Self.read)
@@ -58,7 +58,7 @@ public struct AccountTokenTable {
 
     /// A user's tokens, oldest first.
     public func list(of user: UserID, limit: Int) throws -> [Entry] {
-        try session.query(
+        try connection.query(
             """
             SELECT \(Self.columns, userOf: "account_tokens") FROM account_tokens WHERE customer_id = \(customer: 1) \
             ORDER BY since, token LIMIT ?2
@@ -78,8 +78,8 @@ public struct SharedToken: Sendable, Hashable {
     public let payments: Int64
 
     /// The tokens used by more Apple Accounts than `accounts`, the most shared first. Reads every transaction.
-    public static func list(moreThan accounts: Int64, limit: Int64, _ session: any Connection) throws -> [SharedToken] {
-        try session.query(
+    public static func list(moreThan accounts: Int64, limit: Int64, _ connection: any Connection) throws -> [SharedToken] {
+        try connection.query(
             """
             SELECT token, count(DISTINCT app_transaction) AS accounts, count(*) AS payments FROM transactions \
             WHERE token IS NOT NULL AND app_transaction IS NOT NULL GROUP BY token \
@@ -96,19 +96,19 @@ public struct SharedToken: Sendable, Hashable {
 /// `unmatched_tokens`: tokens that recorded payments of an environment carried before an order or an account had them.
 /// An order that is opened later under such a token may belong to another customer, unless its id is proven.
 public struct UnmatchedTokenTable {
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
-    public func insert(_ token: UniqueID, in environment: Environment, at: Instant) throws {
-        try session.execute(
+    public func insert(_ token: UniqueID, in environment: StoreEnvironment, at: Instant) throws {
+        try connection.execute(
             """
             INSERT INTO unmatched_tokens (token, environment, first_seen) VALUES (?1, ?2, ?3) \
             ON CONFLICT (token, environment) DO NOTHING
             """, [.id(token), environment.column, .instant(at)])
     }
 
-    public func contains(_ token: UniqueID, in environment: Environment) throws -> Bool {
-        try session.first(
+    public func contains(_ token: UniqueID, in environment: StoreEnvironment) throws -> Bool {
+        try connection.first(
             "SELECT 1 FROM unmatched_tokens WHERE token = ?1 AND environment = ?2", [.id(token), environment.column]
         ) { _ in true } ?? false
     }

@@ -23,8 +23,8 @@ extension Schema {
 public struct CatalogVersionTable {
     private static let columns: Columns = "sha256, body, since"
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Stored: Sendable, Hashable {
         public let version: Int64
@@ -36,14 +36,14 @@ public struct CatalogVersionTable {
 
     /// The newest version; nil before the first.
     public func newest() throws -> (version: Int64, sha256: [UInt8], since: Instant)? {
-        try session.first(
+        try connection.first(
             "SELECT version, sha256, since FROM catalog_versions ORDER BY version DESC LIMIT 1", []
         ) { ($0.integer("version"), $0.blob("sha256"), $0.instant("since")) }
     }
 
     /// Oldest first.
     public func list() throws -> [Stored] {
-        try session.query("SELECT version, \(Self.columns) FROM catalog_versions ORDER BY version", []) { row in
+        try connection.query("SELECT version, \(Self.columns) FROM catalog_versions ORDER BY version", []) { row in
             Stored(
                 version: row.integer("version"), sha256: row.blob("sha256"), body: row.blob("body"),
                 since: row.instant("since"))
@@ -54,7 +54,7 @@ public struct CatalogVersionTable {
     /// the previous catalogue. So a clock that is behind changes no past price, and one that was ahead at an earlier
     /// start delays no new price.
     public func start(byClock clock: Instant) throws -> Instant {
-        let last = try session.first("SELECT received_at FROM transactions ORDER BY sequence DESC LIMIT 1", []) {
+        let last = try connection.first("SELECT received_at FROM transactions ORDER BY row_id DESC LIMIT 1", []) {
             $0.instant("received_at")
         }
         guard let last, last > clock else { return clock }
@@ -64,9 +64,9 @@ public struct CatalogVersionTable {
     /// Stores a catalogue, unless it already is the newest version.
     ///
     /// - Returns: its version.
-    public func keep(sha256: [UInt8], body: [UInt8], since: Instant) throws -> Int64 {
+    public func store(sha256: [UInt8], body: [UInt8], since: Instant) throws -> Int64 {
         if let newest = try newest(), newest.sha256 == sha256 { return newest.version }
-        return try session.insert(
+        return try connection.insert(
             "INSERT INTO catalog_versions (\(Self.columns)) VALUES (?1, ?2, ?3)",
             [.blob(sha256), .blob(body), .instant(try start(byClock: since))])
     }

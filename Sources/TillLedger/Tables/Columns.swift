@@ -2,7 +2,7 @@ import TillBilling
 import TillSQL
 
 /// How the ledger's values are stored in columns.
-extension Environment {
+extension StoreEnvironment {
     /// 1 production, 2 sandbox.
     var column: SQLValue { .integer(self == .production ? 1 : 2) }
 
@@ -33,12 +33,12 @@ extension Row {
         return id
     }
 
-    func environment(_ column: StaticString) throws -> Environment {
-        guard let environment = Environment(column: integer(column)) else { throw unreadable("an environment") }
+    func environment(_ column: StaticString) throws -> StoreEnvironment {
+        guard let environment = StoreEnvironment(column: integer(column)) else { throw unreadable("an environment") }
         return environment
     }
 
-    func optionalEnvironment(_ column: StaticString) throws -> Environment? {
+    func optionalEnvironment(_ column: StaticString) throws -> StoreEnvironment? {
         isNull(column) ? nil : try environment(column)
     }
 
@@ -61,7 +61,7 @@ package struct CallerColumns {
     var values: [SQLValue] { [kind, customerID, key] }
 
     /// - Parameter name: as evidence shows it; nil for none.
-    init(_ name: String?, at now: Instant, _ session: any Connection) throws {
+    init(_ name: String?, at now: Instant, _ connection: any Connection) throws {
         guard let name else {
             (kind, customerID, key) = (.null, .null, .null)
             return
@@ -71,7 +71,7 @@ package struct CallerColumns {
             .map { String(decoding: $0, as: UTF8.self) }
         let isUser = parts.count == 2 && parts[0] == Self.user
         kind = .text(parts[0])
-        customerID = isUser ? .integer(try CustomerTable(session).id(of: UserID(parts[1]), at: now)) : .null
+        customerID = isUser ? .integer(try CustomerTable(connection).id(of: UserID(parts[1]), at: now)) : .null
         key = isUser || parts.count < 2 ? .null : .text(parts[1])
     }
 

@@ -6,8 +6,8 @@ import TillSQL
 public struct ConsentTable {
     private static let columns: Columns = "given, at"
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Consent: Sendable, Hashable {
         public let isGiven: Bool
@@ -23,27 +23,27 @@ public struct ConsentTable {
     }
 
     public func insert(_ consent: Consent, of user: UserID) throws {
-        try session.execute(
+        try connection.execute(
             "INSERT INTO consents (customer_id, \(Self.columns), \(CallerColumns.names)) VALUES (\(marks: 6))",
             [
-                .integer(try CustomerTable(session).id(of: user, at: consent.at)), .flag(consent.isGiven),
+                .integer(try CustomerTable(connection).id(of: user, at: consent.at)), .flag(consent.isGiven),
                 .instant(consent.at),
-            ] + CallerColumns(consent.actor, at: consent.at, session).values)
+            ] + CallerColumns(consent.actor, at: consent.at, connection).values)
     }
 
     /// How often a user has given consent since an instant.
     public func countGiven(by user: UserID, since instant: Instant) throws -> Int64 {
-        try session.first(
+        try connection.first(
             "SELECT count(*) AS count FROM consents WHERE customer_id = \(customer: 1) AND given = 1 AND at > ?2",
             [.text(user.text), .instant(instant)]
         ) { $0.integer("count") } ?? 0
     }
 
     public func newest(of user: UserID) throws -> Consent? {
-        try session.first(
+        try connection.first(
             """
             SELECT \(Self.columns), \(caller: "consents") FROM consents WHERE customer_id = \(customer: 1) ORDER BY \
-            sequence DESC LIMIT 1
+            row_id DESC LIMIT 1
             """, [.text(user.text)]
         ) { row in
             Consent(isGiven: row.integer("given") != 0, actor: CallerColumns.name(row) ?? "", at: row.instant("at"))

@@ -5,7 +5,7 @@ extension Schema {
     /// Apple's requests for consumption information about refunds, and the customers' consents to answer.
     static let consumption: StaticString = """
         CREATE TABLE consents (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             given INTEGER NOT NULL CHECK (given IN (0, 1)),
             caller_kind TEXT NOT NULL,
@@ -14,15 +14,15 @@ extension Schema {
             at INTEGER NOT NULL,
             CHECK ((caller_kind = 'user') = (caller_customer_id IS NOT NULL))
         ) STRICT;
-        CREATE INDEX consents_by_user ON consents (customer_id, sequence);
+        CREATE INDEX consents_by_user ON consents (customer_id, row_id);
         CREATE TRIGGER consents_are_never_edited BEFORE UPDATE ON consents
             BEGIN SELECT RAISE(ABORT, 'consents are never edited'); END;
         CREATE TRIGGER consents_are_never_deleted BEFORE DELETE ON consents
             BEGIN SELECT RAISE(ABORT, 'consents are never deleted'); END;
 
         CREATE TABLE consumption_requests (
-            sequence INTEGER PRIMARY KEY,
-            notification_sequence INTEGER NOT NULL UNIQUE REFERENCES notifications (sequence),
+            row_id INTEGER PRIMARY KEY,
+            notification_row_id INTEGER NOT NULL UNIQUE REFERENCES notifications (row_id),
             environment INTEGER NOT NULL,
             transaction_id TEXT NOT NULL,
             reason TEXT,
@@ -46,8 +46,8 @@ public struct ConsumptionTable {
         environment, transaction_id, reason, requested_at, state, attempts, detail, answer, ended_at
         """
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public enum State: Int64, Sendable, Hashable, CaseIterable {
         /// Not answered yet; `detail` says what it waits for.
@@ -59,15 +59,15 @@ public struct ConsumptionTable {
         case refused = 3
     }
 
-    public struct Question: Sendable, Hashable {
-        public let environment: Environment
+    public struct Request: Sendable, Hashable {
+        public let environment: StoreEnvironment
         public let transactionID: TransactionID
         /// The reason that the customer gave to Apple.
         public let reason: String?
         public let requestedAt: Instant
 
         public init(
-            environment: Environment, transactionID: TransactionID, reason: String?, requestedAt: Instant
+            environment: StoreEnvironment, transactionID: TransactionID, reason: String?, requestedAt: Instant
         ) {
             self.environment = environment
             self.transactionID = transactionID
@@ -80,8 +80,8 @@ public struct ConsumptionTable {
     }
 
     public struct Stored: Sendable, Hashable {
-        public let sequence: Int64
-        public let question: Question
+        public let rowID: Int64
+        public let request: Request
         public let state: State
         /// How many attempts found no answer to send, or failed to send it.
         public let attempts: Int64
@@ -95,53 +95,53 @@ public struct ConsumptionTable {
     /// Stores a request, due at once. Storing the same notification again changes nothing.
     ///
     /// - Returns: whether it is new.
-    public func insert(_ question: Question, notification sequence: Int64) throws -> Bool {
-        try session.insertIfNew(
+    public func insert(_ request: Request, notification rowID: Int64) throws -> Bool {
+        try connection.insertIfNew(
             """
-            INSERT INTO consumption_requests (\(Self.columns), notification_sequence, answer_by, due_at) \
+            INSERT INTO consumption_requests (\(Self.columns), notification_row_id, answer_by, due_at) \
             VALUES (?1, ?2, ?3, ?4, 0, 0, '', NULL, NULL, ?5, ?6, ?4) \
-            ON CONFLICT (notification_sequence) DO NOTHING
+            ON CONFLICT (notification_row_id) DO NOTHING
             """,
             [
-                question.environment.column, .text(question.transactionID.text), .optional(question.reason),
-                .instant(question.requestedAt), .integer(sequence), .instant(question.answerBy),
+                request.environment.column, .text(request.transactionID.text), .optional(request.reason),
+                .instant(request.requestedAt), .integer(rowID), .instant(request.answerBy),
             ]) != nil
     }
 
     /// The due requests: production first, and in each environment the longest overdue first.
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
-        try session.query(
+        try connection.query(
             """
-            SELECT sequence, \(Self.columns) FROM consumption_requests WHERE state = 0 AND due_at <= ?1 \
-            ORDER BY environment, due_at, sequence LIMIT ?2
+            SELECT row_id, \(Self.columns) FROM consumption_requests WHERE state = 0 AND due_at <= ?1 \
+            ORDER BY environment, due_at, row_id LIMIT ?2
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
 
     /// Newest first, from before a row id.
-    public func list(before sequence: Int64, limit: Int) throws -> [Stored] {
-        try session.query(
+    public func list(before rowID: Int64, limit: Int) throws -> [Stored] {
+        try connection.query(
             """
-            SELECT sequence, \(Self.columns) FROM consumption_requests WHERE sequence < ?1 ORDER BY sequence DESC \
+            SELECT row_id, \(Self.columns) FROM consumption_requests WHERE row_id < ?1 ORDER BY row_id DESC \
             LIMIT ?2
-            """, [.integer(sequence), .integer(Int64(limit))], Self.read)
+            """, [.integer(rowID), .integer(Int64(limit))], Self.read)
     }
 
     /// Records that no answer could be sent now.
-    public func postpone(_ sequence: Int64, until due: Instant, detail: String) throws {
-        try session.execute(
+    public func postpone(_ rowID: Int64, until due: Instant, detail: String) throws {
+        try connection.execute(
             """
-            UPDATE consumption_requests SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE sequence = ?3 \
+            UPDATE consumption_requests SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE row_id = ?3 \
             AND state = 0
-            """, [.instant(due), .text(detail), .integer(sequence)])
+            """, [.instant(due), .text(detail), .integer(rowID)])
     }
 
-    public func end(_ sequence: Int64, _ state: State, answer: String?, detail: String, at: Instant) throws {
-        try session.execute(
+    public func end(_ rowID: Int64, _ state: State, answer: String?, detail: String, at: Instant) throws {
+        try connection.execute(
             """
-            UPDATE consumption_requests SET state = ?1, answer = ?2, detail = ?3, ended_at = ?4 WHERE sequence = ?5 \
+            UPDATE consumption_requests SET state = ?1, answer = ?2, detail = ?3, ended_at = ?4 WHERE row_id = ?5 \
             AND state = 0
             """,
-            [.integer(state.rawValue), .optional(answer), .text(detail), .instant(at), .integer(sequence)])
+            [.integer(state.rawValue), .optional(answer), .text(detail), .instant(at), .integer(rowID)])
     }
 
     private static func read(_ row: any Row) throws -> Stored {
@@ -149,8 +149,8 @@ public struct ConsumptionTable {
             throw row.unreadable("the state of a consumption request")
         }
         return Stored(
-            sequence: row.integer("sequence"),
-            question: Question(
+            rowID: row.integer("row_id"),
+            request: Request(
                 environment: try row.environment("environment"),
                 transactionID: TransactionID(row.text("transaction_id")),
                 reason: row.optionalText("reason"), requestedAt: row.instant("requested_at")),

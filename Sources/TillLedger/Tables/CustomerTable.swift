@@ -56,16 +56,16 @@ extension SQL.StringInterpolation {
 
 /// `customers`, and what else the ledger knows about users themselves.
 public struct CustomerTable {
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     /// The number of a user, whose row is created if missing.
     func id(of user: UserID, at now: Instant) throws -> Int64 {
-        let known = try session.first(
+        let known = try connection.first(
             "SELECT customer_id FROM customers WHERE app_id = 1 AND user_id = ?1", [.text(user.text)]
         ) { $0.integer("customer_id") }
         return try known
-            ?? session.insert(
+            ?? connection.insert(
                 "INSERT INTO customers (user_id, first_seen) VALUES (?1, ?2)", [.text(user.text), .instant(now)])
     }
 
@@ -73,7 +73,7 @@ public struct CustomerTable {
 
     /// Nil for a user whom the ledger has not identified yet.
     public func kind(of user: UserID) throws -> CustomerKind? {
-        try session.first(
+        try connection.first(
             "SELECT kind FROM customers WHERE app_id = 1 AND user_id = ?1 AND kind IS NOT NULL", [.text(user.text)]
         ) { row in
             guard let kind = CustomerKind(rawValue: row.integer("kind")) else {
@@ -97,7 +97,7 @@ public struct CustomerTable {
         guard known?.changes(to: seen) ?? true else { return }
         let wasNamed = try known == nil && seen == .guest && hasRows(user)
         let kind = wasNamed ? terms.kind(named: user) : seen
-        try session.execute(
+        try connection.execute(
             """
             INSERT INTO customers (user_id, kind, first_seen) VALUES (?1, ?2, ?3) \
             ON CONFLICT (app_id, user_id) DO UPDATE SET kind = excluded.kind
@@ -111,17 +111,17 @@ public struct CustomerTable {
     }
 
     private func hasRows(_ user: UserID) throws -> Bool {
-        try isKnown(user) || !AccountTokenTable(session).list(of: user, limit: 1).isEmpty
+        try isKnown(user) || !AccountTokenTable(connection).list(of: user, limit: 1).isEmpty
     }
 
     /// Whether the ledger has any row about what a user owns or did. Reading alone leaves no row.
     public func isKnown(_ user: UserID) throws -> Bool {
-        try session.first(
+        try connection.first(
             """
             SELECT 1 FROM customers u WHERE u.app_id = 1 AND u.user_id = ?1 AND (u.merged_into IS NOT NULL \
             OR EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = u.customer_id) \
             OR EXISTS (SELECT 1 FROM postings p WHERE p.customer_id = u.customer_id) \
-            OR EXISTS (SELECT 1 FROM holders h WHERE h.customer_id = u.customer_id) \
+            OR EXISTS (SELECT 1 FROM grant_owners h WHERE h.customer_id = u.customer_id) \
             OR EXISTS (SELECT 1 FROM consents s WHERE s.customer_id = u.customer_id) \
             OR EXISTS (SELECT 1 FROM claims m WHERE m.customer_id = u.customer_id) \
             OR EXISTS (SELECT 1 FROM transfers f WHERE f.from_customer_id = u.customer_id) \
@@ -135,18 +135,18 @@ public struct CustomerTable {
     public struct Merge: Sendable, Hashable {
         public let account: UserID
         /// The row id of the transfer.
-        public let transferSequence: Int64
+        public let transferRowID: Int64
     }
 
     /// The account that a merged guest belongs to. A guest has at most one account, and merges never form a cycle.
     public func merge(of guest: UserID) throws -> Merge? {
-        try session.first(
+        try connection.first(
             """
-            SELECT a.user_id, (SELECT max(f.sequence) FROM transfers f WHERE f.from_customer_id = g.customer_id \
-            AND f.kind = 'guest_merge') AS transfer_sequence FROM customers g CROSS JOIN customers a \
+            SELECT a.user_id, (SELECT max(f.row_id) FROM transfers f WHERE f.from_customer_id = g.customer_id \
+            AND f.kind = 'guest_merge') AS transfer_row_id FROM customers g CROSS JOIN customers a \
             ON a.customer_id = g.merged_into WHERE g.app_id = 1 AND g.user_id = ?1 AND g.merged_into IS NOT NULL
             """, [.text(guest.text)]
-        ) { Merge(account: UserID($0.text("user_id")), transferSequence: $0.integer("transfer_sequence")) }
+        ) { Merge(account: UserID($0.text("user_id")), transferRowID: $0.integer("transfer_row_id")) }
     }
 
     /// The account that finally receives a merged guest's purchases: the first account may have been merged into
@@ -159,7 +159,7 @@ public struct CustomerTable {
 
     /// Assigns everything under the guest's name to the account from now on. The transfer recorded before names both.
     public func merge(_ guest: UserID, into account: UserID) throws {
-        let changed = try session.execute(
+        let changed = try connection.execute(
             """
             UPDATE customers SET merged_into = \(customer: 1) WHERE app_id = 1 AND user_id = ?2 \
             AND merged_into IS NULL AND \(customer: 1) IS NOT NULL
@@ -171,7 +171,7 @@ public struct CustomerTable {
 
     /// Makes the guest a customer of its own again.
     public func separate(_ guest: UserID) throws {
-        try session.execute(
+        try connection.execute(
             "UPDATE customers SET merged_into = NULL WHERE app_id = 1 AND user_id = ?1", [.text(guest.text)])
     }
 }

@@ -7,18 +7,18 @@ public struct DifferenceTable {
         kind, environment, transaction_id, order_id, notification_uuid, was, now, purchased_at, found_at
         """
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Stored: Sendable, Hashable {
-        public let sequence: Int64
+        public let rowID: Int64
         public let difference: Difference
         public let foundAt: Instant
     }
 
     /// Records a difference and counts it.
     public func insert(_ difference: Difference, run: Int64, at now: Instant) throws {
-        try session.insert(
+        try connection.insert(
             "INSERT INTO differences (run, \(Self.columns)) VALUES (\(marks: 10))",
             [
                 .integer(run), .text(difference.kind.rawValue), difference.environment.column,
@@ -26,16 +26,16 @@ public struct DifferenceTable {
                 .optional(difference.notificationID), .text(difference.was), .text(difference.now),
                 .optional(difference.purchasedAt?.milliseconds), .instant(now),
             ])
-        try ReconciliationTable(session).add(1, to: difference.kind.rawValue, of: run, in: difference.environment)
+        try ReconciliationTable(connection).add(1, to: difference.kind.rawValue, of: run, in: difference.environment)
     }
 
     /// The differences of one run, in their order, after a row id.
-    public func list(run: Int64, after sequence: Int64, limit: Int) throws -> [Stored] {
-        try session.query(
+    public func list(run: Int64, after rowID: Int64, limit: Int) throws -> [Stored] {
+        try connection.query(
             """
-            SELECT sequence, \(Self.columns) FROM differences WHERE run = ?1 AND sequence > ?2 ORDER BY sequence \
+            SELECT row_id, \(Self.columns) FROM differences WHERE run = ?1 AND row_id > ?2 ORDER BY row_id \
             LIMIT ?3
-            """, [.integer(run), .integer(sequence), .integer(Int64(limit))]
+            """, [.integer(run), .integer(rowID), .integer(Int64(limit))]
         ) { row in
             guard let kind = Difference.Kind(rawValue: row.text("kind")) else { throw row.unreadable("a difference") }
             var difference = Difference(
@@ -45,21 +45,21 @@ public struct DifferenceTable {
                 now: row.text("now"))
             difference.notificationID = row.optionalText("notification_uuid")
             difference.purchasedAt = row.optionalInstant("purchased_at")
-            return Stored(sequence: row.integer("sequence"), difference: difference, foundAt: row.instant("found_at"))
+            return Stored(rowID: row.integer("row_id"), difference: difference, foundAt: row.instant("found_at"))
         }
     }
 
     /// Whether such a difference of an order is already recorded: an unchanged difference is not reported again every
     /// day.
     public func has(_ kind: Difference.Kind, of order: OrderID) throws -> Bool {
-        try session.first(
+        try connection.first(
             "SELECT 1 FROM differences WHERE order_id = ?1 AND kind = ?2", [.id(order), .text(kind.rawValue)]
         ) { _ in true } ?? false
     }
 
-    public func has(_ kind: Difference.Kind, of transaction: TransactionID, in environment: Environment) throws -> Bool
+    public func has(_ kind: Difference.Kind, of transaction: TransactionID, in environment: StoreEnvironment) throws -> Bool
     {
-        try session.first(
+        try connection.first(
             "SELECT 1 FROM differences WHERE transaction_id = ?1 AND kind = ?2 AND environment = ?3",
             [.text(transaction.text), .text(kind.rawValue), environment.column]
         ) { _ in true } ?? false

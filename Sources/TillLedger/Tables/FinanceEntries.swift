@@ -21,8 +21,8 @@ public struct FinanceEntries {
     /// How many rows may be collected in one pass.
     public static let rowsAtOnce: Int64 = 1_000_000
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Found: Sendable, Hashable {
         /// Ordered by day, product, storefront and the rest: the same for the same ledger.
@@ -35,30 +35,30 @@ public struct FinanceEntries {
     /// Sales and refunds of the days from `start` to `end`, in Apple's day boundaries (`ReportingDay`).
     ///
     /// Free transactions are not included: free trials, and copies that somebody else pays for.
-    public func list(from start: CivilDate, through end: CivilDate, in environment: Environment) throws -> Found {
+    public func list(from start: CivilDate, through end: CivilDate, in environment: StoreEnvironment) throws -> Found {
         try list(from: start, through: end, in: environment, rowsAtOnce: Self.rowsAtOnce)
     }
 
     func list(
-        from start: CivilDate, through end: CivilDate, in environment: Environment, rowsAtOnce: Int64
+        from start: CivilDate, through end: CivilDate, in environment: StoreEnvironment, rowsAtOnce: Int64
     ) throws -> Found {
         let newest =
-            try session.first(
-                "SELECT coalesce(max(sequence), 0) AS newest FROM transactions", []
+            try connection.first(
+                "SELECT coalesce(max(row_id), 0) AS newest FROM transactions", []
             ) { $0.integer("newest") } ?? 0
-        let walks = max(1, (newest + rowsAtOnce - 1) / rowsAtOnce)
+        let parts = max(1, (newest + rowsAtOnce - 1) / rowsAtOnce)
         var sums = FinanceSums(from: start, through: end)
-        for walk in 0..<walks {
-            _ = try session.query(
+        for part in 0..<parts {
+            _ = try connection.query(
                 """
                 SELECT purchased_at, revoked_at, price, quantity, type, revocation_percentage, expires_at, \
                 is_upgraded, product, currency, storefront, original_id FROM transactions WHERE +environment = ?1 \
                 AND purchased_at < ?2 AND ownership_type IS NULL AND (type = 3 OR ?4 = 0 \
                 AND (price IS NULL OR price <> 0) AND (purchased_at >= ?3 OR revoked_at >= ?3))
                 """,
-                [environment.column, .instant(sums.until), .instant(sums.since), .integer(walk)]
+                [environment.column, .instant(sums.until), .instant(sums.since), .integer(part)]
             ) { row in
-                guard row.integer("type") != 3 || Self.walk(of: row.text("original_id"), among: walks) == walk else {
+                guard row.integer("type") != 3 || Self.part(of: row.text("original_id"), among: parts) == part else {
                     return
                 }
                 sums.add(row)
@@ -69,8 +69,8 @@ public struct FinanceEntries {
     }
 
     /// The pass of a subscription: all its periods are in one pass, chosen by the last six digits of its original id.
-    private static func walk(of original: String, among walks: Int64) -> Int64 {
-        walks == 1 ? 0 : original.utf8.suffix(6).reduce(0) { 10 * $0 + Int64($1 & 0x0F) } % walks
+    private static func part(of original: String, among parts: Int64) -> Int64 {
+        parts == 1 ? 0 : original.utf8.suffix(6).reduce(0) { 10 * $0 + Int64($1 & 0x0F) } % parts
     }
 }
 

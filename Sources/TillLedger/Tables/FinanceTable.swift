@@ -6,7 +6,7 @@ extension Schema {
     /// source of truth. Days count from 1970-01-01.
     static let finance: StaticString = """
         CREATE TABLE apple_reports (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
             name TEXT NOT NULL,
             imported_at INTEGER NOT NULL,
@@ -24,12 +24,12 @@ extension Schema {
 public struct AppleReportTable {
     private static let columns: Columns = "digest, name, imported_at, actor, starts_on, ends_on, lines"
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     /// A report without its text.
     public struct Entry: Sendable, Hashable {
-        public var sequence: Int64 = 0
+        public var rowID: Int64 = 0
         /// SHA-256 of the text.
         public let digest: [UInt8]
         /// The file name that the importer gave.
@@ -58,7 +58,7 @@ public struct AppleReportTable {
 
     /// - Returns: false if the same text is already stored; then nothing changes.
     public func insertIfNew(_ entry: Entry, text: [UInt8]) throws -> Bool {
-        try session.insertIfNew(
+        try connection.insertIfNew(
             "INSERT INTO apple_reports (\(Self.columns), body) VALUES (\(marks: 8)) ON CONFLICT (digest) DO NOTHING",
             [
                 .blob(entry.digest), .text(entry.name), .instant(entry.importedAt), .text(entry.actor),
@@ -68,32 +68,32 @@ public struct AppleReportTable {
     }
 
     public func find(digest: [UInt8]) throws -> Entry? {
-        try session.first(
-            "SELECT sequence, \(Self.columns) FROM apple_reports WHERE digest = ?1", [.blob(digest)], Self.read)
+        try connection.first(
+            "SELECT row_id, \(Self.columns) FROM apple_reports WHERE digest = ?1", [.blob(digest)], Self.read)
     }
 
     /// Newest first, from before a row id.
-    public func list(before sequence: Int64, limit: Int) throws -> [Entry] {
-        try session.query(
+    public func list(before rowID: Int64, limit: Int) throws -> [Entry] {
+        try connection.query(
             """
-            SELECT sequence, \(Self.columns) FROM apple_reports WHERE sequence < ?1 ORDER BY sequence DESC LIMIT ?2
-            """, [.integer(sequence), .integer(Int64(limit))], Self.read)
+            SELECT row_id, \(Self.columns) FROM apple_reports WHERE row_id < ?1 ORDER BY row_id DESC LIMIT ?2
+            """, [.integer(rowID), .integer(Int64(limit))], Self.read)
     }
 
     /// The reports that cover days from `start` to `end`, newest first.
     public func list(from start: CivilDate, through end: CivilDate, limit: Int) throws -> [Entry] {
-        try session.query(
+        try connection.query(
             """
-            SELECT sequence, \(Self.columns) FROM apple_reports WHERE starts_on <= ?1 AND ends_on >= ?2 \
-            ORDER BY sequence DESC LIMIT ?3
+            SELECT row_id, \(Self.columns) FROM apple_reports WHERE starts_on <= ?1 AND ends_on >= ?2 \
+            ORDER BY row_id DESC LIMIT ?3
             """,
             [
                 .integer(Int64(end.daysSinceEpoch)), .integer(Int64(start.daysSinceEpoch)), .integer(Int64(limit)),
             ], Self.read)
     }
 
-    public func text(_ sequence: Int64) throws -> [UInt8]? {
-        try session.first("SELECT body FROM apple_reports WHERE sequence = ?1", [.integer(sequence)]) {
+    public func text(_ rowID: Int64) throws -> [UInt8]? {
+        try connection.first("SELECT body FROM apple_reports WHERE row_id = ?1", [.integer(rowID)]) {
             $0.blob("body")
         }
     }
@@ -105,7 +105,7 @@ public struct AppleReportTable {
             start: CivilDate(daysSinceEpoch: Int(row.integer("starts_on"))),
             end: CivilDate(daysSinceEpoch: Int(row.integer("ends_on"))),
             lines: Int(row.integer("lines")))
-        entry.sequence = row.integer("sequence")
+        entry.rowID = row.integer("row_id")
         return entry
     }
 }

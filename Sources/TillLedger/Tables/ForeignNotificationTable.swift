@@ -15,8 +15,8 @@ public struct ForeignNotificationTable {
         uuid, bundle, app_apple_id, environment, type, subtype, received_at, code, detail, payload
         """
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Entry: Sendable, Hashable {
         public let uuid: String
@@ -52,12 +52,12 @@ public struct ForeignNotificationTable {
 
     /// Whether a notification with this UUID is stored.
     public func contains(_ uuid: String) throws -> Bool {
-        try session.first("SELECT 1 FROM foreign_notifications WHERE uuid = ?1", [.text(uuid)]) { _ in true } ?? false
+        try connection.first("SELECT 1 FROM foreign_notifications WHERE uuid = ?1", [.text(uuid)]) { _ in true } ?? false
     }
 
     /// Stores a notification, unless one with this UUID is already stored.
     public func insert(_ entry: Entry) throws {
-        let inserted = try session.insertIfNew(
+        let inserted = try connection.insertIfNew(
             "INSERT INTO foreign_notifications (\(Self.columns)) VALUES (\(marks: 10)) ON CONFLICT (uuid) DO NOTHING",
             [
                 .text(entry.uuid), .optional(entry.bundleID), .optional(entry.appAppleID),
@@ -65,50 +65,50 @@ public struct ForeignNotificationTable {
                 .text(entry.code), .text(entry.detail), .text(entry.payload),
             ])
         guard inserted != nil else { return }
-        let apps = try session.query(
-            "SELECT count(*) AS count, min(sequence) AS oldest FROM foreign_notifications GROUP BY bundle", []
+        let apps = try connection.query(
+            "SELECT count(*) AS count, min(row_id) AS oldest FROM foreign_notifications GROUP BY bundle", []
         ) { (count: $0.integer("count"), oldest: $0.integer("oldest")) }
         guard apps.reduce(0, { $0 + $1.count }) > Self.capacity,
             let fullest = apps.max(by: { ($0.count, $1.oldest) < ($1.count, $0.oldest) })
         else { return }
-        try session.execute("DELETE FROM foreign_notifications WHERE sequence = ?1", [.integer(fullest.oldest)])
+        try connection.execute("DELETE FROM foreign_notifications WHERE row_id = ?1", [.integer(fullest.oldest)])
     }
 
     /// The notifications that state this app and were refused with `code`, oldest first, after a row id.
     ///
     /// - Parameter code: the code of a refusal that a different configuration may have caused.
     public func stating(
-        bundleID: String, appAppleID: Int64?, refusedAs code: String, after sequence: Int64, limit: Int
-    ) throws -> [(sequence: Int64, entry: Entry)] {
-        try session.query(
+        bundleID: String, appAppleID: Int64?, refusedAs code: String, after rowID: Int64, limit: Int
+    ) throws -> [(rowID: Int64, entry: Entry)] {
+        try connection.query(
             """
-            SELECT \(Self.columns), sequence FROM foreign_notifications WHERE sequence > ?1 AND code = ?2 \
-            AND bundle = ?3 AND (app_apple_id = ?4 OR environment = 'Sandbox' OR ?4 IS NULL) ORDER BY sequence \
+            SELECT \(Self.columns), row_id FROM foreign_notifications WHERE row_id > ?1 AND code = ?2 \
+            AND bundle = ?3 AND (app_apple_id = ?4 OR environment = 'Sandbox' OR ?4 IS NULL) ORDER BY row_id \
             LIMIT ?5
             """,
             [
-                .integer(sequence), .text(code), .text(bundleID), .optional(appAppleID), .integer(Int64(limit)),
+                .integer(rowID), .text(code), .text(bundleID), .optional(appAppleID), .integer(Int64(limit)),
             ]
-        ) { row in (row.integer("sequence"), try Self.read(row)) }
+        ) { row in (row.integer("row_id"), try Self.read(row)) }
     }
 
     /// Newest first.
     public func list(limit: Int) throws -> [Entry] {
-        try session.query(
+        try connection.query(
             """
-            SELECT \(Self.columns) FROM foreign_notifications ORDER BY sequence DESC LIMIT ?1
+            SELECT \(Self.columns) FROM foreign_notifications ORDER BY row_id DESC LIMIT ?1
             """, [.integer(Int64(limit))], Self.read)
     }
 
-    public func remove(_ sequence: Int64) throws {
-        try session.execute("DELETE FROM foreign_notifications WHERE sequence = ?1", [.integer(sequence)])
+    public func remove(_ rowID: Int64) throws {
+        try connection.execute("DELETE FROM foreign_notifications WHERE row_id = ?1", [.integer(rowID)])
     }
 
     /// Replaces the reason why a notification is not for this app.
-    public func mark(_ sequence: Int64, code: String, detail: String) throws {
-        try session.execute(
-            "UPDATE foreign_notifications SET code = ?1, detail = ?2 WHERE sequence = ?3",
-            [.text(code), .text(detail), .integer(sequence)])
+    public func mark(_ rowID: Int64, code: String, detail: String) throws {
+        try connection.execute(
+            "UPDATE foreign_notifications SET code = ?1, detail = ?2 WHERE row_id = ?3",
+            [.text(code), .text(detail), .integer(rowID)])
     }
 
     private static func read(_ row: any Row) throws -> Entry {

@@ -4,38 +4,38 @@ import TillSQL
 /// `grants`: one for each transaction, enforced by the database: a transaction has one row, whose row id is the grant's
 /// key. Never edited.
 public struct GrantTable {
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     /// - Parameter catalogVersion: the catalogue that defines what it grants.
     public func insert(
-        _ grant: Grant, transaction sequence: Int64, orderSequence: Int64, catalogVersion: Int64? = nil
+        _ grant: Grant, transaction rowID: Int64, orderRowID: Int64, catalogVersion: Int64? = nil
     ) throws {
-        try session.execute(
+        try connection.execute(
             """
-            INSERT INTO grants (transaction_sequence, id, order_sequence, customer_id, entitlement, at, \
+            INSERT INTO grants (transaction_row_id, id, order_row_id, customer_id, entitlement, at, \
             catalog_version) \
             VALUES (?1, ?2, ?3, \(customer: 4), ?5, ?6, ?7)
             """,
             [
-                .integer(sequence), .id(grant.id), .integer(orderSequence), .text(grant.userID.text),
+                .integer(rowID), .id(grant.id), .integer(orderRowID), .text(grant.userID.text),
                 .optional(grant.entitlement), .instant(grant.at), .optional(catalogVersion),
             ])
     }
 
     /// The grant for a transaction, with the points it posted.
-    public func find(transaction sequence: Int64) throws -> Grant? {
-        let points = try session.query(
+    public func find(transaction rowID: Int64) throws -> Grant? {
+        let points = try connection.query(
             """
-            SELECT currency, amount FROM postings WHERE grant_sequence = ?1 AND kind = 'purchase' ORDER BY currency
-            """, [.integer(sequence)]
+            SELECT currency, amount FROM postings WHERE grant_row_id = ?1 AND kind = 'purchase' ORDER BY currency
+            """, [.integer(rowID)]
         ) { row in GrantedPoints(currency: row.text("currency"), amount: row.integer("amount")) }
-        return try session.first(
+        return try connection.first(
             """
             SELECT g.id AS grant_id, t.environment, t.id, o.id AS order_id, \(user: "g.customer_id") AS user_id, \
-            t.product, t.quantity, g.entitlement, g.at FROM grants g JOIN transactions t ON t.sequence = \
-            g.transaction_sequence JOIN orders o ON o.sequence = g.order_sequence WHERE g.transaction_sequence = ?1
-            """, [.integer(sequence)]
+            t.product, t.quantity, g.entitlement, g.at FROM grants g JOIN transactions t ON t.row_id = \
+            g.transaction_row_id JOIN orders o ON o.row_id = g.order_row_id WHERE g.transaction_row_id = ?1
+            """, [.integer(rowID)]
         ) { row in
             Grant(
                 id: try row.uniqueID("grant_id"), environment: try row.environment("environment"),

@@ -5,18 +5,18 @@ import TillSQL
 /// together. It has no table of its own.
 public struct GrantedPurchases {
     private static let columns: Columns = """
-        t.sequence, t.id, t.original_id, t.product, t.quantity, t.purchased_at, t.price, t.currency, t.offer_type, \
+        t.row_id, t.id, t.original_id, t.product, t.quantity, t.purchased_at, t.price, t.currency, t.offer_type, \
         g.entitlement, o.product AS order_product, o.quantity AS order_quantity, o.device, \
-        CASE WHEN o.previewed_at IS NULL OR EXISTS (SELECT 1 FROM order_moves m WHERE m.order_sequence = o.sequence \
+        CASE WHEN o.previewed_at IS NULL OR EXISTS (SELECT 1 FROM order_moves m WHERE m.order_row_id = o.row_id \
         AND m.status IN (3, 4)) THEN NULL ELSE o.previewed_at END AS previewed_at, o.catalog_version
         """
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Entry: Sendable, Hashable {
         /// The row id of the transaction.
-        public let sequence: Int64
+        public let rowID: Int64
         public let id: TransactionID
         public let originalID: TransactionID
         public let productID: ProductID
@@ -49,16 +49,16 @@ public struct GrantedPurchases {
     /// The plus signs keep SQLite on the indices by user and by order; an index on the environment would read the whole
     /// table.
     public func list(
-        user: UserID, environment: Environment, limit: Int, where isWanted: (ProductID, _ entitlement: String?) -> Bool
+        user: UserID, environment: StoreEnvironment, limit: Int, where isWanted: (ProductID, _ entitlement: String?) -> Bool
     ) throws -> [Entry] {
-        try session.query(
+        try connection.query(
             """
-            SELECT \(Self.columns) FROM orders o CROSS JOIN transactions t ON t.order_sequence = o.sequence CROSS JOIN \
-            grants g ON g.transaction_sequence = t.sequence WHERE o.customer_id = \(customer: 1) AND +t.environment = \
-            ?2 AND +t.state = 1 AND NOT EXISTS (SELECT 1 FROM holders h WHERE h.grant_sequence = t.sequence AND \
-            h.customer_id <> \(customer: 1)) UNION ALL SELECT \(Self.columns) FROM holders h CROSS JOIN transactions t \
-            ON t.sequence = h.grant_sequence CROSS JOIN grants g ON g.transaction_sequence = t.sequence CROSS JOIN \
-            orders o ON o.sequence = t.order_sequence WHERE h.customer_id = \(customer: 1) AND +h.environment = ?2 AND \
+            SELECT \(Self.columns) FROM orders o CROSS JOIN transactions t ON t.order_row_id = o.row_id CROSS JOIN \
+            grants g ON g.transaction_row_id = t.row_id WHERE o.customer_id = \(customer: 1) AND +t.environment = \
+            ?2 AND +t.state = 1 AND NOT EXISTS (SELECT 1 FROM grant_owners h WHERE h.grant_row_id = t.row_id AND \
+            h.customer_id <> \(customer: 1)) UNION ALL SELECT \(Self.columns) FROM grant_owners h CROSS JOIN transactions t \
+            ON t.row_id = h.grant_row_id CROSS JOIN grants g ON g.transaction_row_id = t.row_id CROSS JOIN \
+            orders o ON o.row_id = t.order_row_id WHERE h.customer_id = \(customer: 1) AND +h.environment = ?2 AND \
             +t.state = 1 AND o.customer_id <> \(customer: 1) ORDER BY 1 DESC LIMIT ?3
             """, [.text(user.text), environment.column, .integer(Int64(limit))]
         ) { row in isWanted(ProductID(row.text("product")), row.optionalText("entitlement")) ? Self.read(row) : nil }
@@ -68,7 +68,7 @@ public struct GrantedPurchases {
 
     private static func read(_ row: any Row) -> Entry {
         Entry(
-            sequence: row.integer("sequence"), id: TransactionID(row.text("id")),
+            rowID: row.integer("row_id"), id: TransactionID(row.text("id")),
             originalID: TransactionID(row.text("original_id")),
             productID: ProductID(row.text("product")), quantity: Int(row.integer("quantity")),
             purchasedAt: row.instant("purchased_at"),

@@ -3,11 +3,11 @@ import TillSQL
 
 /// `heartbeat`: one row, written to check whether the database accepts writes.
 public struct HeartbeatTable {
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public func beat(at: Instant) throws {
-        try session.execute(
+        try connection.execute(
             """
             INSERT INTO heartbeat (single_row, at) VALUES (1, ?1) ON CONFLICT (single_row) DO UPDATE \
             SET at = excluded.at

@@ -9,23 +9,23 @@ public struct IdempotencyTable {
     private static let key: Columns = "credential, method, path, query_digest, environment, key"
     private static let answer: Columns = "digest, status, body"
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     /// The credential of the key and the request it was used for. The same key with another credential or on another
     /// route is a different key.
     public struct Scope: Sendable, Hashable {
-        public let credential: Identifier<Identified.Caller>
+        public let credential: Identifier<IdentifierKind.Caller>
         public let method: String
-        public let path: Identifier<Identified.Route>
+        public let path: Identifier<IdentifierKind.Route>
         /// SHA-256 of the query's items, sorted; empty without a query.
         public let queryDigest: [UInt8]
         /// The environment of orders and wallets, if the request does not state it.
-        public let environment: Environment
-        public let key: Identifier<Identified.IdempotencyKey>
+        public let environment: StoreEnvironment
+        public let key: Identifier<IdentifierKind.IdempotencyKey>
 
         public init(
-            credential: String, method: String, path: String, queryDigest: [UInt8], environment: Environment,
+            credential: String, method: String, path: String, queryDigest: [UInt8], environment: StoreEnvironment,
             key: String
         ) {
             self.credential = Identifier(credential)
@@ -59,7 +59,7 @@ public struct IdempotencyTable {
     }
 
     public func find(_ scope: Scope) throws -> Answer? {
-        try session.first(
+        try connection.first(
             """
             SELECT \(Self.answer) FROM idempotency_keys WHERE credential = ?1 AND method = ?2 AND path = ?3 \
             AND query_digest = ?4 AND environment = ?5 AND key = ?6 AND status IS NOT NULL
@@ -69,7 +69,7 @@ public struct IdempotencyTable {
 
     /// Stores an answer, and deletes up to eight expired ones.
     public func insert(_ scope: Scope, _ answer: Answer, at: Instant) throws {
-        try session.execute(
+        try connection.execute(
             """
             INSERT INTO idempotency_keys (\(Self.key), \(Self.answer), at) VALUES (\(marks: 10)) \
             ON CONFLICT (\(Self.key), app_id) DO NOTHING
@@ -77,7 +77,7 @@ public struct IdempotencyTable {
             scope.values + [
                 .blob(answer.digest), .integer(Int64(answer.status)), .blob(answer.body), .instant(at),
             ])
-        try session.execute(
+        try connection.execute(
             """
             DELETE FROM idempotency_keys WHERE (\(Self.key)) IN (SELECT \(Self.key) FROM idempotency_keys \
             WHERE at < ?1 ORDER BY at LIMIT 8)

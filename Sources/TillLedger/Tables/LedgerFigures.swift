@@ -3,13 +3,13 @@ import TillSQL
 
 /// Figures for monitoring. Each reads an index or a few rows, because they are read every few seconds.
 public struct LedgerFigures {
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     /// The number of transactions in all environments. Rows are numbered and never deleted.
     public func purchases() throws -> Int64 {
         try number(
-            "SELECT coalesce(max(sequence), 0) AS number FROM transactions")
+            "SELECT coalesce(max(row_id), 0) AS number FROM transactions")
     }
 
     /// The number of paid purchases without an owner.
@@ -17,8 +17,8 @@ public struct LedgerFigures {
         try number("SELECT count(*) AS number FROM transactions WHERE state = 2 AND state <> 1")
     }
 
-    public func quarantined(in environment: Environment, paidBefore moment: Instant) throws -> Int64 {
-        try session.first(
+    public func quarantined(in environment: StoreEnvironment, paidBefore moment: Instant) throws -> Int64 {
+        try connection.first(
             """
             SELECT count(*) AS number FROM transactions WHERE state = 2 AND state <> 1 AND +environment = ?1 \
             AND purchased_at < ?2
@@ -28,15 +28,15 @@ public struct LedgerFigures {
 
     /// When the oldest purchase in quarantine was paid.
     public func oldestQuarantined() throws -> Instant? {
-        try session.first(
-            "SELECT purchased_at FROM transactions WHERE state = 2 AND state <> 1 ORDER BY sequence LIMIT 1", []
+        try connection.first(
+            "SELECT purchased_at FROM transactions WHERE state = 2 AND state <> 1 ORDER BY row_id LIMIT 1", []
         ) { $0.instant("purchased_at") }
     }
 
     /// When the oldest order with this status was opened.
     public func oldestOrder(_ status: OrderStatus) throws -> Instant? {
-        try session.first(
-            "SELECT created_at FROM orders WHERE status = ?1 AND status <> 1 ORDER BY sequence LIMIT 1",
+        try connection.first(
+            "SELECT created_at FROM orders WHERE status = ?1 AND status <> 1 ORDER BY row_id LIMIT 1",
             [.integer(Int64(status.rawValue))]
         ) { $0.instant("created_at") }
     }
@@ -46,22 +46,22 @@ public struct LedgerFigures {
     }
 
     public func oldestPendingNotification() throws -> Instant? {
-        try session.first(
-            "SELECT received_at FROM notifications WHERE state = 0 ORDER BY sequence LIMIT 1", []
+        try connection.first(
+            "SELECT received_at FROM notifications WHERE state = 0 ORDER BY row_id LIMIT 1", []
         ) { $0.instant("received_at") }
     }
 
     /// The number of events ever written.
-    public func outboxEvents() throws -> Int64 { try number("SELECT coalesce(max(sequence), 0) AS number FROM outbox") }
+    public func outboxEvents() throws -> Int64 { try number("SELECT coalesce(max(row_id), 0) AS number FROM outbox") }
 
     /// How often a debt was written off, for all customers.
-    public func forgivenDebts(in environment: Environment) throws -> Int64 {
-        try session.first(
+    public func forgivenDebts(in environment: StoreEnvironment) throws -> Int64 {
+        try connection.first(
             """
             SELECT count(*) AS number FROM postings WHERE environment = ?1 AND kind = 'write_off'
             """, [environment.column]
         ) { $0.integer("number") } ?? 0
     }
 
-    private func number(_ sql: SQL) throws -> Int64 { try session.first(sql, []) { $0.integer("number") } ?? 0 }
+    private func number(_ sql: SQL) throws -> Int64 { try connection.first(sql, []) { $0.integer("number") } ?? 0 }
 }

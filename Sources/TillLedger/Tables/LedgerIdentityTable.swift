@@ -28,11 +28,11 @@ public struct LedgerIdentityTable {
     static let secretLength = 32
     private static let columns: Columns = "ledger_id, epoch, secret"
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public func find() throws -> LedgerIdentity? {
-        try session.first("SELECT \(Self.columns) FROM ledger WHERE single_row = 1", []) { row in
+        try connection.first("SELECT \(Self.columns) FROM ledger WHERE single_row = 1", []) { row in
             LedgerIdentity(
                 id: try row.uniqueID("ledger_id"), epoch: row.integer("epoch"), secret: row.blob("secret"))
         }
@@ -41,8 +41,8 @@ public struct LedgerIdentityTable {
     /// Stores a fresh identity, unless there is one.
     ///
     /// - Returns: the stored identity.
-    func keep(_ fresh: LedgerIdentity, at now: Instant) throws -> LedgerIdentity {
-        try session.execute(
+    func store(_ fresh: LedgerIdentity, at now: Instant) throws -> LedgerIdentity {
+        try connection.execute(
             """
             INSERT INTO ledger (single_row, \(Self.columns), created_at) VALUES (1, ?1, ?2, ?3, ?4) \
             ON CONFLICT (single_row) DO NOTHING
@@ -54,8 +54,8 @@ public struct LedgerIdentityTable {
     ///
     /// - Parameter fresh: the ledger's identity from now on, if it has none yet.
     package func raiseEpoch(_ fresh: LedgerIdentity, at now: Instant) throws {
-        _ = try keep(fresh, at: now)
-        try session.execute("UPDATE ledger SET epoch = epoch + 1 WHERE single_row = 1", [])
+        _ = try store(fresh, at: now)
+        try connection.execute("UPDATE ledger SET epoch = epoch + 1 WHERE single_row = 1", [])
     }
 }
 
@@ -70,7 +70,7 @@ extension Ledger {
         if let known = try await database.read({ try LedgerIdentityTable($0).find() }) { return known }
         let (now, fresh) = (clock(), freshIdentity())
         return try await database.write(locking: [.ledger("identity")]) {
-            try LedgerIdentityTable($0).keep(fresh, at: now)
+            try LedgerIdentityTable($0).store(fresh, at: now)
         }
     }
 

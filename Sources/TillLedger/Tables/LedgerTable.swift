@@ -7,21 +7,21 @@ public struct LedgerTable {
         environment, customer_id, contra, currency, amount, kind, reference, at, reason
         """
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Stored: Sendable, Hashable {
-        public let sequence: Int64
+        public let rowID: Int64
         public let posting: Posting
     }
 
     /// Adds a posting and updates the balance. `grant` is the row id of the transaction whose grant it belongs to;
     /// without one, the posting's own reference is stored. `transfer` is the transfer that moves the points.
     public func post(_ posting: Posting, grant: Int64?, transfer: Int64? = nil) throws {
-        let customer = SQLValue.integer(try CustomerTable(session).id(of: posting.userID, at: posting.at))
-        try session.execute(
+        let customer = SQLValue.integer(try CustomerTable(connection).id(of: posting.userID, at: posting.at))
+        try connection.execute(
             """
-            INSERT INTO postings (\(Self.columns), grant_sequence, transfer_sequence, \(CallerColumns.names)) \
+            INSERT INTO postings (\(Self.columns), grant_row_id, transfer_row_id, \(CallerColumns.names)) \
             VALUES (\(marks: 14))
             """,
             [
@@ -29,8 +29,8 @@ public struct LedgerTable {
                 .text(posting.currency), .integer(posting.amount), .text(posting.kind.rawValue),
                 grant == nil ? .text(posting.reference) : .null, .instant(posting.at), .optional(posting.note.reason),
                 .optional(grant), .optional(transfer),
-            ] + CallerColumns(posting.note.actor, at: posting.at, session).values)
-        try session.execute(
+            ] + CallerColumns(posting.note.actor, at: posting.at, connection).values)
+        try connection.execute(
             """
             INSERT INTO balances (environment, customer_id, currency, amount) VALUES (?1, ?2, ?3, ?4) \
             ON CONFLICT (environment, customer_id, currency) DO UPDATE SET amount = balances.amount + excluded.amount
@@ -38,8 +38,8 @@ public struct LedgerTable {
             [posting.environment.column, customer, .text(posting.currency), .integer(posting.amount)])
     }
 
-    public func wallet(of user: UserID, in environment: Environment) throws -> Wallet {
-        let balances = try session.query(
+    public func wallet(of user: UserID, in environment: StoreEnvironment) throws -> Wallet {
+        let balances = try connection.query(
             "SELECT currency, amount FROM balances WHERE environment = ?1 AND customer_id = \(customer: 2)",
             [environment.column, .text(user.text)]
         ) { ($0.text("currency"), $0.integer("amount")) }
@@ -51,56 +51,56 @@ public struct LedgerTable {
     ///
     /// - Parameter payer: `appTransactionId` of the grant, if Apple signed one.
     public func forgivenGrants(
-        of user: UserID, paidBy payer: String?, in environment: Environment, after moment: Instant, except grant: Int64
+        of user: UserID, paidBy payer: String?, in environment: StoreEnvironment, after moment: Instant, except grant: Int64
     ) throws -> Int64 {
-        let own = try session.first(
+        let own = try connection.first(
             """
             WITH RECURSIVE customer (id) AS (SELECT \(customer: 1) AS id UNION SELECT g.customer_id FROM customer m \
-            CROSS JOIN customers g ON g.merged_into = m.id) SELECT count(DISTINCT p.grant_sequence) AS grants FROM \
+            CROSS JOIN customers g ON g.merged_into = m.id) SELECT count(DISTINCT p.grant_row_id) AS grants FROM \
             customer m CROSS JOIN postings p ON p.customer_id = m.id WHERE p.environment = ?2 AND p.at > ?3 AND \
-            p.grant_sequence <> ?4 AND p.kind = 'write_off'
+            p.grant_row_id <> ?4 AND p.kind = 'write_off'
             """, [.text(user.text), environment.column, .instant(moment), .integer(grant)]
         ) { $0.integer("grants") }
         guard let payer else { return own ?? 0 }
         // Forgiven debts are few and purchases are many, so the query reads the purchases last.
-        let paid = try session.first(
+        let paid = try connection.first(
             """
-            SELECT count(DISTINCT p.grant_sequence) AS grants FROM postings p CROSS JOIN transactions t \
-            ON t.sequence = p.grant_sequence WHERE p.kind = 'write_off' AND p.environment = ?1 AND p.at > ?2 \
-            AND p.grant_sequence <> ?3 AND t.app_transaction = ?4
+            SELECT count(DISTINCT p.grant_row_id) AS grants FROM postings p CROSS JOIN transactions t \
+            ON t.row_id = p.grant_row_id WHERE p.kind = 'write_off' AND p.environment = ?1 AND p.at > ?2 \
+            AND p.grant_row_id <> ?3 AND t.app_transaction = ?4
             """, [environment.column, .instant(moment), .integer(grant), .text(payer)]
         ) { $0.integer("grants") }
         return max(own ?? 0, paid ?? 0)
     }
 
     /// The debit with a reference, if there is one.
-    public func debit(reference: String, in environment: Environment) throws -> Stored? {
-        try session.first(
+    public func debit(reference: String, in environment: StoreEnvironment) throws -> Stored? {
+        try connection.first(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT \
-            JOIN grants g ON g.transaction_sequence = p.grant_sequence WHERE p.environment = ?1 AND p.reference = ?2 \
+            SELECT p.row_id, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT \
+            JOIN grants g ON g.transaction_row_id = p.grant_row_id WHERE p.environment = ?1 AND p.reference = ?2 \
             AND p.kind = 'debit'
             """, [environment.column, .text(reference)], Self.read)
     }
 
     /// The bonus or the correction with a reference, if there is one. The list of kinds matches the partial index.
-    public func handmade(_ kind: PostingKind, reference: String, in environment: Environment) throws -> Stored? {
-        try session.first(
+    public func manual(_ kind: PostingKind, reference: String, in environment: StoreEnvironment) throws -> Stored? {
+        try connection.first(
             """
-            SELECT p.sequence, NULL AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p WHERE \
+            SELECT p.row_id, NULL AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p WHERE \
             p.environment = ?1 AND p.kind = ?2 AND p.reference = ?3 AND p.kind IN ('bonus', 'correction')
             """, [environment.column, .text(kind.rawValue), .text(reference)], Self.read)
     }
 
     /// A user's points of one currency, lot by lot. Reads all postings of that user, one at a time.
-    public func lots(of user: UserID, in environment: Environment, currency: String) throws -> Lots {
+    public func lots(of user: UserID, in environment: StoreEnvironment, currency: String) throws -> Lots {
         var lots = Lots()
-        _ = try session.query(
+        _ = try connection.query(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p"), t.id AS transaction_id, \
-            t.purchased_at FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence LEFT JOIN \
-            transactions t ON t.sequence = p.grant_sequence WHERE p.customer_id = \(customer: 1) AND +p.environment = \
-            ?2 AND p.currency = ?3 ORDER BY p.sequence
+            SELECT p.row_id, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p"), t.id AS transaction_id, \
+            t.purchased_at FROM postings p LEFT JOIN grants g ON g.transaction_row_id = p.grant_row_id LEFT JOIN \
+            transactions t ON t.row_id = p.grant_row_id WHERE p.customer_id = \(customer: 1) AND +p.environment = \
+            ?2 AND p.currency = ?3 ORDER BY p.row_id
             """, [.text(user.text), environment.column, .text(currency)]
         ) { row in
             let posting = try Self.read(row).posting
@@ -114,34 +114,34 @@ public struct LedgerTable {
 
     /// A user's postings, newest first, from before a row id.
     public func postings(
-        of user: UserID, in environment: Environment, before: Int64, limit: Int
+        of user: UserID, in environment: StoreEnvironment, before: Int64, limit: Int
     ) throws -> [Stored] {
-        try session.query(
+        try connection.query(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT \
-            JOIN grants g ON g.transaction_sequence = p.grant_sequence WHERE p.customer_id = \(customer: 1) AND \
-            p.environment = ?2 AND p.sequence < ?3 ORDER BY p.sequence DESC LIMIT ?4
+            SELECT p.row_id, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT \
+            JOIN grants g ON g.transaction_row_id = p.grant_row_id WHERE p.customer_id = \(customer: 1) AND \
+            p.environment = ?2 AND p.row_id < ?3 ORDER BY p.row_id DESC LIMIT ?4
             """,
             [.text(user.text), environment.column, .integer(before), .integer(Int64(limit))], Self.read)
     }
 
     /// All postings of one grant, oldest first. The query reads the postings of the grant's user and of later owners,
     /// which an index groups by customer.
-    public func postings(grantOf sequence: Int64) throws -> [Stored] {
-        try session.query(
+    public func postings(grantOf rowID: Int64) throws -> [Stored] {
+        try connection.query(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT \
-            JOIN grants g ON g.transaction_sequence = p.grant_sequence WHERE p.customer_id IN (SELECT customer_id FROM \
-            grants WHERE transaction_sequence = ?1 UNION SELECT customer_id FROM holders WHERE grant_sequence = ?1 \
-            UNION SELECT f.to_customer_id FROM transfer_items i JOIN transfers f ON f.sequence = i.transfer_sequence \
-            WHERE i.grant_sequence = ?1) AND p.grant_sequence = ?1 ORDER BY p.sequence
-            """, [.integer(sequence)], Self.read)
+            SELECT p.row_id, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT \
+            JOIN grants g ON g.transaction_row_id = p.grant_row_id WHERE p.customer_id IN (SELECT customer_id FROM \
+            grants WHERE transaction_row_id = ?1 UNION SELECT customer_id FROM grant_owners WHERE grant_row_id = ?1 \
+            UNION SELECT f.to_customer_id FROM transfer_items i JOIN transfers f ON f.row_id = i.transfer_row_id \
+            WHERE i.grant_row_id = ?1) AND p.grant_row_id = ?1 ORDER BY p.row_id
+            """, [.integer(rowID)], Self.read)
     }
 
     /// Balances that differ from the sum of their postings. Any result means that the ledger is damaged (DESIGN §4,
     /// invariant 4).
     public func unbalanced() throws -> [String] {
-        try session.query(
+        try connection.query(
             """
             SELECT b.environment || ' ' || \(user: "b.customer_id") || ' ' || b.currency AS balance FROM balances b \
             WHERE b.amount <> (SELECT coalesce(sum(p.amount), 0) FROM postings p WHERE p.environment = b.environment \
@@ -162,6 +162,6 @@ public struct LedgerTable {
             currency: row.text("currency"),
             amount: row.integer("amount"), kind: kind, reference: reference, at: row.instant("at"))
         posting.note = Posting.Note(reason: row.optionalText("reason"), actor: CallerColumns.name(row))
-        return Stored(sequence: row.integer("sequence"), posting: posting)
+        return Stored(rowID: row.integer("row_id"), posting: posting)
     }
 }

@@ -5,18 +5,18 @@ import TillSQL
 public struct NotificationTable {
     private static let columns: Columns = "uuid, type, subtype, received_at, state, detail, payload"
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public enum State: Int64, Sendable, Hashable {
         case pending = 0
-        case settled = 1
+        case processed = 1
         /// Could not be processed, and trying again will not help; `detail` says why.
         case stuck = 2
     }
 
     public struct Stored: Sendable, Hashable {
-        public let sequence: Int64
+        public let rowID: Int64
         public let uuid: String
         public let type: String
         public let subtype: String?
@@ -28,10 +28,10 @@ public struct NotificationTable {
 
     /// Stores a notification; nil if one with this UUID is already stored.
     public func insert(
-        uuid: String, environment: Environment, type: String, subtype: String?, signedAt: Instant?, at: Instant,
+        uuid: String, environment: StoreEnvironment, type: String, subtype: String?, signedAt: Instant?, at: Instant,
         payload: String
     ) throws -> Int64? {
-        try session.insertIfNew(
+        try connection.insertIfNew(
             """
             INSERT INTO notifications (\(Self.columns), environment, signed_at) \
             VALUES (?1, ?2, ?3, ?4, 0, '', ?5, ?6, ?7) ON CONFLICT (uuid) DO NOTHING
@@ -42,30 +42,30 @@ public struct NotificationTable {
             ])
     }
 
-    public func mark(_ sequence: Int64, _ state: State, detail: String) throws {
-        try session.execute(
-            "UPDATE notifications SET state = ?1, detail = ?2 WHERE sequence = ?3",
-            [.integer(state.rawValue), .text(detail), .integer(sequence)])
+    public func mark(_ rowID: Int64, _ state: State, detail: String) throws {
+        try connection.execute(
+            "UPDATE notifications SET state = ?1, detail = ?2 WHERE row_id = ?3",
+            [.integer(state.rawValue), .text(detail), .integer(rowID)])
     }
 
     public func find(uuid: String) throws -> Stored? {
-        try session.first(
-            "SELECT sequence, \(Self.columns) FROM notifications WHERE uuid = ?1", [.text(uuid)], Self.read)
+        try connection.first(
+            "SELECT row_id, \(Self.columns) FROM notifications WHERE uuid = ?1", [.text(uuid)], Self.read)
     }
 
     /// Stored but not processed yet: oldest first, after a row id.
-    public func pending(after sequence: Int64, limit: Int) throws -> [Stored] {
-        try session.query(
+    public func pending(after rowID: Int64, limit: Int) throws -> [Stored] {
+        try connection.query(
             """
-            SELECT sequence, \(Self.columns) FROM notifications WHERE state = 0 AND sequence > ?1 ORDER BY sequence \
+            SELECT row_id, \(Self.columns) FROM notifications WHERE state = 0 AND row_id > ?1 ORDER BY row_id \
             LIMIT ?2
-            """, [.integer(sequence), .integer(Int64(limit))], Self.read)
+            """, [.integer(rowID), .integer(Int64(limit))], Self.read)
     }
 
     private static func read(_ row: any Row) throws -> Stored {
         guard let state = State(rawValue: row.integer("state")) else { throw row.unreadable("a notification's state") }
         return Stored(
-            sequence: row.integer("sequence"), uuid: row.text("uuid"), type: row.text("type"),
+            rowID: row.integer("row_id"), uuid: row.text("uuid"), type: row.text("type"),
             subtype: row.optionalText("subtype"),
             receivedAt: row.instant("received_at"), state: state, detail: row.text("detail"),
             payload: row.text("payload"))

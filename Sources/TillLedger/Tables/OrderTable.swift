@@ -8,12 +8,12 @@ public struct OrderTable {
         created_at, updated_at, moves, previewed_at, previewed_until, id_source
         """
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     /// An order as stored, with the row id by which other tables refer to it.
     public struct Stored: Sendable, Hashable {
-        public let sequence: Int64
+        public let rowID: Int64
         public var order: Order
         /// How many entries its history has.
         var moveCount: Int64
@@ -24,12 +24,12 @@ public struct OrderTable {
     /// - Parameter catalogVersion: the catalogue of its price, if its buyer saw it.
     @discardableResult
     public func insert(_ order: Order, reason: String, catalogVersion: Int64? = nil) throws -> Stored {
-        let sequence = try session.drawID(of: "orders")
-        try session.execute(
-            "INSERT INTO orders (sequence, \(Self.columns), catalog_version) VALUES (\(marks: 19))",
+        let rowID = try connection.drawID(of: "orders")
+        try connection.execute(
+            "INSERT INTO orders (row_id, \(Self.columns), catalog_version) VALUES (\(marks: 19))",
             [
-                .integer(sequence), .id(order.id),
-                .integer(try CustomerTable(session).id(of: order.userID, at: order.createdAt)),
+                .integer(rowID), .id(order.id),
+                .integer(try CustomerTable(connection).id(of: order.userID, at: order.createdAt)),
                 .text(order.productID.text),
                 .integer(Int64(order.quantity)),
                 .integer(Int64(order.status.rawValue)), .integer(order.price.amount), .text(order.price.currency.text),
@@ -39,27 +39,27 @@ public struct OrderTable {
                 .optional(order.preview?.at.milliseconds), .optional(order.preview?.expiresAt.milliseconds),
                 .integer(Int64(order.idSource.rawValue)), .optional(catalogVersion),
             ])
-        try insertMove(sequence, 1, OrderMove(status: order.status, at: order.createdAt, reason: reason))
-        return Stored(sequence: sequence, order: order, moveCount: 1)
+        try insertMove(rowID, 1, OrderMove(status: order.status, at: order.createdAt, reason: reason))
+        return Stored(rowID: rowID, order: order, moveCount: 1)
     }
 
     public func find(_ id: OrderID) throws -> Stored? {
-        try session.first(
-            "SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE id = ?1", [.id(id)], Self.read)
+        try connection.first(
+            "SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE id = ?1", [.id(id)], Self.read)
     }
 
-    public func find(sequence: Int64) throws -> Stored? {
-        try session.first(
+    public func find(rowID: Int64) throws -> Stored? {
+        try connection.first(
             """
-            SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE sequence = ?1
-            """, [.integer(sequence)], Self.read)
+            SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE row_id = ?1
+            """, [.integer(rowID)], Self.read)
     }
 
     /// Moves an order along legal status changes, one history entry for each, and stores its transaction if the order
     /// is free for it. Returns the order as it then is.
     public func move(
         _ stored: Stored, along way: [OrderStatus], at: Instant, reason: String, transaction: TransactionID? = nil,
-        environment: Environment? = nil
+        environment: StoreEnvironment? = nil
     ) throws -> Stored {
         var moved = stored
         for status in way {
@@ -68,29 +68,29 @@ public struct OrderTable {
                 "an order's status only makes legal moves")
             moved.order.status = status
             moved.moveCount += 1
-            try insertMove(stored.sequence, moved.moveCount, OrderMove(status: status, at: at, reason: reason))
+            try insertMove(stored.rowID, moved.moveCount, OrderMove(status: status, at: at, reason: reason))
         }
         if let transaction, let environment, moved.order.isFree(for: transaction, in: environment) {
             moved.order.transactionID = transaction
             moved.order.environment = environment
         }
         moved.order.updatedAt = at
-        try session.execute(
+        try connection.execute(
             """
             UPDATE orders SET status = ?1, transaction_id = ?2, environment = ?3, updated_at = ?4, moves = ?5 \
-            WHERE sequence = ?6
+            WHERE row_id = ?6
             """,
             [
                 .integer(Int64(moved.order.status.rawValue)), .optional(moved.order.transactionID?.text),
                 moved.order.environment?.column ?? .null, .instant(at), .integer(moved.moveCount),
-                .integer(stored.sequence),
+                .integer(stored.rowID),
             ])
         return moved
     }
 
-    public func moves(of sequence: Int64) throws -> [OrderMove] {
-        try session.query(
-            "SELECT status, at, reason FROM order_moves WHERE order_sequence = ?1 ORDER BY number", [.integer(sequence)]
+    public func moves(of rowID: Int64) throws -> [OrderMove] {
+        try connection.query(
+            "SELECT status, at, reason FROM order_moves WHERE order_row_id = ?1 ORDER BY number", [.integer(rowID)]
         ) { row in
             guard let status = OrderStatus(rawValue: Int(row.integer("status"))) else {
                 throw row.unreadable("a status")
@@ -102,13 +102,13 @@ public struct OrderTable {
     /// A user's orders, newest first, from before a row id; of one status, if given. An order belongs to the
     /// environment in which it was paid; an unpaid order is listed in all.
     public func list(
-        user: UserID, environment: Environment, status: OrderStatus?, before: Int64, limit: Int
+        user: UserID, environment: StoreEnvironment, status: OrderStatus?, before: Int64, limit: Int
     ) throws -> [Stored] {
-        try session.query(
+        try connection.query(
             """
-            SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE customer_id = \(customer: 1) AND \
-            sequence < ?2 AND (environment IS NULL OR environment = ?3) AND (status = ?4 OR ?4 IS NULL) ORDER BY \
-            sequence DESC LIMIT ?5
+            SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE customer_id = \(customer: 1) AND \
+            row_id < ?2 AND (environment IS NULL OR environment = ?3) AND (status = ?4 OR ?4 IS NULL) ORDER BY \
+            row_id DESC LIMIT ?5
             """,
             [
                 .text(user.text), .integer(before), environment.column,
@@ -120,10 +120,10 @@ public struct OrderTable {
     public func list(user: UserID? = nil, status: OrderStatus?, before: Int64, limit: Int) throws -> [Stored] {
         switch (user, status) {
         case (let user?, let status):
-            try session.query(
+            try connection.query(
                 """
-                SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE customer_id = \(customer: 1) AND \
-                sequence < ?2 AND (status = ?3 OR ?3 IS NULL) ORDER BY sequence DESC LIMIT ?4
+                SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE customer_id = \(customer: 1) AND \
+                row_id < ?2 AND (status = ?3 OR ?3 IS NULL) ORDER BY row_id DESC LIMIT ?4
                 """,
                 [
                     .text(user.text), .integer(before), .optional(status.map { Int64($0.rawValue) }),
@@ -131,33 +131,33 @@ public struct OrderTable {
                 ], Self.read)
         case (nil, .completed):
             // Most orders are completed, so no index covers that status. Each of them has a transaction, though.
-            try session.query(
+            try connection.query(
                 """
-                SELECT o.sequence, \(Self.columns, userOf: "o") FROM transactions t CROSS JOIN orders o \
-                ON o.sequence = t.order_sequence WHERE t.order_sequence IS NOT NULL AND t.order_sequence < ?1 \
-                AND o.status = 1 GROUP BY t.order_sequence ORDER BY t.order_sequence DESC LIMIT ?2
+                SELECT o.row_id, \(Self.columns, userOf: "o") FROM transactions t CROSS JOIN orders o \
+                ON o.row_id = t.order_row_id WHERE t.order_row_id IS NOT NULL AND t.order_row_id < ?1 \
+                AND o.status = 1 GROUP BY t.order_row_id ORDER BY t.order_row_id DESC LIMIT ?2
                 """, [.integer(before), .integer(Int64(limit))], Self.read)
         case (nil, let status?):
             // The second condition on the status lets SQLite use the partial index.
-            try session.query(
+            try connection.query(
                 """
-                SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE status = ?1 AND status <> 1 AND \
-                sequence < ?2 ORDER BY sequence DESC LIMIT ?3
+                SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE status = ?1 AND status <> 1 AND \
+                row_id < ?2 ORDER BY row_id DESC LIMIT ?3
                 """, [.integer(Int64(status.rawValue)), .integer(before), .integer(Int64(limit))], Self.read)
         case (nil, nil):
-            try session.query(
+            try connection.query(
                 """
-                SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE sequence < ?1 ORDER BY sequence \
+                SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE row_id < ?1 ORDER BY row_id \
                 DESC LIMIT ?2
                 """, [.integer(before), .integer(Int64(limit))], Self.read)
         }
     }
 
     /// Sets the device of an order that has none.
-    public func name(_ device: DeviceID, of sequence: Int64) throws {
-        try session.execute(
-            "UPDATE orders SET device = ?1 WHERE sequence = ?2 AND device IS NULL",
-            [.text(device.text), .integer(sequence)])
+    public func name(_ device: DeviceID, of rowID: Int64) throws {
+        try connection.execute(
+            "UPDATE orders SET device = ?1 WHERE row_id = ?2 AND device IS NULL",
+            [.text(device.text), .integer(rowID)])
     }
 
     /// Orders of one device without a transaction, for one product and quantity, opened no later than the second of
@@ -169,14 +169,14 @@ public struct OrderTable {
         onDevice device: DeviceID, product: ProductID, quantity: Int, openedBy instant: Instant,
         ofBuyersBy account: String?, limit: Int
     ) throws -> [Stored] {
-        try session.query(
+        try connection.query(
             """
-            SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE device = ?1 AND transaction_id IS \
+            SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE device = ?1 AND transaction_id IS \
             NULL AND product = ?2 AND quantity = ?3 AND created_at / 1000 <= ?4 AND (customer_id IN (SELECT \
-            paid.customer_id FROM orders paid CROSS JOIN transactions t ON t.order_sequence = paid.sequence WHERE \
+            paid.customer_id FROM orders paid CROSS JOIN transactions t ON t.order_row_id = paid.row_id WHERE \
             paid.device = ?1 AND paid.transaction_id IS NOT NULL AND paid.created_at / 1000 <= ?4 AND \
-            t.app_transaction = ?5 AND EXISTS (SELECT 1 FROM evidence e WHERE e.transaction_sequence = t.sequence AND \
-            e.decision = 'granted' AND e.ground IN ('token', 'account_token'))) OR ?5 IS NULL) ORDER BY sequence DESC \
+            t.app_transaction = ?5 AND EXISTS (SELECT 1 FROM evidence e WHERE e.transaction_row_id = t.row_id AND \
+            e.decision = 'granted' AND e.ground IN ('token', 'account_token'))) OR ?5 IS NULL) ORDER BY row_id DESC \
             LIMIT ?6
             """,
             [
@@ -187,8 +187,8 @@ public struct OrderTable {
 
     /// When a user's order was opened, counted from the newest, which is number 1; nil if there are fewer.
     public func opened(by user: UserID, number: Int) throws -> Instant? {
-        try session.first(
-            "SELECT created_at FROM orders WHERE customer_id = \(customer: 1) ORDER BY sequence DESC LIMIT 1 OFFSET ?2",
+        try connection.first(
+            "SELECT created_at FROM orders WHERE customer_id = \(customer: 1) ORDER BY row_id DESC LIMIT 1 OFFSET ?2",
             [.text(user.text), .integer(Int64(number - 1))]
         ) { $0.instant("created_at") }
     }
@@ -197,21 +197,21 @@ public struct OrderTable {
     /// read.
     public func hasOpen(_ count: Int, of user: UserID) throws -> Bool {
         guard try opened(by: user, number: count) != nil else { return false }
-        let open = try session.first(
+        let open = try connection.first(
             """
             SELECT count(*) AS count FROM (SELECT status, transaction_id FROM orders WHERE customer_id = \
-            \(customer: 1) ORDER BY sequence DESC LIMIT ?2) AS newest WHERE transaction_id IS NULL AND status IN (0, \
+            \(customer: 1) ORDER BY row_id DESC LIMIT ?2) AS newest WHERE transaction_id IS NULL AND status IN (0, \
             2, 5)
             """, [.text(user.text), .integer(4 * Int64(count))]
         ) { $0.integer("count") }
         return (open ?? 0) >= Int64(count)
     }
 
-    private func insertMove(_ sequence: Int64, _ number: Int64, _ move: OrderMove) throws {
-        try session.execute(
-            "INSERT INTO order_moves (order_sequence, number, status, at, reason) VALUES (\(marks: 5))",
+    private func insertMove(_ rowID: Int64, _ number: Int64, _ move: OrderMove) throws {
+        try connection.execute(
+            "INSERT INTO order_moves (order_row_id, number, status, at, reason) VALUES (\(marks: 5))",
             [
-                .integer(sequence), .integer(number), .integer(Int64(move.status.rawValue)), .instant(move.at),
+                .integer(rowID), .integer(number), .integer(Int64(move.status.rawValue)), .instant(move.at),
                 .text(move.reason),
             ])
     }
@@ -223,7 +223,7 @@ public struct OrderTable {
         }
         let isPreviewed = !row.isNull("previewed_at") && !row.isNull("previewed_until")
         return Stored(
-            sequence: row.integer("sequence"),
+            rowID: row.integer("row_id"),
             order: Order(
                 id: try row.uniqueID("id"), userID: UserID(row.text("user_id")),
                 productID: ProductID(row.text("product")),

@@ -9,12 +9,12 @@ import TillSQL
 /// passed.
 public struct OutboxTable {
     private static let columns: Columns = """
-        event_id, type, customer_id, user_sequence, at, transaction_sequence, transfer_sequence, key_hash, revision, \
+        event_id, type, customer_id, user_sequence, at, transaction_row_id, transfer_row_id, key_hash, revision, \
         version, body
         """
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Event: Sendable, Hashable {
         /// The position in the feed.
@@ -28,9 +28,9 @@ public struct OutboxTable {
         public let userSequence: Int64?
         public let at: Instant
         /// The transaction that it reports on.
-        public let transactionSequence: Int64?
+        public let transactionRowID: Int64?
         /// The transfer that it reports on; its parties are included in the event.
-        public let transferSequence: Int64?
+        public let transferRowID: Int64?
         /// The event's data, as JSON.
         public let body: String
     }
@@ -48,7 +48,7 @@ public struct OutboxTable {
         at: Instant
     ) throws {
         if let user {
-            try session.execute(
+            try connection.execute(
                 """
                 INSERT INTO customers (user_id, first_seen, last_event) VALUES (?1, ?2, 1) \
                 ON CONFLICT (app_id, user_id) DO UPDATE SET last_event = customers.last_event + 1
@@ -56,25 +56,25 @@ public struct OutboxTable {
         }
         let hash = happensOnce ? nil : DerivedID.hash(key)
         let revision = try hash.map { try lastRevision(of: $0) + 1 } ?? 0
-        let sequence = try session.drawID(of: "outbox")
-        try session.execute(
+        let rowID = try connection.drawID(of: "outbox")
+        try connection.execute(
             """
-            INSERT INTO outbox (\(Self.columns), sequence) VALUES (?1, ?2, \(customer: 3), \
+            INSERT INTO outbox (\(Self.columns), row_id) VALUES (?1, ?2, \(customer: 3), \
             (SELECT c.last_event FROM customers c WHERE c.app_id = 1 AND c.user_id = ?3), ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
             ?11)
             """,
             [
                 .id(DerivedID.event(key, revision: revision)), .text(type), .optional(user?.text), .instant(at),
                 .optional(transaction), .optional(transfer), .optional(hash), .integer(revision),
-                .integer(Self.version), .text(body), .integer(sequence),
+                .integer(Self.version), .text(body), .integer(rowID),
             ])
-        try session.execute("INSERT INTO unplaced_events (event_sequence) VALUES (?1)", [.integer(sequence)])
+        try connection.execute("INSERT INTO unplaced_events (event_row_id) VALUES (?1)", [.integer(rowID)])
     }
 
     // MARK: Positions
 
     public func hasUnplaced() throws -> Bool {
-        try session.first("SELECT 1 FROM unplaced_events LIMIT 1", []) { _ in true } ?? false
+        try connection.first("SELECT 1 FROM unplaced_events LIMIT 1", []) { _ in true } ?? false
     }
 
     /// Gives the next positions to committed events without one. Runs alone, under the lock key of the feed.
@@ -85,27 +85,27 @@ public struct OutboxTable {
     public func place(limit: Int) throws -> Bool {
         #if PLANTED_MISTAKES
             if PlantedMistake.followsRowIDs.isPlanted {
-                try session.execute(
+                try connection.execute(
                     """
-                    INSERT INTO event_positions (position, event_sequence) SELECT event_sequence, event_sequence FROM \
+                    INSERT INTO event_positions (position, event_row_id) SELECT event_row_id, event_row_id FROM \
                     unplaced_events
                     """, [])
-                try session.execute("DELETE FROM unplaced_events", [])
+                try connection.execute("DELETE FROM unplaced_events", [])
                 return false
             }
         #endif
-        let placed = try session.execute(
+        let placed = try connection.execute(
             """
-            INSERT INTO event_positions (position, event_sequence) SELECT (SELECT coalesce(max(p.position), 0) FROM \
-            event_positions p) + row_number() OVER (ORDER BY w.turn, w.user_sequence, w.sequence), w.sequence FROM \
-            (SELECT o.sequence, o.user_sequence, max(o.sequence) OVER (PARTITION BY coalesce(o.customer_id, \
-            -o.sequence) ORDER BY o.user_sequence) AS turn FROM unplaced_events u JOIN outbox o ON o.sequence = \
-            u.event_sequence ORDER BY turn, o.user_sequence LIMIT ?1) w
+            INSERT INTO event_positions (position, event_row_id) SELECT (SELECT coalesce(max(p.position), 0) FROM \
+            event_positions p) + row_number() OVER (ORDER BY w.turn, w.user_sequence, w.row_id), w.row_id FROM \
+            (SELECT o.row_id, o.user_sequence, max(o.row_id) OVER (PARTITION BY coalesce(o.customer_id, \
+            -o.row_id) ORDER BY o.user_sequence) AS turn FROM unplaced_events u JOIN outbox o ON o.row_id = \
+            u.event_row_id ORDER BY turn, o.user_sequence LIMIT ?1) w
             """, [.integer(Int64(limit))])
-        try session.execute(
+        try connection.execute(
             """
-            DELETE FROM unplaced_events WHERE EXISTS (SELECT 1 FROM event_positions p WHERE p.event_sequence = \
-            unplaced_events.event_sequence)
+            DELETE FROM unplaced_events WHERE EXISTS (SELECT 1 FROM event_positions p WHERE p.event_row_id = \
+            unplaced_events.event_row_id)
             """, [])
         return placed == limit
     }
@@ -114,7 +114,7 @@ public struct OutboxTable {
 
     /// The number of events with this hash.
     private func lastRevision(of hash: Int64) throws -> Int64 {
-        try session.first(
+        try connection.first(
             """
             SELECT coalesce(max(revision), 0) AS last FROM outbox WHERE key_hash = ?1
             """, [.integer(hash)]
@@ -125,35 +125,35 @@ public struct OutboxTable {
 
     /// Oldest first.
     public func list(after position: Int64, limit: Int) throws -> [Event] {
-        try session.query(
+        try connection.query(
             """
-            SELECT p.position, \(Self.columns, userOf: "o") FROM event_positions p JOIN outbox o ON o.sequence = \
-            p.event_sequence WHERE p.position > ?1 ORDER BY p.position LIMIT ?2
+            SELECT p.position, \(Self.columns, userOf: "o") FROM event_positions p JOIN outbox o ON o.row_id = \
+            p.event_row_id WHERE p.position > ?1 ORDER BY p.position LIMIT ?2
             """, [.integer(position), .integer(Int64(limit))], Self.read)
     }
 
     /// One user's events, oldest first. A user's event numbers rise with the positions, and the index by user contains
     /// the numbers.
     public func list(of user: UserID, after position: Int64, limit: Int) throws -> [Event] {
-        try session.query(
+        try connection.query(
             """
             SELECT p.position, \(Self.columns, userOf: "o") FROM outbox o JOIN event_positions p ON \
-            p.event_sequence = o.sequence WHERE o.customer_id = \(customer: 1) AND p.position > ?2 \
+            p.event_row_id = o.row_id WHERE o.customer_id = \(customer: 1) AND p.position > ?2 \
             ORDER BY o.user_sequence LIMIT ?3
             """, [.text(user.text), .integer(position), .integer(Int64(limit))], Self.read)
     }
 
     public func find(_ position: Int64) throws -> Event? {
-        try session.first(
+        try connection.first(
             """
-            SELECT p.position, \(Self.columns, userOf: "o") FROM event_positions p JOIN outbox o ON o.sequence = \
-            p.event_sequence WHERE p.position = ?1
+            SELECT p.position, \(Self.columns, userOf: "o") FROM event_positions p JOIN outbox o ON o.row_id = \
+            p.event_row_id WHERE p.position = ?1
             """, [.integer(position)], Self.read)
     }
 
     /// The position of the newest event; 0 if there is none.
     public func lastPosition() throws -> Int64 {
-        try session.first("SELECT coalesce(max(position), 0) AS last_position FROM event_positions", []) {
+        try connection.first("SELECT coalesce(max(position), 0) AS last_position FROM event_positions", []) {
             $0.integer("last_position")
         } ?? 0
     }
@@ -161,9 +161,9 @@ public struct OutboxTable {
     /// The position before the first event from `start` on; that of the newest event if there is none yet. Reads all
     /// events before it.
     public func position(before start: Instant) throws -> Int64 {
-        try session.first(
+        try connection.first(
             """
-            SELECT p.position - 1 AS position FROM event_positions p JOIN outbox o ON o.sequence = p.event_sequence \
+            SELECT p.position - 1 AS position FROM event_positions p JOIN outbox o ON o.row_id = p.event_row_id \
             WHERE o.at >= ?1 ORDER BY p.position LIMIT 1
             """, [.instant(start)]
         ) { $0.integer("position") } ?? lastPosition()
@@ -174,7 +174,7 @@ public struct OutboxTable {
             position: row.integer("position"), id: try row.uniqueID("event_id"), type: row.text("type"),
             user: row.optionalText("user_id").map { UserID($0) },
             userSequence: row.optionalInteger("user_sequence"), at: row.instant("at"),
-            transactionSequence: row.optionalInteger("transaction_sequence"),
-            transferSequence: row.optionalInteger("transfer_sequence"), body: row.text("body"))
+            transactionRowID: row.optionalInteger("transaction_row_id"),
+            transferRowID: row.optionalInteger("transfer_row_id"), body: row.text("body"))
     }
 }

@@ -9,7 +9,7 @@ extension Schema {
     /// did.
     static let ownership: StaticString = """
         CREATE TABLE ownership_basis (
-            grant_sequence INTEGER PRIMARY KEY REFERENCES grants (transaction_sequence),
+            grant_row_id INTEGER PRIMARY KEY REFERENCES grants (transaction_row_id),
             environment INTEGER NOT NULL,
             customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             basis TEXT NOT NULL,
@@ -33,8 +33,8 @@ extension Schema {
 
 /// `ownership_basis` and `distrusted_receipts`.
 public struct OwnershipTable {
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Stored: Sendable, Hashable {
         public let basis: OwnershipBasis
@@ -51,9 +51,9 @@ public struct OwnershipTable {
 
     /// A grant that waits for Apple's answer.
     public struct Lookup: Sendable, Hashable {
-        public let sequence: Int64
+        public let rowID: Int64
         public let id: TransactionID
-        public let environment: Environment
+        public let environment: StoreEnvironment
         /// How often Apple has answered that it has no such transaction.
         public let attempts: Int64
         /// Until when its points are held.
@@ -61,11 +61,11 @@ public struct OwnershipTable {
     }
 
     /// Nil if the basis is the token that Apple signed.
-    public func find(_ sequence: Int64) throws -> Stored? {
-        try session.first(
+    public func find(_ rowID: Int64) throws -> Stored? {
+        try connection.first(
             """
-            SELECT basis, hold_until, contested_token, withdrawn_at FROM ownership_basis WHERE grant_sequence = ?1
-            """, [.integer(sequence)]
+            SELECT basis, hold_until, contested_token, withdrawn_at FROM ownership_basis WHERE grant_row_id = ?1
+            """, [.integer(rowID)]
         ) { row in
             guard let basis = OwnershipBasis(rawValue: row.text("basis")) else {
                 throw row.unreadable("a basis of ownership")
@@ -79,77 +79,77 @@ public struct OwnershipTable {
 
     /// Sets the basis of a grant. No row is kept for a token.
     public func set(
-        _ basis: OwnershipBasis, of grant: HeldGrant, owner: UserID, holdUntil: Instant? = nil,
+        _ basis: OwnershipBasis, of grant: OwnedGrant, owner: UserID, holdUntil: Instant? = nil,
         lookUpAt: Instant? = nil
     ) throws {
         if basis == .token {
-            try session.execute("DELETE FROM ownership_basis WHERE grant_sequence = ?1", [.integer(grant.sequence)])
+            try connection.execute("DELETE FROM ownership_basis WHERE grant_row_id = ?1", [.integer(grant.rowID)])
             return
         }
-        try session.execute(
+        try connection.execute(
             """
-            INSERT INTO ownership_basis (grant_sequence, environment, customer_id, basis, hold_until, lookup_at) \
-            VALUES (?1, ?2, \(customer: 3), ?4, ?5, ?6) ON CONFLICT (grant_sequence) DO UPDATE SET customer_id = \
+            INSERT INTO ownership_basis (grant_row_id, environment, customer_id, basis, hold_until, lookup_at) \
+            VALUES (?1, ?2, \(customer: 3), ?4, ?5, ?6) ON CONFLICT (grant_row_id) DO UPDATE SET customer_id = \
             excluded.customer_id, basis = excluded.basis, hold_until = excluded.hold_until, lookup_at = \
             excluded.lookup_at, contested_token = NULL, withdrawn_at = NULL, lookup_attempts = 0
             """,
             [
-                .integer(grant.sequence), grant.environment.column, .text(owner.text), .text(basis.rawValue),
+                .integer(grant.rowID), grant.environment.column, .text(owner.text), .text(basis.rawValue),
                 .optional(holdUntil?.milliseconds), .optional(lookUpAt?.milliseconds),
             ])
     }
 
     /// Makes another customer the owner; the basis stays.
-    public func move(_ sequence: Int64, to owner: UserID) throws {
-        try session.execute(
-            "UPDATE ownership_basis SET customer_id = \(customer: 1) WHERE grant_sequence = ?2",
-            [.text(owner.text), .integer(sequence)])
+    public func move(_ rowID: Int64, to owner: UserID) throws {
+        try connection.execute(
+            "UPDATE ownership_basis SET customer_id = \(customer: 1) WHERE grant_row_id = ?2",
+            [.text(owner.text), .integer(rowID)])
     }
 
     /// Records that a token which names no known customer contests the owner: the points are held until that is
     /// decided.
-    public func contest(_ sequence: Int64, by token: UniqueID?) throws {
-        try session.execute(
-            "UPDATE ownership_basis SET contested_token = ?1, hold_until = ?2 WHERE grant_sequence = ?3",
-            [.optional(token), .instant(Self.untilDecided), .integer(sequence)])
+    public func contest(_ rowID: Int64, by token: UniqueID?) throws {
+        try connection.execute(
+            "UPDATE ownership_basis SET contested_token = ?1, hold_until = ?2 WHERE grant_row_id = ?3",
+            [.optional(token), .instant(Self.untilDecided), .integer(rowID)])
     }
 
     /// Records that the grant was moved back into quarantine.
-    public func withdraw(_ sequence: Int64, at now: Instant) throws {
-        try session.execute(
+    public func withdraw(_ rowID: Int64, at now: Instant) throws {
+        try connection.execute(
             """
             UPDATE ownership_basis SET withdrawn_at = ?1, hold_until = NULL, contested_token = NULL, lookup_at = NULL \
-            WHERE grant_sequence = ?2
-            """, [.instant(now), .integer(sequence)])
+            WHERE grant_row_id = ?2
+            """, [.instant(now), .integer(rowID)])
     }
 
     /// The grants that a token contests.
-    public func contested(by token: UniqueID, in environment: Environment) throws -> [Int64] {
-        try session.query(
+    public func contested(by token: UniqueID, in environment: StoreEnvironment) throws -> [Int64] {
+        try connection.query(
             """
-            SELECT grant_sequence FROM ownership_basis WHERE contested_token = ?1 AND contested_token IS NOT NULL \
-            AND +environment = ?2 ORDER BY grant_sequence LIMIT 1000
+            SELECT grant_row_id FROM ownership_basis WHERE contested_token = ?1 AND contested_token IS NOT NULL \
+            AND +environment = ?2 ORDER BY grant_row_id LIMIT 1000
             """, [.id(token), environment.column]
-        ) { $0.integer("grant_sequence") }
+        ) { $0.integer("grant_row_id") }
     }
 
     // MARK: Chains
 
     /// Renewals after a moment that an owner has only by a receipt, because of the purchase before them.
     public func renewals(
-        after moment: Instant, of original: TransactionID, in environment: Environment, owner: UserID
-    ) throws -> [HeldGrant] {
-        try session.query(
+        after moment: Instant, of original: TransactionID, in environment: StoreEnvironment, owner: UserID
+    ) throws -> [OwnedGrant] {
+        try connection.query(
             """
-            SELECT t.sequence, t.environment, t.original_id FROM subscriptions s CROSS JOIN subscription_periods p \
-            ON p.subscription_sequence = s.sequence CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
-            CROSS JOIN ownership_basis b ON b.grant_sequence = t.sequence WHERE s.environment = ?1 \
+            SELECT t.row_id, t.environment, t.original_id FROM subscriptions s CROSS JOIN subscription_periods p \
+            ON p.subscription_row_id = s.row_id CROSS JOIN transactions t ON t.row_id = p.transaction_row_id \
+            CROSS JOIN ownership_basis b ON b.grant_row_id = t.row_id WHERE s.environment = ?1 \
             AND s.original_id = ?2 AND t.state <> 2 AND t.is_renewal <> 0 AND t.purchased_at > ?3 \
-            AND b.basis = 'receipt' AND b.customer_id = \(customer: 4) ORDER BY t.sequence
+            AND b.basis = 'receipt' AND b.customer_id = \(customer: 4) ORDER BY t.row_id
             """, [environment.column, .text(original.text), .instant(moment), .text(owner.text)]
         ) { row in
-            HeldGrant(
-                sequence: row.integer("sequence"), environment: try row.environment("environment"),
+            OwnedGrant(
+                rowID: row.integer("row_id"), environment: try row.environment("environment"),
                 originalID: TransactionID(row.text("original_id")))
         }
     }
@@ -158,33 +158,33 @@ public struct OwnershipTable {
 
     /// The points that a customer has but may not spend yet, by currency: the points of held grants. Earlier spending
     /// counts against other points first, so a held grant is held in full.
-    public func held(of user: UserID, in environment: Environment, at now: Instant) throws -> [String: Int64] {
-        let grants = try session.query(
+    public func held(of user: UserID, in environment: StoreEnvironment, at now: Instant) throws -> [String: Int64] {
+        let grants = try connection.query(
             """
-            SELECT b.grant_sequence, t.state FROM ownership_basis b CROSS JOIN transactions t ON t.sequence = \
-            b.grant_sequence WHERE b.customer_id = \(customer: 1) AND b.hold_until > ?2 AND b.hold_until IS NOT NULL \
+            SELECT b.grant_row_id, t.state FROM ownership_basis b CROSS JOIN transactions t ON t.row_id = \
+            b.grant_row_id WHERE b.customer_id = \(customer: 1) AND b.hold_until > ?2 AND b.hold_until IS NOT NULL \
             AND +b.environment = ?3 AND t.state <> 2
             """, [.text(user.text), .instant(now), environment.column]
-        ) { ($0.integer("grant_sequence"), $0.integer("state") == Int64(RecordedTransaction.State.granted.rawValue)) }
+        ) { ($0.integer("grant_row_id"), $0.integer("state") == Int64(RecordedTransaction.State.granted.rawValue)) }
         var held: [String: Int64] = [:]
-        for (sequence, isWhole) in grants {
-            for (currency, amount) in isWhole ? try given(by: sequence) : try left(of: sequence) where amount > 0 {
+        for (rowID, isWhole) in grants {
+            for (currency, amount) in isWhole ? try given(by: rowID) : try left(of: rowID) where amount > 0 {
                 held[currency, default: 0] += amount
             }
         }
         return held
     }
 
-    private func given(by sequence: Int64) throws -> [(String, Int64)] {
-        try session.query(
-            "SELECT currency, amount FROM postings WHERE grant_sequence = ?1 AND kind = 'purchase'",
-            [.integer(sequence)]
+    private func given(by rowID: Int64) throws -> [(String, Int64)] {
+        try connection.query(
+            "SELECT currency, amount FROM postings WHERE grant_row_id = ?1 AND kind = 'purchase'",
+            [.integer(rowID)]
         ) { ($0.text("currency"), $0.integer("amount")) }
     }
 
     /// What a grant gave, less what Apple revoked, for its current owner.
-    public func left(of sequence: Int64) throws -> [(String, Int64)] {
-        let postings = try LedgerTable(session).postings(grantOf: sequence).map(\.posting)
+    public func left(of rowID: Int64) throws -> [(String, Int64)] {
+        let postings = try LedgerTable(connection).postings(grantOf: rowID).map(\.posting)
         let standing = postings.filter { [.purchase, .refund, .refundReversal].contains($0.kind) }
         return Dictionary(standing.map { ($0.currency, $0.amount) }, uniquingKeysWith: +)
             .sorted { $0.key < $1.key }.filter { $0.value != 0 }
@@ -193,16 +193,16 @@ public struct OwnershipTable {
     // MARK: Apple's answers
 
     /// Grants by receipts that are due to be asked about in an environment, the longest overdue first.
-    public func dueLookups(in environment: Environment, at now: Instant, limit: Int) throws -> [Lookup] {
-        try session.query(
+    public func dueLookups(in environment: StoreEnvironment, at now: Instant, limit: Int) throws -> [Lookup] {
+        try connection.query(
             """
-            SELECT b.grant_sequence, t.id, t.environment, b.lookup_attempts, b.hold_until FROM ownership_basis b \
-            CROSS JOIN transactions t ON t.sequence = b.grant_sequence WHERE b.lookup_at <= ?1 \
+            SELECT b.grant_row_id, t.id, t.environment, b.lookup_attempts, b.hold_until FROM ownership_basis b \
+            CROSS JOIN transactions t ON t.row_id = b.grant_row_id WHERE b.lookup_at <= ?1 \
             AND b.lookup_at IS NOT NULL AND t.environment = ?2 ORDER BY b.lookup_at LIMIT ?3
             """, [.instant(now), environment.column, .integer(Int64(limit))]
         ) { row in
             Lookup(
-                sequence: row.integer("grant_sequence"), id: TransactionID(row.text("id")),
+                rowID: row.integer("grant_row_id"), id: TransactionID(row.text("id")),
                 environment: try row.environment("environment"),
                 attempts: row.integer("lookup_attempts"), holdUntil: row.optionalInstant("hold_until"))
         }
@@ -211,20 +211,20 @@ public struct OwnershipTable {
     /// - Parameters:
     ///   - instant: when Apple is asked next; nil: never.
     ///   - isAnswered: whether Apple answered. An outage does not count as an attempt.
-    public func postponeLookup(_ sequence: Int64, until instant: Instant?, isAnswered: Bool = true) throws {
-        try session.execute(
+    public func postponeLookup(_ rowID: Int64, until instant: Instant?, isAnswered: Bool = true) throws {
+        try connection.execute(
             """
             UPDATE ownership_basis SET lookup_at = ?1, lookup_attempts = lookup_attempts + ?2 \
-            WHERE grant_sequence = ?3
+            WHERE grant_row_id = ?3
             """,
-            [.optional(instant?.milliseconds), .integer(isAnswered ? 1 : 0), .integer(sequence)])
+            [.optional(instant?.milliseconds), .integer(isAnswered ? 1 : 0), .integer(rowID)])
     }
 
     // MARK: Distrust
 
     /// Records that a customer lost a purchase that a receipt had granted.
     public func distrust(_ user: UserID, at now: Instant) throws {
-        try session.execute(
+        try connection.execute(
             """
             INSERT INTO distrusted_receipts (customer_id, since) VALUES (\(customer: 1), ?2) \
             ON CONFLICT (customer_id) DO UPDATE \
@@ -234,7 +234,7 @@ public struct OwnershipTable {
 
     /// Whether that happened after a moment.
     public func isDistrusted(_ user: UserID, since moment: Instant) throws -> Bool {
-        try session.first(
+        try connection.first(
             """
             SELECT 1 FROM distrusted_receipts WHERE customer_id = \(customer: 1) AND since > ?2
             """, [.text(user.text), .instant(moment)]

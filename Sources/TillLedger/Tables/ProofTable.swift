@@ -5,36 +5,36 @@ import TillSQL
 /// The first part of a signed transaction contains the certificates. It is four fifths of the bytes and the same for
 /// everything that one signer signed, so it is stored once, in `proof_headers`.
 public struct ProofTable {
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public enum Kind: Int64, Sendable, Hashable {
         case signedTransaction = 1
         case receipt = 2
     }
 
-    public func insert(transaction sequence: Int64, kind: Kind, body: [UInt8]) throws {
+    public func insert(transaction rowID: Int64, kind: Kind, body: [UInt8]) throws {
         let (header, rest) = try parts(of: body, kind)
-        try session.execute(
-            "INSERT INTO proofs (transaction_sequence, kind, header_sequence, body) VALUES (?1, ?2, ?3, ?4)",
-            [.integer(sequence), .integer(kind.rawValue), header, rest])
+        try connection.execute(
+            "INSERT INTO proofs (transaction_row_id, kind, header_row_id, body) VALUES (?1, ?2, ?3, ?4)",
+            [.integer(rowID), .integer(kind.rawValue), header, rest])
     }
 
     /// Stores the copy that decided the newest state. A receipt never replaces a signed transaction.
-    public func replace(transaction sequence: Int64, kind: Kind, body: [UInt8]) throws {
+    public func replace(transaction rowID: Int64, kind: Kind, body: [UInt8]) throws {
         let (header, rest) = try parts(of: body, kind)
-        try session.execute(
+        try connection.execute(
             """
-            UPDATE proofs SET kind = ?2, header_sequence = ?3, body = ?4 WHERE transaction_sequence = ?1 AND kind >= ?2
-            """, [.integer(sequence), .integer(kind.rawValue), header, rest])
+            UPDATE proofs SET kind = ?2, header_row_id = ?3, body = ?4 WHERE transaction_row_id = ?1 AND kind >= ?2
+            """, [.integer(rowID), .integer(kind.rawValue), header, rest])
     }
 
-    public func find(transaction sequence: Int64) throws -> (kind: Kind, body: [UInt8])? {
-        try session.first(
+    public func find(transaction rowID: Int64) throws -> (kind: Kind, body: [UInt8])? {
+        try connection.first(
             """
-            SELECT p.kind, h.header, p.body FROM proofs p LEFT JOIN proof_headers h ON h.sequence = p.header_sequence \
-            WHERE p.transaction_sequence = ?1
-            """, [.integer(sequence)]
+            SELECT p.kind, h.header, p.body FROM proofs p LEFT JOIN proof_headers h ON h.row_id = p.header_row_id \
+            WHERE p.transaction_row_id = ?1
+            """, [.integer(rowID)]
         ) { row in
             guard let kind = Kind(rawValue: row.integer("kind")) else { throw row.unreadable("a proof's kind") }
             return (kind, row.blob("header") + row.blob("body"))
@@ -47,10 +47,10 @@ public struct ProofTable {
             return (.null, .blob(body))
         }
         let header = SQLValue.blob(Array(body[...end]))
-        let known = try session.first(
-            "SELECT sequence FROM proof_headers WHERE header = ?1", [header]
-        ) { $0.integer("sequence") }
-        let sequence = try known ?? session.insert("INSERT INTO proof_headers (header) VALUES (?1)", [header])
-        return (.integer(sequence), .blob(Array(body[(end + 1)...])))
+        let known = try connection.first(
+            "SELECT row_id FROM proof_headers WHERE header = ?1", [header]
+        ) { $0.integer("row_id") }
+        let rowID = try known ?? connection.insert("INSERT INTO proof_headers (header) VALUES (?1)", [header])
+        return (.integer(rowID), .blob(Array(body[(end + 1)...])))
     }
 }

@@ -4,12 +4,12 @@ import TillSQL
 /// The purchases that a user owns, revoked ones included: orders, transactions and grants, read together. It has no
 /// table of its own.
 public struct PurchaseHistory {
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Entry: Sendable, Hashable {
         /// The row id of the transaction.
-        public let sequence: Int64
+        public let rowID: Int64
         public let originalID: TransactionID
         /// The signed period; only a subscription's period has an end.
         public let period: PaidPeriod
@@ -26,21 +26,21 @@ public struct PurchaseHistory {
     /// The query reads the index of the user's orders and then, for each transaction, the rows of its order, its grant
     /// and its owner by row id: a thousand renewals take about 3 ms. The plus signs keep SQLite on those indices; an
     /// index on the environment would read the whole table.
-    public func list(of user: UserID, in environment: Environment, limit: Int) throws -> [Entry] {
-        try session.query(
+    public func list(of user: UserID, in environment: StoreEnvironment, limit: Int) throws -> [Entry] {
+        try connection.query(
             """
-            SELECT t.sequence, t.state, g.entitlement, o.device, \(TransactionTable.signed, of: "t"), \
-            \(TransactionTable.terms, of: "t") FROM ( SELECT t.sequence AS sequence FROM orders o CROSS JOIN \
-            transactions t ON t.order_sequence = o.sequence LEFT JOIN holders h ON h.grant_sequence = t.sequence WHERE \
+            SELECT t.row_id, t.state, g.entitlement, o.device, \(TransactionTable.signed, of: "t"), \
+            \(TransactionTable.terms, of: "t") FROM ( SELECT t.row_id AS row_id FROM orders o CROSS JOIN \
+            transactions t ON t.order_row_id = o.row_id LEFT JOIN grant_owners h ON h.grant_row_id = t.row_id WHERE \
             o.customer_id = \(customer: 1) AND +t.environment = ?2 AND +t.state <> 2 AND (h.customer_id IS NULL OR \
-            h.customer_id = \(customer: 1)) UNION SELECT grant_sequence FROM holders WHERE customer_id = \
+            h.customer_id = \(customer: 1)) UNION SELECT grant_row_id FROM grant_owners WHERE customer_id = \
             \(customer: 1) AND +environment = ?2 ORDER BY 1 DESC LIMIT ?3) AS held CROSS JOIN transactions t ON \
-            t.sequence = held.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence LEFT JOIN grants g ON \
-            g.transaction_sequence = t.sequence
+            t.row_id = held.row_id LEFT JOIN orders o ON o.row_id = t.order_row_id LEFT JOIN grants g ON \
+            g.transaction_row_id = t.row_id
             """, [.text(user.text), environment.column, .integer(Int64(limit))]
         ) { row in
             Entry(
-                sequence: row.integer("sequence"), originalID: TransactionID(row.text("original_id")),
+                rowID: row.integer("row_id"), originalID: TransactionID(row.text("original_id")),
                 period: row.paidPeriod(),
                 quantity: Int(row.integer("quantity")), isRevoked: row.integer("state") == 3,
                 entitlement: row.optionalText("entitlement"),

@@ -6,7 +6,7 @@ extension Schema {
     /// another process can continue it.
     static let reconciliations: StaticString = """
         CREATE TABLE reconciliations (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             environments INTEGER NOT NULL CHECK (environments BETWEEN 1 AND 3),
             reason TEXT NOT NULL,
             caller TEXT NOT NULL,
@@ -18,7 +18,7 @@ extension Schema {
             done INTEGER NOT NULL,
             subject TEXT,
             token TEXT,
-            is_tainted INTEGER NOT NULL CHECK (is_tainted IN (0, 1)),
+            has_undecided INTEGER NOT NULL CHECK (has_undecided IN (0, 1)),
             began_at INTEGER NOT NULL,
             progressed_at INTEGER NOT NULL,
             attempts INTEGER NOT NULL,
@@ -31,7 +31,7 @@ extension Schema {
         CREATE UNIQUE INDEX reconciliations_one_at_a_time ON reconciliations (state) WHERE state = 1;
 
         CREATE TABLE reconciliation_counts (
-            run INTEGER NOT NULL REFERENCES reconciliations (sequence),
+            run INTEGER NOT NULL REFERENCES reconciliations (row_id),
             environment INTEGER NOT NULL,
             name TEXT NOT NULL,
             count INTEGER NOT NULL,
@@ -39,8 +39,8 @@ extension Schema {
         ) STRICT, WITHOUT ROWID;
 
         CREATE TABLE differences (
-            sequence INTEGER PRIMARY KEY,
-            run INTEGER NOT NULL REFERENCES reconciliations (sequence),
+            row_id INTEGER PRIMARY KEY,
+            run INTEGER NOT NULL REFERENCES reconciliations (row_id),
             kind TEXT NOT NULL,
             environment INTEGER NOT NULL,
             transaction_id TEXT,
@@ -51,15 +51,15 @@ extension Schema {
             purchased_at INTEGER,
             found_at INTEGER NOT NULL
         ) STRICT;
-        CREATE INDEX differences_by_run ON differences (run, sequence);
+        CREATE INDEX differences_by_run ON differences (run, row_id);
         CREATE INDEX differences_by_order ON differences (order_id) WHERE order_id IS NOT NULL;
         CREATE INDEX differences_by_transaction ON differences (transaction_id) WHERE transaction_id IS NOT NULL;
 
         CREATE TABLE apple_chains (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             environment INTEGER NOT NULL,
             original_id TEXT NOT NULL,
-            customer INTEGER REFERENCES apple_chains (sequence),
+            customer INTEGER REFERENCES apple_chains (row_id),
             history_run INTEGER NOT NULL DEFAULT 0,
             history_revision TEXT,
             refunds_run INTEGER NOT NULL DEFAULT 0,
@@ -67,13 +67,13 @@ extension Schema {
             refusal TEXT,
             UNIQUE (environment, original_id)
         ) STRICT;
-        CREATE INDEX apple_chains_by_history ON apple_chains (environment, history_run, sequence DESC)
+        CREATE INDEX apple_chains_by_history ON apple_chains (environment, history_run, row_id DESC)
             WHERE customer IS NULL;
-        CREATE INDEX apple_chains_by_refunds ON apple_chains (environment, refunds_run, sequence DESC)
+        CREATE INDEX apple_chains_by_refunds ON apple_chains (environment, refunds_run, row_id DESC)
             WHERE customer IS NULL;
         CREATE INDEX apple_chains_by_customer ON apple_chains (customer) WHERE customer IS NOT NULL;
 
-        CREATE TABLE presence (
+        CREATE TABLE server_activity (
             single_row INTEGER PRIMARY KEY CHECK (single_row = 1),
             at INTEGER NOT NULL,
             chains_seen INTEGER NOT NULL
@@ -84,12 +84,12 @@ extension Schema {
 /// `reconciliations` and `reconciliation_counts`: the reconciliation runs. At most one is under way.
 public struct ReconciliationTable {
     private static let columns: Columns = """
-        environments, reason, caller, since, state, environment, phase, position, done, subject, token, is_tainted, \
+        environments, reason, caller, since, state, environment, phase, position, done, subject, token, has_undecided, \
         began_at, progressed_at, attempts, waits_until, waits_for, ended_at, ending
         """
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public enum State: Int64, Sendable, Hashable, CaseIterable {
         case running = 1
@@ -103,7 +103,7 @@ public struct ReconciliationTable {
         /// Apple's notification history.
         case notifications = 0
         /// Marks the customers to read first; makes no requests to Apple.
-        case suspects = 1
+        case candidates = 1
         /// Transaction histories, customer by customer.
         case customers = 2
         /// Refund histories, customer by customer.
@@ -115,8 +115,8 @@ public struct ReconciliationTable {
     }
 
     /// A run's place inside a phase.
-    public struct Place: Sendable, Hashable {
-        public var environment: Environment
+    public struct Progress: Sendable, Hashable {
+        public var environment: StoreEnvironment
         public var phase: Phase
         /// For notifications the first moment of the query whose pages are being read; otherwise a row id.
         public var position: Int64 = 0
@@ -127,9 +127,9 @@ public struct ReconciliationTable {
         /// Apple's token for the next page.
         public var token: String?
         /// Something on the pages being read could not be decided yet, so a later run reads them again.
-        public var isTainted = false
+        public var hasUndecided = false
 
-        public init(_ phase: Phase, in environment: Environment) {
+        public init(_ phase: Phase, in environment: StoreEnvironment) {
             self.phase = phase
             self.environment = environment
         }
@@ -148,8 +148,8 @@ public struct ReconciliationTable {
     }
 
     public struct Run: Sendable, Hashable {
-        public let sequence: Int64
-        public let environments: Set<Environment>
+        public let rowID: Int64
+        public let environments: Set<StoreEnvironment>
         /// `first`, `regular`, `gap` or `asked`.
         public let reason: String
         /// The requester: `till`, `key:backend`, `operator:anna`.
@@ -157,7 +157,7 @@ public struct ReconciliationTable {
         /// For a requested run: notifications are read from this moment on, and histories from their beginning.
         public let since: Instant?
         public internal(set) var state: State
-        public var place: Place
+        public var progress: Progress
         public let beganAt: Instant
         public internal(set) var progressedAt: Instant
         /// How many times in a row it could not continue.
@@ -169,10 +169,10 @@ public struct ReconciliationTable {
 
     /// Begins a run.
     public func insert(
-        _ environments: Set<Environment>, from first: Environment, reason: String, caller: String, since: Instant?,
+        _ environments: Set<StoreEnvironment>, from first: StoreEnvironment, reason: String, caller: String, since: Instant?,
         at now: Instant
     ) throws -> Run {
-        let sequence = try session.insert(
+        let rowID = try connection.insert(
             """
             INSERT INTO reconciliations (\(Self.columns)) \
             VALUES (?1, ?2, ?3, ?4, 1, ?5, 0, 0, 0, NULL, NULL, 0, ?6, ?6, 0, NULL, NULL, NULL, NULL)
@@ -182,83 +182,83 @@ public struct ReconciliationTable {
                 first.column, .instant(now),
             ])
         return Run(
-            sequence: sequence, environments: environments, reason: reason, caller: caller, since: since,
-            state: .running, place: Place(.notifications, in: first), beganAt: now, progressedAt: now, attempts: 0)
+            rowID: rowID, environments: environments, reason: reason, caller: caller, since: since,
+            state: .running, progress: Progress(.notifications, in: first), beganAt: now, progressedAt: now, attempts: 0)
     }
 
     /// Records the run's next place and ends its wait.
-    public func move(_ sequence: Int64, to place: Place, at now: Instant) throws {
-        try session.execute(
+    public func move(_ rowID: Int64, to progress: Progress, at now: Instant) throws {
+        try connection.execute(
             """
             UPDATE reconciliations SET environment = ?1, phase = ?2, position = ?3, done = ?4, subject = ?5, token \
-            = ?6, is_tainted = ?7, progressed_at = ?8, attempts = 0, waits_until = NULL, waits_for = NULL \
-            WHERE sequence = ?9
+            = ?6, has_undecided = ?7, progressed_at = ?8, attempts = 0, waits_until = NULL, waits_for = NULL \
+            WHERE row_id = ?9
             """,
             [
-                place.environment.column, .integer(place.phase.rawValue), .integer(place.position),
-                .integer(place.done), .optional(place.subject?.text), .optional(place.token), .flag(place.isTainted),
-                .instant(now), .integer(sequence),
+                progress.environment.column, .integer(progress.phase.rawValue), .integer(progress.position),
+                .integer(progress.done), .optional(progress.subject?.text), .optional(progress.token), .flag(progress.hasUndecided),
+                .instant(now), .integer(rowID),
             ])
     }
 
     /// Pauses the run.
-    public func postpone(_ sequence: Int64, _ wait: Wait) throws {
-        try session.execute(
-            "UPDATE reconciliations SET attempts = attempts + 1, waits_until = ?1, waits_for = ?2 WHERE sequence = ?3",
-            [.instant(wait.until), .text(wait.reason), .integer(sequence)])
+    public func postpone(_ rowID: Int64, _ wait: Wait) throws {
+        try connection.execute(
+            "UPDATE reconciliations SET attempts = attempts + 1, waits_until = ?1, waits_for = ?2 WHERE row_id = ?3",
+            [.instant(wait.until), .text(wait.reason), .integer(rowID)])
     }
 
-    public func end(_ sequence: Int64, _ state: State, ending: String, at now: Instant) throws {
-        try session.execute(
+    public func end(_ rowID: Int64, _ state: State, ending: String, at now: Instant) throws {
+        try connection.execute(
             """
             UPDATE reconciliations SET state = ?1, ending = ?2, ended_at = ?3, progressed_at = ?4, waits_until = NULL, \
-            waits_for = NULL WHERE sequence = ?5 AND state = 1
-            """, [.integer(state.rawValue), .text(ending), .instant(now), .instant(now), .integer(sequence)])
+            waits_for = NULL WHERE row_id = ?5 AND state = 1
+            """, [.integer(state.rawValue), .text(ending), .instant(now), .instant(now), .integer(rowID)])
     }
 
     // MARK: Finding
 
-    public func find(_ sequence: Int64) throws -> Run? {
-        try session.first(
+    public func find(_ rowID: Int64) throws -> Run? {
+        try connection.first(
             """
-            SELECT sequence, \(Self.columns) FROM reconciliations WHERE sequence = ?1
-            """, [.integer(sequence)], Self.read)
+            SELECT row_id, \(Self.columns) FROM reconciliations WHERE row_id = ?1
+            """, [.integer(rowID)], Self.read)
     }
 
     public func running() throws -> Run? {
-        try session.first(
-            "SELECT sequence, \(Self.columns) FROM reconciliations WHERE state = 1", [], Self.read)
+        try connection.first(
+            "SELECT row_id, \(Self.columns) FROM reconciliations WHERE state = 1", [], Self.read)
     }
 
     /// The newest finished run that covered an environment.
-    public func lastFinished(in environment: Environment) throws -> Run? {
-        try session.first(
+    public func lastFinished(in environment: StoreEnvironment) throws -> Run? {
+        try connection.first(
             """
-            SELECT sequence, \(Self.columns) FROM reconciliations WHERE state = 2 AND environments & ?1 <> 0 \
-            ORDER BY sequence DESC LIMIT 1
+            SELECT row_id, \(Self.columns) FROM reconciliations WHERE state = 2 AND environments & ?1 <> 0 \
+            ORDER BY row_id DESC LIMIT 1
             """, [.integer(Set([environment]).mask)], Self.read)
     }
 
     /// Newest first, from before a row id.
-    public func list(before sequence: Int64, limit: Int) throws -> [Run] {
-        try session.query(
+    public func list(before rowID: Int64, limit: Int) throws -> [Run] {
+        try connection.query(
             """
-            SELECT sequence, \(Self.columns) FROM reconciliations WHERE sequence < ?1 ORDER BY sequence DESC LIMIT ?2
-            """, [.integer(sequence), .integer(Int64(limit))], Self.read)
+            SELECT row_id, \(Self.columns) FROM reconciliations WHERE row_id < ?1 ORDER BY row_id DESC LIMIT ?2
+            """, [.integer(rowID), .integer(Int64(limit))], Self.read)
     }
 
     // MARK: Counting
 
     public struct Count: Sendable, Hashable {
-        public let environment: Environment
+        public let environment: StoreEnvironment
         /// The name of the count: `notifications`, `customers`, a difference's kind.
         public let name: String
         public let count: Int64
     }
 
-    public func add(_ count: Int64, to name: String, of run: Int64, in environment: Environment) throws {
+    public func add(_ count: Int64, to name: String, of run: Int64, in environment: StoreEnvironment) throws {
         guard count != 0 else { return }
-        try session.execute(
+        try connection.execute(
             """
             INSERT INTO reconciliation_counts (run, environment, name, count) VALUES (?1, ?2, ?3, ?4) \
             ON CONFLICT (run, environment, name) DO UPDATE SET count = reconciliation_counts.count + excluded.count
@@ -266,15 +266,15 @@ public struct ReconciliationTable {
     }
 
     public func counts(of run: Int64) throws -> [Count] {
-        try session.query(
+        try connection.query(
             "SELECT environment, name, count FROM reconciliation_counts WHERE run = ?1 ORDER BY environment, name",
             [.integer(run)]
         ) { Count(environment: try $0.environment("environment"), name: $0.text("name"), count: $0.integer("count")) }
     }
 
     /// The total over all runs. There are a few rows for each run, and one run a day.
-    public func total(of name: String, in environment: Environment) throws -> Int64 {
-        try session.first(
+    public func total(of name: String, in environment: StoreEnvironment) throws -> Int64 {
+        try connection.first(
             "SELECT coalesce(sum(count), 0) AS total FROM reconciliation_counts WHERE name = ?1 AND environment = ?2",
             [.text(name), environment.column]
         ) { $0.integer("total") } ?? 0
@@ -285,19 +285,19 @@ public struct ReconciliationTable {
         else {
             throw row.unreadable("a reconciliation's state")
         }
-        var place = Place(phase, in: try row.environment("environment"))
-        place.position = row.integer("position")
-        place.done = row.integer("done")
-        place.subject = row.optionalText("subject").map { TransactionID($0) }
-        place.token = row.optionalText("token")
-        place.isTainted = row.integer("is_tainted") != 0
+        var progress = Progress(phase, in: try row.environment("environment"))
+        progress.position = row.integer("position")
+        progress.done = row.integer("done")
+        progress.subject = row.optionalText("subject").map { TransactionID($0) }
+        progress.token = row.optionalText("token")
+        progress.hasUndecided = row.integer("has_undecided") != 0
         let wait = row.optionalInstant("waits_until").map {
             Wait(until: $0, reason: row.optionalText("waits_for") ?? "")
         }
         return Run(
-            sequence: row.integer("sequence"), environments: Set(mask: row.integer("environments")),
+            rowID: row.integer("row_id"), environments: Set(mask: row.integer("environments")),
             reason: row.text("reason"),
-            caller: row.text("caller"), since: row.optionalInstant("since"), state: state, place: place,
+            caller: row.text("caller"), since: row.optionalInstant("since"), state: state, progress: progress,
             beganAt: row.instant("began_at"),
             progressedAt: row.instant("progressed_at"), attempts: row.integer("attempts"), wait: wait,
             endedAt: row.optionalInstant("ended_at"),
@@ -305,7 +305,7 @@ public struct ReconciliationTable {
     }
 }
 
-extension Set<Environment> {
+extension Set<StoreEnvironment> {
     fileprivate var mask: Int64 { reduce(0) { $0 | ($1 == .production ? 1 : 2) } }
 
     fileprivate init(mask: Int64) {

@@ -3,53 +3,53 @@ import TillSQL
 
 /// The newest signed copy of a transaction, as recorded in the ledger. New copies are compared with it.
 public struct RecordedCopies {
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Copy: Sendable, Hashable {
-        public let sequence: Int64
-        /// Without the token, if Apple signed one that stands for none (`namesNone`).
+        public let rowID: Int64
+        /// Without the token, if Apple signed one that stands for none (`isNilOrMaximum`).
         public let transaction: PaidTransaction
     }
 
     /// How many rows are taken out of quarantine at once.
     private static let limit: Int64 = 1_000
 
-    public func find(_ sequence: Int64) throws -> PaidTransaction? {
-        try session.first(
+    public func find(_ rowID: Int64) throws -> PaidTransaction? {
+        try connection.first(
             """
-            SELECT t.sequence, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
+            SELECT t.row_id, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
             \(TransactionTable.terms, of: "t") FROM transactions t LEFT JOIN proofs p \
-            ON p.transaction_sequence = t.sequence WHERE t.sequence = ?1
-            """, [.integer(sequence)], Self.read
+            ON p.transaction_row_id = t.row_id WHERE t.row_id = ?1
+            """, [.integer(rowID)], Self.read
         )?.transaction
     }
 
     /// The transactions of a chain without an order, oldest purchase first.
-    public func waiting(inChain original: TransactionID, of environment: Environment) throws -> [Copy] {
-        try session.query(
+    public func waiting(inChain original: TransactionID, of environment: StoreEnvironment) throws -> [Copy] {
+        try connection.query(
             """
-            SELECT t.sequence, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
+            SELECT t.row_id, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
             \(TransactionTable.terms, of: "t") FROM transactions t LEFT JOIN proofs p \
-            ON p.transaction_sequence = t.sequence WHERE t.order_sequence IS NULL AND t.original_id = ?1 \
-            AND +t.environment = ?2 ORDER BY t.purchased_at, t.sequence LIMIT ?3
+            ON p.transaction_row_id = t.row_id WHERE t.order_row_id IS NULL AND t.original_id = ?1 \
+            AND +t.environment = ?2 ORDER BY t.purchased_at, t.row_id LIMIT ?3
             """, [.text(original.text), environment.column, .integer(Self.limit)], Self.read)
     }
 
     /// The transactions with this token and without an order, oldest purchase first.
-    public func waiting(forOrder token: OrderID, of environment: Environment) throws -> [Copy] {
-        try session.query(
+    public func waiting(forOrder token: OrderID, of environment: StoreEnvironment) throws -> [Copy] {
+        try connection.query(
             """
-            SELECT t.sequence, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
+            SELECT t.row_id, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
             \(TransactionTable.terms, of: "t") FROM transactions t LEFT JOIN proofs p \
-            ON p.transaction_sequence = t.sequence WHERE t.order_sequence IS NULL AND t.token = ?1 \
-            AND +t.environment = ?2 ORDER BY t.purchased_at, t.sequence LIMIT ?3
+            ON p.transaction_row_id = t.row_id WHERE t.order_row_id IS NULL AND t.token = ?1 \
+            AND +t.environment = ?2 ORDER BY t.purchased_at, t.row_id LIMIT ?3
             """, [.id(token), environment.column, .integer(Self.limit)], Self.read)
     }
 
     private static func read(_ row: any Row) throws -> Copy {
         let signed = row.isNull("token") ? nil : try row.uniqueID("token")
-        let isAbsent = signed?.namesNone == true
+        let isAbsent = signed?.isNilOrMaximum == true
         let token: AppAccountToken? = isAbsent ? nil : signed.map { .order($0) }
         let transaction = PaidTransaction(
             id: TransactionID(row.text("id")), originalID: TransactionID(row.text("original_id")),
@@ -60,6 +60,6 @@ public struct RecordedCopies {
             isRenewal: row.integer("is_renewal") != 0,
             isFromReceipt: row.integer("kind") == ProofTable.Kind.receipt.rawValue,
             price: row.signedPrice(), terms: row.terms(), statesReason: row.integer("is_renewal") != 2)
-        return Copy(sequence: row.integer("sequence"), transaction: transaction)
+        return Copy(rowID: row.integer("row_id"), transaction: transaction)
     }
 }

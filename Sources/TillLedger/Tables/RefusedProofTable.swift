@@ -29,15 +29,15 @@ public struct RefusedProofTable {
     private static let sweepInterval: Int64 = 256
 
     private static let columns: Columns = """
-        at, door, claimed_order, code, detail, digest, record, count, last_at
+        at, source, claimed_order, code, detail, digest, record, count, last_at
         """
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Entry: Sendable, Hashable {
         public let at: Instant
-        public let door: String
+        public let source: String
         public let caller: String
         public let claimedOrder: OrderID?
         /// A `Refusal`'s code.
@@ -54,11 +54,11 @@ public struct RefusedProofTable {
         public internal(set) var lastAt: Instant?
 
         public init(
-            at: Instant, door: String, caller: String, claimedOrder: OrderID?, code: String, detail: String,
+            at: Instant, source: String, caller: String, claimedOrder: OrderID?, code: String, detail: String,
             digest: [UInt8], record: String? = nil
         ) {
             self.at = at
-            self.door = door
+            self.source = source
             self.caller = caller
             self.claimedOrder = claimedOrder
             self.code = code
@@ -69,13 +69,13 @@ public struct RefusedProofTable {
     }
 
     public func insert(_ entry: Entry) throws {
-        let caller = try CallerColumns(entry.caller, at: entry.at, session)
+        let caller = try CallerColumns(entry.caller, at: entry.at, connection)
         let (budget, quota) = Self.budget(of: entry, caller)
         guard try !isRepeated(entry, budget) else { return }
-        let newest = try session.insert(
+        let newest = try connection.insert(
             "INSERT INTO refused_proofs (\(Self.columns), budget, \(CallerColumns.names)) VALUES (\(marks: 13))",
             [
-                .instant(entry.at), .text(entry.door), .optional(entry.claimedOrder),
+                .instant(entry.at), .text(entry.source), .optional(entry.claimedOrder),
                 .text(entry.code), .text(entry.detail), .blob(entry.digest),
                 .optional(entry.record.flatMap { $0.utf8.count <= Self.recordLimit ? $0 : nil }), .integer(1), .null,
                 .text(budget),
@@ -87,97 +87,97 @@ public struct RefusedProofTable {
     private static func budget(of entry: Entry, _ caller: CallerColumns) -> (name: String, quota: Quota) {
         if case .integer(let customer) = caller.customerID { return ("user:\(customer)", .user) }
         if entry.caller.hasPrefix("key:") || entry.caller.hasPrefix("operator:") { return (entry.caller, .trusted) }
-        return entry.door == "reconciliation" ? (entry.door, .trusted) : (anonymousBudget, .anonymous)
+        return entry.source == "reconciliation" ? (entry.source, .trusted) : (anonymousBudget, .anonymous)
     }
 
     /// Counts a proof that the same caller submitted before for the same order, refused with the same code.
     private func isRepeated(_ entry: Entry, _ budget: String) throws -> Bool {
-        let known = try session.query(
+        let known = try connection.query(
             """
-            SELECT sequence, claimed_order FROM refused_proofs WHERE digest = ?1 AND budget = ?2 AND code = ?3 \
-            AND door = ?4 LIMIT 50
-            """, [.blob(entry.digest), .text(budget), .text(entry.code), .text(entry.door)]
+            SELECT row_id, claimed_order FROM refused_proofs WHERE digest = ?1 AND budget = ?2 AND code = ?3 \
+            AND source = ?4 LIMIT 50
+            """, [.blob(entry.digest), .text(budget), .text(entry.code), .text(entry.source)]
         ) { row in
             (
-                sequence: row.integer("sequence"),
+                rowID: row.integer("row_id"),
                 order: row.isNull("claimed_order") ? nil : try row.uniqueID("claimed_order")
             )
         }
         guard let same = known.first(where: { $0.order == entry.claimedOrder }) else { return false }
-        try session.execute(
-            "UPDATE refused_proofs SET count = count + 1, last_at = ?1 WHERE sequence = ?2",
-            [.instant(entry.at), .integer(same.sequence)])
+        try connection.execute(
+            "UPDATE refused_proofs SET count = count + 1, last_at = ?1 WHERE row_id = ?2",
+            [.instant(entry.at), .integer(same.rowID)])
         return true
     }
 
     /// Deletes rows without a record first, so that they do not displace the few rows with one.
     private func trim(_ budget: String, to quota: Quota, hasRecord: Bool) throws {
-        try session.execute(
+        try connection.execute(
             """
-            DELETE FROM refused_proofs WHERE sequence = coalesce( \
-            (SELECT sequence FROM refused_proofs WHERE budget = ?1 AND record IS NULL ORDER BY sequence LIMIT 1), \
-            (SELECT min(sequence) FROM refused_proofs WHERE budget = ?1)) \
-            AND EXISTS (SELECT 1 FROM refused_proofs WHERE budget = ?1 ORDER BY sequence DESC LIMIT 1 OFFSET ?2)
+            DELETE FROM refused_proofs WHERE row_id = coalesce( \
+            (SELECT row_id FROM refused_proofs WHERE budget = ?1 AND record IS NULL ORDER BY row_id LIMIT 1), \
+            (SELECT min(row_id) FROM refused_proofs WHERE budget = ?1)) \
+            AND EXISTS (SELECT 1 FROM refused_proofs WHERE budget = ?1 ORDER BY row_id DESC LIMIT 1 OFFSET ?2)
             """, [.text(budget), .integer(quota.rows)])
         guard hasRecord else { return }
-        try session.execute(
+        try connection.execute(
             """
-            UPDATE refused_proofs SET record = NULL WHERE sequence = (SELECT sequence FROM refused_proofs \
-            WHERE budget = ?1 AND record IS NOT NULL ORDER BY sequence DESC LIMIT 1 OFFSET ?2)
+            UPDATE refused_proofs SET record = NULL WHERE row_id = (SELECT row_id FROM refused_proofs \
+            WHERE budget = ?1 AND record IS NOT NULL ORDER BY row_id DESC LIMIT 1 OFFSET ?2)
             """, [.text(budget), .integer(quota.records)])
     }
 
     private func trimUsers() throws {
-        try session.execute(
+        try connection.execute(
             """
-            DELETE FROM refused_proofs WHERE budget >= 'user:' AND budget < 'user;' AND sequence <= (SELECT sequence \
-            FROM refused_proofs WHERE budget >= 'user:' AND budget < 'user;' ORDER BY sequence DESC LIMIT 1 OFFSET ?1)
+            DELETE FROM refused_proofs WHERE budget >= 'user:' AND budget < 'user;' AND row_id <= (SELECT row_id \
+            FROM refused_proofs WHERE budget >= 'user:' AND budget < 'user;' ORDER BY row_id DESC LIMIT 1 OFFSET ?1)
             """, [.integer(Quota.users.rows)])
-        try session.execute(
+        try connection.execute(
             """
             UPDATE refused_proofs SET record = NULL WHERE record IS NOT NULL AND budget >= 'user:' \
-            AND budget < 'user;' AND sequence <= (SELECT sequence FROM refused_proofs WHERE budget >= 'user:' \
-            AND budget < 'user;' ORDER BY sequence DESC LIMIT 1 OFFSET ?1)
+            AND budget < 'user;' AND row_id <= (SELECT row_id FROM refused_proofs WHERE budget >= 'user:' \
+            AND budget < 'user;' ORDER BY row_id DESC LIMIT 1 OFFSET ?1)
             """, [.integer(Quota.users.records)])
     }
 
     /// Newest first; only those submitted beside one order, if given.
     public func list(claiming order: OrderID?, limit: Int) throws -> [Entry] {
         if let order {
-            return try session.query(
+            return try connection.query(
                 """
                 SELECT \(Self.columns), \(caller: "refused_proofs") FROM refused_proofs WHERE claimed_order = ?1 ORDER \
-                BY sequence DESC LIMIT ?2
+                BY row_id DESC LIMIT ?2
                 """, [.id(order), .integer(Int64(limit))], Self.read)
         }
-        return try session.query(
+        return try connection.query(
             """
-            SELECT \(Self.columns), \(caller: "refused_proofs") FROM refused_proofs ORDER BY sequence DESC LIMIT ?1
+            SELECT \(Self.columns), \(caller: "refused_proofs") FROM refused_proofs ORDER BY row_id DESC LIMIT ?1
             """, [.integer(Int64(limit))], Self.read)
     }
 
     /// Newest first, from before a row id: those of authenticated callers.
-    public func list(before sequence: Int64, limit: Int) throws -> [(sequence: Int64, entry: Entry)] {
-        try session.query(
+    public func list(before rowID: Int64, limit: Int) throws -> [(rowID: Int64, entry: Entry)] {
+        try connection.query(
             """
-            SELECT \(Self.columns), sequence, \(caller: "refused_proofs") FROM refused_proofs WHERE sequence < ?1 AND \
-            budget <> 'anonymous' ORDER BY sequence DESC LIMIT ?2
-            """, [.integer(sequence), .integer(Int64(limit))]
-        ) { row in (row.integer("sequence"), try Self.read(row)) }
+            SELECT \(Self.columns), row_id, \(caller: "refused_proofs") FROM refused_proofs WHERE row_id < ?1 AND \
+            budget <> 'anonymous' ORDER BY row_id DESC LIMIT ?2
+            """, [.integer(rowID), .integer(Int64(limit))]
+        ) { row in (row.integer("row_id"), try Self.read(row)) }
     }
 
     /// Newest first: those of unauthenticated callers.
     public func anonymous(limit: Int) throws -> [Entry] {
-        try session.query(
+        try connection.query(
             """
             SELECT \(Self.columns), \(caller: "refused_proofs") FROM refused_proofs WHERE budget = 'anonymous' ORDER \
-            BY sequence DESC LIMIT ?1
+            BY row_id DESC LIMIT ?1
             """, [.integer(Int64(limit))], Self.read)
     }
 
     private static func read(_ row: any Row) throws -> Entry {
         var entry = Entry(
-            at: row.instant("at"), door: row.text("door"), caller: CallerColumns.name(row) ?? "",
+            at: row.instant("at"), source: row.text("source"), caller: CallerColumns.name(row) ?? "",
             claimedOrder: row.isNull("claimed_order") ? nil : try row.uniqueID("claimed_order"), code: row.text("code"),
             detail: row.text("detail"),
             digest: row.blob("digest"), record: row.optionalText("record"))

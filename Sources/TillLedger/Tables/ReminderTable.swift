@@ -6,7 +6,7 @@ extension Schema {
     /// revoked. A sent reminder is an event in the outbox; the event's body names the service.
     static let reminders: StaticString = """
         CREATE TABLE reminders (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             environment INTEGER NOT NULL,
             customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             subject TEXT NOT NULL,
@@ -19,7 +19,7 @@ extension Schema {
             sent_at INTEGER,
             UNIQUE (environment, customer_id, subject, kind)
         ) STRICT;
-        CREATE INDEX reminders_due ON reminders (due_at, sequence) WHERE sent_at IS NULL;
+        CREATE INDEX reminders_due ON reminders (due_at, row_id) WHERE sent_at IS NULL;
         """
 }
 
@@ -29,12 +29,12 @@ public struct ReminderTable {
         environment, customer_id, subject, kind, entitlement, product, expires_at, renews, due_at, sent_at
         """
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Stored: Sendable, Hashable {
-        public let sequence: Int64
-        public let environment: Environment
+        public let rowID: Int64
+        public let environment: StoreEnvironment
         public let userID: UserID
         public let reminder: Reminder
         /// Nil while it is not sent.
@@ -42,27 +42,27 @@ public struct ReminderTable {
     }
 
     /// All reminders of a user, sent or not, by due time.
-    public func list(user: UserID, in environment: Environment) throws -> [Stored] {
-        try session.query(
+    public func list(user: UserID, in environment: StoreEnvironment) throws -> [Stored] {
+        try connection.query(
             """
-            SELECT sequence, \(Self.columns, userOf: "reminders") FROM reminders WHERE environment = ?1 AND \
-            customer_id = \(customer: 2) ORDER BY due_at, sequence LIMIT 5000
+            SELECT row_id, \(Self.columns, userOf: "reminders") FROM reminders WHERE environment = ?1 AND \
+            customer_id = \(customer: 2) ORDER BY due_at, row_id LIMIT 5000
             """, [environment.column, .text(user.text)], Self.read)
     }
 
     /// The due reminders that are not sent, the longest overdue first.
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
-        try session.query(
+        try connection.query(
             """
-            SELECT sequence, \(Self.columns, userOf: "reminders") FROM reminders WHERE sent_at IS NULL AND due_at <= \
-            ?1 ORDER BY due_at, sequence LIMIT ?2
+            SELECT row_id, \(Self.columns, userOf: "reminders") FROM reminders WHERE sent_at IS NULL AND due_at <= \
+            ?1 ORDER BY due_at, row_id LIMIT ?2
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
 
     /// Sets a reminder, and replaces the one of the same subject and kind, if any.
-    public func set(_ reminder: Reminder, for user: UserID, in environment: Environment) throws {
+    public func set(_ reminder: Reminder, for user: UserID, in environment: StoreEnvironment) throws {
         let end = reminder.end
-        try session.execute(
+        try connection.execute(
             """
             INSERT INTO reminders (\(Self.columns)) VALUES (?1, \(customer: 2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
             ON CONFLICT (environment, customer_id, subject, kind) DO UPDATE \
@@ -76,13 +76,13 @@ public struct ReminderTable {
             ])
     }
 
-    public func markSent(_ sequence: Int64, at now: Instant) throws {
-        try session.execute(
-            "UPDATE reminders SET sent_at = ?1 WHERE sequence = ?2", [.instant(now), .integer(sequence)])
+    public func markSent(_ rowID: Int64, at now: Instant) throws {
+        try connection.execute(
+            "UPDATE reminders SET sent_at = ?1 WHERE row_id = ?2", [.instant(now), .integer(rowID)])
     }
 
-    public func remove(_ sequence: Int64) throws {
-        try session.execute("DELETE FROM reminders WHERE sequence = ?1", [.integer(sequence)])
+    public func remove(_ rowID: Int64) throws {
+        try connection.execute("DELETE FROM reminders WHERE row_id = ?1", [.integer(rowID)])
     }
 
     private static func read(_ row: any Row) throws -> Stored {
@@ -92,7 +92,7 @@ public struct ReminderTable {
             productID: ProductID(row.text("product")),
             expiresAt: row.instant("expires_at"), renews: row.integer("renews") != 0)
         return Stored(
-            sequence: row.integer("sequence"), environment: try row.environment("environment"),
+            rowID: row.integer("row_id"), environment: try row.environment("environment"),
             userID: UserID(row.text("user_id")),
             reminder: Reminder(end: end, kind: kind, dueAt: row.instant("due_at")),
             sentAt: row.optionalInstant("sent_at"))

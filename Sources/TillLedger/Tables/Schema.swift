@@ -11,7 +11,7 @@ extension DatabaseSchema {
 /// migration is never edited; a change is a new migration at the end.
 ///
 /// Times are milliseconds since 1970 UTC. Environments are 1 production, 2 sandbox, and no constraint forbids a third.
-/// Booleans are 1 and 0, and are compared with these values. Rows refer to each other by `sequence`, a small row id
+/// Booleans are 1 and 0, and are compared with these values. Rows refer to each other by `row_id`, a small row id
 /// that follows the order of insertion. The database enforces the rules that it can: one row for each transaction of an
 /// environment and one grant for that row, postings and grants never edited or deleted (DESIGN §4). Every grant costs a
 /// page of log for each index with unordered keys, so there are few such indices.
@@ -29,15 +29,15 @@ public enum Schema {
     /// Scripts of statements separated by `;`, run in one transaction together with the version's number. Some are
     /// defined here, the others beside their tables. A table comes after the tables that it refers to.
     static let first: [StaticString] = [
-        customers, catalogVersions, orders, books, proofsAndNotifications, foreignNotifications, waitingForApple,
-        subscriptions, consumption, transfers, postings, webhooks, reminders, finance, errands, savedProofs, claims,
+        customers, catalogVersions, orders, purchases, proofsAndNotifications, foreignNotifications, waitingForApple,
+        subscriptions, consumption, transfers, postings, webhooks, reminders, finance, appleTasks, savedProofs, claims,
         reconciliations, accountTokens, ledger, ownership, quarantineReasons,
     ]
 
     /// `orders_by_device` covers all orders of a device, so a grant does not write to it.
     private static let orders: StaticString = """
         CREATE TABLE orders (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             app_id INTEGER NOT NULL DEFAULT 1 REFERENCES apps (app_id),
             id BLOB NOT NULL UNIQUE CHECK (length(id) = 16),
             customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
@@ -60,17 +60,17 @@ public enum Schema {
             CHECK ((transaction_id IS NULL) = (environment IS NULL)),
             CHECK ((previewed_at IS NULL) = (previewed_until IS NULL))
         ) STRICT;
-        CREATE INDEX orders_by_user ON orders (customer_id, sequence);
-        CREATE INDEX orders_unsettled ON orders (status, sequence) WHERE status <> 1;
-        CREATE INDEX orders_by_device ON orders (device, sequence) WHERE device IS NOT NULL;
+        CREATE INDEX orders_by_user ON orders (customer_id, row_id);
+        CREATE INDEX orders_not_completed ON orders (status, row_id) WHERE status <> 1;
+        CREATE INDEX orders_by_device ON orders (device, row_id) WHERE device IS NOT NULL;
 
         CREATE TABLE order_moves (
-            order_sequence INTEGER NOT NULL REFERENCES orders (sequence),
+            order_row_id INTEGER NOT NULL REFERENCES orders (row_id),
             number INTEGER NOT NULL,
             status INTEGER NOT NULL CHECK (status BETWEEN 0 AND 6),
             at INTEGER NOT NULL,
             reason TEXT NOT NULL,
-            PRIMARY KEY (order_sequence, number)
+            PRIMARY KEY (order_row_id, number)
         ) STRICT, WITHOUT ROWID;
         """
 
@@ -78,9 +78,9 @@ public enum Schema {
     /// type that the server did not know. `ownership_type` is Apple's raw value, and null for PURCHASED and if Apple
     /// stated none. `price` is in Apple's milliunits, as signed. `app_transaction` is Apple's id of the account in this
     /// app. `grants.catalog_version` is the catalogue that defines what the grant gives.
-    private static let books: StaticString = """
+    private static let purchases: StaticString = """
         CREATE TABLE transactions (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             app_id INTEGER NOT NULL DEFAULT 1 REFERENCES apps (app_id),
             environment INTEGER NOT NULL,
             id TEXT NOT NULL,
@@ -95,7 +95,7 @@ public enum Schema {
             currency TEXT,
             state INTEGER NOT NULL CHECK (state BETWEEN 1 AND 3),
             quarantine TEXT,
-            order_sequence INTEGER REFERENCES orders (sequence),
+            order_row_id INTEGER REFERENCES orders (row_id),
             received_at INTEGER NOT NULL,
             type INTEGER,
             expires_at INTEGER,
@@ -113,44 +113,44 @@ public enum Schema {
             UNIQUE (environment, id, app_id),
             CHECK ((state = 2) = (quarantine IS NOT NULL))
         ) STRICT;
-        CREATE INDEX transactions_by_order ON transactions (order_sequence) WHERE order_sequence IS NOT NULL;
-        CREATE INDEX transactions_unsettled ON transactions (state, sequence) WHERE state <> 1;
+        CREATE INDEX transactions_by_order ON transactions (order_row_id) WHERE order_row_id IS NOT NULL;
+        CREATE INDEX transactions_not_granted ON transactions (state, row_id) WHERE state <> 1;
 
         CREATE TABLE proof_headers (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             header BLOB NOT NULL UNIQUE
         ) STRICT;
 
         CREATE TABLE proofs (
-            transaction_sequence INTEGER PRIMARY KEY REFERENCES transactions (sequence),
+            transaction_row_id INTEGER PRIMARY KEY REFERENCES transactions (row_id),
             kind INTEGER NOT NULL CHECK (kind IN (1, 2)),
-            header_sequence INTEGER REFERENCES proof_headers (sequence),
+            header_row_id INTEGER REFERENCES proof_headers (row_id),
             body BLOB NOT NULL
         ) STRICT;
 
         CREATE TABLE evidence (
-            sequence INTEGER PRIMARY KEY,
-            transaction_sequence INTEGER NOT NULL REFERENCES transactions (sequence),
+            row_id INTEGER PRIMARY KEY,
+            transaction_row_id INTEGER NOT NULL REFERENCES transactions (row_id),
             at INTEGER NOT NULL,
             decision TEXT NOT NULL,
             ground TEXT NOT NULL,
-            door TEXT NOT NULL,
+            source TEXT NOT NULL,
             caller_kind TEXT NOT NULL,
             caller_customer_id INTEGER REFERENCES customers (customer_id),
             caller_key TEXT,
             detail TEXT,
             CHECK ((caller_kind = 'user') = (caller_customer_id IS NOT NULL))
         ) STRICT;
-        CREATE INDEX evidence_by_transaction ON evidence (transaction_sequence);
+        CREATE INDEX evidence_by_transaction ON evidence (transaction_row_id);
         CREATE TRIGGER evidence_is_never_edited BEFORE UPDATE ON evidence
             BEGIN SELECT RAISE(ABORT, 'evidence is never edited'); END;
         CREATE TRIGGER evidence_is_never_deleted BEFORE DELETE ON evidence
             BEGIN SELECT RAISE(ABORT, 'evidence is never deleted'); END;
 
         CREATE TABLE grants (
-            transaction_sequence INTEGER PRIMARY KEY REFERENCES transactions (sequence),
+            transaction_row_id INTEGER PRIMARY KEY REFERENCES transactions (row_id),
             id BLOB NOT NULL CHECK (length(id) = 16),
-            order_sequence INTEGER NOT NULL REFERENCES orders (sequence),
+            order_row_id INTEGER NOT NULL REFERENCES orders (row_id),
             customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             entitlement TEXT,
             catalog_version INTEGER REFERENCES catalog_versions (version),
@@ -167,15 +167,15 @@ public enum Schema {
     /// whose reference it carries.
     private static let postings: StaticString = """
         CREATE TABLE postings (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             environment INTEGER NOT NULL,
             customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             contra TEXT NOT NULL,
             currency TEXT NOT NULL,
             amount INTEGER NOT NULL CHECK (amount <> 0),
             kind TEXT NOT NULL,
-            grant_sequence INTEGER REFERENCES grants (transaction_sequence),
-            transfer_sequence INTEGER REFERENCES transfers (sequence),
+            grant_row_id INTEGER REFERENCES grants (transaction_row_id),
+            transfer_row_id INTEGER REFERENCES transfers (row_id),
             reference TEXT,
             at INTEGER NOT NULL,
             reason TEXT,
@@ -183,13 +183,13 @@ public enum Schema {
             caller_customer_id INTEGER REFERENCES customers (customer_id),
             caller_key TEXT,
             CHECK ((caller_kind = 'user') = (caller_customer_id IS NOT NULL)),
-            CHECK ((grant_sequence IS NULL) = (reference IS NOT NULL)),
-            CHECK (kind <> 'moved' OR grant_sequence IS NOT NULL OR transfer_sequence IS NOT NULL)
+            CHECK ((grant_row_id IS NULL) = (reference IS NOT NULL)),
+            CHECK (kind <> 'moved' OR grant_row_id IS NOT NULL OR transfer_row_id IS NOT NULL)
         ) STRICT;
-        CREATE INDEX postings_by_user ON postings (customer_id, sequence);
-        CREATE UNIQUE INDEX postings_one_purchase ON postings (grant_sequence, currency) WHERE kind = 'purchase';
+        CREATE INDEX postings_by_user ON postings (customer_id, row_id);
+        CREATE UNIQUE INDEX postings_one_purchase ON postings (grant_row_id, currency) WHERE kind = 'purchase';
         CREATE UNIQUE INDEX postings_one_debit ON postings (environment, reference) WHERE kind = 'debit';
-        CREATE UNIQUE INDEX postings_one_by_hand ON postings (environment, kind, reference)
+        CREATE UNIQUE INDEX postings_one_manual ON postings (environment, kind, reference)
             WHERE kind IN ('bonus', 'correction');
         CREATE INDEX postings_written_off ON postings (customer_id, environment, at) WHERE kind = 'write_off';
         CREATE TRIGGER postings_are_never_edited BEFORE UPDATE ON postings
@@ -210,7 +210,7 @@ public enum Schema {
     /// `app_id` comes last in a unique key, so that searches do not compare it first.
     private static let proofsAndNotifications: StaticString = """
         CREATE TABLE notifications (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             app_id INTEGER NOT NULL DEFAULT 1 REFERENCES apps (app_id),
             uuid TEXT NOT NULL UNIQUE,
             environment INTEGER NOT NULL,
@@ -222,12 +222,12 @@ public enum Schema {
             detail TEXT NOT NULL,
             payload TEXT NOT NULL
         ) STRICT;
-        CREATE INDEX notifications_pending ON notifications (sequence) WHERE state = 0;
+        CREATE INDEX notifications_pending ON notifications (row_id) WHERE state = 0;
 
         CREATE TABLE refused_proofs (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             at INTEGER NOT NULL,
-            door TEXT NOT NULL,
+            source TEXT NOT NULL,
             caller_kind TEXT NOT NULL,
             caller_customer_id INTEGER REFERENCES customers (customer_id),
             caller_key TEXT,
@@ -242,7 +242,7 @@ public enum Schema {
             CHECK ((caller_kind = 'user') = (caller_customer_id IS NOT NULL))
         ) STRICT;
         CREATE INDEX refused_proofs_by_order ON refused_proofs (claimed_order) WHERE claimed_order IS NOT NULL;
-        CREATE INDEX refused_proofs_by_budget ON refused_proofs (budget, sequence);
+        CREATE INDEX refused_proofs_by_budget ON refused_proofs (budget, row_id);
         CREATE INDEX refused_proofs_by_digest ON refused_proofs (digest);
 
         CREATE TABLE heartbeat (
@@ -272,7 +272,7 @@ public enum Schema {
 
     private static let foreignNotifications: StaticString = """
         CREATE TABLE foreign_notifications (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             uuid TEXT NOT NULL UNIQUE,
             bundle TEXT,
             app_apple_id INTEGER,
@@ -284,38 +284,38 @@ public enum Schema {
             detail TEXT NOT NULL,
             payload TEXT NOT NULL
         ) STRICT;
-        CREATE INDEX foreign_notifications_by_bundle ON foreign_notifications (bundle, sequence);
+        CREATE INDEX foreign_notifications_by_bundle ON foreign_notifications (bundle, row_id);
         """
 
     /// Receipts about which Apple has to be asked. `network` is the client network that submitted the proof (an
     /// address, for IPv6 a /64; empty if unknown); it is used to alternate between clients, and is deleted with its
-    /// row. `is_told` says whether the ledger has processed the claims beside the receipt, so that only Apple's copy is
+    /// row. `is_recorded` says whether the ledger has processed the claims beside the receipt, so that only Apple's copy is
     /// awaited.
     private static let waitingForApple: StaticString = """
         CREATE TABLE waiting_receipts (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
             body BLOB NOT NULL
         ) STRICT;
 
         CREATE TABLE waiting_proofs (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             environment INTEGER NOT NULL,
             transaction_id TEXT NOT NULL,
             caller TEXT NOT NULL,
             named_user TEXT,
             claimed_order BLOB NOT NULL,
-            receipt_sequence INTEGER NOT NULL REFERENCES waiting_receipts (sequence),
+            receipt_row_id INTEGER NOT NULL REFERENCES waiting_receipts (row_id),
             received_at INTEGER NOT NULL,
             attempts INTEGER NOT NULL,
             due_at INTEGER NOT NULL,
             detail TEXT NOT NULL,
             device TEXT,
             network TEXT NOT NULL,
-            is_told INTEGER NOT NULL CHECK (is_told IN (0, 1)),
+            is_recorded INTEGER NOT NULL CHECK (is_recorded IN (0, 1)),
             UNIQUE (environment, transaction_id, caller, claimed_order)
         ) STRICT;
-        CREATE INDEX waiting_proofs_due ON waiting_proofs (environment, due_at, sequence);
-        CREATE INDEX waiting_proofs_by_receipt ON waiting_proofs (receipt_sequence);
+        CREATE INDEX waiting_proofs_due ON waiting_proofs (environment, due_at, row_id);
+        CREATE INDEX waiting_proofs_by_receipt ON waiting_proofs (receipt_row_id);
         """
 }

@@ -5,10 +5,10 @@ extension SubscriptionTable {
     /// One period of a chain, its owner, and the ledger's other data about it.
     public struct Link: Sendable, Hashable {
         /// The row id of the transaction.
-        public let sequence: Int64
+        public let rowID: Int64
         public let chain: ChainPeriod
         public let state: RecordedTransaction.State
-        public let orderSequence: Int64?
+        public let orderRowID: Int64?
         /// Whether it was ever granted, even if revoked since.
         public let hasGrant: Bool
         public let basis: OwnershipBasis
@@ -20,20 +20,20 @@ extension SubscriptionTable {
     /// All periods of a chain with their owners, the oldest purchase first: from the chain's list, and each period's
     /// rows by row id.
     public func links(of subscription: Int64) throws -> [Link] {
-        try session.query(
+        try connection.query(
             """
-            SELECT t.state, t.order_sequence, \
+            SELECT t.state, t.order_row_id, \
             \(user: "coalesce(h.customer_id, CASE WHEN b.withdrawn_at IS NULL THEN g.customer_id END, o.customer_id)") \
-            AS owner, \(TransactionTable.signed, of: "t"), \(TransactionTable.terms, of: "t"), t.sequence, t.token, \
-            r.kind, coalesce(b.basis, 'token') AS basis, CASE WHEN g.transaction_sequence IS NULL THEN 0 ELSE 1 END AS \
+            AS owner, \(TransactionTable.signed, of: "t"), \(TransactionTable.terms, of: "t"), t.row_id, t.token, \
+            r.kind, coalesce(b.basis, 'token') AS basis, CASE WHEN g.transaction_row_id IS NULL THEN 0 ELSE 1 END AS \
             has_grant, CASE WHEN t.is_renewal <> 0 AND (coalesce(b.basis, '') = 'person' OR EXISTS (SELECT 1 FROM \
-            evidence e WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted' AND e.ground IN ('claim', \
+            evidence e WHERE e.transaction_row_id = t.row_id AND e.decision = 'granted' AND e.ground IN ('claim', \
             'backend', 'operator', 'order_number', 'acceptance'))) THEN 1 ELSE 0 END AS is_decided FROM \
-            subscription_periods p CROSS JOIN transactions t ON t.sequence = p.transaction_sequence LEFT JOIN orders o \
-            ON o.sequence = t.order_sequence LEFT JOIN grants g ON g.transaction_sequence = t.sequence LEFT JOIN \
-            holders h ON h.grant_sequence = t.sequence LEFT JOIN proofs r ON r.transaction_sequence = t.sequence LEFT \
-            JOIN ownership_basis b ON b.grant_sequence = t.sequence WHERE p.subscription_sequence = ?1 ORDER BY \
-            t.purchased_at DESC, t.sequence DESC LIMIT ?2
+            subscription_periods p CROSS JOIN transactions t ON t.row_id = p.transaction_row_id LEFT JOIN orders o \
+            ON o.row_id = t.order_row_id LEFT JOIN grants g ON g.transaction_row_id = t.row_id LEFT JOIN \
+            grant_owners h ON h.grant_row_id = t.row_id LEFT JOIN proofs r ON r.transaction_row_id = t.row_id LEFT \
+            JOIN ownership_basis b ON b.grant_row_id = t.row_id WHERE p.subscription_row_id = ?1 ORDER BY \
+            t.purchased_at DESC, t.row_id DESC LIMIT ?2
             """, [.integer(subscription), .integer(Self.periodLimit)], Self.link
         )
         .sorted { PaidPeriod.isEarlier($0.period, $1.period) }
@@ -47,19 +47,19 @@ extension SubscriptionTable {
             throw row.unreadable("a basis of ownership")
         }
         // A grant that was moved back into quarantine has no order.
-        let isOwned = state != .quarantined && !row.isNull("order_sequence")
+        let isOwned = state != .quarantined && !row.isNull("order_row_id")
         let period = row.paidPeriod()
         // A copy that somebody else pays for has the purchaser's token.
-        let token = row.isNull("token") || period.terms.isPaidBySomebodyElse ? nil : try row.uniqueID("token")
+        let token = row.isNull("token") || period.terms.isPaidByAnotherAccount ? nil : try row.uniqueID("token")
         return Link(
-            sequence: row.integer("sequence"),
+            rowID: row.integer("row_id"),
             chain: ChainPeriod(
                 period: period, owner: isOwned ? row.optionalText("owner").map { UserID($0) } : nil,
                 token: token?.isAbsent == true ? nil : token,
                 hidesToken: row.integer("kind") == ProofTable.Kind.receipt.rawValue,
                 isDecided: row.integer("is_decided") != 0,
-                isTakenBack: state == .revoked),
-            state: state, orderSequence: row.optionalInteger("order_sequence"), hasGrant: row.integer("has_grant") != 0,
+                isWithdrawn: state == .revoked),
+            state: state, orderRowID: row.optionalInteger("order_row_id"), hasGrant: row.integer("has_grant") != 0,
             basis: basis)
     }
 }

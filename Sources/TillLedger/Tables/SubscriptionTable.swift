@@ -9,7 +9,7 @@ extension Schema {
     /// because there are few such purchases.
     static let subscriptions: StaticString = """
         CREATE TABLE subscriptions (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             environment INTEGER NOT NULL,
             original_id TEXT NOT NULL,
             renewal_signed_at INTEGER,
@@ -31,24 +31,24 @@ extension Schema {
         ) STRICT;
 
         CREATE TABLE subscription_periods (
-            subscription_sequence INTEGER NOT NULL REFERENCES subscriptions (sequence),
-            transaction_sequence INTEGER NOT NULL REFERENCES transactions (sequence),
-            PRIMARY KEY (subscription_sequence, transaction_sequence)
+            subscription_row_id INTEGER NOT NULL REFERENCES subscriptions (row_id),
+            transaction_row_id INTEGER NOT NULL REFERENCES transactions (row_id),
+            PRIMARY KEY (subscription_row_id, transaction_row_id)
         ) STRICT, WITHOUT ROWID;
 
-        CREATE INDEX transactions_waiting_in_chain ON transactions (original_id) WHERE order_sequence IS NULL;
+        CREATE INDEX transactions_waiting_in_chain ON transactions (original_id) WHERE order_row_id IS NULL;
         CREATE INDEX transactions_waiting_for_order ON transactions (token)
-            WHERE order_sequence IS NULL AND token IS NOT NULL;
+            WHERE order_row_id IS NULL AND token IS NOT NULL;
         """
 }
 
 /// `subscriptions` and `subscription_periods`.
 public struct SubscriptionTable {
-    let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Stored: Sendable, Hashable {
-        public let sequence: Int64
+        public let rowID: Int64
         /// Nil before Apple has signed renewal information.
         public let renewal: RenewalTerms?
     }
@@ -57,35 +57,35 @@ public struct SubscriptionTable {
     public struct Period: Sendable, Hashable {
         public let period: PaidPeriod
         public let state: RecordedTransaction.State
-        public let orderSequence: Int64?
+        public let orderRowID: Int64?
     }
 
     /// The maximum number of periods read for one subscription: weekly periods for almost forty years.
     static let periodLimit: Int64 = 2_000
 
-    public func find(_ original: TransactionID, in environment: Environment) throws -> Stored? {
-        try session.first(
+    public func find(_ original: TransactionID, in environment: StoreEnvironment) throws -> Stored? {
+        try connection.first(
             """
-            SELECT sequence, renewal_signed_at, renewal_product, auto_renews, in_billing_retry, grace_until, \
+            SELECT row_id, renewal_signed_at, renewal_product, auto_renews, in_billing_retry, grace_until, \
             expiration_intent, price_increase, renewal_price, renewal_currency, renewal_at, renewal_offer_type, \
             renewal_offer_id, renewal_offer_discount FROM subscriptions WHERE environment = ?1 AND original_id = ?2
             """, [environment.column, .text(original.text)]
-        ) { row in Stored(sequence: row.integer("sequence"), renewal: Self.renewal(row)) }
+        ) { row in Stored(rowID: row.integer("row_id"), renewal: Self.renewal(row)) }
     }
 
     /// Creates the row of a subscription that the ledger does not know.
-    public func insert(_ original: TransactionID, in environment: Environment, at: Instant) throws -> Stored {
-        let sequence = try session.insert(
+    public func insert(_ original: TransactionID, in environment: StoreEnvironment, at: Instant) throws -> Stored {
+        let rowID = try connection.insert(
             "INSERT INTO subscriptions (environment, original_id, updated_at) VALUES (?1, ?2, ?3)",
             [environment.column, .text(original.text), .instant(at)])
-        return Stored(sequence: sequence, renewal: nil)
+        return Stored(rowID: rowID, renewal: nil)
     }
 
     /// Lists a transaction as one of the subscription's; a repetition changes nothing.
     public func add(transaction: Int64, to subscription: Int64) throws {
-        try session.execute(
+        try connection.execute(
             """
-            INSERT INTO subscription_periods (subscription_sequence, transaction_sequence) VALUES (?1, ?2) \
+            INSERT INTO subscription_periods (subscription_row_id, transaction_row_id) VALUES (?1, ?2) \
             ON CONFLICT DO NOTHING
             """, [.integer(subscription), .integer(transaction)])
     }
@@ -94,12 +94,12 @@ public struct SubscriptionTable {
     ///
     /// - Parameter proof: the original signed bytes.
     public func update(_ subscription: Int64, to renewal: RenewalTerms, proof: [UInt8], at: Instant) throws {
-        try session.execute(
+        try connection.execute(
             """
             UPDATE subscriptions SET renewal_signed_at = ?1, renewal_product = ?2, auto_renews = ?3, in_billing_retry \
             = ?4, grace_until = ?5, expiration_intent = ?6, price_increase = ?7, renewal_price = ?8, renewal_currency \
             = ?9, renewal_at = ?10, renewal_offer_type = ?11, renewal_offer_id = ?12, renewal_offer_discount = ?13, \
-            renewal_proof = ?14, updated_at = ?15 WHERE sequence = ?16
+            renewal_proof = ?14, updated_at = ?15 WHERE row_id = ?16
             """,
             [
                 .instant(renewal.signedAt), .optional(renewal.productID?.text), .optional(renewal.autoRenews),
@@ -114,26 +114,26 @@ public struct SubscriptionTable {
 
     /// The original bytes of the stored renewal information.
     public func renewalProof(of subscription: Int64) throws -> [UInt8]? {
-        try session.first(
-            "SELECT renewal_proof FROM subscriptions WHERE sequence = ?1 AND renewal_proof IS NOT NULL",
+        try connection.first(
+            "SELECT renewal_proof FROM subscriptions WHERE row_id = ?1 AND renewal_proof IS NOT NULL",
             [.integer(subscription)]
         ) { $0.blob("renewal_proof") }
     }
 
     /// All periods of a subscription, those in quarantine included; newest purchase first.
     public func periods(of subscription: Int64) throws -> [Period] {
-        try session.query(
+        try connection.query(
             """
-            SELECT t.state, t.order_sequence, \(TransactionTable.signed, of: "t"), \(TransactionTable.terms, of: "t") \
-            FROM subscription_periods p CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
-            WHERE p.subscription_sequence = ?1 ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT ?2
+            SELECT t.state, t.order_row_id, \(TransactionTable.signed, of: "t"), \(TransactionTable.terms, of: "t") \
+            FROM subscription_periods p CROSS JOIN transactions t ON t.row_id = p.transaction_row_id \
+            WHERE p.subscription_row_id = ?1 ORDER BY t.purchased_at DESC, t.row_id DESC LIMIT ?2
             """, [.integer(subscription), .integer(Self.periodLimit)]
         ) { row in
             guard let state = RecordedTransaction.State(rawValue: Int(row.integer("state"))) else {
                 throw row.unreadable("a transaction's state")
             }
             return Period(
-                period: row.paidPeriod(), state: state, orderSequence: row.optionalInteger("order_sequence"))
+                period: row.paidPeriod(), state: state, orderRowID: row.optionalInteger("order_row_id"))
         }
     }
 

@@ -7,14 +7,14 @@ import TillSQL
 public struct WaitingProofTable {
     private static let columns: Columns = """
         environment, transaction_id, caller, named_user, claimed_order, received_at, attempts, due_at, detail, device, \
-        network, is_told
+        network, is_recorded
         """
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     /// The sender of a receipt, named as in evidence: `user:anna`, `key:backend`.
-    public struct Bearer: Sendable, Hashable {
+    public struct Submitter: Sendable, Hashable {
         public let name: String
         /// The user that a backend named.
         public let namedUser: String?
@@ -36,10 +36,10 @@ public struct WaitingProofTable {
     }
 
     public struct Stored: Sendable, Hashable {
-        public let sequence: Int64
-        public let environment: Environment
+        public let rowID: Int64
+        public let environment: StoreEnvironment
         public let transactionID: TransactionID
-        public let bearer: Bearer
+        public let submitter: Submitter
         public let receivedAt: Instant
         /// How many requests to Apple failed.
         public let attempts: Int64
@@ -47,145 +47,145 @@ public struct WaitingProofTable {
         /// Why it still waits; for operators, in English.
         public let detail: String
         /// Whether the ledger has processed the claims beside the receipt, so that only Apple's copy is awaited.
-        public let isTold: Bool
+        public let isRecorded: Bool
     }
 
     /// The maximum number of rows for one purchase and one caller, each with a different order id. Apple is asked once
     /// for all of them, and ordinary apps send one or two.
-    public static let mostVariants: Int64 = 8
+    public static let maximumVariants: Int64 = 8
     /// The maximum number of rows for one purchase and all callers together, saved or waiting.
-    public static let mostOfOne: Int64 = 64
+    public static let maximumPerCaller: Int64 = 64
 
     /// Stores the receipt, once for all its purchases, and a row for one of them. Storing the same row again changes
     /// nothing.
     ///
     /// - Parameters:
     ///   - digest: SHA-256 of the receipt.
-    ///   - isBounded: whether the limits `mostVariants` for this caller and `mostOfOne` for all callers apply; a row
+    ///   - isBounded: whether the limits `maximumVariants` for this caller and `maximumPerCaller` for all callers apply; a row
     ///     beyond them is not stored.
     public func insert(
-        _ id: TransactionID, in environment: Environment, by bearer: Bearer, receipt: [UInt8], digest: [UInt8],
+        _ id: TransactionID, in environment: StoreEnvironment, by submitter: Submitter, receipt: [UInt8], digest: [UInt8],
         at now: Instant, due: Instant, detail: String, isBounded: Bool = true
     ) throws {
-        let isThere = try session.first(
+        let isThere = try connection.first(
             """
             SELECT 1 FROM waiting_proofs WHERE environment = ?1 AND transaction_id = ?2 AND caller = ?3 \
             AND claimed_order = ?4
             """,
             [
-                environment.column, .text(id.text), .text(bearer.name), .blob(bearer.claimedOrder?.bytes ?? []),
+                environment.column, .text(id.text), .text(submitter.name), .blob(submitter.claimedOrder?.bytes ?? []),
             ]
         ) { _ in true }
         // Checked before the receipt is stored: a receipt without a row would never be deleted.
         guard isThere == nil else { return }
-        guard try !isBounded || hasRoom(for: id, in: environment, by: bearer.name) else { return }
-        let known = try session.first("SELECT sequence FROM waiting_receipts WHERE digest = ?1", [.blob(digest)]) {
-            $0.integer("sequence")
+        guard try !isBounded || hasSpace(for: id, in: environment, by: submitter.name) else { return }
+        let known = try connection.first("SELECT row_id FROM waiting_receipts WHERE digest = ?1", [.blob(digest)]) {
+            $0.integer("row_id")
         }
         let kept =
             try known
-            ?? session.insert(
+            ?? connection.insert(
                 "INSERT INTO waiting_receipts (digest, body) VALUES (?1, ?2)", [.blob(digest), .blob(receipt)])
-        _ = try session.insertIfNew(
+        _ = try connection.insertIfNew(
             """
-            INSERT INTO waiting_proofs (\(Self.columns), receipt_sequence) \
+            INSERT INTO waiting_proofs (\(Self.columns), receipt_row_id) \
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8, ?9, ?10, 0, ?11) \
             ON CONFLICT (environment, transaction_id, caller, claimed_order) DO NOTHING
             """,
             [
-                environment.column, .text(id.text), .text(bearer.name), .optional(bearer.namedUser),
-                .blob(bearer.claimedOrder?.bytes ?? []), .instant(now), .instant(due), .text(detail),
-                .optional(bearer.device?.text), .text(bearer.network ?? ""), .integer(kept),
+                environment.column, .text(id.text), .text(submitter.name), .optional(submitter.namedUser),
+                .blob(submitter.claimedOrder?.bytes ?? []), .instant(now), .instant(due), .text(detail),
+                .optional(submitter.device?.text), .text(submitter.network ?? ""), .integer(kept),
             ])
     }
 
     /// Whether one more row may be stored. Rows in `saved_proofs` count too, because they may move here.
-    func hasRoom(for id: TransactionID, in environment: Environment, by caller: String) throws -> Bool {
+    func hasSpace(for id: TransactionID, in environment: StoreEnvironment, by caller: String) throws -> Bool {
         let (all, own) =
-            try session.first(
+            try connection.first(
                 """
                 SELECT count(*) AS variants, count(*) FILTER (WHERE caller = ?1) AS own FROM (SELECT caller \
                 FROM saved_proofs WHERE environment = ?2 AND transaction_id = ?3 UNION ALL SELECT caller \
                 FROM waiting_proofs WHERE environment = ?2 AND transaction_id = ?3) AS kept
                 """, [.text(caller), environment.column, .text(id.text)]
             ) { ($0.integer("variants"), $0.integer("own")) } ?? (0, 0)
-        return own < Self.mostVariants && all < Self.mostOfOne
+        return own < Self.maximumVariants && all < Self.maximumPerCaller
     }
 
     /// The due rows of an environment, alternating as in `SavedProofTable.due`.
-    public func due(in environment: Environment, at now: Instant, limit: Int) throws -> [Stored] {
-        try session.query(
+    public func due(in environment: StoreEnvironment, at now: Instant, limit: Int) throws -> [Stored] {
+        try connection.query(
             """
-            SELECT w.sequence, \(Self.columns, of: "w") FROM (SELECT sequence, due_at, \
+            SELECT w.row_id, \(Self.columns, of: "w") FROM (SELECT row_id, due_at, \
             CASE WHEN own > row_number() OVER at_network THEN own ELSE row_number() OVER at_network END AS turn \
-            FROM (SELECT sequence, due_at, network, CASE WHEN of_caller > of_transaction THEN of_caller \
-            ELSE of_transaction END AS own FROM (SELECT sequence, due_at, network, row_number() OVER \
-            (PARTITION BY caller, named_user ORDER BY due_at, sequence) AS of_caller, row_number() OVER \
-            (PARTITION BY transaction_id ORDER BY due_at, sequence) AS of_transaction \
-            FROM (SELECT sequence, due_at, caller, named_user, transaction_id, network FROM waiting_proofs \
-            WHERE environment = ?1 AND due_at <= ?2 ORDER BY due_at, sequence \
+            FROM (SELECT row_id, due_at, network, CASE WHEN of_caller > of_transaction THEN of_caller \
+            ELSE of_transaction END AS own FROM (SELECT row_id, due_at, network, row_number() OVER \
+            (PARTITION BY caller, named_user ORDER BY due_at, row_id) AS of_caller, row_number() OVER \
+            (PARTITION BY transaction_id ORDER BY due_at, row_id) AS of_transaction \
+            FROM (SELECT row_id, due_at, caller, named_user, transaction_id, network FROM waiting_proofs \
+            WHERE environment = ?1 AND due_at <= ?2 ORDER BY due_at, row_id \
             LIMIT 1000) AS overdue) AS numbered) AS ranked WINDOW at_network AS (PARTITION BY network, \
-            CASE WHEN network = '' THEN sequence END ORDER BY own, due_at, sequence) ORDER BY turn, due_at, sequence \
-            LIMIT ?3) d JOIN waiting_proofs w ON w.sequence = d.sequence ORDER BY d.turn, d.due_at, d.sequence
+            CASE WHEN network = '' THEN row_id END ORDER BY own, due_at, row_id) ORDER BY turn, due_at, row_id \
+            LIMIT ?3) d JOIN waiting_proofs w ON w.row_id = d.row_id ORDER BY d.turn, d.due_at, d.row_id
             """, [environment.column, .instant(now), .integer(Int64(limit))], Self.read)
     }
 
     /// All rows of one purchase: first those whose claims the ledger has not processed, each group oldest first.
-    public func list(_ id: TransactionID, in environment: Environment) throws -> [Stored] {
-        try session.query(
+    public func list(_ id: TransactionID, in environment: StoreEnvironment) throws -> [Stored] {
+        try connection.query(
             """
-            SELECT sequence, \(Self.columns) FROM waiting_proofs WHERE environment = ?1 AND transaction_id = ?2 \
-            ORDER BY is_told, sequence LIMIT 200
+            SELECT row_id, \(Self.columns) FROM waiting_proofs WHERE environment = ?1 AND transaction_id = ?2 \
+            ORDER BY is_recorded, row_id LIMIT 200
             """, [environment.column, .text(id.text)], Self.read)
     }
 
-    public func receipt(of sequence: Int64) throws -> [UInt8]? {
-        try session.first(
+    public func receipt(of rowID: Int64) throws -> [UInt8]? {
+        try connection.first(
             """
-            SELECT r.body FROM waiting_proofs w JOIN waiting_receipts r ON r.sequence = w.receipt_sequence \
-            WHERE w.sequence = ?1
-            """, [.integer(sequence)]
+            SELECT r.body FROM waiting_proofs w JOIN waiting_receipts r ON r.row_id = w.receipt_row_id \
+            WHERE w.row_id = ?1
+            """, [.integer(rowID)]
         ) { $0.blob("body") }
     }
 
     /// Records a failed request to Apple.
-    public func postpone(_ sequence: Int64, until due: Instant, detail: String) throws {
-        try session.execute(
-            "UPDATE waiting_proofs SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE sequence = ?3",
-            [.instant(due), .text(detail), .integer(sequence)])
+    public func postpone(_ rowID: Int64, until due: Instant, detail: String) throws {
+        try connection.execute(
+            "UPDATE waiting_proofs SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE row_id = ?3",
+            [.instant(due), .text(detail), .integer(rowID)])
     }
 
     /// Records that the ledger has processed the row's claims and that Apple does not know the purchase yet.
-    public func markTold(_ sequence: Int64) throws {
-        try session.execute("UPDATE waiting_proofs SET is_told = 1 WHERE sequence = ?1", [.integer(sequence)])
+    public func markRecorded(_ rowID: Int64) throws {
+        try connection.execute("UPDATE waiting_proofs SET is_recorded = 1 WHERE row_id = ?1", [.integer(rowID)])
     }
 
     /// Sets one due time for all rows of a purchase whose claims are processed.
-    public func postponeTold(
-        _ id: TransactionID, in environment: Environment, until due: Instant, detail: String
+    public func postponeRecorded(
+        _ id: TransactionID, in environment: StoreEnvironment, until due: Instant, detail: String
     ) throws {
-        try session.execute(
+        try connection.execute(
             """
             UPDATE waiting_proofs SET due_at = ?1, detail = ?2 WHERE environment = ?3 AND transaction_id = ?4 \
-            AND is_told = 1
+            AND is_recorded = 1
             """,
             [.instant(due), .text(detail), environment.column, .text(id.text)])
     }
 
     /// Removes one row; other rows of the same purchase may stay.
-    public func remove(_ sequence: Int64) throws {
-        let receipt = try session.first(
-            "SELECT receipt_sequence FROM waiting_proofs WHERE sequence = ?1", [.integer(sequence)]
-        ) { $0.integer("receipt_sequence") }
-        try session.execute("DELETE FROM waiting_proofs WHERE sequence = ?1", [.integer(sequence)])
+    public func remove(_ rowID: Int64) throws {
+        let receipt = try connection.first(
+            "SELECT receipt_row_id FROM waiting_proofs WHERE row_id = ?1", [.integer(rowID)]
+        ) { $0.integer("receipt_row_id") }
+        try connection.execute("DELETE FROM waiting_proofs WHERE row_id = ?1", [.integer(rowID)])
         if let receipt { try removeUnused(receipt) }
     }
 
     private func removeUnused(_ receipt: Int64) throws {
-        try session.execute(
+        try connection.execute(
             """
-            DELETE FROM waiting_receipts WHERE sequence = ?1 \
-            AND NOT EXISTS (SELECT 1 FROM waiting_proofs WHERE receipt_sequence = ?1)
+            DELETE FROM waiting_receipts WHERE row_id = ?1 \
+            AND NOT EXISTS (SELECT 1 FROM waiting_proofs WHERE receipt_row_id = ?1)
             """, [.integer(receipt)])
     }
 
@@ -193,12 +193,12 @@ public struct WaitingProofTable {
     ///
     /// - Returns: how many rows there were.
     @discardableResult
-    public func remove(_ id: TransactionID, in environment: Environment) throws -> Int {
-        let receipts = try session.query(
-            "SELECT DISTINCT receipt_sequence FROM waiting_proofs WHERE environment = ?1 AND transaction_id = ?2",
+    public func remove(_ id: TransactionID, in environment: StoreEnvironment) throws -> Int {
+        let receipts = try connection.query(
+            "SELECT DISTINCT receipt_row_id FROM waiting_proofs WHERE environment = ?1 AND transaction_id = ?2",
             [environment.column, .text(id.text)]
-        ) { $0.integer("receipt_sequence") }
-        let count = try session.execute(
+        ) { $0.integer("receipt_row_id") }
+        let count = try connection.execute(
             "DELETE FROM waiting_proofs WHERE environment = ?1 AND transaction_id = ?2",
             [environment.column, .text(id.text)])
         for receipt in receipts { try removeUnused(receipt) }
@@ -206,12 +206,12 @@ public struct WaitingProofTable {
     }
 
     public func count() throws -> Int64 {
-        try session.first("SELECT count(*) AS count FROM waiting_proofs", []) { $0.integer("count") } ?? 0
+        try connection.first("SELECT count(*) AS count FROM waiting_proofs", []) { $0.integer("count") } ?? 0
     }
 
     /// When the oldest of them arrived.
     public func oldest() throws -> Instant? {
-        try session.first("SELECT received_at FROM waiting_proofs ORDER BY sequence LIMIT 1", []) {
+        try connection.first("SELECT received_at FROM waiting_proofs ORDER BY row_id LIMIT 1", []) {
             $0.instant("received_at")
         }
     }
@@ -219,15 +219,15 @@ public struct WaitingProofTable {
     private static func read(_ row: any Row) throws -> Stored {
         let claimed = row.blob("claimed_order")
         return Stored(
-            sequence: row.integer("sequence"), environment: try row.environment("environment"),
+            rowID: row.integer("row_id"), environment: try row.environment("environment"),
             transactionID: TransactionID(row.text("transaction_id")),
-            bearer: Bearer(
+            submitter: Submitter(
                 name: row.text("caller"), namedUser: row.optionalText("named_user"),
                 claimedOrder: claimed.isEmpty ? nil : try row.uniqueID("claimed_order"),
                 device: row.optionalText("device").map(DeviceID.init),
                 network: SavedProofTable.network(row.text("network"))),
             receivedAt: row.instant("received_at"), attempts: row.integer("attempts"), dueAt: row.instant("due_at"),
             detail: row.text("detail"),
-            isTold: row.integer("is_told") != 0)
+            isRecorded: row.integer("is_recorded") != 0)
     }
 }

@@ -7,12 +7,12 @@ import TillSQL
 /// becomes due when that one is delivered or given up. Events without a user are in no queue.
 public struct WebhookDeliveryTable {
     private static let columns: Columns = """
-        endpoint_sequence, event_position, lane, customer_id, state, attempts, due_at, attempted_at, status, error, \
+        endpoint_row_id, event_position, queue, customer_id, state, attempts, due_at, attempted_at, status, error, \
         ended_at
         """
 
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public enum State: Int64, Sendable, Hashable, CaseIterable {
         case waiting = 0
@@ -21,7 +21,7 @@ public struct WebhookDeliveryTable {
         case dead = 2
     }
 
-    public enum Lane: Int64, Sendable, Hashable {
+    public enum Queue: Int64, Sendable, Hashable {
         case live = 0
         /// Events to be sent again on request; they do not delay live events.
         case replay = 1
@@ -30,7 +30,7 @@ public struct WebhookDeliveryTable {
     public struct Stored: Sendable, Hashable {
         public let endpoint: Int64
         public let event: Int64
-        public let lane: Lane
+        public let queue: Queue
         public let user: UserID?
         public let state: State
         public let attempts: Int64
@@ -55,16 +55,16 @@ public struct WebhookDeliveryTable {
     ///
     /// - Returns: false if the endpoint has it already.
     @discardableResult
-    public func insert(_ event: OutboxTable.Event, for endpoint: Int64, lane: Lane, at now: Instant) throws -> Bool {
-        try session.execute(
+    public func insert(_ event: OutboxTable.Event, for endpoint: Int64, queue: Queue, at now: Instant) throws -> Bool {
+        try connection.execute(
             """
             INSERT INTO webhook_deliveries (\(Self.columns)) VALUES (?1, ?2, ?3, \(customer: 4), 0, 0, CASE WHEN \
-            EXISTS (SELECT 1 FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND lane = ?3 AND customer_id = \
+            EXISTS (SELECT 1 FROM webhook_deliveries WHERE endpoint_row_id = ?1 AND queue = ?3 AND customer_id = \
             \(customer: 4) AND state = 0) THEN NULL ELSE CAST(?5 AS BIGINT) END, NULL, NULL, NULL, NULL) ON CONFLICT \
-            (endpoint_sequence, event_position) DO NOTHING
+            (endpoint_row_id, event_position) DO NOTHING
             """,
             [
-                .integer(endpoint), .integer(event.position), .integer(lane.rawValue), .optional(event.user?.text),
+                .integer(endpoint), .integer(event.position), .integer(queue.rawValue), .optional(event.user?.text),
                 .instant(now),
             ]) > 0
     }
@@ -73,15 +73,15 @@ public struct WebhookDeliveryTable {
     /// large numbers, get at most half of the places while users' events are due.
     public func due(_ endpoint: Int64, at now: Instant, limit: Int) throws -> [Stored] {
         let arguments: [SQLValue] = [.integer(endpoint), .instant(now), .integer(Int64(limit))]
-        let users = try session.query(
+        let users = try connection.query(
             """
-            SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 \
+            SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_row_id = ?1 \
             AND due_at <= ?2 AND due_at IS NOT NULL AND customer_id IS NOT NULL ORDER BY due_at, event_position LIMIT \
             ?3
             """, arguments, Self.read)
-        let others = try session.query(
+        let others = try connection.query(
             """
-            SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 \
+            SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_row_id = ?1 \
             AND due_at <= ?2 AND due_at IS NOT NULL AND customer_id IS NULL ORDER BY due_at, event_position LIMIT ?3
             """, arguments, Self.read)
         let places = min(others.count, max(limit / 2, limit - users.count))
@@ -94,24 +94,24 @@ public struct WebhookDeliveryTable {
     public func end(
         _ delivery: Stored, _ state: State, status: Int?, error: String?, at now: Instant
     ) throws {
-        try session.execute(
+        try connection.execute(
             """
             UPDATE webhook_deliveries SET state = ?1, attempts = attempts + 1, due_at = NULL, attempted_at = ?2, \
-            status = ?3, error = ?4, ended_at = ?5 WHERE endpoint_sequence = ?6 AND event_position = ?7
+            status = ?3, error = ?4, ended_at = ?5 WHERE endpoint_row_id = ?6 AND event_position = ?7
             """,
             [
                 .integer(state.rawValue), .instant(now), .optional(status.map { Int64($0) }), .optional(error),
                 .instant(now), .integer(delivery.endpoint), .integer(delivery.event),
             ])
         guard let user = delivery.user else { return }
-        try session.execute(
+        try connection.execute(
             """
             UPDATE webhook_deliveries SET due_at = coalesce(webhook_deliveries.due_at, ?1) \
-            WHERE sequence = (SELECT sequence FROM webhook_deliveries WHERE endpoint_sequence = ?2 AND lane = ?3 \
+            WHERE row_id = (SELECT row_id FROM webhook_deliveries WHERE endpoint_row_id = ?2 AND queue = ?3 \
             AND customer_id = \(customer: 4) AND state = 0 ORDER BY event_position LIMIT 1)
             """,
             [
-                .instant(now), .integer(delivery.endpoint), .integer(delivery.lane.rawValue), .text(user.text),
+                .instant(now), .integer(delivery.endpoint), .integer(delivery.queue.rawValue), .text(user.text),
             ])
     }
 
@@ -119,10 +119,10 @@ public struct WebhookDeliveryTable {
     public func postpone(
         _ delivery: Stored, until due: Instant, status: Int?, error: String, at now: Instant
     ) throws {
-        try session.execute(
+        try connection.execute(
             """
             UPDATE webhook_deliveries SET attempts = attempts + 1, due_at = ?1, attempted_at = ?2, status = ?3, error \
-            = ?4 WHERE endpoint_sequence = ?5 AND event_position = ?6
+            = ?4 WHERE endpoint_row_id = ?5 AND event_position = ?6
             """,
             [
                 .instant(due), .instant(now), .optional(status.map { Int64($0) }), .text(error),
@@ -137,27 +137,27 @@ public struct WebhookDeliveryTable {
     @discardableResult
     public func replay(_ event: OutboxTable.Event, to endpoint: Int64, at now: Instant) throws -> Bool {
         guard let known = try find(event.position, at: endpoint) else {
-            return try insert(event, for: endpoint, lane: .replay, at: now)
+            return try insert(event, for: endpoint, queue: .replay, at: now)
         }
         if known.state == .waiting {
-            return try session.execute(
+            return try connection.execute(
                 """
-                UPDATE webhook_deliveries SET due_at = ?1 WHERE endpoint_sequence = ?2 AND event_position = ?3 \
+                UPDATE webhook_deliveries SET due_at = ?1 WHERE endpoint_row_id = ?2 AND event_position = ?3 \
                 AND due_at > ?1
                 """, [.instant(now), .integer(endpoint), .integer(event.position)]) > 0
         }
-        try session.execute(
-            "DELETE FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND event_position = ?2",
+        try connection.execute(
+            "DELETE FROM webhook_deliveries WHERE endpoint_row_id = ?1 AND event_position = ?2",
             [.integer(endpoint), .integer(event.position)])
-        return try insert(event, for: endpoint, lane: .replay, at: now)
+        return try insert(event, for: endpoint, queue: .replay, at: now)
     }
 
     // MARK: Reading
 
     public func find(_ event: Int64, at endpoint: Int64) throws -> Stored? {
-        try session.first(
+        try connection.first(
             """
-            SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 \
+            SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_row_id = ?1 \
             AND event_position = ?2
             """, [.integer(endpoint), .integer(event)], Self.read)
     }
@@ -170,40 +170,40 @@ public struct WebhookDeliveryTable {
             switch state {
             case nil:
                 """
-                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = \
+                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_row_id = \
                 ?1 AND event_position < ?2 ORDER BY event_position DESC LIMIT ?3
                 """
             case .waiting:
                 """
-                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = \
-                ?1 AND +event_position < ?2 AND lane IN (0, 1) AND state = 0 ORDER BY +event_position DESC LIMIT ?3
+                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_row_id = \
+                ?1 AND +event_position < ?2 AND queue IN (0, 1) AND state = 0 ORDER BY +event_position DESC LIMIT ?3
                 """
             case .delivered:
                 """
-                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = \
+                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_row_id = \
                 ?1 AND event_position < ?2 AND state = 1 ORDER BY event_position DESC LIMIT ?3
                 """
             case .dead:
                 """
-                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = \
+                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_row_id = \
                 ?1 AND event_position < ?2 AND state = 2 ORDER BY event_position DESC LIMIT ?3
                 """
             }
-        return try session.query(
+        return try connection.query(
             sql, [.integer(endpoint), .integer(event), .integer(Int64(limit))], Self.read)
     }
 
     public func counts(_ endpoint: Int64) throws -> Counts {
-        let waiting = try session.first(
+        let waiting = try connection.first(
             """
-            SELECT count(*) AS count FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND lane IN (0, 1) \
+            SELECT count(*) AS count FROM webhook_deliveries WHERE endpoint_row_id = ?1 AND queue IN (0, 1) \
             AND state = 0
             """,
             [.integer(endpoint)]
         ) { $0.integer("count") }
-        let dead = try session.first(
+        let dead = try connection.first(
             """
-            SELECT count(*) AS count FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND state = 2
+            SELECT count(*) AS count FROM webhook_deliveries WHERE endpoint_row_id = ?1 AND state = 2
             """, [.integer(endpoint)]
         ) { $0.integer("count") }
         return Counts(waiting: waiting ?? 0, dead: dead ?? 0)
@@ -212,26 +212,26 @@ public struct WebhookDeliveryTable {
     /// Deletes deliveries that succeeded before a moment; returns how many. Dead deliveries and the events stay.
     @discardableResult
     public func prune(before then: Instant, limit: Int) throws -> Int {
-        try session.execute(
+        try connection.execute(
             """
-            DELETE FROM webhook_deliveries WHERE sequence IN (SELECT sequence FROM webhook_deliveries WHERE state = 1 \
+            DELETE FROM webhook_deliveries WHERE row_id IN (SELECT row_id FROM webhook_deliveries WHERE state = 1 \
             AND ended_at < ?1 ORDER BY ended_at LIMIT ?2)
             """, [.instant(then), .integer(Int64(limit))])
     }
 
     /// Whether `prune` would find something.
     public func hasSomethingToPrune(before then: Instant) throws -> Bool {
-        try session.first(
+        try connection.first(
             "SELECT 1 FROM webhook_deliveries WHERE state = 1 AND ended_at < ?1 LIMIT 1", [.instant(then)]
         ) { _ in true } ?? false
     }
 
     private static func read(_ row: any Row) throws -> Stored {
-        guard let lane = Lane(rawValue: row.integer("lane")), let state = State(rawValue: row.integer("state")) else {
+        guard let queue = Queue(rawValue: row.integer("queue")), let state = State(rawValue: row.integer("state")) else {
             throw row.unreadable("a delivery")
         }
         return Stored(
-            endpoint: row.integer("endpoint_sequence"), event: row.integer("event_position"), lane: lane,
+            endpoint: row.integer("endpoint_row_id"), event: row.integer("event_position"), queue: queue,
             user: row.optionalText("user_id").map { UserID($0) }, state: state, attempts: row.integer("attempts"),
             dueAt: row.optionalInstant("due_at"), attemptedAt: row.optionalInstant("attempted_at"),
             status: row.optionalInteger("status"), error: row.optionalText("error"),

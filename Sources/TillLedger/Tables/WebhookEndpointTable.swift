@@ -13,13 +13,13 @@ extension Schema {
     /// of its user's queue in its lane: lane 0 for live events, 1 for replays.
     static let webhooks: StaticString = """
         CREATE TABLE outbox (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             event_id BLOB NOT NULL CHECK (length(event_id) = 16),
             type TEXT NOT NULL,
             customer_id INTEGER REFERENCES customers (customer_id),
             user_sequence INTEGER,
-            transaction_sequence INTEGER REFERENCES transactions (sequence),
-            transfer_sequence INTEGER REFERENCES transfers (sequence),
+            transaction_row_id INTEGER REFERENCES transactions (row_id),
+            transfer_row_id INTEGER REFERENCES transfers (row_id),
             at INTEGER NOT NULL,
             key_hash INTEGER,
             revision INTEGER NOT NULL,
@@ -34,7 +34,7 @@ extension Schema {
             BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
 
         CREATE TABLE seals (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             first_position INTEGER NOT NULL,
             last_position INTEGER NOT NULL,
             digest BLOB NOT NULL CHECK (length(digest) = 32),
@@ -44,14 +44,14 @@ extension Schema {
 
         CREATE TABLE event_positions (
             position INTEGER PRIMARY KEY,
-            event_sequence INTEGER NOT NULL UNIQUE REFERENCES outbox (sequence),
-            seal_sequence INTEGER REFERENCES seals (sequence)
+            event_row_id INTEGER NOT NULL UNIQUE REFERENCES outbox (row_id),
+            seal_row_id INTEGER REFERENCES seals (row_id)
         ) STRICT;
 
-        CREATE TABLE unplaced_events (event_sequence INTEGER PRIMARY KEY REFERENCES outbox (sequence)) STRICT;
+        CREATE TABLE unplaced_events (event_row_id INTEGER PRIMARY KEY REFERENCES outbox (row_id)) STRICT;
 
         CREATE TABLE webhook_endpoints (
-            sequence INTEGER PRIMARY KEY,
+            row_id INTEGER PRIMARY KEY,
             id TEXT NOT NULL UNIQUE,
             url TEXT NOT NULL,
             position INTEGER NOT NULL,
@@ -65,10 +65,10 @@ extension Schema {
         ) STRICT;
 
         CREATE TABLE webhook_deliveries (
-            sequence INTEGER PRIMARY KEY,
-            endpoint_sequence INTEGER NOT NULL REFERENCES webhook_endpoints (sequence),
+            row_id INTEGER PRIMARY KEY,
+            endpoint_row_id INTEGER NOT NULL REFERENCES webhook_endpoints (row_id),
             event_position INTEGER NOT NULL REFERENCES event_positions (position),
-            lane INTEGER NOT NULL CHECK (lane IN (0, 1)),
+            queue INTEGER NOT NULL CHECK (queue IN (0, 1)),
             customer_id INTEGER REFERENCES customers (customer_id),
             state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 2),
             attempts INTEGER NOT NULL,
@@ -77,42 +77,42 @@ extension Schema {
             status INTEGER,
             error TEXT,
             ended_at INTEGER,
-            UNIQUE (endpoint_sequence, event_position),
+            UNIQUE (endpoint_row_id, event_position),
             CHECK ((state = 0) = (ended_at IS NULL)),
             CHECK (due_at IS NULL OR state = 0)
         ) STRICT;
-        CREATE INDEX webhook_deliveries_due_users ON webhook_deliveries (endpoint_sequence, due_at, event_position)
+        CREATE INDEX webhook_deliveries_due_users ON webhook_deliveries (endpoint_row_id, due_at, event_position)
             WHERE due_at IS NOT NULL AND customer_id IS NOT NULL;
-        CREATE INDEX webhook_deliveries_due_others ON webhook_deliveries (endpoint_sequence, due_at, event_position)
+        CREATE INDEX webhook_deliveries_due_others ON webhook_deliveries (endpoint_row_id, due_at, event_position)
             WHERE due_at IS NOT NULL AND customer_id IS NULL;
-        CREATE INDEX webhook_deliveries_in_line
-            ON webhook_deliveries (endpoint_sequence, lane, customer_id, event_position) WHERE state = 0;
-        CREATE INDEX webhook_deliveries_dead ON webhook_deliveries (endpoint_sequence, event_position)
+        CREATE INDEX webhook_deliveries_queued
+            ON webhook_deliveries (endpoint_row_id, queue, customer_id, event_position) WHERE state = 0;
+        CREATE INDEX webhook_deliveries_dead ON webhook_deliveries (endpoint_row_id, event_position)
             WHERE state = 2;
-        CREATE INDEX webhook_deliveries_through ON webhook_deliveries (ended_at) WHERE state = 1;
+        CREATE INDEX webhook_deliveries_delivered ON webhook_deliveries (ended_at) WHERE state = 1;
 
         CREATE TABLE webhook_replays (
-            sequence INTEGER PRIMARY KEY,
-            endpoint_sequence INTEGER NOT NULL REFERENCES webhook_endpoints (sequence),
+            row_id INTEGER PRIMARY KEY,
+            endpoint_row_id INTEGER NOT NULL REFERENCES webhook_endpoints (row_id),
             from_at INTEGER NOT NULL,
             to_at INTEGER NOT NULL,
             position INTEGER NOT NULL,
-            last_sequence INTEGER NOT NULL,
+            last_row_id INTEGER NOT NULL,
             count INTEGER NOT NULL,
             created_at INTEGER NOT NULL,
             ended_at INTEGER
         ) STRICT;
-        CREATE INDEX webhook_replays_open ON webhook_replays (endpoint_sequence, sequence) WHERE ended_at IS NULL;
+        CREATE INDEX webhook_replays_open ON webhook_replays (endpoint_row_id, row_id) WHERE ended_at IS NULL;
         """
 }
 
 /// `webhook_endpoints`: the progress and the state of each configured endpoint.
 public struct WebhookEndpointTable {
-    private let session: any Connection
-    public init(_ session: any Connection) { self.session = session }
+    private let connection: any Connection
+    public init(_ connection: any Connection) { self.connection = connection }
 
     public struct Stored: Sendable, Hashable {
-        public let sequence: Int64
+        public let rowID: Int64
         public let id: String
         public let url: String
         /// Every event up to here has a delivery, or is not for this endpoint.
@@ -132,64 +132,64 @@ public struct WebhookEndpointTable {
 
     @discardableResult
     public func insert(_ id: String, url: String, position: Int64, at now: Instant) throws -> Int64 {
-        try session.insert(
+        try connection.insert(
             "INSERT INTO webhook_endpoints (id, url, position, created_at, is_silent) VALUES (?1, ?2, ?3, ?4, 0)",
             [.text(id), .text(url), .integer(position), .instant(now)])
     }
 
     public func find(_ id: String) throws -> Stored? {
-        try session.first(
+        try connection.first(
             """
-            SELECT sequence, id, url, position, created_at, is_silent, rests_until, gone_at, succeeded_at, failed_at, \
+            SELECT row_id, id, url, position, created_at, is_silent, rests_until, gone_at, succeeded_at, failed_at, \
             error FROM webhook_endpoints WHERE id = ?1
             """, [.text(id)], Self.read)
     }
 
-    public func advance(_ sequence: Int64, to position: Int64) throws {
-        try session.execute(
-            "UPDATE webhook_endpoints SET position = ?1 WHERE sequence = ?2 AND position < ?1",
-            [.integer(position), .integer(sequence)])
+    public func advance(_ rowID: Int64, to position: Int64) throws {
+        try connection.execute(
+            "UPDATE webhook_endpoints SET position = ?1 WHERE row_id = ?2 AND position < ?1",
+            [.integer(position), .integer(rowID)])
     }
 
     /// Sets another URL and clears the state of the old one.
-    public func move(_ sequence: Int64, to url: String) throws {
-        try session.execute(
+    public func move(_ rowID: Int64, to url: String) throws {
+        try connection.execute(
             """
             UPDATE webhook_endpoints SET url = ?1, is_silent = 0, rests_until = NULL, gone_at = NULL \
-            WHERE sequence = ?2
-            """, [.text(url), .integer(sequence)])
+            WHERE row_id = ?2
+            """, [.text(url), .integer(rowID)])
     }
 
     /// Resumes sending, whatever the endpoint responded before.
-    public func resume(_ sequence: Int64) throws {
-        try session.execute(
-            "UPDATE webhook_endpoints SET is_silent = 0, rests_until = NULL, gone_at = NULL WHERE sequence = ?1",
-            [.integer(sequence)])
+    public func resume(_ rowID: Int64) throws {
+        try connection.execute(
+            "UPDATE webhook_endpoints SET is_silent = 0, rests_until = NULL, gone_at = NULL WHERE row_id = ?1",
+            [.integer(rowID)])
     }
 
     /// Records whether the endpoint responds, and until when to pause.
-    public func update(_ sequence: Int64, isSilent: Bool, restsUntil: Instant?) throws {
-        try session.execute(
-            "UPDATE webhook_endpoints SET is_silent = ?1, rests_until = ?2 WHERE sequence = ?3",
-            [.flag(isSilent), .optional(restsUntil?.milliseconds), .integer(sequence)])
+    public func update(_ rowID: Int64, isSilent: Bool, restsUntil: Instant?) throws {
+        try connection.execute(
+            "UPDATE webhook_endpoints SET is_silent = ?1, rests_until = ?2 WHERE row_id = ?3",
+            [.flag(isSilent), .optional(restsUntil?.milliseconds), .integer(rowID)])
     }
 
-    public func markSucceeded(_ sequence: Int64, at now: Instant) throws {
-        try session.execute(
-            "UPDATE webhook_endpoints SET succeeded_at = ?1 WHERE sequence = ?2", [.instant(now), .integer(sequence)])
+    public func markSucceeded(_ rowID: Int64, at now: Instant) throws {
+        try connection.execute(
+            "UPDATE webhook_endpoints SET succeeded_at = ?1 WHERE row_id = ?2", [.instant(now), .integer(rowID)])
     }
 
-    public func markFailed(_ sequence: Int64, error: String, isGone: Bool, at now: Instant) throws {
-        try session.execute(
+    public func markFailed(_ rowID: Int64, error: String, isGone: Bool, at now: Instant) throws {
+        try connection.execute(
             """
             UPDATE webhook_endpoints SET failed_at = ?1, error = ?2, gone_at = CASE WHEN ?3 = 1 \
-            THEN coalesce(gone_at, ?1) ELSE gone_at END WHERE sequence = ?4
-            """, [.instant(now), .text(error), .flag(isGone), .integer(sequence)])
+            THEN coalesce(gone_at, ?1) ELSE gone_at END WHERE row_id = ?4
+            """, [.instant(now), .text(error), .flag(isGone), .integer(rowID)])
     }
 
     private static func read(_ row: any Row) -> Stored {
         Stored(
-            sequence: row.integer("sequence"), id: row.text("id"), url: row.text("url"),
+            rowID: row.integer("row_id"), id: row.text("id"), url: row.text("url"),
             position: row.integer("position"),
             createdAt: row.instant("created_at"), isSilent: row.integer("is_silent") != 0,
             restsUntil: row.optionalInstant("rests_until"),

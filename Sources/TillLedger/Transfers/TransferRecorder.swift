@@ -9,7 +9,7 @@ package struct TransferRecorder {
     private let actor: String
     private let connection: any Connection
     private let transfers: TransferTable
-    private let holders: HolderTable
+    private let grantOwners: GrantOwnerTable
     private let ownership: OwnershipTable
     private let customers: CustomerTable
     private let transactions: TransactionTable
@@ -26,7 +26,7 @@ package struct TransferRecorder {
         self.actor = actor
         self.connection = connection
         transfers = TransferTable(connection)
-        holders = HolderTable(connection)
+        grantOwners = GrantOwnerTable(connection)
         ownership = OwnershipTable(connection)
         customers = CustomerTable(connection)
         transactions = TransactionTable(connection)
@@ -36,7 +36,7 @@ package struct TransferRecorder {
     }
 
     /// A transfer, and whether it was made just now.
-    package struct Made {
+    package struct RecordedTransfer {
         package let stored: TransferTable.Stored
         package let isNew: Bool
     }
@@ -47,43 +47,43 @@ package struct TransferRecorder {
     /// merge of the same pair returns the same transfer.
     package func merge(
         guest: UserID, into account: UserID, reason: String, for requester: MergeRequester, under terms: GuestTerms
-    ) throws -> Made {
-        guard guest != account else { throw Refused(.sameUser) }
+    ) throws -> RecordedTransfer {
+        guard guest != account else { throw RefusalError(.sameUser) }
         if let entry = try customers.merge(of: guest) {
-            guard entry.account == account, let stored = try transfers.find(sequence: entry.transferSequence) else {
-                throw Refused(.guestTaken)
+            guard entry.account == account, let stored = try transfers.find(rowID: entry.transferRowID) else {
+                throw RefusalError(.guestTaken)
             }
-            return Made(stored: stored, isNew: false)
+            return RecordedTransfer(stored: stored, isNew: false)
         }
-        guard try customers.merge(of: account) == nil else { throw Refused(.accountMerged) }
-        guard requester.mayMerge(try customers.kind(of: guest, under: terms)) else { throw Refused(.notAGuest) }
+        guard try customers.merge(of: account) == nil else { throw RefusalError(.accountMerged) }
+        guard requester.mayMerge(try customers.kind(of: guest, under: terms)) else { throw RefusalError(.notAGuest) }
         try customers.record(guest, as: .guest, under: terms, at: now)
         if requester == .backend { try customers.recordNamed(account, under: terms, at: now) }
-        let points = try Environment.allCases.flatMap { try everything(of: guest, in: $0) }
-        let stored = try carryOut(
-            transfer(.guestMerge, from: guest, to: account, reason: reason), try holders.all(of: guest), points)
+        let points = try StoreEnvironment.allCases.flatMap { try everything(of: guest, in: $0) }
+        let stored = try record(
+            transfer(.guestMerge, from: guest, to: account, reason: reason), try grantOwners.all(of: guest), points)
         try customers.merge(guest, into: account)
         // Both customers get an event.
         for user in [guest, account] {
             try events.record(
-                type: "guest.merged", user: user, transfer: stored.sequence,
+                type: "guest.merged", user: user, transfer: stored.rowID,
                 about: "\(stored.transfer.id) \(user)", happensOnce: true, at: now)
         }
-        return Made(stored: stored, isNew: true)
+        return RecordedTransfer(stored: stored, isNew: true)
     }
 
     /// The remaining points of each purchase, so that a later refund takes them from the account; then the rest of the
     /// balance, debts included, because guest and account are the same person.
-    private func everything(of guest: UserID, in environment: Environment) throws -> [MovedPoints] {
+    private func everything(of guest: UserID, in environment: StoreEnvironment) throws -> [MovedPoints] {
         let balances = try ledger.wallet(of: guest, in: environment).balances
         return try balances.sorted { $0.key < $1.key }.flatMap { currency, balance -> [MovedPoints] in
-            let lots = try ledger.lots(of: guest, in: environment, currency: currency).settled().lots
+            let lots = try ledger.lots(of: guest, in: environment, currency: currency).lotsAndDebt().lots
             let purchases = try lots.filter { $0.remaining > 0 }.compactMap { lot -> MovedPoints? in
                 guard let id = lot.opening.transactionID, let paid = try transactions.find(id, in: environment) else {
                     return nil
                 }
                 return MovedPoints(
-                    environment: environment, currency: currency, amount: lot.remaining, grant: paid.sequence)
+                    environment: environment, currency: currency, amount: lot.remaining, grant: paid.rowID)
             }
             let rest = purchases.reduce(balance) { $0 - $1.amount }
             guard rest != 0 else { return purchases }
@@ -95,17 +95,17 @@ package struct TransferRecorder {
 
     /// Moves a customer's purchases of one chain to another customer, with the remaining points that came with them.
     package func move(
-        chain original: TransactionID, in environment: Environment, from: UserID, to: UserID, kind: Transfer.Kind,
+        chain original: TransactionID, in environment: StoreEnvironment, from: UserID, to: UserID, kind: Transfer.Kind,
         reason: String, by operatorName: String? = nil, under terms: GuestTerms
     ) throws -> TransferTable.Stored {
-        guard from != to else { throw Refused(.sameUser) }
-        guard try customers.merge(of: to) == nil else { throw Refused(.accountMerged) }
-        let moved = try holders.chain(of: original, in: environment, heldBy: from)
-        guard !moved.isEmpty else { throw Refused(.notTheHolder) }
+        guard from != to else { throw RefusalError(.sameUser) }
+        guard try customers.merge(of: to) == nil else { throw RefusalError(.accountMerged) }
+        let moved = try grantOwners.chain(of: original, in: environment, ownedBy: from)
+        guard !moved.isEmpty else { throw RefusalError(.notTheOwner) }
         if kind == .support { try customers.recordNamed(to, under: terms, at: now) }
-        return try carryOut(
+        return try record(
             transfer(kind, from: from, to: to, reason: reason, by: operatorName), moved,
-            try left(of: try moved.flatMap { try holders.points(of: $0, in: from) }, in: from))
+            try left(of: try moved.flatMap { try grantOwners.points(of: $0, in: from) }, in: from))
     }
 
     /// Moves grants by receipts to the customer whom Apple's signature names, in full: points already spent become the
@@ -113,20 +113,20 @@ package struct TransferRecorder {
     ///
     /// - Parameter order: the previous owner's order.
     func moveToSignedBuyer(
-        _ grants: [HeldGrant], from: UserID, to: UserID, reason: String, under order: OrderID
+        _ grants: [OwnedGrant], from: UserID, to: UserID, reason: String, under order: OrderID
     ) throws {
         let points = try grants.flatMap { grant in
-            try ownership.left(of: grant.sequence).map { currency, amount in
+            try ownership.left(of: grant.rowID).map { currency, amount in
                 MovedPoints(
-                    environment: grant.environment, currency: currency, amount: amount, grant: grant.sequence)
+                    environment: grant.environment, currency: currency, amount: amount, grant: grant.rowID)
             }
         }
         let transfer = transfer(.signedBuyer, from: from, to: to, reason: reason)
-        let stored = try carryOut(transfer, grants, points)
+        let stored = try record(transfer, grants, points)
         for grant in grants {
-            let taken = points.filter { $0.grant == grant.sequence }.map { $0.postings(transfer)[0] }
+            let taken = points.filter { $0.grant == grant.rowID }.map { $0.postings(transfer)[0] }
             try events.record(
-                type: "grant.withdrawn", user: from, transaction: grant.sequence, transfer: stored.sequence,
+                type: "grant.withdrawn", user: from, transaction: grant.rowID, transfer: stored.rowID,
                 body: EventBody.withdrawn(reason, taken, under: order), at: now)
         }
     }
@@ -137,25 +137,25 @@ package struct TransferRecorder {
     /// further stay where they are, and spent points stay spent.
     package func reverse(
         _ id: UniqueID, reason: String, by operatorName: String, terms: GuestTerms
-    ) throws -> Made {
-        guard let original = try transfers.find(id) else { throw Refused(.unknownTransfer) }
-        if let known = try transfers.reversal(of: original.sequence) { return Made(stored: known, isNew: false) }
-        guard original.transfer.kind != .reversal else { throw Refused(.notReversible) }
+    ) throws -> RecordedTransfer {
+        guard let original = try transfers.find(id) else { throw RefusalError(.unknownTransfer) }
+        if let known = try transfers.reversal(of: original.rowID) { return RecordedTransfer(stored: known, isNew: false) }
+        guard original.transfer.kind != .reversal else { throw RefusalError(.notReversible) }
         let isMerge = original.transfer.kind == .guestMerge
-        guard !isMerge || now <= terms.undoEnds(for: original.transfer) else { throw Refused(.undoExpired) }
+        guard !isMerge || now <= terms.undoEnds(for: original.transfer) else { throw RefusalError(.undoExpired) }
         if isMerge { try customers.separate(original.transfer.from) }
         // The customer at that time may have been merged into another account since.
         let giver = original.transfer.to
         let taker = try customers.account(of: original.transfer.from) ?? original.transfer.from
-        guard giver != taker else { throw Refused(.notReversible) }
-        let back = try holders.stillMoved(by: original)
-        var points = try back.flatMap { try holders.points(of: $0, in: giver, withMoved: !isMerge) }
+        guard giver != taker else { throw RefusalError(.notReversible) }
+        let back = try grantOwners.stillMoved(by: original)
+        var points = try back.flatMap { try grantOwners.points(of: $0, in: giver, withMoved: !isMerge) }
         // The points of a merge are recorded, both those of purchases and the rest.
-        if isMerge { points = Self.sums(of: points + (try transfers.points(of: original.sequence))) }
-        let stored = try carryOut(
+        if isMerge { points = Self.sums(of: points + (try transfers.points(of: original.rowID))) }
+        let stored = try record(
             transfer(.reversal, from: giver, to: taker, reason: reason, by: operatorName), back,
             try left(of: points, in: giver), reverses: original)
-        return Made(stored: stored, isNew: true)
+        return RecordedTransfer(stored: stored, isNew: true)
     }
 
     // MARK: Writing
@@ -168,39 +168,39 @@ package struct TransferRecorder {
             at: now)
     }
 
-    private func carryOut(
-        _ transfer: Transfer, _ grants: [HeldGrant], _ points: [MovedPoints],
+    private func record(
+        _ transfer: Transfer, _ grants: [OwnedGrant], _ points: [MovedPoints],
         reverses: TransferTable.Stored? = nil
     ) throws -> TransferTable.Stored {
         let chains = grants.map { LockKey.chain($0.originalID, $0.environment) }
         connection.lock(chains + [.customer(transfer.from), .customer(transfer.to)])
         let isDecision =
             transfer.kind == .support || reverses.map { $0.transfer.kind != .guestMerge } ?? false
-        let stored = try transfers.insert(transfer, reverses: reverses?.sequence)
-        try transfers.add(grants, to: stored.sequence)
-        try transfers.add(points, to: stored.sequence)
+        let stored = try transfers.insert(transfer, reverses: reverses?.rowID)
+        try transfers.add(grants, to: stored.rowID)
+        try transfers.add(points, to: stored.rowID)
         try events.record(
-            type: "transfer.created", user: transfer.to, transfer: stored.sequence, about: transfer.id.description,
+            type: "transfer.created", user: transfer.to, transfer: stored.rowID, about: transfer.id.description,
             happensOnce: true, at: now)
         for grant in grants {
-            try holders.set(transfer.to, grant)
+            try grantOwners.set(transfer.to, grant)
             // A merge or a restore is no proof of ownership, so a grant that rests on a receipt still does.
             if isDecision {
                 try ownership.set(.person, of: grant, owner: transfer.to)
             } else {
-                try ownership.move(grant.sequence, to: transfer.to)
+                try ownership.move(grant.rowID, to: transfer.to)
             }
             try events.record(
-                type: "grant.moved", user: transfer.to, transaction: grant.sequence, transfer: stored.sequence,
+                type: "grant.moved", user: transfer.to, transaction: grant.rowID, transfer: stored.rowID,
                 about: transfer.id.description, happensOnce: true, at: now)
         }
         for points in points {
             for posting in points.postings(transfer) {
-                try ledger.post(posting, grant: points.grant, transfer: stored.sequence)
+                try ledger.post(posting, grant: points.grant, transfer: stored.rowID)
             }
         }
         if !grants.isEmpty {
-            for environment in Environment.allCases {
+            for environment in StoreEnvironment.allCases {
                 for user in [transfer.from, transfer.to] { try reminders.update(user, in: environment, at: now) }
             }
         }
@@ -209,14 +209,14 @@ package struct TransferRecorder {
 
     /// The part of the points that a customer's wallets still hold.
     private func left(of points: [MovedPoints], in user: UserID) throws -> [MovedPoints] {
-        try Environment.allCases.flatMap { environment in
+        try StoreEnvironment.allCases.flatMap { environment in
             MovedPoints.left(
                 of: points.filter { $0.environment == environment }, in: try ledger.wallet(of: user, in: environment))
         }
     }
 
     private static func sums(of points: [MovedPoints]) -> [MovedPoints] {
-        Environment.allCases.flatMap { environment in
+        StoreEnvironment.allCases.flatMap { environment in
             let amounts = Dictionary(
                 points.filter { $0.environment == environment }.map { ($0.currency, $0.amount) }, uniquingKeysWith: +)
             return amounts.sorted { $0.key < $1.key }.filter { $0.value != 0 }
@@ -229,6 +229,6 @@ extension CustomerTable {
     /// Throws if the user is a guest merged into an account: the account then owns the guest's purchases and later
     /// payments, so the guest's id may start nothing new.
     package func requireUnmerged(_ user: UserID) throws {
-        guard try merge(of: user) == nil else { throw Refused(.guestMerged) }
+        guard try merge(of: user) == nil else { throw RefusalError(.guestMerged) }
     }
 }

@@ -28,10 +28,10 @@ struct Authentication: Sendable {
 
     func bearer(of request: HTTPRequest) throws -> Bearer {
         guard let header = request.headers["Authorization"], header.utf8.count <= Self.maximumLength else {
-            throw Refused(.unauthorized)
+            throw RefusalError(.unauthorized)
         }
         let parts = header.split(separator: " ", omittingEmptySubsequences: true)
-        guard parts.count == 2, parts[0].lowercased() == "bearer" else { throw Refused(.unauthorized) }
+        guard parts.count == 2, parts[0].lowercased() == "bearer" else { throw RefusalError(.unauthorized) }
         return try bearer(String(parts[1]))
     }
 
@@ -44,7 +44,7 @@ struct Authentication: Sendable {
         for key in secretKeys where constantTimeEqual(key.sha256, digest) {
             return Bearer(credential: .backend(keyID: key.id), kind: nil)
         }
-        throw Refused(.unauthorized)
+        throw RefusalError(.unauthorized)
     }
 
     private struct Header: Decodable {
@@ -80,30 +80,30 @@ struct Authentication: Sendable {
     private func user(of token: CompactToken) throws -> (UserID, guest: Bool?) {
         guard let headerBytes = token.header,
             let header = try? JSONText.decode(Header.self, from: headerBytes), header.crit == nil
-        else { throw Refused(.unauthorized) }
+        else { throw RefusalError(.unauthorized) }
         let candidates = userTokens.filter { key in header.kid.map { key.id.hasSameBytes(as: $0) } ?? true }
         guard let key = candidates.first(where: { isSigned(token, header, by: $0) }),
             let claims = try? JSONText.decode(Claims.self, from: token.payload)
-        else { throw Refused(.unauthorized) }
+        else { throw RefusalError(.unauthorized) }
         let now = Double(clock().milliseconds) / 1_000
-        guard claims.exp > now else { throw Refused(.unauthorized, "exp: the token has expired") }
-        if let start = claims.nbf, start > now { throw Refused(.unauthorized, "nbf: the token isn't valid yet") }
+        guard claims.exp > now else { throw RefusalError(.unauthorized, "exp: the token has expired") }
+        if let start = claims.nbf, start > now { throw RefusalError(.unauthorized, "nbf: the token isn't valid yet") }
         if let issued = claims.iat, issued > now + Self.clockLead {
-            throw Refused(.unauthorized, "iat: must not be in the future")
+            throw RefusalError(.unauthorized, "iat: must not be in the future")
         }
         if let longest = key.maximumLifetime {
             guard let issued = claims.iat else {
-                throw Refused(.unauthorized, "iat: missing; tokens of this key must carry it")
+                throw RefusalError(.unauthorized, "iat: missing; tokens of this key must carry it")
             }
             guard claims.exp - issued <= Double(longest) else {
-                throw Refused(.unauthorized, "exp: tokens of this key are valid for at most \(longest) seconds")
+                throw RefusalError(.unauthorized, "exp: tokens of this key are valid for at most \(longest) seconds")
             }
         }
         if let issuer = key.issuer, claims.iss?.hasSameBytes(as: issuer) != true {
-            throw Refused(.unauthorized, "iss: differs from the configuration")
+            throw RefusalError(.unauthorized, "iss: differs from the configuration")
         }
         if let audience = key.audience, claims.aud?.all.contains(where: { $0.hasSameBytes(as: audience) }) != true {
-            throw Refused(.unauthorized, "aud: differs from the configuration")
+            throw RefusalError(.unauthorized, "aud: differs from the configuration")
         }
         return (try Self.subject(claims.sub), claims.guest)
     }
@@ -111,9 +111,9 @@ struct Authentication: Sendable {
     /// Refuses a token whose subject is not a valid user id.
     private static func subject(_ text: String) throws -> UserID {
         do {
-            return UserID(try Bounds.string(text, "sub", UserID.maximumLength))
-        } catch let refused as Refused {
-            throw Refused(.unauthorized, refused.detail)
+            return UserID(try InputLimits.string(text, "sub", UserID.maximumLength))
+        } catch let refused as RefusalError {
+            throw RefusalError(.unauthorized, refused.detail)
         }
     }
 
@@ -128,7 +128,7 @@ struct Authentication: Sendable {
 
 /// The authenticated caller.
 enum Credential: Sendable, Hashable {
-    case nobody
+    case anonymous
     /// An app's backend, authenticated by its secret key.
     case backend(keyID: String)
     /// An app's user, authenticated by a user token.
@@ -137,7 +137,7 @@ enum Credential: Sendable, Hashable {
     /// The name recorded in evidence and in idempotency scopes.
     var name: String {
         switch self {
-        case .nobody: "nobody"
+        case .anonymous: "anonymous"
         case .backend(let keyID): "key:\(keyID)"
         case .user(let user): "user:\(user)"
         }
@@ -151,24 +151,24 @@ enum Credential: Sendable, Hashable {
         #if PLANTED_MISTAKES
             case .user(let twin) where PlantedMistake.comparesCanonically.isPlanted && twin.text == user.text: return
         #endif
-        case .user, .nobody: throw Refused(.forbidden)
+        case .user, .anonymous: throw RefusalError(.forbidden)
         }
     }
 
     func requireBackend() throws {
-        guard case .backend = self else { throw Refused(.forbidden) }
+        guard case .backend = self else { throw RefusalError(.forbidden) }
     }
 
     /// The user a request is for: the user of the token, or the user that a backend names. A backend must name one.
     func buyer(naming named: String?) throws -> UserID {
         switch self {
         case .user(let user):
-            if let named, UserID(named) != user { throw Refused(.forbidden, "userId: must be the token's own user") }
+            if let named, UserID(named) != user { throw RefusalError(.forbidden, "userId: must be the token's own user") }
             return user
         case .backend:
-            guard let named else { throw Refused(.invalidField, "userId: missing") }
-            return try Bounds.user(named)
-        case .nobody: throw Refused(.unauthorized)
+            guard let named else { throw RefusalError(.invalidField, "userId: missing") }
+            return try InputLimits.user(named)
+        case .anonymous: throw RefusalError(.unauthorized)
         }
     }
 }

@@ -43,6 +43,6 @@ extension Server {
                 }
             }
             recordedCustomers.insert(user, as: kind)
-        } catch let fault as DatabaseError where fault.isRetryable {}
+        } catch let error as DatabaseError where error.isRetryable {}
     }
 }

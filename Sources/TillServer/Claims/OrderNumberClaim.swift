@@ -23,15 +23,15 @@ struct OrderNumberClaim: Sendable {
     static let dailyLimit: Int64 = 10
     static let day: Int64 = 86_400
     /// Milliseconds that a customer's request waits for its share of the app's request budget.
-    private static let patience: Int64 = 3_000
+    private static let timeout: Int64 = 3_000
 
     /// - Parameter user: the user who waits for the answer; nil for a job.
     init?(_ server: Server, askedBy user: UserID?) {
         guard let api = server.ledger.serverAPI else { return nil }
         self.server = server
         // A caller per user, so that customers share the app's request budget in turns.
-        let urgent = user.map { RequestCaller("claims user:\($0)", patience: Self.patience) }
-        self.api = api.asking(as: urgent ?? .bulk("claims"))
+        let urgent = user.map { RequestCaller("claims user:\($0)", timeout: Self.timeout) }
+        self.api = api.calling(as: urgent ?? .bulk("claims"))
     }
 
     /// Asks Apple, processes the answer and records the result. Returns the claim in its new state.
@@ -39,14 +39,14 @@ struct OrderNumberClaim: Sendable {
         guard let number = claim.orderNumber else { return ClaimReply(claim) }
         let answer = try await ask(number, for: claim)
         let now = server.clock()
-        return try await server.database.write(locking: [.customer(claim.user)]) { session in
-            let claims = ClaimTable(session)
+        return try await server.database.write(locking: [.customer(claim.user)]) { connection in
+            let claims = ClaimTable(connection)
             switch answer {
-            case .found(let found): try claims.end(claim.sequence, .answered, answer: text(of: found), at: now)
-            case .unknown: try claims.end(claim.sequence, .unknown, answer: "[]", at: now)
+            case .found(let found): try claims.end(claim.rowID, .answered, answer: text(of: found), at: now)
+            case .unknown: try claims.end(claim.rowID, .unknown, answer: "[]", at: now)
             case .later(let why, let instant):
                 let due = now.adding(seconds: PurchaseIntake.pause(after: claim.attempts + 1))
-                try claims.postpone(claim.sequence, until: max(due, instant ?? due), detail: why)
+                try claims.postpone(claim.rowID, until: max(due, instant ?? due), detail: why)
             }
             return ClaimReply(try claims.find(claim.id) ?? claim)
         }
@@ -58,7 +58,7 @@ struct OrderNumberClaim: Sendable {
 
     private func ask(_ number: String, for claim: ClaimTable.Stored) async throws -> Answer {
         let lookup: OrderLookup
-        do throws(ServerAPIFault) {
+        do throws(ServerAPIError) {
             lookup = try await api.lookUpOrder(number)
         } catch {
             switch error {
@@ -72,74 +72,74 @@ struct OrderNumberClaim: Sendable {
         var found: [ClaimedTransaction] = []
         for signed in lookup.transactions {
             switch try await process(signed, for: claim) {
-            case .told(let claimed): found.append(claimed)
-            case .ofAnother: continue
+            case .decided(let claimed): found.append(claimed)
+            case .ownedByAnother: continue
             case .later: return .later("the revocation of Apple's certificates could not be checked", not: nil)
             }
         }
         return found.isEmpty ? .unknown : .found(found)
     }
 
-    private enum Decided {
-        case told(ClaimedTransaction)
+    private enum ClaimOutcome {
+        case decided(ClaimedTransaction)
         /// The purchase belongs to another customer; the answer leaves it out.
-        case ofAnother
+        case ownedByAnother
         /// The proof can't be verified now.
         case later
     }
 
-    private func process(_ signed: SignedTransaction, for claim: ClaimTable.Stored) async throws -> Decided {
+    private func process(_ signed: SignedTransaction, for claim: ClaimTable.Stored) async throws -> ClaimOutcome {
         // A claim of a merged guest goes to the account.
         let user = try await server.database.read { try CustomerTable($0).account(of: claim.user) } ?? claim.user
         var origin = PurchaseOrigin(
             source: .claim, caller: Caller(name: claim.actor, naming: nil) ?? .user(claim.user))
         origin.claim = OwnershipClaim(user: user, ground: .orderNumber)
         let purchase: VerifiedPurchase
-        do throws(ProofRefusal) {
+        do throws(ProofError) {
             purchase = try await server.ledger.intake.verify(signed.jws)
         } catch {
             guard !error.refusal.isRetryable else { return .later }
             try await server.ledger.intake.refusals.write(error, from: origin)
-            return .told(ClaimedTransaction(.refused, reason: error.refusal.rawValue))
+            return .decided(ClaimedTransaction(.refused, reason: error.refusal.rawValue))
         }
         let verified = purchase.transaction
         let outcome = try await server.ledger.intake.processor.process(purchase, from: origin)
-        func told(
+        func decided(
             _ outcome: ClaimedTransaction.Outcome, order: OrderID? = nil, reason: String? = nil
-        ) -> Decided {
-            .told(
+        ) -> ClaimOutcome {
+            .decided(
                 ClaimedTransaction(
                     outcome, transactionId: verified.id.text, productId: verified.productID.text, orderId: order,
                     reason: reason))
         }
-        if try await isNamed(verified, anotherThan: user) { return .ofAnother }
+        if try await isNamed(verified, otherThan: user) { return .ownedByAnother }
         switch outcome {
-        case .granted(let grant) where grant.userID == user: return told(.granted, order: grant.orderID)
-        case .alreadyGranted(let grant) where grant.userID == user: return told(.owned, order: grant.orderID)
-        case .moved(let grant) where grant.userID == user: return told(.granted, order: grant.orderID)
-        case .contested(let grant, _) where grant.userID == user: return told(.owned, order: grant.orderID)
-        case .revoked(let grant) where grant.userID == user: return told(.revoked)
-        case .granted, .alreadyGranted, .moved, .contested, .revoked: return .ofAnother
-        case .revokedUnseen: return told(.revoked)
-        case .quarantined(let reason): return told(.quarantined, reason: reason.rawValue)
+        case .granted(let grant) where grant.userID == user: return decided(.granted, order: grant.orderID)
+        case .alreadyGranted(let grant) where grant.userID == user: return decided(.owned, order: grant.orderID)
+        case .moved(let grant) where grant.userID == user: return decided(.granted, order: grant.orderID)
+        case .contested(let grant, _) where grant.userID == user: return decided(.owned, order: grant.orderID)
+        case .revoked(let grant) where grant.userID == user: return decided(.revoked)
+        case .granted, .alreadyGranted, .moved, .contested, .revoked: return .ownedByAnother
+        case .revokedUnseen: return decided(.revoked)
+        case .quarantined(let reason): return decided(.quarantined, reason: reason.rawValue)
         }
     }
 
     /// Whether a purchase without a grant belongs to another known customer, by Apple's token or by its order.
-    private func isNamed(_ verified: VerifiedTransaction, anotherThan user: UserID) async throws -> Bool {
+    private func isNamed(_ verified: VerifiedTransaction, otherThan user: UserID) async throws -> Bool {
         let (id, environment) = (verified.id, verified.environment)
-        return try await server.database.read { session in
-            guard let stored = try TransactionTable(session).find(id, in: environment), stored.state != .granted else {
+        return try await server.database.read { connection in
+            guard let stored = try TransactionTable(connection).find(id, in: environment), stored.state != .granted else {
                 return false
             }
-            let ordered = try stored.orderSequence.flatMap { try OrderTable(session).find(sequence: $0)?.order.userID }
-            let account = try ordered.map { try CustomerTable(session).account(of: $0) ?? $0 }
-            guard let owner = try account ?? TokenFacts.user(namedByTokenOf: stored.sequence, session) else {
+            let ordered = try stored.orderRowID.flatMap { try OrderTable(connection).find(rowID: $0)?.order.userID }
+            let account = try ordered.map { try CustomerTable(connection).account(of: $0) ?? $0 }
+            guard let owner = try account ?? TokenFacts.user(namedByTokenOf: stored.rowID, connection) else {
                 return false
             }
-            let grant = try GrantTable(session).find(transaction: stored.sequence)
-            let holder = try grant.map { try HolderTable(session).present($0, of: stored.sequence).userID }
-            return (holder ?? owner) != user
+            let grant = try GrantTable(connection).find(transaction: stored.rowID)
+            let grantOwner = try grant.map { try GrantOwnerTable(connection).present($0, of: stored.rowID).userID }
+            return (grantOwner ?? owner) != user
         }
     }
 }

@@ -6,7 +6,7 @@ public struct WaitingClaims: Sendable {
     private let server: Server
     private static let batch = 8
     /// Consecutive requests without an answer, after which the job stops until its next pass.
-    private static let mostVain = 3
+    private static let maximumFailures = 3
 
     public init(_ server: Server) { self.server = server }
 
@@ -16,15 +16,15 @@ public struct WaitingClaims: Sendable {
     public func askAll() async throws -> Int {
         guard let claims = OrderNumberClaim(server, askedBy: nil) else { return 0 }
         var done = 0
-        var vain = 0
-        while vain < Self.mostVain {
+        var failures = 0
+        while failures < Self.maximumFailures {
             let now = server.clock()
             let due = try await server.database.read { try ClaimTable($0).due(at: now, limit: Self.batch) }
             guard !due.isEmpty else { return done }
-            for claim in due where vain < Self.mostVain {
+            for claim in due where failures < Self.maximumFailures {
                 let isAnswered = try await claims.answer(claim).state != .waiting
                 done += isAnswered ? 1 : 0
-                vain = isAnswered ? 0 : vain + 1
+                failures = isAnswered ? 0 : failures + 1
             }
         }
         return done

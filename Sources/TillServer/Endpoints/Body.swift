@@ -11,7 +11,7 @@ struct Body: Sendable {
     /// members.
     let type: (any (Decodable & Sendable).Type)?
     let sentence: String
-    fileprivate(set) var members: [(name: String, says: Member)] = []
+    fileprivate(set) var members: [(name: String, declaration: Member)] = []
     /// JSON Schema added to the members, or used in place of them.
     var schema: [String: JSONValue]?
     /// The type of the elements, for a page.
@@ -87,15 +87,15 @@ extension Body {
         guard let type else { return [] }
         let own = CodableMembers.of(type)
         let lacking = own.filter { member in
-            Body.of(member.type) == nil && says(of: member.name) == nil
+            Body.of(member.type) == nil && declaration(of: member.name) == nil
         }
-        let foreign = members.filter { said in !own.contains { $0.name == said.name } }
+        let foreign = members.filter { entry in !own.contains { $0.name == entry.name } }
         return lacking.map(\.name) + foreign.map(\.name)
     }
 
     /// `sandbox` has the same description in every response.
-    private func says(of name: String) -> Member? {
-        members.first { $0.name == name }?.says ?? (name == "sandbox" ? .sandbox : nil)
+    private func declaration(of name: String) -> Member? {
+        members.first { $0.name == name }?.declaration ?? (name == "sandbox" ? .sandbox : nil)
     }
 
     var json: JSONValue {
@@ -103,15 +103,15 @@ extension Body {
         var required: [String] = []
         if let type {
             for member in CodableMembers.of(type) {
-                let said = says(of: member.name)
+                let entry = declaration(of: member.name)
                 let base = CodableMembers.schema(of: member.type)
-                properties[member.name] = said?.json(of: base) ?? .object(base)
-                if !(said?.isOptional ?? member.isOptional) { required.append(member.name) }
+                properties[member.name] = entry?.json(of: base) ?? .object(base)
+                if !(entry?.isOptional ?? member.isOptional) { required.append(member.name) }
             }
         } else {
-            for (name, said) in members {
-                properties[name] = said.json(of: ["type": "string"])
-                if said.isOptional != true { required.append(name) }
+            for (name, entry) in members {
+                properties[name] = entry.json(of: ["type": "string"])
+                if entry.isOptional != true { required.append(name) }
             }
         }
         var json: [String: JSONValue] = ["description": .string(sentence)]
@@ -132,7 +132,7 @@ extension Member {
         var json = type.merging(schema) { $1 }
         if isNullable {
             json["type"] = json["type"].map { [$0, "null"] }
-            if let words = json["enum"]?.array { json["enum"] = .array(words + [.null]) }
+            if let values = json["enum"]?.array { json["enum"] = .array(values + [.null]) }
         }
         return .object(json)
     }

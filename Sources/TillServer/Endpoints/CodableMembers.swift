@@ -12,7 +12,7 @@ struct CodableMembers {
 
     /// Empty for a type that is not an object.
     static func of(_ type: any Decodable.Type) -> [Member] {
-        let recorder = Recorder()
+        let recorder = MemberRecorder()
         _ = try? type.init(from: recorder)
         return recorder.members
     }
@@ -30,14 +30,14 @@ struct CodableMembers {
         if let map = type as? any MapType.Type {
             return ["type": "object", "additionalProperties": .object(schema(of: map.value))]
         }
-        if let words = type as? any CaseIterable.Type {
-            return ["type": "string", "enum": .array(rawValues(words).map { .string($0) })]
+        if let values = type as? any CaseIterable.Type {
+            return ["type": "string", "enum": .array(rawValues(values).map { .string($0) })]
         }
         return ["type": "string"]
     }
 
-    private static func rawValues<Words: CaseIterable>(_: Words.Type) -> [String] {
-        Words.allCases.compactMap { ($0 as? any RawRepresentable)?.rawValue as? String }
+    private static func rawValues<Values: CaseIterable>(_: Values.Type) -> [String] {
+        Values.allCases.compactMap { ($0 as? any RawRepresentable)?.rawValue as? String }
     }
 }
 
@@ -50,13 +50,13 @@ extension Dictionary: MapType where Key == String { fileprivate static var value
 // MARK: The recording decoder
 
 /// Gives a type placeholders for every value and records which members it decodes.
-private final class Recorder: Decoder {
+private final class MemberRecorder: Decoder {
     let codingPath: [any CodingKey] = []
     let userInfo: [CodingUserInfoKey: Any] = [:]
     private(set) var members: [CodableMembers.Member] = []
     private var optional: Set<String> = []
 
-    struct NotThere: Error {}
+    struct UnsupportedContainerError: Error {}
 
     func noteOptional(_ name: String) { optional.insert(name) }
 
@@ -78,14 +78,14 @@ private final class Recorder: Decoder {
             OrderIDNonce(bytes: Array(repeating: 0, count: 16)) as Any, PlanLength("P1D") as Any,
         ]
         if let value = known.lazy.compactMap({ $0 as? Value }).first { return value }
-        if let words = type as? any CaseIterable.Type, let first = first(of: words) as? Value { return first }
-        return try Value(from: Recorder())
+        if let values = type as? any CaseIterable.Type, let first = first(of: oneOf) as? Value { return first }
+        return try Value(from: MemberRecorder())
     }
 
-    private static func first<Words: CaseIterable>(of _: Words.Type) -> Any? { Words.allCases.first }
+    private static func first<Values: CaseIterable>(of _: Values.Type) -> Any? { Values.allCases.first }
 
     private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
-        let recorder: Recorder
+        let recorder: MemberRecorder
         var codingPath: [any CodingKey] { [] }
         var allKeys: [Key] { [] }
 
@@ -99,15 +99,15 @@ private final class Recorder: Decoder {
 
         func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
             recorder.note(key.stringValue, type)
-            return try Recorder.placeholder(for: type)
+            return try MemberRecorder.placeholder(for: type)
         }
 
         func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type, forKey key: Key
-        ) throws -> KeyedDecodingContainer<Nested> { throw NotThere() }
-        func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer { throw NotThere() }
-        func superDecoder() throws -> any Decoder { throw NotThere() }
-        func superDecoder(forKey key: Key) throws -> any Decoder { throw NotThere() }
+        ) throws -> KeyedDecodingContainer<Nested> { throw UnsupportedContainerError() }
+        func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer { throw UnsupportedContainerError() }
+        func superDecoder() throws -> any Decoder { throw UnsupportedContainerError() }
+        func superDecoder(forKey key: Key) throws -> any Decoder { throw UnsupportedContainerError() }
     }
 
     private struct NoElements: UnkeyedDecodingContainer {
@@ -117,18 +117,18 @@ private final class Recorder: Decoder {
         var currentIndex: Int { 0 }
 
         mutating func decodeNil() -> Bool { false }
-        mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { throw NotThere() }
+        mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { throw UnsupportedContainerError() }
         mutating func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type
-        ) throws -> KeyedDecodingContainer<Nested> { throw NotThere() }
-        mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { throw NotThere() }
-        mutating func superDecoder() throws -> any Decoder { throw NotThere() }
+        ) throws -> KeyedDecodingContainer<Nested> { throw UnsupportedContainerError() }
+        mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { throw UnsupportedContainerError() }
+        mutating func superDecoder() throws -> any Decoder { throw UnsupportedContainerError() }
     }
 
     private struct Placeholder: SingleValueDecodingContainer {
         var codingPath: [any CodingKey] { [] }
 
         func decodeNil() -> Bool { false }
-        func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try Recorder.placeholder(for: type) }
+        func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try MemberRecorder.placeholder(for: type) }
     }
 }

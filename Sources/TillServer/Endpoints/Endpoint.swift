@@ -16,7 +16,7 @@ struct Endpoint: Sendable {
     var action: Action?
     let summary: String
     var description = ""
-    var caller = Caller.anybody
+    var caller = Caller.anyone
     /// False if the action records its caller in its own commit. If the action wrote nothing, the customer is recorded
     /// afterwards, before the response.
     var recordsCustomer = true
@@ -62,7 +62,7 @@ struct Endpoint: Sendable {
     }
 
     enum Caller: Sendable {
-        case anybody
+        case anyone
         /// A backend with a secret key, or an app with a user token.
         case app
         case backend
@@ -72,7 +72,7 @@ struct Endpoint: Sendable {
 
         var security: JSONValue {
             switch self {
-            case .anybody: []
+            case .anyone: []
             case .app: [["secretKey": []], ["userToken": []]]
             case .backend: [["secretKey": []]]
             case .operators: [["operatorToken": []], ["dashboardSession": []]]
@@ -203,7 +203,7 @@ extension Endpoint {
     var allRefusals: [Refusal] {
         guard tag != .dashboard else { return [] }
         var all = refusals
-        if caller != .anybody { all.append(.unauthorized) }
+        if caller != .anyone { all.append(.unauthorized) }
         if caller == .backend || caller == .operatorOrBackend || caller == .app && isAboutUser {
             all.append(.forbidden)
         }

@@ -79,7 +79,7 @@ extension OpenAPI {
                 .query("storefront", "ISO 3166-1, two letters or three.", "The storefront of the sale."),
                 .query("at", .day("`2026-03-15`."), "The day of the sale; today if absent."),
                 .query(
-                    "type", .words("The product's type.", ProductType.words),
+                    "type", .oneOf("The product's type.", ProductType.oneOf),
                     "Only auto-renewable subscriptions have a higher rate after a year of paid service."),
                 .query("paidDays", .integer("0 if absent.", 0...36_525), "Days of paid service before this sale."),
                 .query(
@@ -140,7 +140,7 @@ extension OpenAPI {
             "remarks": "Unusual lines; every line was read and imported."
         ],
         Body("ReportFinding", ReportFindingReply.self, "A remark about a line or about the whole file."): [
-            "code": .words("A stable code. New codes may be added.", FinancialReportDefect.self),
+            "code": .oneOf("A stable code. New codes may be added.", FinancialReportDefect.self),
             "line": "The line's number in the file, from 1; absent for a remark about the whole file.",
         ],
         Body("Comparison", ComparisonReply.self, "Apple's reports of a period compared with the ledger."): [
@@ -153,9 +153,9 @@ extension OpenAPI {
         Body(
             "ComparisonLine", ComparisonLineReply.self, "A product at a price in a country, sales and refunds apart."
         ): [
-            "verdict": .words("The result of comparing the two sides.", ReportComparison.Verdict.self),
+            "verdict": .oneOf("The result of comparing the two sides.", ReportComparison.Verdict.self),
             "productId": "The product.", "country": "ISO 3166-1 alpha-2; absent if neither side names one.",
-            "kind": .words("Whether the line counts sales or refunds.", ["sale", "refund"]),
+            "kind": .oneOf("Whether the line counts sales or refunds.", ["sale", "refund"]),
         ],
         Body("ComparisonSide", ComparisonSideReply.self, "One side of a line."): ["units": "The number of units."],
         Body("ComparisonTotal", ComparisonTotalReply.self, "The sums of all lines of a currency, refunds subtracted."):
@@ -175,7 +175,7 @@ extension OpenAPI {
         Body("Tiers", TiersReply.self, "Tiers of the classic table."): [
             "validFrom": .day("The first day on which the table is valid."),
             "tiers": "All tiers, or those that match the request.",
-            "standing": .words("How the requested price relates to the table.", TiersReply.standings),
+            "standing": .oneOf("How the requested price relates to the table.", TiersReply.standings),
             "isOffered": "Whether App Store Connect offers the price; absent if unknown.",
         ],
         Body("NearestTiers", NearestTiersReply.self, "The nearest tiers below and above a price."): [:],
@@ -191,7 +191,7 @@ extension OpenAPI {
             "taxDivisor": "Price ÷ divisor is the price without tax: `1.0203`.",
             "taxUnknown": "Whether the tax is unknown and counted as zero.",
             "rate": "The developer's share: `0.7`.",
-            "rateClass": .words("The rule that determines the rate.", RateClass.self),
+            "rateClass": .oneOf("The rule that determines the rate.", RateClass.self),
         ],
     ]
 

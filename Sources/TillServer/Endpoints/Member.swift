@@ -61,16 +61,16 @@ extension Member {
         return Member(sentence, schema, range.map { .range($0, refusal) })
     }
 
-    static func words(_ sentence: String, _ words: [String]) -> Member {
-        Member(sentence, ["type": "string", "enum": .array(words.map { .string($0) })])
+    static func oneOf(_ sentence: String, _ values: [String]) -> Member {
+        Member(sentence, ["type": "string", "enum": .array(values.map { .string($0) })])
     }
 
-    static func words<Words: CaseIterable & RawRepresentable<String>>(_ sentence: String, _: Words.Type) -> Member {
-        words(sentence, Words.allCases.map(\.rawValue))
+    static func oneOf<Values: CaseIterable & RawRepresentable<String>>(_ sentence: String, _: Values.Type) -> Member {
+        values(sentence, Values.allCases.map(\.rawValue))
     }
 
     /// The names of environments in requests and reports.
-    static func environment(_ sentence: String) -> Member { words(sentence, ["production", "sandbox"]) }
+    static func environment(_ sentence: String) -> Member { values(sentence, ["production", "sandbox"]) }
 
     static func pattern(_ sentence: String, _ pattern: String) -> Member {
         Member(sentence, ["type": "string", "pattern": .string(pattern)])
@@ -79,7 +79,7 @@ extension Member {
     static func uuid(_ sentence: String) -> Member { Member(sentence, ["type": "string", "format": "uuid"]) }
     static func time(_ sentence: String) -> Member { Member(sentence, ["type": "string", "format": "date-time"]) }
     static func day(_ sentence: String) -> Member { Member(sentence, ["type": "string", "format": "date"]) }
-    static func truth(_ sentence: String) -> Member { Member(sentence, ["type": "boolean"]) }
+    static func boolean(_ sentence: String) -> Member { Member(sentence, ["type": "boolean"]) }
     static func object(_ sentence: String) -> Member { Member(sentence, ["type": "object"]) }
 
     static func list(_ sentence: String, of body: String) -> Member {
@@ -127,11 +127,11 @@ extension Member {
 
     /// Accompanies a status.
     static let sandbox: Member = .optional(
-        .truth(
+        .boolean(
             "True for a purchase made in the sandbox, where no money is paid: deliver no real goods. Absent otherwise.")
     )
 
-    static let orderStatus = words("The order's status.", OrderStatus.allCases.map(\.name))
+    static let orderStatus = values("The order's status.", OrderStatus.allCases.map(\.name))
 }
 
 // MARK: Checks
@@ -148,13 +148,13 @@ extension Member {
 }
 
 extension Member.Bound {
-    /// - Throws: `Refused` with the member and its allowed values.
+    /// - Throws: `RefusalError` with the member and its allowed values.
     func check(_ value: JSONValue, of name: String) throws {
         switch (self, value) {
-        case (.identifier(let maximum), .string(let text)): _ = try Bounds.string(text, name, maximum)
-        case (.prose(let maximum), .string(let text)): _ = try Bounds.prose(text, name, maximum)
+        case (.identifier(let maximum), .string(let text)): _ = try InputLimits.string(text, name, maximum)
+        case (.prose(let maximum), .string(let text)): _ = try InputLimits.prose(text, name, maximum)
         case (.length(let maximum), .string(let text)):
-            guard text.utf8.count <= maximum else { throw Refused(.invalidField, "\(name): at most \(maximum) bytes") }
+            guard text.utf8.count <= maximum else { throw RefusalError(.invalidField, "\(name): at most \(maximum) bytes") }
         case (.range(let range, let refusal), .int(let number)):
             try Self.check(number, range, refusal, name)
         // JSON may write a whole number with a point or an exponent.
@@ -162,7 +162,7 @@ extension Member.Bound {
             try Self.check(Int64(exactly: number), range, refusal, name)
         case (.count(let range), .array(let elements)):
             guard range.contains(elements.count) else {
-                throw Refused(.invalidField, "\(name): \(range.lowerBound) to \(range.upperBound)")
+                throw RefusalError(.invalidField, "\(name): \(range.lowerBound) to \(range.upperBound)")
             }
         default: break
         }
@@ -173,15 +173,15 @@ extension Member.Bound {
     ) throws {
         if let number, range.contains(number) { return }
         let detail = "\(name): \(range.lowerBound) to \(range.upperBound)"
-        throw Refused(refusal, refusal == .invalidField ? detail : nil)
+        throw RefusalError(refusal, refusal == .invalidField ? detail : nil)
     }
 }
 
 extension Body {
     /// Checks a request against the bounds of its members.
     func check(_ request: JSONValue) throws {
-        for (name, said) in members {
-            guard let bound = said.bound, let value = request[name] else { continue }
+        for (name, entry) in members {
+            guard let bound = entry.bound, let value = request[name] else { continue }
             try bound.check(value, of: name)
         }
     }
@@ -190,7 +190,7 @@ extension Body {
 extension Call {
     /// The request's body, checked against the type's members and the bounds declared for them.
     ///
-    /// - Throws: `Refused` with the invalid member.
+    /// - Throws: `RefusalError` with the invalid member.
     func body<Value: Decodable>(_ type: Value.Type) throws -> Value {
         try JSONText.decode(type, from: request.body) { try Body.of(type)?.check($0) }
     }

@@ -73,11 +73,11 @@ extension OpenAPI {
         ],
         Body("Reconciliation", ReconciliationReply.self, "One comparison of the ledger with Apple's records."): [
             "id": "The run's id.", "dryRun": "Whether the run changes nothing.", "state": "The run's state.",
-            "reason": .words("The reason for the run.", ["first", "regular", "gap", "asked"]),
+            "reason": .oneOf("The reason for the run.", ["first", "regular", "gap", "asked"]),
             "caller": "The caller who started the run.",
             "since": "The `since` of the request.", "beganAt": "The start of the run.",
-            "phase": .words(
-                "The current phase.", ["notifications", "suspects", "customers", "refunds", "quarantine", "orders"]),
+            "phase": .oneOf(
+                "The current phase.", ["notifications", "candidates", "customers", "refunds", "quarantine", "orders"]),
             "environment": "The environment that the run is reading.",
             "done": "The number of customers, transactions or pages that this phase has finished.",
             "progressedAt": "The time of the last progress.",
@@ -89,7 +89,7 @@ extension OpenAPI {
         Body(
             "Difference", DifferenceReply.self, "A difference between Apple's records and the ledger."
         ): [
-            "kind": .words("The kind of the difference. New kinds may be added.", Difference.Kind.self),
+            "kind": .oneOf("The kind of the difference. New kinds may be added.", Difference.Kind.self),
             "isDrift": """
             Whether the records differed; otherwise the entry records a failed comparison or the outcome of an order.
             """,
@@ -100,17 +100,17 @@ extension OpenAPI {
         ],
         .page("DifferencePage", of: DifferenceReply.self): [:],
         Body("ReconciliationDetail", ReconciliationDetail.self, "The progress of a run and its differences."): [:],
-        Body("Health", "The process runs."): ["status": .words("Always `ok`.", ["ok"])],
+        Body("Health", "The process runs."): ["status": .oneOf("Always `ok`.", ["ok"])],
         Body("Readiness", "Whether the ledger can be read and written."): [
-            "status": .words("Whether the server is ready.", ["ready", "not_ready"]),
+            "status": .oneOf("Whether the server is ready.", ["ready", "not_ready"]),
             "database": "`ok`, or the kind of the fault.",
         ],
         Body("AnyObject", "See the OpenAPI specification.", schema: ["type": "object"]): [:],
-        Body("Problem", Problem.self, "An error (RFC 9457)."): [
+        Body("Problem", ProblemDetails.self, "An error (RFC 9457)."): [
             "type": "A URI that names the kind of problem: `urn:till:problem:` and the code.",
             "title": "One sentence for people, in the language of `Accept-Language`.",
             "status": .integer("The HTTP status.", 400...599),
-            "code": .words(
+            "code": .oneOf(
                 "The code by which programs decide. New codes may be added.",
                 Refusal.allCases.map(\.rawValue) + listenerCodes),
             "retryable": "Whether the same request may succeed later.",
@@ -121,7 +121,7 @@ extension OpenAPI {
 
     /// Codes that the listener answers with before any handler is called.
     private static let listenerCodes: [String] =
-        BadRequest.allCases.map(\.rawValue)
+        HTTPRequestError.allCases.map(\.rawValue)
         + [
             ListenerRefusal.bodyTooLarge(limit: 0), .headerTooLarge, .tooSlow, .methodNotImplemented,
             .stopping(retryAfter: 0), .cutOff(retryAfter: 0), .crowded(retryAfter: 0),

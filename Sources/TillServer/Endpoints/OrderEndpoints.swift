@@ -116,7 +116,7 @@ extension OpenAPI {
                 "The status as a number: "
                     + OrderStatus.allCases.map { "\($0.rawValue) \($0.name)" }.joined(separator: ", "), 0...6),
             "transactionId": .orNull("Apple's id of the transaction that paid the order."),
-            "environment": .orNull(.words("The environment of the payment.", Environment.self)),
+            "environment": .orNull(.oneOf("The environment of the payment.", StoreEnvironment.self)),
             "deviceId": .orNull("The device id from the opening of the order."), "preview": .orNull(),
             "metadata": .always(),
             "createdAt": "The time of the opening.",

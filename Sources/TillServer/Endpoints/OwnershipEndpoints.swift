@@ -44,7 +44,7 @@ extension OpenAPI {
                 to `to`, with the remaining points that came with them. Later renewals in that chain follow.
                 """,
             caller: .backend, body: .json("MakeTransfer"), answers: [.created("Moved.", "Transfer").bare],
-            refusals: [.notTheHolder, .accountMerged, .sameUser]),
+            refusals: [.notTheOwner, .accountMerged, .sameUser]),
         Endpoint(
             method: .post, path: Paths.transferReversal, id: "reverseTransfer", tag: .transfers,
             action: Server.reverseTransfer, summary: "Reverse a transfer",
@@ -149,7 +149,7 @@ extension OpenAPI {
             "Transfer", TransferReply.self,
             "A move of purchases from one user to another, with their remaining points."
         ): [
-            "id": "The transfer's id.", "kind": .words("The kind of the transfer.", Transfer.Kind.self),
+            "id": "The transfer's id.", "kind": .oneOf("The kind of the transfer.", Transfer.Kind.self),
             "from": .userID,
             "to": .userID, "reason": "The reason from the request.", "actor": "The caller of the request.",
             "operator": "The operator who decided.",
@@ -163,14 +163,14 @@ extension OpenAPI {
             "id": "The grant's id.", "transactionId": "Apple's transaction id.",
             "originalTransactionId": "The original transaction id of its chain.",
             "productId": "The product's id in the catalogue.",
-            "environment": .words("The environment of the payment.", Environment.self),
+            "environment": .oneOf("The environment of the payment.", StoreEnvironment.self),
         ],
         Body("MovedPoints", TransferReply.Points.self, "Points of one kind."): [
-            "environment": .words("The environment of the points.", Environment.self),
+            "environment": .oneOf("The environment of the points.", StoreEnvironment.self),
             "currency": "The kind of points.",
             "amount": "The number of points; a negative amount is a debt.",
         ],
-        Body("Stayed", TransferReply.Stayed.self, "The part of a reversed transfer that did not move back."): [
+        Body("Stayed", TransferReply.Remaining.self, "The part of a reversed transfer that did not move back."): [
             "grantCount": "The number of purchases that had moved to a third user.",
             "points": "The points that were spent meanwhile.",
         ],
@@ -209,9 +209,9 @@ extension OpenAPI {
         Body("QuarantinedTransaction", QuarantinedTransaction.self, "A paid and genuine purchase without an owner."): [
             "transactionId": "Apple's transaction id.",
             "originalTransactionId": "The original transaction id of its chain.", "productId": "The product.",
-            "quantity": "The quantity.", "environment": .words("The environment of the payment.", Environment.self),
+            "quantity": "The quantity.", "environment": .oneOf("The environment of the payment.", StoreEnvironment.self),
             "purchasedAt": "The time of the payment.", "receivedAt": "The time at which the server first received it.",
-            "reason": .words("The reason why no owner was found.", QuarantineReason.self),
+            "reason": .oneOf("The reason why no owner was found.", QuarantineReason.self),
             "evidence": "Every decision about it, oldest first.",
             "reasons": "The submissions that left it in quarantine, by reason.",
         ],
@@ -226,7 +226,7 @@ extension OpenAPI {
         Body("Evidence", QuarantinedTransaction.Evidence.self, "A decision and its ground."): [
             "at": "The time of the decision.", "decision": "The decision.", "ground": "The ground: a stable code.",
             "detail": "The result of each step of owner matching.",
-            "door": "The source: the app, a notification, reconciliation, a claim.",
+            "source": "The source: the app, a notification, reconciliation, a claim.",
             "caller": "The caller who submitted the proof.",
         ],
     ]

@@ -36,7 +36,7 @@ extension OpenAPI {
                 ),
                 .environment,
             ],
-            answers: [.ok("Whether access is allowed, until when, and why.", "EntitlementAnswer")],
+            answers: [.ok("Whether access is allowed, until when, and why.", "EntitlementAccess")],
             refusals: [.unknownEntitlement]),
         Endpoint(
             method: .get, path: Paths.subscriptions, id: "listSubscriptions", tag: .plans,
@@ -67,14 +67,14 @@ extension OpenAPI {
             refusals: [.forbidden, .unknownProduct, .quantityNotAllowed]),
     ]
 
-    private static let subscriptionState = Member.words(
+    private static let subscriptionState = Member.oneOf(
         """
         `active`: paid; `cancelled`: paid, renewal is off; `grace`: the charge failed and the grace period gives \
         service; `billing_retry`: the charge failed and Apple retries it, without service; `expired`; `revoked`: \
         refunded, or Family Sharing ended; `upgraded`: replaced by another purchase.
         """, Subscription.State.self)
 
-    private static let rightReason = Member.words(
+    private static let rightReason = Member.oneOf(
         "The reason for allowing or denying use. New reasons may be added.", RightReason.self)
 
     static let planBodies: BodyTable = [
@@ -98,7 +98,7 @@ extension OpenAPI {
             "transactionId": "The newest transaction behind it.",
             "originalTransactionId": "For a subscription: its original transaction id, which identifies it.",
         ],
-        Body("EntitlementAnswer", EntitlementAnswer.self, "Whether a user has one entitlement now."): [
+        Body("EntitlementAccess", EntitlementAccessReply.self, "Whether a user has one entitlement now."): [
             "entitlement": "The requested entitlement.",
             "allowed": "Whether use is allowed. A grace period allows it, a billing retry does not.",
             "until": "The first moment without it, future or past; absent if it is lasting or was never bought.",
@@ -122,11 +122,11 @@ extension OpenAPI {
             "willRenew": "Whether it renews. Absent while unknown.",
             "renewsAt": "The time of the next renewal, if it renews and is not late.",
             "renewalProductId": "The product of the next renewal; another one after a scheduled change.",
-            "priceIncrease": .words(
+            "priceIncrease": .oneOf(
                 "The state of a price increase: consent is requested, or is given or not needed.",
                 Subscription.PriceIncrease.self),
             "isFamilyShared": "Whether another family member pays.",
-            "reason": .words("The reason for the end.", Subscription.Expiry.self),
+            "reason": .oneOf("The reason for the end.", Subscription.Expiry.self),
         ],
         Body("SubscriptionOffer", SubscriptionOfferReply.self, "The offer of a period."): [
             "type": "`introductory`, `promotional`, `offer_code`, `win_back`, or Apple's number for a newer type.",
@@ -148,7 +148,7 @@ extension OpenAPI {
         ],
         Body("PlanPreviewReply", PlanPreviewReply.self, "The result of buying a plan at one moment."): [
             "at": "The moment of the calculation.", "plan": "The plan's id.", "productId": "The product to buy.",
-            "change": .words(
+            "change": .oneOf(
                 "The effect on the present service; `change` is the same service by another plan.",
                 Proration.Change.self),
             "current": "The present periods of service on all devices.",
@@ -164,12 +164,12 @@ extension OpenAPI {
         ],
         Body("PlanRemainder", PlanRemainderReply.self, "The rest of one period of service."): [
             "plan": "The plan's id.", "productId": "The product that was bought.",
-            "origin": .words("The origin: bought, or converted from other plans earlier.", ServicePeriod.Origin.self),
-            "fate": .words(
+            "origin": .oneOf("The origin: bought, or converted from other plans earlier.", ServicePeriod.Origin.self),
+            "treatment": .oneOf(
                 """
                 The effect of the purchase on this period; `kept`: the same plan; `untouched`: it continues \
                 separately, as a trial does and the service of another device.
-                """, Proration.Remainder.Fate.self),
+                """, Proration.Remainder.Treatment.self),
             "deviceId": "The device id from the order.", "transactionId": "The transaction that paid the period.",
             "boughtSeconds": "The time bought with that transaction, in seconds.",
             "remainingSeconds": "`endsAt` minus the later of `startsAt` and `at`, in seconds, rounded up.",
@@ -186,7 +186,7 @@ extension OpenAPI {
 
     static let planExamples: [String: JSONValue] = [
         "Entitlements": ["data": [lasting, service]],
-        "EntitlementAnswer": [
+        "EntitlementAccess": [
             "entitlement": "premium", "allowed": true, "until": "2026-02-21T09:59:30.000Z", "why": "paid",
             "sentence": ["en": "Paid for until 2026-02-21.", "zh": "已付费，有效至 2026-02-21。"], "sources": [service],
         ],
@@ -200,7 +200,7 @@ extension OpenAPI {
             "current": [
                 [
                     "plan": "basic_monthly", "productId": "com.example.cloud.basic_monthly", "origin": "bought",
-                    "fate": "converted", "transactionId": "2000000356937281",
+                    "treatment": "converted", "transactionId": "2000000356937281",
                     "paid": ["amount": 299, "currency": "USD"], "boughtSeconds": 2_592_000,
                     "remainingSeconds": 1_296_000, "startsAt": "2026-01-01T00:00:00.000Z",
                     "endsAt": "2026-01-31T00:00:00.000Z",

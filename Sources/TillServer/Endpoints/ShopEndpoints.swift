@@ -81,13 +81,13 @@ extension OpenAPI {
             "compactJWS": "The argument of StoreKit 2's `introductoryOfferEligibility(compactJWS:)`.",
         ],
         Body("Products", ProductsReply.self, "The catalogue."): ["data": "The products."],
-        Body("Product", Product.self, "A product, and what its buyer gets."): [
+        Body("Product", CatalogProduct.self, "A product, and what its buyer gets."): [
             "id": "The product's id in App Store Connect.", "type": "The product's type in Apple's spelling.",
             "prices": "List prices in other currencies, in minor units; absent if the catalogue has none.",
             "points": .always("The points for one unit, by kind."),
             "entitlement": "The lasting right that a buyer gets, if any.",
         ],
-        Body("Text", Text.self, "A name or a sentence, in both languages."): [
+        Body("Text", LocalizedText.self, "A name or a sentence, in both languages."): [
             "en": "The text in English.", "zh": "The text in Chinese.",
         ],
         Body("Money", Money.self, "An amount of money."): [

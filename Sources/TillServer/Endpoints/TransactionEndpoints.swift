@@ -112,7 +112,7 @@ extension OpenAPI {
             "outcome": "The outcome.", "transactionId": "Apple's transaction id.",
             "finish": "Whether the device may finish the transaction. Decide by this member alone.",
             "orderId": "The order that it pays for.", "userId": .userID,
-            "reason": .words(
+            "reason": .oneOf(
                 "The reason for `quarantined` or `accepted`.",
                 QuarantineReason.allCases.map(\.rawValue) + [PurchaseIntake.waitingReason, PurchaseIntake.savedReason]),
         ],
@@ -133,14 +133,14 @@ extension OpenAPI {
             "receipt-data": "An app receipt in base64; white space inside is ignored.",
             "password": .optional("The app's shared secret, if the server has one."),
             "exclude-old-transactions": .optional(
-                .truth("Whether to return only the newest transaction of each subscription.")),
+                .boolean("Whether to return only the newest transaction of each subscription.")),
         ],
         Body(
             "VerifyReceiptReply",
             "The response body in Apple's format: nearly every value is text, and each time has three forms."
         ): [
             "status": .integer("0 for a genuine receipt, otherwise the code of the error."),
-            "environment": .optional(.words("The environment of the receipt.", ["Production", "Sandbox"])),
+            "environment": .optional(.oneOf("The environment of the receipt.", ["Production", "Sandbox"])),
             "receipt": .optional(.ref("AppleObject")),
             "latest_receipt": .optional("The submitted receipt. For subscribers only."),
             "latest_receipt_info": .optional(
@@ -166,7 +166,7 @@ extension OpenAPI {
             "status": .integer("The HTTP status.", 200...410), "outcome": "The outcome.",
             "transaction_id": "Apple's transaction id.",
             "expires_at": "The end of the paid period; absent without one.",
-            "reason": .words(
+            "reason": .oneOf(
                 "The reason for the quarantine.",
                 QuarantineReason.allCases.map(\.rawValue) + [PurchaseIntake.waitingReason]),
         ],

@@ -110,7 +110,7 @@ extension OpenAPI {
             "operator": .name("The responsible operator.", 128),
             "allowDebt": "Whether the balance may go below zero. False if absent.",
         ],
-        Body("HandPosting", HandPostingReply.self, "A bonus or a correction and the balance."): [
+        Body("HandPosting", ManualPostingReply.self, "A bonus or a correction and the balance."): [
             "reference": "The reference from the request.", "currency": "The kind of points.",
             "amount": "Positive into the wallet, negative out of it.", "reason": "The reason from the request.",
             "operator": "The operator of a correction.",
@@ -118,9 +118,9 @@ extension OpenAPI {
         ],
         Body("Posting", PostingReply.self, "One movement of points. Postings are never edited or deleted."): [
             "account": "The account of the wallet.",
-            "contra": .words("The account on the other side.", ContraAccount.self),
+            "contra": .oneOf("The account on the other side.", ContraAccount.self),
             "currency": "The kind of points.", "amount": "Positive into the wallet, negative out of it.",
-            "kind": .words("The kind of the posting.", PostingKind.self),
+            "kind": .oneOf("The kind of the posting.", PostingKind.self),
             "reference": "A grant's id, or the backend's own reference.",
             "reason": .text("The reason of a bonus or correction.", 500),
             "operator": .text("The operator of a correction.", 128), "at": "The time of the posting.",
@@ -130,7 +130,7 @@ extension OpenAPI {
             "Lot", LotReply.self,
             "Points that entered the wallet at once. `remaining` is `amount` minus `takenBack` and `used`."
         ): [
-            "kind": .words("The origin of the points.", ["purchase", "bonus", "correction"]),
+            "kind": .oneOf("The origin of the points.", ["purchase", "bonus", "correction"]),
             "reference": "A grant's id, or the backend's own reference.",
             "transactionId": "The transaction of a purchase.",
             "at": "The time of the purchase or gift.", "amount": "The number of points that entered.",

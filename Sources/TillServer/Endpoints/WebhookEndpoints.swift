@@ -37,7 +37,7 @@ extension OpenAPI {
             caller: .backend,
             parameters: [
                 .endpointID,
-                .query("state", .words("", WebhookDeliveryReply.State.self), "Only deliveries in this state."), .limit,
+                .query("state", .oneOf("", WebhookDeliveryReply.State.self), "Only deliveries in this state."), .limit,
                 .cursor,
             ],
             answers: [.ok("The deliveries.", "WebhookDeliveryPage")], refusals: [.unknownEndpoint]),
@@ -57,7 +57,7 @@ extension OpenAPI {
             method: .post, path: Paths.webhookReplays, id: "replayWebhooks", tag: .webhooks,
             action: Server.replayWebhooks, summary: "Send the events of a span of time again",
             description: "The server queues the events gradually, beside new events.",
-            caller: .backend, body: .json("WebhookReplayWish"),
+            caller: .backend, body: .json("WebhookReplayRequest"),
             answers: [.created("One replay for each endpoint.", "WebhookReplayPage")], refusals: [.unknownEndpoint]),
         Endpoint(
             method: .get, path: Paths.webhookReplays, id: "listWebhookReplays", tag: .webhooks,
@@ -94,11 +94,11 @@ extension OpenAPI {
                     sequences)),
             "userId": .optional("The event's user; absent without one."),
             "environment": .optional(
-                .words("The environment; absent for an event of both environments.", Environment.self)),
+                .oneOf("The environment; absent for an event of both environments.", StoreEnvironment.self)),
             "data": .object("The event's content, by type: see docs/webhooks.md."), "sandbox": .sandbox,
         ],
         Body("EventPage", "One page, oldest first."): [
-            "data": .list("The events of this page.", of: "Event"), "hasMore": .truth("Whether newer events follow."),
+            "data": .list("The events of this page.", of: "Event"), "hasMore": .boolean("Whether newer events follow."),
             "nextCursor": "The `after` of the next page. Always present.",
         ],
         Body("WebhookEndpoint", WebhookEndpointReply.self, "An endpoint and its state."): [
@@ -125,7 +125,7 @@ extension OpenAPI {
             "endedAt": "The time at which it was delivered or given up.",
         ],
         .page("WebhookDeliveryPage", of: WebhookDeliveryReply.self): [:],
-        Body("WebhookReplayWish", WebhookReplayBody.self, "The span of time to send again."): [
+        Body("WebhookReplayRequest", WebhookReplayBody.self, "The span of time to send again."): [
             "from": "The start of the span, included.", "to": "The end of the span, excluded.",
             "endpoint": "The receiving endpoint; all endpoints if absent.",
         ],
@@ -152,7 +152,7 @@ extension OpenAPI {
             "isReplay": false, "attempts": 10, "lastAttemptAt": "2026-01-19T03:35:05.000Z", "lastStatus": 500,
             "lastError": "answered 500: out of memory", "endedAt": "2026-01-19T03:35:05.000Z",
         ],
-        "WebhookReplayWish": [
+        "WebhookReplayRequest": [
             "from": "2026-01-16T00:00:00.000Z", "to": "2026-01-17T00:00:00.000Z", "endpoint": "backend",
         ],
         "WebhookReplay": [

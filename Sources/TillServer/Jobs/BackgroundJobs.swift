@@ -23,11 +23,11 @@ public struct BackgroundJobs: Sendable {
             Job(name: "consumption", interval: 30_000) { _ = try await ConsumptionAnswers($0.ledger).answerAll() },
             Job(name: "reconciliation", interval: 5_000) { _ = try await Reconciliations($0.ledger).advance() },
             Job(name: "dryRuns", interval: 2_000) { try await DryRuns($0.ledger).runAll() },
-            Job(name: "reminders", interval: 30_000) { _ = try await DueReminders($0.ledger).tellAll() },
+            Job(name: "reminders", interval: 30_000) { _ = try await DueReminders($0.ledger).recordAll() },
         ] + ofEachEnvironment
 
     /// One job per environment, so that a slow answer from Apple's sandbox does not delay production.
-    private static let ofEachEnvironment: [Job] = [Environment.production, .sandbox].flatMap { environment in
+    private static let ofEachEnvironment: [Job] = [StoreEnvironment.production, .sandbox].flatMap { environment in
         func name(_ name: String) -> String {
             environment == .production ? name : "sandbox" + name.prefix(1).uppercased() + name.dropFirst()
         }
@@ -38,7 +38,7 @@ public struct BackgroundJobs: Sendable {
             Job(name: name("receiptConfirmations"), interval: 60_000) {
                 _ = try await ReceiptConfirmations($0.ledger).askAll(in: environment)
             },
-            Job(name: name("errands"), interval: 15_000) {
+            Job(name: name("apple tasks"), interval: 15_000) {
                 _ = try await AppleTaskRuns($0.ledger).runAll(in: environment)
             },
         ]
@@ -60,23 +60,23 @@ public struct BackgroundJobs: Sendable {
 
     /// Runs until the task is cancelled. A pass that fails is repeated after the job's interval.
     ///
-    /// - Parameter onFault: receives a job's name and the reason of its failure in English, at most once a minute per
+    /// - Parameter onError: receives a job's name and the reason of its failure in English, at most once a minute per
     ///   job.
-    public func run(onFault: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
-        for job in all where job.interval != nil { server.jobRecord.wentWell(job.name, at: server.clock()) }
+    public func run(onError: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
+        for job in all where job.interval != nil { server.jobHistory.succeeded(job.name, at: server.clock()) }
         await withTaskGroup(of: Void.self) { jobs in
-            for job in all { jobs.addTask { await keepUp(job, onFault) } }
+            for job in all { jobs.addTask { await keepUp(job, onError) } }
         }
     }
 
-    private func keepUp(_ job: Job, _ onFault: @Sendable (String, String) -> Void) async {
+    private func keepUp(_ job: Job, _ onError: @Sendable (String, String) -> Void) async {
         while !Task.isCancelled {
             do {
                 try await job.walk(server)
-                if job.interval != nil { server.jobRecord.wentWell(job.name, at: server.clock()) }
+                if job.interval != nil { server.jobHistory.succeeded(job.name, at: server.clock()) }
             } catch {
-                if !Task.isCancelled, server.jobRecord.mayTell(job.name, at: server.clock()) {
-                    onFault(job.name, Self.reason(error))
+                if !Task.isCancelled, server.jobHistory.mayReport(job.name, at: server.clock()) {
+                    onError(job.name, Self.reason(error))
                 }
             }
             guard let interval = job.interval else { return }
@@ -91,27 +91,27 @@ public struct BackgroundJobs: Sendable {
 }
 
 /// When each job last succeeded, and when its last fault was reported.
-final class JobRecord: Sendable {
+final class JobHistory: Sendable {
     private struct State {
-        var wentWell: [String: Instant] = [:]
-        var told: [String: Instant] = [:]
+        var succeeded: [String: Instant] = [:]
+        var reported: [String: Instant] = [:]
     }
 
     /// Milliseconds between two reports about one job.
-    private static let silence: Int64 = 60_000
+    private static let reportInterval: Int64 = 60_000
     private let state = Locked(State())
 
     /// By name; the start of the server for a job that has not succeeded yet.
     var lastSuccesses: [(name: String, at: Instant)] {
-        state.withLock { $0.wentWell }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        state.withLock { $0.succeeded }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
-    func wentWell(_ name: String, at now: Instant) { state.withLock { $0.wentWell[name] = now } }
+    func succeeded(_ name: String, at now: Instant) { state.withLock { $0.succeeded[name] = now } }
 
-    func mayTell(_ name: String, at now: Instant) -> Bool {
+    func mayReport(_ name: String, at now: Instant) -> Bool {
         state.withLock { state in
-            if let last = state.told[name], abs(now.milliseconds - last.milliseconds) < Self.silence { return false }
-            state.told[name] = now
+            if let last = state.reported[name], abs(now.milliseconds - last.milliseconds) < Self.reportInterval { return false }
+            state.reported[name] = now
             return true
         }
     }

@@ -19,7 +19,7 @@ public struct WebhookDeliveries: Sendable {
     public static let width = 16
     /// Milliseconds after which a pass starts nothing new, so that a slow endpoint does not delay the others for long.
     static let passLength: Int64 = 5_000
-    static let mostRounds = 200
+    static let maximumRounds = 200
     /// Milliseconds for which successful deliveries are kept: thirty days.
     static let memory: Int64 = 30 * 86_400_000
 
@@ -59,15 +59,15 @@ public struct WebhookDeliveries: Sendable {
         guard let known else {
             // Read outside the writer, because it may scan all events.
             let position = try await server.database.read { try OutboxTable($0).position(before: start) }
-            try await server.database.write(locking: [.endpoint(endpoint.id)]) { session in
-                let table = WebhookEndpointTable(session)
+            try await server.database.write(locking: [.endpoint(endpoint.id)]) { connection in
+                let table = WebhookEndpointTable(connection)
                 if try table.find(id) == nil { try table.insert(id, url: url, position: position, at: now) }
             }
             return
         }
         guard known.url != url else { return }
         try await server.database.write(locking: [.endpoint(endpoint.id)]) {
-            try WebhookEndpointTable($0).move(known.sequence, to: url)
+            try WebhookEndpointTable($0).move(known.rowID, to: url)
         }
     }
 
@@ -75,21 +75,21 @@ public struct WebhookDeliveries: Sendable {
         to endpoint: WebhookEndpoint, over send: @escaping HTTPSend, until deadline: Instant
     ) async throws -> Int {
         var attempts = 0
-        for _ in 0..<Self.mostRounds {
+        for _ in 0..<Self.maximumRounds {
             let now = server.clock()
             guard now <= deadline, !Task.isCancelled,
                 let state = try await server.database.read({ try WebhookEndpointTable($0).find(endpoint.id) }),
                 state.goneAt == nil
             else { break }
-            let hasMore = try await takeUp(endpoint, state)
-            let hasMoreToReplay = try await takeUpReplay(endpoint, state)
+            let hasMore = try await enqueueEvents(endpoint, state)
+            let hasMoreToReplay = try await enqueueReplay(endpoint, state)
             let isBehind = hasMore || hasMoreToReplay
             if let rest = state.restsUntil, rest > now {
                 if isBehind { continue } else { break }
             }
             let sent = try await sendRound(to: endpoint, state, over: send)
             attempts += sent.count
-            let wasSilent = !sent.isEmpty && sent.allSatisfy { $0.isSilence }
+            let wasSilent = !sent.isEmpty && sent.allSatisfy { $0.isNoResponse }
             // An endpoint that does not respond is tried again in the next pass.
             if wasSilent || sent.isEmpty && !isBehind { break }
         }
@@ -97,44 +97,44 @@ public struct WebhookDeliveries: Sendable {
     }
 
     /// Queues new events; returns whether there may be more.
-    private func takeUp(_ endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored) async throws -> Bool {
-        let events = try await server.database.read { session in
-            try OutboxTable(session).list(after: state.position, limit: Self.batch)
+    private func enqueueEvents(_ endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored) async throws -> Bool {
+        let events = try await server.database.read { connection in
+            try OutboxTable(connection).list(after: state.position, limit: Self.batch)
         }
         guard let last = events.last else { return false }
         let (wanted, now) = (events.filter { endpoint.wants($0.type) }, server.clock())
-        try await server.database.write(locking: [.endpoint(endpoint.id)]) { session in
-            let table = WebhookDeliveryTable(session)
-            for event in wanted { try table.insert(event, for: state.sequence, lane: .live, at: now) }
-            try WebhookEndpointTable(session).advance(state.sequence, to: last.position)
+        try await server.database.write(locking: [.endpoint(endpoint.id)]) { connection in
+            let table = WebhookDeliveryTable(connection)
+            for event in wanted { try table.insert(event, for: state.rowID, queue: .live, at: now) }
+            try WebhookEndpointTable(connection).advance(state.rowID, to: last.position)
         }
         return events.count == Self.batch
     }
 
     /// Continues the oldest open replay; returns whether more of it may be left.
-    private func takeUpReplay(_ endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored) async throws -> Bool {
-        let next = try await server.database.read { session -> Span? in
-            let replays = WebhookReplayTable(session)
-            guard let replay = try replays.open(state.sequence) else { return nil }
+    private func enqueueReplay(_ endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored) async throws -> Bool {
+        let next = try await server.database.read { connection -> EventRange? in
+            let replays = WebhookReplayTable(connection)
+            guard let replay = try replays.open(state.rowID) else { return nil }
             let (events, position) = try replays.next(replay, limit: Self.batch)
-            return Span(replay: replay, events: events, position: position)
+            return EventRange(replay: replay, events: events, position: position)
         }
         guard let next else { return false }
         let now = server.clock()
-        try await server.database.write(locking: [.endpoint(endpoint.id)]) { session in
-            let (outbox, deliveries) = (OutboxTable(session), WebhookDeliveryTable(session))
+        try await server.database.write(locking: [.endpoint(endpoint.id)]) { connection in
+            let (outbox, deliveries) = (OutboxTable(connection), WebhookDeliveryTable(connection))
             var count: Int64 = 0
-            for sequence in next.events {
-                guard let event = try outbox.find(sequence), endpoint.wants(event.type) else { continue }
-                try deliveries.replay(event, to: state.sequence, at: now)
+            for rowID in next.events {
+                guard let event = try outbox.find(rowID), endpoint.wants(event.type) else { continue }
+                try deliveries.replay(event, to: state.rowID, at: now)
                 count += 1
             }
-            try WebhookReplayTable(session).advance(next.replay, to: next.position, adding: count, at: now)
+            try WebhookReplayTable(connection).advance(next.replay, to: next.position, adding: count, at: now)
         }
         return true
     }
 
-    private struct Span: Sendable {
+    private struct EventRange: Sendable {
         let replay: WebhookReplayTable.Stored
         let events: [Int64]
         let position: Int64
@@ -142,7 +142,7 @@ public struct WebhookDeliveries: Sendable {
 
     // MARK: One round
 
-    private struct Letter: Sendable {
+    private struct Message: Sendable {
         let delivery: WebhookDeliveryTable.Stored
         let id: String
         let body: [UInt8]
@@ -153,32 +153,32 @@ public struct WebhookDeliveries: Sendable {
         to endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored, over send: @escaping HTTPSend
     ) async throws -> [WebhookAttempt] {
         let now = server.clock()
-        let letters = try await server.database.read { session in
-            let (outbox, view) = (OutboxTable(session), EventView(session))
-            return try WebhookDeliveryTable(session).due(
-                state.sequence, at: now, limit: state.isSilent ? 1 : Self.width
+        let messages = try await server.database.read { connection in
+            let (outbox, view) = (OutboxTable(connection), EventView(connection))
+            return try WebhookDeliveryTable(connection).due(
+                state.rowID, at: now, limit: state.isSilent ? 1 : Self.width
             )
-            .compactMap { delivery -> Letter? in
+            .compactMap { delivery -> Message? in
                 guard let event = try outbox.find(delivery.event) else { return nil }
-                return Letter(
+                return Message(
                     delivery: delivery, id: EventView.id(of: event),
                     body: Array(try view.json(event).encoded().utf8))
             }
         }
-        guard !letters.isEmpty else { return [] }
+        guard !messages.isEmpty else { return [] }
         let clock = server.clock
         let made = await withTaskGroup(of: (Int, WebhookAttempt?).self) { group in
-            for (index, letter) in letters.enumerated() {
+            for (index, message) in messages.enumerated() {
                 group.addTask {
-                    (index, await .make(letter.id, letter.body, to: endpoint, over: send, clock: clock))
+                    (index, await .make(message.id, message.body, to: endpoint, over: send, clock: clock))
                 }
             }
             var made: [Int: WebhookAttempt] = [:]
             for await (index, attempt) in group { made[index] = attempt }
             return made
         }
-        let results = letters.indices.compactMap { index in made[index].map { (letters[index].delivery, $0) } }
-        if !results.isEmpty { try await record(results, at: state.sequence, of: endpoint.id) }
+        let results = messages.indices.compactMap { index in made[index].map { (messages[index].delivery, $0) } }
+        if !results.isEmpty { try await record(results, at: state.rowID, of: endpoint.id) }
         return results.map(\.1)
     }
 
@@ -186,22 +186,22 @@ public struct WebhookDeliveries: Sendable {
         _ results: [(delivery: WebhookDeliveryTable.Stored, attempt: WebhookAttempt)], at endpoint: Int64, of id: String
     ) async throws {
         let now = server.clock()
-        try await server.database.write(locking: [.endpoint(id)]) { session in
+        try await server.database.write(locking: [.endpoint(id)]) { connection in
             for (delivery, attempt) in results {
-                try Self.record(attempt, of: delivery, at: now, session)
+                try Self.record(attempt, of: delivery, at: now, connection)
             }
-            let wishes = results.map(\.attempt).filter(\.asksForRest).compactMap(\.wish)
+            let requestedTimes = results.map(\.attempt).filter(\.asksForRest).compactMap(\.requestedRetryAt)
             let longest = now.adding(milliseconds: WebhookSchedule.longestRest)
-            try WebhookEndpointTable(session).update(
-                endpoint, isSilent: results.allSatisfy(\.attempt.isSilence),
-                restsUntil: wishes.max().map { min($0, longest) })
+            try WebhookEndpointTable(connection).update(
+                endpoint, isSilent: results.allSatisfy(\.attempt.isNoResponse),
+                restsUntil: requestedTimes.max().map { min($0, longest) })
         }
     }
 
     private static func record(
-        _ attempt: WebhookAttempt, of delivery: WebhookDeliveryTable.Stored, at now: Instant, _ session: any Connection
+        _ attempt: WebhookAttempt, of delivery: WebhookDeliveryTable.Stored, at now: Instant, _ connection: any Connection
     ) throws {
-        let (deliveries, endpoints) = (WebhookDeliveryTable(session), WebhookEndpointTable(session))
+        let (deliveries, endpoints) = (WebhookDeliveryTable(connection), WebhookEndpointTable(connection))
         switch attempt.outcome {
         case .delivered:
             try deliveries.end(delivery, .delivered, status: attempt.status, error: nil, at: now)
@@ -209,7 +209,7 @@ public struct WebhookDeliveries: Sendable {
         case .failed(let error):
             try endpoints.markFailed(delivery.endpoint, error: error, isGone: attempt.isGone, at: now)
             let due = WebhookSchedule.next(
-                after: delivery.attempts + 1, event: delivery.event, at: now, wish: attempt.wish)
+                after: delivery.attempts + 1, event: delivery.event, at: now, requestedRetryAt: attempt.requestedRetryAt)
             // Events that a 410 refused wait until the endpoint is resumed.
             if let due = due ?? (attempt.isGone ? now : nil) {
                 try deliveries.postpone(delivery, until: due, status: attempt.status, error: error, at: now)
@@ -226,8 +226,8 @@ public struct WebhookDeliveries: Sendable {
         guard try await server.database.read({ try WebhookDeliveryTable($0).hasSomethingToPrune(before: then) }) else {
             return
         }
-        try await server.database.write(locking: [.ledger("deliveries")]) { session in
-            _ = try WebhookDeliveryTable(session).prune(before: then, limit: Self.batch)
+        try await server.database.write(locking: [.ledger("deliveries")]) { connection in
+            _ = try WebhookDeliveryTable(connection).prune(before: then, limit: Self.batch)
         }
     }
 }

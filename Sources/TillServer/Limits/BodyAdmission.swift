@@ -11,7 +11,7 @@ extension Server {
             do {
                 try verify(head)
                 return .admitted()
-            } catch let refused as Refused {
+            } catch let refused as RefusalError {
                 return .refused(problem(refused.refusal, for: head, detail: refused.detail))
             } catch {
                 return .refused(problem(.internalError, for: head))
@@ -27,10 +27,10 @@ extension Server {
     /// For routes that accept bodies from unauthenticated clients.
     ///
     /// - Parameter crowded: the response when the limit is reached; a problem by default.
-    func strangers(crowded: HTTPResponse? = nil) -> Admission.Decide {
+    func anonymousAdmission(crowded: HTTPResponse? = nil) -> Admission.Decide {
         { head, length in
-            if let share = strangersBodies.take(weight: length, from: head.clientNetwork) {
-                return .admitted(holding: share)
+            if let share = anonymousBodies.take(weight: length, from: head.clientNetwork) {
+                return .admitted(token: share)
             }
             return .refused(crowded ?? problem(.unavailable, for: head, detail: "too many long bodies at once"))
         }
@@ -38,6 +38,6 @@ extension Server {
 
     /// Half of the memory for all bodies (`ListenerConfiguration.bodyMemoryLimit`), so that customers always find room;
     /// one network may use half of that.
-    static let strangersBodyLimits = Quota.Limits(
+    static let anonymousBodyLimits = Quota.Limits(
         count: 64, weight: 64 << 20, countPerSource: 32, weightPerSource: 32 << 20)
 }

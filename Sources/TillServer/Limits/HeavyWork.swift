@@ -10,22 +10,22 @@ public struct HeavyWork: Sendable {
     /// For callers with a valid credential.
     public var signedIn: (any TaskExecutor)?
     /// For all other callers. Separate, so that no customer waits behind an unauthenticated client.
-    public var strangers: (any TaskExecutor)?
+    public var anonymous: (any TaskExecutor)?
 
-    public init(signedIn: (any TaskExecutor)? = nil, strangers: (any TaskExecutor)? = nil) {
+    public init(signedIn: (any TaskExecutor)? = nil, anonymous: (any TaskExecutor)? = nil) {
         self.signedIn = signedIn
-        self.strangers = strangers
+        self.anonymous = anonymous
     }
 }
 
 /// Limits how much heavy work runs at the same time, and answers 503 above the limit.
-struct HeavyDesk: Sendable {
+struct HeavyWorkLimiter: Sendable {
     private let work: HeavyWork
     /// A backend submits the proofs of all its users over all its connections. After a start no chain is known yet, so
     /// all of those proofs are heavy work.
     private let backends = Quota(Quota.Limits(count: 1_024, countPerSource: 1_024))
     private let users = Quota(Quota.Limits(count: 1_024, countPerSource: 32))
-    private let strangers = Quota(Quota.Limits(count: 64, countPerSource: 32))
+    private let anonymous = Quota(Quota.Limits(count: 64, countPerSource: 32))
 
     init(_ work: HeavyWork) { self.work = work }
 
@@ -42,12 +42,12 @@ struct HeavyDesk: Sendable {
 
     /// Runs work for a caller without a verified credential.
     func run<Value: Sendable>(
-        forStranger request: HTTPRequest, _ body: () async throws -> Value
+        forAnonymous request: HTTPRequest, _ body: () async throws -> Value
     ) async throws -> Value {
-        try await run(in: strangers, on: work.strangers, from: request.clientNetwork, body)
+        try await run(in: anonymous, on: work.anonymous, from: request.clientNetwork, body)
     }
 
-    static let refusal = Refused(.unavailable, "too many requests are being processed; try again shortly")
+    static let refusal = RefusalError(.unavailable, "too many requests are being processed; try again shortly")
 
     private func run<Value: Sendable>(
         in quota: Quota, on executor: (any TaskExecutor)?, from source: String, _ body: () async throws -> Value

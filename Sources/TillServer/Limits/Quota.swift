@@ -37,7 +37,7 @@ final class Quota: Sendable {
             self.weight = weight
         }
 
-        deinit { quota.giveBack(source, weight) }
+        deinit { quota.release(source, weight) }
     }
 
     /// Nil if a limit is reached. An operation heavier than the weight limit is accepted when nothing else is counted.
@@ -59,7 +59,7 @@ final class Quota: Sendable {
         use.count < most && (use.weight == 0 || use.weight + weight <= heaviest)
     }
 
-    private func giveBack(_ source: String, _ weight: Int) {
+    private func release(_ source: String, _ weight: Int) {
         state.withLock { state in
             state.all.count -= 1
             state.all.weight -= weight

@@ -7,8 +7,8 @@ import TillThreads
 /// year or two. One valid token makes its signer known, and known signers are not counted.
 final class UnknownSigners: Sendable {
     /// The rate for one customer or network; all unauthenticated clients together get four times this rate.
-    static let pace = Pace(burst: 40, interval: 100)
-    static let strangersFactor: Int64 = 4
+    static let rateLimit = RateLimit(burst: 40, interval: 100)
+    static let anonymousFactor: Int64 = 4
     /// Sources that are tracked. If that many are active at the same time, tokens of further sources are not verified.
     static let capacity = 4_096
 
@@ -16,14 +16,14 @@ final class UnknownSigners: Sendable {
     static let shortestToken = 512
 
     private struct State {
-        var strangers = Pace.Use()
-        var sources: [String: Pace.Use] = [:]
+        var anonymous = RateLimit.Usage()
+        var sources: [String: RateLimit.Usage] = [:]
     }
 
     private let state = Locked(State())
 
     /// Whether another token of this caller may be verified now. Backends are not limited.
-    func mayJudge(_ token: String, for credential: Credential, now: Instant) -> Bool {
+    func mayVerify(_ token: String, for credential: Credential, now: Instant) -> Bool {
         if case .backend = credential { return true }
         guard token.utf8.count >= Self.shortestToken else { return true }
         return state.withLock { Self.take(credential.name, &$0, now) }
@@ -32,11 +32,11 @@ final class UnknownSigners: Sendable {
     /// The same for an unauthenticated client.
     ///
     /// - Parameter network: `HTTPRequest.clientNetwork`.
-    func mayJudge(_ token: String, forStranger network: String, now: Instant) -> Bool {
+    func mayVerify(_ token: String, forAnonymous network: String, now: Instant) -> Bool {
         guard token.utf8.count >= Self.shortestToken else { return true }
         return state.withLock { state in
             Self.take("stranger \(network)", &state, now)
-                && state.strangers.take(Self.pace.times(Self.strangersFactor), now: now)
+                && state.anonymous.take(Self.rateLimit.times(Self.anonymousFactor), now: now)
         }
     }
 
@@ -45,6 +45,6 @@ final class UnknownSigners: Sendable {
             state.sources = state.sources.filter { !$0.value.isFull(at: now) }
             if state.sources.count >= capacity { return false }
         }
-        return state.sources[name, default: Pace.Use()].take(pace, now: now)
+        return state.sources[name, default: RateLimit.Usage()].take(rateLimit, now: now)
     }
 }

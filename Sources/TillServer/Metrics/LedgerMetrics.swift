@@ -5,33 +5,33 @@ import TillSQL
 /// The metrics of the ledger. A new metric is one more function in the list: it gets an open connection and must answer
 /// from an index.
 enum LedgerMetrics {
-    typealias Reading = @Sendable (_ session: any Connection, _ scope: Scope) throws -> [Metric]
+    typealias Reading = @Sendable (_ connection: any Connection, _ scope: Scope) throws -> [Metric]
 
     struct Scope: Sendable {
-        let environments: [Environment]
+        let environments: [StoreEnvironment]
         /// The ids of the configured webhook endpoints.
         let endpoints: [String]
         let now: Instant
     }
 
-    static let readings: [Reading] = [lostOrders, unsettled, queues, outbox, forgiven, reconciliation]
+    static let readings: [Reading] = [lostOrders, ungranted, queues, outbox, forgivenDebts, reconciliation]
 
-    static func read(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
-        try readings.flatMap { try $0(session, scope) }
+    static func read(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
+        try readings.flatMap { try $0(connection, scope) }
     }
 
     // MARK: Lost orders
 
     /// A lost order is a purchase that Apple reports as paid and whose buyer got nothing for more than a day: it waits
     /// in quarantine, or a reconciliation granted it that late.
-    private static func lostOrders(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
-        let figures = LedgerFigures(session)
+    private static func lostOrders(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
+        let figures = LedgerFigures(connection)
         let limit = scope.now.adding(milliseconds: -ReconciliationSettings.lostAfter)
         let known = try figures.purchases()
         var (late, waiting, lost) = ([Metric.Sample](), [Metric.Sample](), Int64(0))
         for environment in scope.environments {
             let label = (name: "environment", value: environment.rawValue)
-            let lateCount = try ReconciliationTable(session).total(of: Difference.lateGrants, in: environment)
+            let lateCount = try ReconciliationTable(connection).total(of: Difference.lateGrants, in: environment)
             let waitingCount = try figures.quarantined(in: environment, paidBefore: limit)
             late.append(Metric.Sample(count: lateCount, label))
             waiting.append(Metric.Sample(count: waitingCount, label))
@@ -59,8 +59,8 @@ enum LedgerMetrics {
 
     // MARK: Waiting entries
 
-    private static func unsettled(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
-        let figures = LedgerFigures(session)
+    private static func ungranted(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
+        let figures = LedgerFigures(connection)
         func age(_ since: Instant?) -> Double {
             since.map { max(0, Double(scope.now.milliseconds - $0.milliseconds) / 1_000) } ?? 0
         }
@@ -83,16 +83,16 @@ enum LedgerMetrics {
             Metric(
                 name: "till_oldest_saved_proof_age_seconds", kind: .gauge,
                 help: "Age of the oldest unprocessed proof whose device has finished; 0 without one.",
-                samples: [Metric.Sample(age(try SavedProofTable(session).oldest()))]),
+                samples: [Metric.Sample(age(try SavedProofTable(connection).oldest()))]),
             Metric(
                 name: "till_oldest_waiting_receipt_age_seconds", kind: .gauge,
                 help: "Age of the oldest receipt purchase that waits for Apple's answer; 0 without one.",
-                samples: [Metric.Sample(age(try WaitingProofTable(session).oldest()))]),
+                samples: [Metric.Sample(age(try WaitingProofTable(connection).oldest()))]),
         ]
     }
 
-    private static func queues(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
-        let figures = LedgerFigures(session)
+    private static func queues(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
+        let figures = LedgerFigures(connection)
         return [
             Metric(
                 name: "till_quarantined_transactions", kind: .gauge,
@@ -105,20 +105,20 @@ enum LedgerMetrics {
             Metric(
                 name: "till_saved_proofs", kind: .gauge,
                 help: "Unprocessed proofs whose devices have finished.",
-                samples: [Metric.Sample(count: try SavedProofTable(session).count())]),
+                samples: [Metric.Sample(count: try SavedProofTable(connection).count())]),
             Metric(
                 name: "till_waiting_receipts", kind: .gauge,
                 help: "Receipt purchases that wait for Apple's answer.",
-                samples: [Metric.Sample(count: try WaitingProofTable(session).count())]),
+                samples: [Metric.Sample(count: try WaitingProofTable(connection).count())]),
         ]
     }
 
-    private static func outbox(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
-        let written = try LedgerFigures(session).outboxEvents()
+    private static func outbox(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
+        let written = try LedgerFigures(connection).outboxEvents()
         var (waiting, dead) = ([Metric.Sample](), [Metric.Sample]())
         for name in scope.endpoints {
-            guard let endpoint = try WebhookEndpointTable(session).find(name) else { continue }
-            let counts = try WebhookDeliveryTable(session).counts(endpoint.sequence)
+            guard let endpoint = try WebhookEndpointTable(connection).find(name) else { continue }
+            let counts = try WebhookDeliveryTable(connection).counts(endpoint.rowID)
             let label = (name: "endpoint", value: name)
             waiting.append(Metric.Sample(count: counts.waiting + max(0, written - endpoint.position), label))
             dead.append(Metric.Sample(count: counts.dead, label))
@@ -137,8 +137,8 @@ enum LedgerMetrics {
         ]
     }
 
-    private static func forgiven(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
-        let figures = LedgerFigures(session)
+    private static func forgivenDebts(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
+        let figures = LedgerFigures(connection)
         return [
             Metric(
                 name: "till_forgiven_debts_total", kind: .counter,
@@ -152,15 +152,15 @@ enum LedgerMetrics {
 
     // MARK: Reconciliation
 
-    private static func reconciliation(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
-        let table = ReconciliationTable(session)
+    private static func reconciliation(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
+        let table = ReconciliationTable(connection)
         var (ages, drift) = ([Metric.Sample](), [Metric.Sample]())
         for environment in scope.environments {
             guard let run = try table.lastFinished(in: environment) else { continue }
             let label = (name: "environment", value: environment.rawValue)
             let age = Double(scope.now.milliseconds - (run.endedAt ?? run.beganAt).milliseconds) / 1_000
             ages.append(Metric.Sample(max(0, age), label))
-            let counts = try table.counts(of: run.sequence).filter { $0.environment == environment }
+            let counts = try table.counts(of: run.rowID).filter { $0.environment == environment }
             for kind in Difference.Kind.allCases {
                 let count = counts.first { $0.name == kind.rawValue }?.count ?? 0
                 drift.append(Metric.Sample(count: count, label, (name: "kind", value: kind.rawValue)))

@@ -10,7 +10,7 @@ import TillSQL
 extension Server {
     /// The pages for operators, and the login in front of them.
     func addDashboard(to router: inout Router) {
-        let dashboard = Dashboard(ledger: ledger, finance: finance, financeDesk: financeDesk)
+        let dashboard = Dashboard(ledger: ledger, finance: finance, reportLimiter: reportLimiter)
         for route in dashboard.routes {
             let handler = page(route.action)
             let service = route.takesFile ? Router.Service(admission: operatorsOnly, handler: handler.handler) : handler
@@ -20,28 +20,28 @@ extension Server {
                 router.on(route.method, route.path, service)
             }
         }
-        router.on(.get, Paths.dashboardLogin, threshold { request, _, say in showLogin(request, say) })
+        router.on(.get, Paths.dashboardLogin, publicPage { request, _, localize in showLogin(request, localize) })
         router.on(
             .post, Paths.dashboardLogin, bodyLimit: Dashboard.formLimit,
-            threshold { request, _, say in try login(request, say) })
+            publicPage { request, _, localize in try login(request, localize) })
         router.on(
             .post, Paths.dashboardLogout, bodyLimit: Dashboard.formLimit,
-            threshold { request, _, say in try logout(request, say) })
+            publicPage { request, _, localize in try logout(request, localize) })
         router.on(.get, Paths.dashboardStylesheet, asset("text/css; charset=utf-8", Dashboard.stylesheet))
         router.on(.get, Paths.dashboardScript, asset("text/javascript; charset=utf-8", Dashboard.script))
     }
 
     /// A page for operators. Other visitors are redirected to the login.
     private func page(_ action: @escaping Dashboard.Route.Action) -> Router.Service {
-        threshold { request, parameters, say in
+        publicPage { request, parameters, localize in
             guard let visitor = try operators.visitor(request) else {
                 // The script requests part of a page and can't follow a redirect to a form, so it gets 401.
-                if request.path == Paths.dashboardLive { throw Refused(.unauthorized) }
+                if request.path == Paths.dashboardLive { throw RefusalError(.unauthorized) }
                 return .redirect(to: request.method == .post ? .login : .login(then: request))
             }
             return try await action(
                 DashboardVisit(
-                    request: request, parameters: parameters, session: visitor.session, say: say, now: clock()))
+                    request: request, parameters: parameters, session: visitor.session, localize: localize, now: clock()))
         }
     }
 
@@ -49,19 +49,19 @@ extension Server {
     private var operatorsOnly: Admission.Decide {
         admit { head in
             guard operators.isAddressedHere(head), try operators.visitor(head) != nil else {
-                throw Refused(.unauthorized)
+                throw RefusalError(.unauthorized)
             }
         }
     }
 
-    private typealias ThresholdAction = @Sendable (HTTPRequest, PathParameters, Reader) async throws -> HTTPResponse
+    private typealias PublicPageAction = @Sendable (HTTPRequest, PathParameters, Localizer) async throws -> HTTPResponse
 
     /// For every visitor who addresses this server by its own name. Sets the language if the visitor used the switch.
-    private func threshold(_ action: @escaping ThresholdAction) -> Router.Service {
-        Router.Service(admission: strangers()) { request, parameters in
-            let say = Reader(language: operators.language(of: request))
+    private func publicPage(_ action: @escaping PublicPageAction) -> Router.Service {
+        Router.Service(admission: anonymousAdmission()) { request, parameters in
+            let localize = Localizer(language: operators.language(of: request))
             guard operators.isAddressedHere(request) else {
-                return .page(421, MessagePage.misdirected(say), in: say.language)
+                return .page(421, MessagePage.misdirected(localize), in: localize.language)
             }
             if request.method == .get, let chosen = request.queryValue("lang").flatMap(Language.init(rawValue:)) {
                 var response = HTTPResponse.redirect(to: DashboardLink(of: request))
@@ -70,20 +70,20 @@ extension Server {
                 return response
             }
             do {
-                return try await action(request, parameters, say)
-            } catch let refused as Refused {
-                return refusal(refused, say)
-            } catch let fault as DatabaseError where fault.isRetryable {
-                return refusal(Refused(.unavailable), say)
+                return try await action(request, parameters, localize)
+            } catch let refused as RefusalError {
+                return refusal(refused, localize)
+            } catch let error as DatabaseError where error.isRetryable {
+                return refusal(RefusalError(.unavailable), localize)
             } catch {
-                return refusal(Refused(.internalError), say)
+                return refusal(RefusalError(.internalError), localize)
             }
         }
     }
 
-    private func refusal(_ refused: Refused, _ say: Reader) -> HTTPResponse {
+    private func refusal(_ refused: RefusalError, _ localize: Localizer) -> HTTPResponse {
         let status = refused.refusal.status
-        var response = HTTPResponse.page(status, MessagePage.refused(refused, status: status, say), in: say.language)
+        var response = HTTPResponse.page(status, MessagePage.refused(refused, status: status, localize), in: localize.language)
         switch refused.refusal {
         case .unauthorized: response.headers.add("WWW-Authenticate", "Bearer")
         case .tooManyRequests: response.headers.add("Retry-After", String(LoginAttempts.windowSeconds))
@@ -96,6 +96,6 @@ extension Server {
     private func asset(_ type: String, _ text: String) -> Router.Service {
         let digest = Digest.sha256.hash(text.utf8)
         let tag = "\"\(Base64.encode(digest.prefix(12), .url))\""
-        return threshold { request, _, _ in .asset(type, text, tag: tag, for: request) }
+        return publicPage { request, _, _ in .asset(type, text, tag: tag, for: request) }
     }
 }

@@ -55,7 +55,7 @@ struct OperatorAuthentication: Sendable {
     func visitor(_ request: HTTPRequest) throws -> Visitor? {
         if let header = request.headers["Authorization"] {
             let parts = header.utf8.count <= Self.tokenLimit ? header.split(separator: " ") : []
-            guard parts.count == 2, parts[0].lowercased() == "bearer" else { throw Refused(.unauthorized) }
+            guard parts.count == 2, parts[0].lowercased() == "bearer" else { throw RefusalError(.unauthorized) }
             let found = try operatorID(token: String(parts[1]), from: request.clientNetwork)
             return Visitor(session: DashboardSession(operatorID: found, formToken: nil))
         }
@@ -81,8 +81,8 @@ struct OperatorAuthentication: Sendable {
             let digest = Digest.sha256.hash(token.utf8)
             if let found = operators.first(where: { constantTimeEqual($0.sha256, digest) }) { return found.id }
         }
-        guard !attempts.isTooMany(from: client, now: clock()) else { throw Refused(.tooManyRequests) }
-        throw Refused(.unauthorized)
+        guard !attempts.isTooMany(from: client, now: clock()) else { throw RefusalError(.tooManyRequests) }
+        throw RefusalError(.unauthorized)
     }
 
     /// - Returns: the value of the session's cookie.

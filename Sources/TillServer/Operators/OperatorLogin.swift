@@ -6,23 +6,23 @@ import TillPages
 
 extension Server {
     /// `GET /dashboard/login?to=`.
-    func showLogin(_ request: HTTPRequest, _ say: Reader) -> HTTPResponse {
-        loginPage(200, request, say, complaint: nil, wanted: request.queryValue("to"))
+    func showLogin(_ request: HTTPRequest, _ localize: Localizer) -> HTTPResponse {
+        loginPage(200, request, localize, notice: nil, wanted: request.queryValue("to"))
     }
 
     /// `POST /dashboard/login`: exchanges an operator token for a session. The token is never part of a URL.
-    func login(_ request: HTTPRequest, _ say: Reader) throws -> HTTPResponse {
+    func login(_ request: HTTPRequest, _ localize: Localizer) throws -> HTTPResponse {
         let form = try request.form()
         guard request.isFromOwnPage, operators.isLoginForm(request, token: form["form"] ?? "") else {
-            return loginPage(403, request, say, complaint: .outlived, wanted: form["to"])
+            return loginPage(403, request, localize, notice: .expired, wanted: form["to"])
         }
         let operatorID: String
         do {
             operatorID = try operators.operatorID(token: form["token"] ?? "", from: request.clientNetwork)
-        } catch let refused as Refused {
+        } catch let refused as RefusalError {
             var response = loginPage(
-                refused.refusal.status, request, say,
-                complaint: refused.refusal == .tooManyRequests ? .tooMany : .wrong, wanted: form["to"])
+                refused.refusal.status, request, localize,
+                notice: refused.refusal == .tooManyRequests ? .tooMany : .wrong, wanted: form["to"])
             if refused.refusal == .tooManyRequests {
                 response.headers.add("Retry-After", String(LoginAttempts.windowSeconds))
             }
@@ -38,12 +38,12 @@ extension Server {
     }
 
     /// `POST /dashboard/logout`.
-    func logout(_ request: HTTPRequest, _ say: Reader) throws -> HTTPResponse {
+    func logout(_ request: HTTPRequest, _ localize: Localizer) throws -> HTTPResponse {
         guard let visitor = try operators.visitor(request), let cookie = visitor.cookie else {
             return .redirect(to: .login)
         }
         guard request.isFromOwnPage, visitor.session.isFormToken(try request.form()["form"]) else {
-            throw Refused(.forbidden)
+            throw RefusalError(.forbidden)
         }
         operators.sessions.end(cookie)
         var response = HTTPResponse.redirect(to: .login)
@@ -52,14 +52,14 @@ extension Server {
     }
 
     private func loginPage(
-        _ status: Int, _ request: HTTPRequest, _ say: Reader, complaint: LoginPage.Complaint?, wanted: String?
+        _ status: Int, _ request: HTTPRequest, _ localize: Localizer, notice: LoginPage.Notice?, wanted: String?
     ) -> HTTPResponse {
         let form = operators.loginForm(for: request)
         let page = LoginPage(
-            say: say, formToken: form.token, wanted: wanted.flatMap(DashboardLink.init(wanted:)),
-            complaint: operators.hasOperators ? complaint : .nobody,
+            localize: localize, formToken: form.token, wanted: wanted.flatMap(DashboardLink.init(wanted:)),
+            notice: operators.hasOperators ? notice : .noOperators,
             languages: request.method == .get ? request : HTTPRequest(method: .get, path: request.path))
-        var response = HTTPResponse.page(status, page.html, in: say.language)
+        var response = HTTPResponse.page(status, page.html, in: localize.language)
         response.setCookie(OperatorAuthentication.loginCookie, form.cookie, for: request)
         return response
     }

@@ -26,30 +26,30 @@ struct Call: Sendable {
 
     /// The user in the path, if this caller may read and act for that user.
     func userInPath() throws -> UserID {
-        let user = try Bounds.user(parameters["userId"])
+        let user = try InputLimits.user(parameters["userId"])
         try credential.mayActFor(user)
         return user
     }
 
     /// The order id in the path. A text that is not a UUID gives `unknown_order`.
     func orderInPath() throws -> OrderID {
-        guard let id = OrderID(parameters["id"]) else { throw Refused(.unknownOrder) }
+        guard let id = OrderID(parameters["id"]) else { throw RefusalError(.unknownOrder) }
         return id
     }
 
     /// `?environment=`, or the user's usual environment.
-    func environment(for user: UserID, _ configuration: ServerConfiguration) throws -> Environment {
+    func environment(for user: UserID, _ configuration: ServerConfiguration) throws -> StoreEnvironment {
         guard let asked = request.queryValue("environment") else {
             return configuration.reviewUsers.contains(user) ? .sandbox : configuration.usualEnvironment
         }
-        return try Bounds.environment(asked)
+        return try InputLimits.environment(asked)
     }
 
     /// `?limit=`, from 1 to 100; 20 by default.
     func limit() throws -> Int {
         guard let asked = request.queryValue("limit") else { return 20 }
         guard let limit = Int(asked), (1...100).contains(limit) else {
-            throw Refused(.invalidField, "limit: 1 to 100")
+            throw RefusalError(.invalidField, "limit: 1 to 100")
         }
         return limit
     }

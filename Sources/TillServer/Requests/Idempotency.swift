@@ -11,10 +11,10 @@ struct Idempotency: Sendable {
     private let ledger: Ledger
     /// The environment for requests that name none. After a change of the configuration the same request means another
     /// environment, so the environment is part of the scope.
-    private let usualEnvironment: Environment
+    private let usualEnvironment: StoreEnvironment
     private let underWay = Locked<Set<IdempotencyTable.Scope>>([])
 
-    init(ledger: Ledger, usualEnvironment: Environment) {
+    init(ledger: Ledger, usualEnvironment: StoreEnvironment) {
         self.ledger = ledger
         self.usualEnvironment = usualEnvironment
     }
@@ -22,20 +22,20 @@ struct Idempotency: Sendable {
     func once(_ call: Call, _ action: (Call) async -> HTTPResponse) async throws -> HTTPResponse {
         guard let key = call.request.headers["Idempotency-Key"] else { return await action(call) }
         guard (1...255).contains(key.utf8.count) else {
-            throw Refused(.invalidField, "Idempotency-Key: 1 to 255 bytes")
+            throw RefusalError(.invalidField, "Idempotency-Key: 1 to 255 bytes")
         }
         let scope = IdempotencyTable.Scope(
             credential: call.credential.name, method: call.request.method.rawValue, path: call.request.path,
             queryDigest: Self.digest(of: call.request), environment: usualEnvironment, key: key)
-        guard underWay.withLock({ $0.insert(scope).inserted }) else { throw Refused(.idempotencyInFlight) }
+        guard underWay.withLock({ $0.insert(scope).inserted }) else { throw RefusalError(.idempotencyInFlight) }
         defer { underWay.withLock { _ = $0.remove(scope) } }
 
         let digest = Digest.sha256.hash(call.request.body)
-        let (known, identity) = try await ledger.database.read { session in
-            (try IdempotencyTable(session).find(scope), try LedgerIdentityTable(session).find())
+        let (known, identity) = try await ledger.database.read { connection in
+            (try IdempotencyTable(connection).find(scope), try LedgerIdentityTable(connection).find())
         }
         if let known {
-            guard known.digest == digest else { throw Refused(.idempotencyKeyReused) }
+            guard known.digest == digest else { throw RefusalError(.idempotencyKeyReused) }
             return Self.response(known)
         }
         var repeatable = call

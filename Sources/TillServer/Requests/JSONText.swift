@@ -26,30 +26,30 @@ enum JSONText {
     }
 
     /// - Parameter check: checks the bounds of the members, after their types have been checked.
-    /// - Throws: `Refused` with the invalid member.
+    /// - Throws: `RefusalError` with the invalid member.
     static func decode<Value: Decodable>(
         _ type: Value.Type, from body: [UInt8], check: (JSONValue) throws -> Void = { _ in }
     ) throws -> Value {
-        // Till's own reader runs first: it refuses text that Foundation would hash for minutes (`CombiningRun`).
-        guard let json = try? JSONValue(decoding: body) else { throw Refused(.malformedJSON) }
+        // Till's own reader runs first: it refuses text that Foundation would hash for minutes (`CombiningMarkCounter`).
+        guard let json = try? JSONValue(decoding: body) else { throw RefusalError(.malformedJSON) }
         do {
             let value = try JSONDecoder().decode(type, from: Data(body))
             try check(json)
             return value
-        } catch let refused as Refused {
+        } catch let refused as RefusalError {
             throw refused
         } catch let error as DecodingError {
             switch error {
             case .keyNotFound(let key, let context):
-                throw Refused(.invalidField, "\(path(context.codingPath + [key])): missing")
+                throw RefusalError(.invalidField, "\(path(context.codingPath + [key])): missing")
             case .typeMismatch(_, let context), .valueNotFound(_, let context):
-                throw Refused(.invalidField, "\(path(context.codingPath)): wrong type")
+                throw RefusalError(.invalidField, "\(path(context.codingPath)): wrong type")
             case .dataCorrupted(let context) where !context.codingPath.isEmpty:
-                throw Refused(.invalidField, "\(path(context.codingPath)): \(context.debugDescription.prefix(100))")
-            default: throw Refused(.malformedJSON)
+                throw RefusalError(.invalidField, "\(path(context.codingPath)): \(context.debugDescription.prefix(100))")
+            default: throw RefusalError(.malformedJSON)
             }
         } catch {
-            throw Refused(.malformedJSON)
+            throw RefusalError(.malformedJSON)
         }
     }
 

@@ -20,14 +20,14 @@ enum PostedToken {
     /// The bytes between the quotes of the outermost object's `token`, escapes included.
     private static func rawMember(in body: [UInt8]) -> ArraySlice<UInt8>? {
         let found: Range<Int>? = body.withUnsafeBufferPointer { bytes in
-            var walk = Walk(bytes: bytes)
-            return walk.value()
+            var scanner = Scanner(bytes: bytes)
+            return scanner.value()
         }
         return found.map { body[$0] }
     }
 
     /// Skips through JSON by its quotes and brackets. The JSON reader checks the rest of the syntax later.
-    private struct Walk {
+    private struct Scanner {
         let bytes: UnsafeBufferPointer<UInt8>
         var place = 0
         private var depth = 0

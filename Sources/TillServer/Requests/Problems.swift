@@ -17,7 +17,7 @@ extension Refusal {
         case .methodNotAllowed: 405
         case .orderConflict, .tokenInUse, .staleCursor, .illegalMove, .previewChanged, .insufficientFunds,
             .referenceConflict,
-            .inDebt, .idempotencyInFlight, .guestTaken, .guestMerged, .accountMerged, .notTheHolder, .undoExpired,
+            .inDebt, .idempotencyInFlight, .guestTaken, .guestMerged, .accountMerged, .notTheOwner, .undoExpired,
             .notReversible, .notInQuarantine,
             .notClaimable:
             409
@@ -43,12 +43,12 @@ extension Server {
     ) async -> HTTPResponse {
         do {
             return try await action()
-        } catch let refused as Refused {
+        } catch let refused as RefusalError {
             var response = problem(refused.refusal, for: request, detail: refused.detail)
             if let seconds = refused.retryAfter { response.headers.set("Retry-After", String(seconds)) }
             return response
-        } catch let fault as DatabaseError {
-            return problem(fault.isRetryable ? .unavailable : .internalError, for: request)
+        } catch let error as DatabaseError {
+            return problem(error.isRetryable ? .unavailable : .internalError, for: request)
         } catch {
             return problem(.internalError, for: request)
         }
@@ -57,10 +57,10 @@ extension Server {
     func problem(_ refusal: Refusal, for request: HTTPRequest, detail: String? = nil) -> HTTPResponse {
         let language = Language(preference: request.headers["Accept-Language"] ?? "")
         let requestID = UniqueID(random: entropy(16)).description
-        let problem = Problem(
+        let problem = ProblemDetails(
             refusal: refusal, status: refusal.status, language: language, requestId: requestID, detail: detail)
         var response = HTTPResponse(status: refusal.status, body: JSONText.encode(problem))
-        response.headers.add("Content-Type", Problem.contentType)
+        response.headers.add("Content-Type", ProblemDetails.contentType)
         response.headers.add("Content-Language", language.rawValue)
         response.headers.add("X-Request-Id", requestID)
         switch refusal {

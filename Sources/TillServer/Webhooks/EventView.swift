@@ -9,7 +9,7 @@ import TillSQL
 struct EventView {
     private let transfers: TransferTable
 
-    init(_ session: any Connection) { transfers = TransferTable(session) }
+    init(_ connection: any Connection) { transfers = TransferTable(connection) }
 
     /// Purchases that `transfer.created` lists; each has an event of its own.
     private static let grantLimit = 20
@@ -25,7 +25,7 @@ struct EventView {
         if let user = event.user, let postings = data["postings"]?.array {
             data["postings"] = .array(postings.map { Self.posting($0, in: user) })
         }
-        if let sequence = event.transferSequence, let stored = try transfers.find(sequence: sequence) {
+        if let rowID = event.transferRowID, let stored = try transfers.find(rowID: rowID) {
             let isWhole = event.type == EventType.transferCreated.rawValue
             data.merge(isWhole ? try members(stored) : Self.parties(of: stored)) { own, _ in own }
         }
@@ -34,7 +34,7 @@ struct EventView {
             "sequence": .int(event.position), "data": .object(data),
         ]
         if let environment { members["environment"] = environment }
-        if environment?.string == Environment.sandbox.rawValue { members["sandbox"] = true }
+        if environment?.string == StoreEnvironment.sandbox.rawValue { members["sandbox"] = true }
         if let user = event.user { members["userId"] = .string(user.text) }
         if let number = event.userSequence { members["userSequence"] = .int(number) }
         return .object(members)
@@ -63,12 +63,12 @@ struct EventView {
         members["reason"] = .string(stored.transfer.reason)
         members["actor"] = .string(stored.transfer.actor)
         if let name = stored.transfer.operatorName { members["operator"] = .string(name) }
-        if let id = try stored.reverses.flatMap({ try transfers.find(sequence: $0) })?.transfer.id {
+        if let id = try stored.reverses.flatMap({ try transfers.find(rowID: $0) })?.transfer.id {
             members["reverses"] = .string(id.description)
         }
-        members["grantCount"] = .int(try transfers.itemCount(of: stored.sequence))
+        members["grantCount"] = .int(try transfers.itemCount(of: stored.rowID))
         members["grants"] = .array(
-            try transfers.items(of: stored.sequence, limit: Self.grantLimit).map { item in
+            try transfers.items(of: stored.rowID, limit: Self.grantLimit).map { item in
                 [
                     "grantId": .string(item.grantID.description), "transactionId": .string(item.transactionID.text),
                     "originalTransactionId": .string(item.originalID.text),
@@ -76,7 +76,7 @@ struct EventView {
                 ]
             })
         members["points"] = .array(
-            try transfers.points(of: stored.sequence).map { points in
+            try transfers.points(of: stored.rowID).map { points in
                 [
                     "environment": .string(points.environment.rawValue), "currency": .string(points.currency),
                     "amount": .int(points.amount),

@@ -15,13 +15,13 @@ struct WebhookAttempt: Sendable, Hashable {
     /// Nil without an answer.
     let status: Int?
     /// The time at which the receiver asks for the next attempt; not yet bounded.
-    let wish: Instant?
+    let requestedRetryAt: Instant?
 
     /// 410: the receiver wants no more events.
     var isGone: Bool { status == 410 }
     var isDelivered: Bool { outcome == .delivered }
     /// The receiver is unreachable or overloaded, which says nothing about this event.
-    var isSilence: Bool { status.map { [429, 502, 503, 504].contains($0) } ?? true }
+    var isNoResponse: Bool { status.map { [429, 502, 503, 504].contains($0) } ?? true }
     /// The receiver asks to pause all deliveries.
     var asksForRest: Bool { status == 429 || status == 503 }
 
@@ -39,29 +39,29 @@ struct WebhookAttempt: Sendable, Hashable {
         } catch {
             guard error.kind != .stopped else { return nil }
             return WebhookAttempt(
-                outcome: .failed("\(error.kind.rawValue): \(excerpt(error.detail.utf8))"), status: nil, wish: nil)
+                outcome: .failed("\(error.kind.rawValue): \(excerpt(error.detail.utf8))"), status: nil, requestedRetryAt: nil)
         }
     }
 
-    private init(outcome: Outcome, status: Int?, wish: Instant?) {
+    private init(outcome: Outcome, status: Int?, requestedRetryAt: Instant?) {
         self.outcome = outcome
         self.status = status
-        self.wish = wish
+        self.requestedRetryAt = requestedRetryAt
     }
 
     private init(_ answer: HTTPResponse, at now: Instant) {
         if (200..<300).contains(answer.status), !answer.isHangUp {
-            self.init(outcome: .delivered, status: answer.status, wish: nil)
+            self.init(outcome: .delivered, status: answer.status, requestedRetryAt: nil)
         } else if answer.isHangUp {
-            self.init(outcome: .failed("no answer"), status: nil, wish: nil)
+            self.init(outcome: .failed("no answer"), status: nil, requestedRetryAt: nil)
         } else {
             // Redirects are not followed: the target's address is unchecked, and a redirected POST may become a GET.
-            let word = (300..<400).contains(answer.status) ? "redirected, which is not followed" : "answered"
+            let verb = (300..<400).contains(answer.status) ? "redirected, which is not followed" : "answered"
             let said = Self.excerpt(answer.body)
             self.init(
-                outcome: .failed("\(word) \(answer.status)" + (said.isEmpty ? "" : ": \(said)")), status: answer.status,
-                wish: RetryAfter.instant(
-                    answer.headers["Retry-After"], now: now, longest: WebhookSchedule.longestWish))
+                outcome: .failed("\(verb) \(answer.status)" + (said.isEmpty ? "" : ": \(said)")), status: answer.status,
+                requestedRetryAt: RetryAfter.instant(
+                    answer.headers["Retry-After"], now: now, longest: WebhookSchedule.longestRequestedDelay))
         }
     }
 
@@ -80,7 +80,7 @@ enum WebhookSchedule {
         5, 5 * 60, 30 * 60, 2 * 3_600, 5 * 3_600, 10 * 3_600, 14 * 3_600, 20 * 3_600, 24 * 3_600,
     ]
     /// Milliseconds by which a receiver may delay one event with `Retry-After`.
-    static let longestWish: Int64 = 24 * 3_600_000
+    static let longestRequestedDelay: Int64 = 24 * 3_600_000
     /// Milliseconds by which a receiver may delay all events with a 429 or a 503.
     static let longestRest: Int64 = 3_600_000
 
@@ -89,12 +89,12 @@ enum WebhookSchedule {
     /// - Parameters:
     ///   - attempts: failed attempts, including this one.
     ///   - wish: the time that the receiver asked for. It applies if it is later than the schedule.
-    static func next(after attempts: Int64, event: Int64, at now: Instant, wish: Instant?) -> Instant? {
+    static func next(after attempts: Int64, event: Int64, at now: Instant, requestedRetryAt: Instant?) -> Instant? {
         guard attempts >= 1, attempts <= Int64(pauses.count) else { return nil }
         let pause = pauses[Int(attempts - 1)] * 1_000
         // Adds up to a tenth, different for each event, so that events that failed together are not retried together.
         let due = now.adding(milliseconds: pause + pause / 1_000 * (event &* 37 % 100))
-        return max(due, min(wish ?? due, now.adding(milliseconds: longestWish)))
+        return max(due, min(requestedRetryAt ?? due, now.adding(milliseconds: longestRequestedDelay)))
     }
 }
 

@@ -54,7 +54,7 @@ public struct WebhookSecret: Sendable {
 /// An endpoint's URL, checked as far as possible without a lookup. The sender checks the resolved address when it opens
 /// a connection.
 public struct WebhookURL: Sendable, Hashable, CustomStringConvertible {
-    public enum Fault: String, Error, Sendable, CaseIterable {
+    public enum FormatError: String, Error, Sendable, CaseIterable {
         /// Longer than 2048 bytes, or contains bytes other than printable ASCII.
         case form
         case scheme
@@ -70,7 +70,7 @@ public struct WebhookURL: Sendable, Hashable, CustomStringConvertible {
 
     public let description: String
 
-    public init(_ text: String, allowsPlain: Bool) throws(Fault) {
+    public init(_ text: String, allowsPlain: Bool) throws(FormatError) {
         // URL parsers treat backslashes differently, so a URL with one is refused.
         guard (1...2_048).contains(text.utf8.count),
             text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") })
@@ -86,7 +86,7 @@ public struct WebhookURL: Sendable, Hashable, CustomStringConvertible {
         description = text
     }
 
-    private static func check(_ authority: Substring) throws(Fault) {
+    private static func check(_ authority: Substring) throws(FormatError) {
         let port: Substring
         if authority.hasPrefix("[") {
             guard let end = authority.firstIndex(of: "]") else { throw .host }

@@ -16,15 +16,15 @@ final class AppleHost: @unchecked Sendable {
     private(set) var isDown = false
     /// Finished transactions.
     private var finished: Set<String> = []
-    private let parts: WorldParts
+    private let parts: SimulationContext
     private let watch: Watch
 
     /// - Parameter send: the connection for notifications to the developer's server.
-    static func found(
-        _ parts: WorldParts, keys: StoreKeys, watch: Watch, send: @escaping @Sendable (SimulatedProcess) -> HTTPSend
+    static func create(
+        _ parts: SimulationContext, keys: StoreKeys, watch: Watch, send: @escaping @Sendable (SimulatedProcess) -> HTTPSend
     ) async throws -> AppleHost {
-        let process = SimulatedProcess("apple", on: parts.clockwork)
-        let clockwork = parts.clockwork
+        let process = SimulatedProcess("apple", on: parts.scheduler)
+        let scheduler = parts.scheduler
         let disk = CrashableDisk(seed: parts.seed)
         var options = Emulator.databaseOptions
         options.vfs = disk.vfs
@@ -37,13 +37,13 @@ final class AppleHost: @unchecked Sendable {
         configuration.keys = keys.pem
         let entropy = Entropy(parts.seed, "apple")
         let emulator = try await Emulator(
-            configuration: configuration, database: ledger, clock: { clockwork.now }, entropy: entropy.bytes,
-            send: send(process), pause: { await clockwork.pause($0) })
+            configuration: configuration, database: ledger, clock: { scheduler.now }, entropy: entropy.bytes,
+            send: send(process), pause: { await scheduler.pause($0) })
         return AppleHost(parts, process, emulator, ledger, disk, watch)
     }
 
     private init(
-        _ parts: WorldParts, _ process: SimulatedProcess, _ emulator: Emulator, _ ledger: SQLiteDatabase,
+        _ parts: SimulationContext, _ process: SimulatedProcess, _ emulator: Emulator, _ ledger: SQLiteDatabase,
         _ disk: CrashableDisk, _ watch: Watch
     ) {
         self.parts = parts
@@ -56,11 +56,11 @@ final class AppleHost: @unchecked Sendable {
 
     /// Starts performing due changes and sending notifications.
     func start() {
-        let (emulator, clockwork) = (emulator, parts.clockwork)
+        let (emulator, scheduler) = (emulator, parts.scheduler)
         process.spawn { await emulator.run() }
         process.spawn {
             while true {
-                await clockwork.pause(1_800_000)
+                await scheduler.pause(1_800_000)
                 emulator.wake()
             }
         }
@@ -116,42 +116,42 @@ final class AppleHost: @unchecked Sendable {
 
     func goDown(for milliseconds: Int64) {
         isDown = true
-        parts.story.tell("apple", "does not respond for \(milliseconds / 60_000) minutes")
-        parts.clockwork.after(milliseconds) { self.isDown = false }
+        parts.log.record("apple", "does not respond for \(milliseconds / 60_000) minutes")
+        parts.scheduler.after(milliseconds) { self.isDown = false }
     }
 
     func comeBack() { isDown = false }
 
     /// The transactions of all accounts in Apple's records, which all ledgers are compared with.
-    func transactions() async throws -> [Sold] {
-        try await ledger.read { session in
-            try session.query(
+    func transactions() async throws -> [StoreSale] {
+        try await ledger.read { connection in
+            try connection.query(
                 """
                 SELECT number, original, state, finished, account, product_id, quantity, app_account_token, reason, \
                 purchased_at, revoked_at, kind, shared_from, expires_at FROM transactions ORDER BY number
-                """, [], Sold.init)
+                """, [], StoreSale.init)
         }
     }
 
     /// A transaction and all others of its chain.
-    func transactions(around id: String) async throws -> [Sold] {
+    func transactions(around id: String) async throws -> [StoreSale] {
         guard let number = Int64(id) else { return [] }
-        return try await ledger.read { session in
-            try session.query(
+        return try await ledger.read { connection in
+            try connection.query(
                 """
                 SELECT number, original, state, finished, account, product_id, quantity, app_account_token, reason, \
                 purchased_at, revoked_at, kind, shared_from, expires_at FROM transactions \
                 WHERE number = ?1 OR number = (SELECT original FROM transactions WHERE number = ?1) \
                 OR group_id IS NOT NULL AND original = (SELECT original FROM transactions WHERE number = ?1) \
                 ORDER BY number
-                """, [.integer(number)], Sold.init)
+                """, [.integer(number)], StoreSale.init)
         }
     }
 
     /// Purchases that wait for a decision.
     func waiting() async throws -> [String] {
-        try await ledger.read { session in
-            try session.query(
+        try await ledger.read { connection in
+            try connection.query(
                 "SELECT number FROM transactions WHERE state IN ('deferred', 'interrupted') ORDER BY number", []
             ) { String($0.integer("number")) }
         }
@@ -159,8 +159,8 @@ final class AppleHost: @unchecked Sendable {
 
     /// Subscriptions, by their first transactions.
     func subscriptions() async throws -> [String] {
-        try await ledger.read { session in
-            try session.query(
+        try await ledger.read { connection in
+            try connection.query(
                 """
                 SELECT DISTINCT original FROM transactions WHERE group_id IS NOT NULL AND state = 'purchased' \
                 ORDER BY original
@@ -185,7 +185,7 @@ final class AppleHost: @unchecked Sendable {
     }
 
     /// One transaction in Apple's records.
-    struct Sold: Sendable {
+    struct StoreSale: Sendable {
         let id: String
         let originalID: String
         let isPaid: Bool

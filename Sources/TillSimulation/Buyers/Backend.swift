@@ -5,8 +5,8 @@ import TillJSON
 /// The app's own backend and its support staff: it sells for points, and helps customers whose paid purchase was not
 /// granted.
 final class Backend: @unchecked Sendable {
-    private let parts: WorldParts
-    private let line: Link
+    private let parts: SimulationContext
+    private let link: Link
     private let process: SimulatedProcess
     private let users: [String]
     /// The server has no key to look up order numbers at Apple.
@@ -17,21 +17,21 @@ final class Backend: @unchecked Sendable {
     private(set) var asked: [String: (user: String, amount: Int64)] = [:]
     private(set) var answered: Set<String> = []
 
-    init(_ parts: WorldParts, _ line: Link, users: [String], isKeyless: Bool = false) {
+    init(_ parts: SimulationContext, _ link: Link, users: [String], isKeyless: Bool = false) {
         self.isKeyless = isKeyless
         self.parts = parts
-        self.line = line
+        self.link = link
         self.users = users
-        process = SimulatedProcess("backend", on: parts.clockwork)
+        process = SimulatedProcess("backend", on: parts.scheduler)
         random = SeededRandom(seed: parts.seed, stream: "backend")
     }
 
     // MARK: Debits
 
     /// Users spend points until the end of the fault phase. An unanswered debit is sent again with the same reference.
-    func live(while goesOn: @escaping @Sendable () -> Bool) async {
-        while goesOn() {
-            await parts.clockwork.pause(random.between(600_000, 7_200_000))
+    func live(while isRunning: @escaping @Sendable () -> Bool) async {
+        while isRunning() {
+            await parts.scheduler.pause(random.between(600_000, 7_200_000))
             let user = random.pick(users)
             debits += 1
             await debit(user, random.between(1, 80), reference: "sale-\(debits)")
@@ -47,9 +47,9 @@ final class Backend: @unchecked Sendable {
             // A proxy may answer 200 as well, without a body.
             if status == 201 || status == 200, answer != nil { answered.insert(reference) }
             if let status, status < 500, status != 429 { break }
-            await parts.clockwork.pause(random.between(1_000, 60_000))
+            await parts.scheduler.pause(random.between(1_000, 60_000))
         }
-        parts.story.tell("backend", "\(user) spends \(amount): \(reference)", about: ["user \(user)"])
+        parts.log.record("backend", "\(user) spends \(amount): \(reference)", about: ["user \(user)"])
     }
 
     // MARK: Customers and their accounts
@@ -125,25 +125,25 @@ final class Backend: @unchecked Sendable {
     /// decision of support.
     ///
     /// - Parameter byPerson: support decides every case.
-    func emptyQuarantine(_ truth: Truth, _ apple: AppleHost, byPerson: Bool = false) async {
+    func emptyQuarantine(_ groundTruth: GroundTruth, _ apple: AppleHost, byPerson: Bool = false) async {
         let sold = (try? await apple.transactions()) ?? []
         let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         for id in await quarantined() {
             guard let sale = bought[id], SimulatedShop.catalog[ProductID(sale.product)] != nil else { continue }
-            var owner = truth.owner(of: sale, in: bought)
-            if owner == nil, truth.strays.contains(sale.originalID) {
+            var owner = groundTruth.owner(of: sale, in: bought)
+            if owner == nil, groundTruth.strays.contains(sale.originalID) {
                 owner = random.pick(users)
-                if let owner { truth.note(claim: sale.originalID, by: owner) }
+                if let owner { groundTruth.note(claim: sale.originalID, by: owner) }
             }
             guard let owner else { continue }
             let isSelfService = !byPerson && random.chance(0.5) && !isKeyless
-            parts.story.tell(
+            parts.log.record(
                 "support", "\(id) is \(owner)'s\(isSelfService ? ", who shows Apple's order number" : "")",
                 about: ["transaction \(id)", "user \(owner)"])
             if isSelfService, let number = await orderNumber(of: id, apple) {
                 let (status, answer) = await send(
                     .post, "/v1/users/\(owner)/claims", ["orderNumber": .string(number)],
-                    token: SimulatedShop.token(of: owner, at: parts.clockwork.now))
+                    token: SimulatedShop.token(of: owner, at: parts.scheduler.now))
                 // Support decides a transaction of a subscription that another customer owns.
                 guard let status, (400..<500).contains(status) || Self.isUndecided(answer), status != 429 else {
                     continue
@@ -167,10 +167,10 @@ final class Backend: @unchecked Sendable {
         for _ in 0..<3 {
             let (status, answer) = await send(.post, "/v1/quarantine/\(id)/claims", body)
             if let status, status == 200 || status < 500 && status != 429 { return }
-            parts.story.tell(
+            parts.log.record(
                 "support", "receives \(status.map(String.init) ?? lastFault): \(answer?.encoded() ?? "")",
                 about: ["transaction \(id)"])
-            await parts.clockwork.pause(60_000)
+            await parts.scheduler.pause(60_000)
         }
     }
 
@@ -215,7 +215,7 @@ final class Backend: @unchecked Sendable {
             body: body.map { Array($0.encoded().utf8) } ?? [], peer: "127.0.0.1")
         let response: HTTPResponse
         do {
-            response = try await line.send(request, from: process)
+            response = try await link.send(request, from: process)
         } catch {
             lastFault = "\(error)"
             return (nil, nil)

@@ -9,8 +9,8 @@ import TillJSON
 final class Mallory: @unchecked Sendable {
     static let user = "mallory"
 
-    private let parts: WorldParts
-    private let line: Link
+    private let parts: SimulationContext
+    private let link: Link
     private let process: SimulatedProcess
     private let apple: AppleHost
     private let pirate: Issuer
@@ -23,22 +23,22 @@ final class Mallory: @unchecked Sendable {
 
     private static let memory = 60
 
-    init(_ parts: WorldParts, _ line: Link, _ apple: AppleHost, keys: StoreKeys) throws {
+    init(_ parts: SimulationContext, _ link: Link, _ apple: AppleHost, keys: StoreKeys) throws {
         self.parts = parts
-        self.line = line
+        self.link = link
         self.apple = apple
-        process = SimulatedProcess("mallory", on: parts.clockwork)
+        process = SimulatedProcess("mallory", on: parts.scheduler)
         random = SeededRandom(seed: parts.seed, stream: "mallory")
         let entropy = Entropy(parts.seed, "pirate")
         // The same names and extensions, and the same keys except the root's.
         var stolen = keys.pem
         stolen["root"] = nil
-        pirate = try Issuer.found(at: parts.clockwork.now, keys: stolen) { entropy.bytes(16) }
+        pirate = try Issuer.create(at: parts.scheduler.now, keys: stolen) { entropy.bytes(16) }
     }
 
     // MARK: Observed requests
 
-    func hear(_ request: HTTPRequest) {
+    func observe(_ request: HTTPRequest) {
         if request.path == "/v1/transactions", let text = Self.signedTransaction(in: request.body) {
             if proofs.count < Self.memory { proofs.append(text) } else { proofs[random.below(Self.memory)] = text }
         } else if request.path == "/v1/notifications/apple" {
@@ -61,10 +61,10 @@ final class Mallory: @unchecked Sendable {
 
     // MARK: Attacks
 
-    func live(while goesOn: @escaping @Sendable () -> Bool) async {
-        while goesOn() {
-            await parts.clockwork.pause(random.between(300_000, 5_400_000))
-            guard goesOn() else { return }
+    func live(while isRunning: @escaping @Sendable () -> Bool) async {
+        while isRunning() {
+            await parts.scheduler.pause(random.between(300_000, 5_400_000))
+            guard isRunning() else { return }
             if orders.count < 5 { await openOrder() }
             if parts.faults.allows(.replayed), random.chance(0.5) { await replay() }
             if parts.faults.allows(.borrowed), random.chance(0.5) { await borrow() }
@@ -112,9 +112,9 @@ final class Mallory: @unchecked Sendable {
         parts.faults.record(.forged, "proof")
         var members = payload
         if !orders.isEmpty {
-            let wish = random.pick(orders)
-            members["appAccountToken"] = .string(wish.id)
-            members["productId"] = .string(wish.product)
+            let order = random.pick(orders)
+            members["appAccountToken"] = .string(order.id)
+            members["productId"] = .string(order.product)
             members["quantity"] = 1
         }
         let number = "9" + String(random.below(1_000_000_000))
@@ -194,7 +194,7 @@ final class Mallory: @unchecked Sendable {
     // MARK: Sending
 
     private func post(_ path: String, _ body: JSONValue) async -> Int? {
-        await send(path, Array(body.encoded().utf8), token: SimulatedShop.token(of: Self.user, at: parts.clockwork.now))
+        await send(path, Array(body.encoded().utf8), token: SimulatedShop.token(of: Self.user, at: parts.scheduler.now))
     }
 
     @discardableResult
@@ -202,6 +202,6 @@ final class Mallory: @unchecked Sendable {
         var headers = HTTPHeaders([("Content-Type", "application/json")])
         if let token { headers.add("Authorization", "Bearer \(token)") }
         let request = HTTPRequest(method: .post, path: path, headers: headers, body: body, peer: "127.0.0.1")
-        return try? await line.send(request, from: process).status
+        return try? await link.send(request, from: process).status
     }
 }

@@ -9,7 +9,7 @@ final class WebhookReceiver: @unchecked Sendable {
     static let url = "http://receiver.simulated/events"
 
     let process: SimulatedProcess
-    private let parts: WorldParts
+    private let parts: SimulationContext
     private(set) var isDown = false
     private(set) var received: Set<String> = []
     /// The number of each user's last event.
@@ -23,10 +23,10 @@ final class WebhookReceiver: @unchecked Sendable {
     private let longestOutage: Int64
 
     /// - Parameter longestOutage: in milliseconds. Two long outages in a row exceed the server's retries.
-    init(_ parts: WorldParts, longestOutage: Int64 = 2 * 86_400_000) {
+    init(_ parts: SimulationContext, longestOutage: Int64 = 2 * 86_400_000) {
         self.longestOutage = longestOutage
         self.parts = parts
-        process = SimulatedProcess("receiver", on: parts.clockwork)
+        process = SimulatedProcess("receiver", on: parts.scheduler)
         random = SeededRandom(seed: parts.seed, stream: "receiver")
     }
 
@@ -35,12 +35,12 @@ final class WebhookReceiver: @unchecked Sendable {
         return Link.End(process: process) { [self] in take($0) }
     }
 
-    func live(while goesOn: @escaping @Sendable () -> Bool) async {
-        while goesOn() {
-            await parts.clockwork.pause(random.between(1_800_000, 7_200_000))
-            guard goesOn(), parts.faults.strikes(.receiverDown, at: "receiver") else { continue }
+    func live(while isRunning: @escaping @Sendable () -> Bool) async {
+        while isRunning() {
+            await parts.scheduler.pause(random.between(1_800_000, 7_200_000))
+            guard isRunning(), parts.faults.occurs(.receiverDown, at: "receiver") else { continue }
             isDown = true
-            await parts.clockwork.pause(random.between(600_000, longestOutage))
+            await parts.scheduler.pause(random.between(600_000, longestOutage))
             isDown = false
         }
     }
@@ -65,7 +65,7 @@ final class WebhookReceiver: @unchecked Sendable {
                 points[user, default: 0] += postings.reduce(0) { $0 + Self.amount($1) }
             }
         }
-        parts.story.tell(
+        parts.log.record(
             "receiver", "receives \(Self.text(members["type"])) \(id)", about: Self.subjects(members))
         return HTTPResponse(status: 204)
     }

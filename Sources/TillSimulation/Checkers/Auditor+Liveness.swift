@@ -8,22 +8,22 @@ import TillServer
 
 extension Auditor {
     /// Checks the final state, days after the last fault.
-    func judge(_ ledger: any Database, _ backend: Backend, _ receiver: WebhookReceiver) async {
+    func check(_ ledger: any Database, _ backend: Backend, _ receiver: WebhookReceiver) async {
         isOver = true
         await look(ledger)
-        await judge(backend, ledger)
-        await judge(receiver, ledger)
-        guard let books = try? await ledger.read({ try LedgerEye($0) }), let sold = try? await apple.transactions()
+        await check(backend, ledger)
+        await check(receiver, ledger)
+        guard let snapshot = try? await ledger.read({ try LedgerSnapshot($0) }), let sold = try? await apple.transactions()
         else { return complain(.stuck, "the ledger can't be read", about: []) }
         let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-        for sale in sold where sale.isPaid { judge(sale, books[sale.id], bought) }
-        await judgeQueues(ledger)
+        for sale in sold where sale.isPaid { check(sale, snapshot[sale.id], bought) }
+        await checkQueues(ledger)
     }
 
-    private func judge(_ sale: AppleHost.Sold, _ entry: LedgerEye.Entry?, _ bought: [String: AppleHost.Sold]) {
+    private func check(_ sale: AppleHost.StoreSale, _ entry: LedgerSnapshot.Entry?, _ bought: [String: AppleHost.StoreSale]) {
         var about = ["transaction \(sale.id)"]
         if let token = sale.token { about.append("order \(token.lowercased())") }
-        let owner = truth.owner(of: sale, in: bought)
+        let owner = groundTruth.owner(of: sale, in: bought)
         if let owner { about.append("user \(owner)") }
         guard let entry else {
             return complain(.lost, "\(sale.id) of \(owner ?? "no owner") (\(sale.product)) never arrived", about: about)
@@ -50,12 +50,12 @@ extension Auditor {
     }
 
     /// Every answered debit was recorded once, and no other debit exists.
-    private func judge(_ backend: Backend, _ ledger: any Database) async {
-        let taken = try? await ledger.read { session in
-            try session.query(
+    private func check(_ backend: Backend, _ ledger: any Database) async {
+        let taken = try? await ledger.read { connection in
+            try connection.query(
                 """
                 SELECT reference, \(user: "postings.customer_id") AS user_id, -amount AS points, kind FROM postings \
-                WHERE grant_sequence IS NULL AND kind <> 'moved'
+                WHERE grant_row_id IS NULL AND kind <> 'moved'
                 """, []
             ) {
                 (
@@ -85,14 +85,14 @@ extension Auditor {
     }
 
     /// No phone waits for an order that is completed.
-    func judge(_ owner: Owner) {
+    func check(_ owner: PhoneUser) {
         // Unknown products stay unclaimed until the catalogue contains them.
         for order in owner.waiting where SimulatedShop.catalog[order.productID] != nil {
             let id = order.orderNumber.lowercased()
             // After Apple lost a token, another customer of the Apple Account may own the purchase; the buyer is then
             // told so.
-            if order.note == Trouble.settledElsewhere.sentence, let paid = order.transactionID,
-                let grantee = grantees[paid.text], grantee != truth.orders[id]?.user
+            if order.note == PendingReason.completedElsewhere.sentence, let paid = order.transactionID,
+                let grantee = grantees[paid.text], grantee != groundTruth.orders[id]?.user
             {
                 continue
             }
@@ -104,22 +104,22 @@ extension Auditor {
         }
     }
 
-    func judge(_ comparison: BookComparison) {
+    func check(_ comparison: LedgerComparison) {
         for difference in comparison.differences where difference.kind.isDrift {
             complain(.drift, "the ledger differs from Apple: \(difference)", about: ["\(difference)"])
         }
     }
 
     /// The app's backend received every event once, and its sums agree with the ledger.
-    private func judge(_ receiver: WebhookReceiver, _ ledger: any Database) async {
-        for complaint in receiver.complaints { complain(.untold, complaint, about: [complaint]) }
-        let told = try? await ledger.read { session in
+    private func check(_ receiver: WebhookReceiver, _ ledger: any Database) async {
+        for complaint in receiver.complaints { complain(.eventMissing, complaint, about: [complaint]) }
+        let told = try? await ledger.read { connection in
             (
-                try session.first("SELECT count(*) AS count FROM outbox", []) { $0.integer("count") } ?? 0,
-                try session.query(
+                try connection.first("SELECT count(*) AS count FROM outbox", []) { $0.integer("count") } ?? 0,
+                try connection.query(
                     """
                     SELECT \(user: "postings.customer_id") AS user_id, sum(amount) AS sum FROM postings WHERE \
-                    grant_sequence IS NOT NULL AND kind <> 'moved' AND currency = 'points' GROUP BY customer_id
+                    grant_row_id IS NOT NULL AND kind <> 'moved' AND currency = 'points' GROUP BY customer_id
                     """, []
                 ) { ($0.text("user_id"), $0.integer("sum")) }
             )
@@ -127,23 +127,23 @@ extension Auditor {
         guard let (events, sums) = told else { return }
         if receiver.received.count != events {
             complain(
-                .untold, "\(events) events, of which the receiver got \(receiver.received.count)", about: ["events"])
+                .eventMissing, "\(events) events, of which the receiver got \(receiver.received.count)", about: ["events"])
         }
         for (user, sum) in sums where receiver.points[user, default: 0] != sum {
             complain(
-                .untold,
+                .eventMissing,
                 "\(user) has \(sum) points of purchases, and the backend was notified of "
                     + "\(receiver.points[user, default: 0])", about: ["user \(user)"])
         }
     }
 
-    private func judgeQueues(_ ledger: any Database) async {
-        let waiting = try? await ledger.read { session in
-            try session.query(
+    private func checkQueues(_ ledger: any Database) async {
+        let waiting = try? await ledger.read { connection in
+            try connection.query(
                 """
                 SELECT 'notifications' AS place, count(*) AS count FROM notifications WHERE state = 0 \
                 UNION ALL SELECT 'receipts', count(*) FROM waiting_proofs UNION ALL SELECT 'saved proofs', count(*) \
-                FROM saved_proofs UNION ALL SELECT 'errands', count(*) FROM errands WHERE state = 0
+                FROM saved_proofs UNION ALL SELECT 'apple_tasks', count(*) FROM apple_tasks WHERE state = 0
                 """, []
             ) { ($0.text("place"), $0.integer("count")) }
         }

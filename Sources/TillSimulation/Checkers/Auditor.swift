@@ -7,8 +7,8 @@ import TillServer
 /// Compares the server's ledger with the world's knowledge: the safety invariants at any moment, and liveness at the
 /// end.
 final class Auditor: @unchecked Sendable {
-    let parts: WorldParts
-    let truth: Truth
+    let parts: SimulationContext
+    let groundTruth: GroundTruth
     let apple: AppleHost
     private(set) var violations: [Violation] = []
     private var complained: Set<String> = []
@@ -30,10 +30,10 @@ final class Auditor: @unchecked Sendable {
     var savesFirst = false
     private let terms: ShopTerms
 
-    init(_ parts: WorldParts, _ truth: Truth, _ apple: AppleHost, terms: ShopTerms = ShopTerms()) {
+    init(_ parts: SimulationContext, _ groundTruth: GroundTruth, _ apple: AppleHost, terms: ShopTerms = ShopTerms()) {
         self.terms = terms
         self.parts = parts
-        self.truth = truth
+        self.groundTruth = groundTruth
         self.apple = apple
     }
 
@@ -41,8 +41,8 @@ final class Auditor: @unchecked Sendable {
         // Each violation is reported once, because it is found again at every check.
         guard complained.insert("\(kind.rawValue) \(about.joined(separator: " "))").inserted else { return }
         violations.append(
-            Violation(kind: kind, seed: parts.seed, at: parts.clockwork.now, about: about, text: text))
-        parts.story.tell("auditor", "\(kind.rawValue): \(text)", about: about)
+            Violation(kind: kind, seed: parts.seed, at: parts.scheduler.now, about: about, text: text))
+        parts.log.record("auditor", "\(kind.rawValue): \(text)", about: about)
     }
 
     func watch(thieves users: [String]) { thieves = Set(users.map { Array($0.utf8) }) }
@@ -55,30 +55,30 @@ final class Auditor: @unchecked Sendable {
     /// Checks every invariant that holds at any moment.
     func look(_ ledger: any Database) async {
         guard
-            let books = try? await ledger.read({ session in
+            let snapshot = try? await ledger.read({ connection in
                 (
-                    try LedgerEye(session), try LedgerTable(session).unbalanced(), try LedgerEye.illegalMoves(session),
-                    try Loot(session)
+                    try LedgerSnapshot(connection), try LedgerTable(connection).unbalanced(), try LedgerSnapshot.illegalMoves(connection),
+                    try OwnerChanges(connection)
                 )
             }), let sold = try? await apple.transactions()
         else { return }
         looks += 1
-        for (key, state) in seen where books.0.entries[key] == nil {
+        for (key, state) in seen where snapshot.0.entries[key] == nil {
             complain(
                 .forgotten, "transaction \(key), recorded as \(state.state), is missing",
                 about: ["transaction \(key.dropFirst(2))"])
         }
         let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-        check(books.0, against: bought)
-        let granted = books.0.entries.values.compactMap { entry in entry.grantUser.map { (entry.id, $0) } }
+        check(snapshot.0, against: bought)
+        let granted = snapshot.0.entries.values.compactMap { entry in entry.grantUser.map { (entry.id, $0) } }
         grantees = Dictionary(granted, uniquingKeysWith: { first, _ in first })
-        for line in books.1 {
+        for line in snapshot.1 {
             complain(.unbalanced, "the balance \(line) is not the sum of its postings", about: [line])
         }
-        for (order, move) in books.2 {
+        for (order, move) in snapshot.2 {
             complain(.illegalMove, "order \(order) moved \(move)", about: ["order \(order)"])
         }
-        check(books.3, against: bought)
+        check(snapshot.3, against: bought)
     }
 
     /// What must hold of the transactions that a commit changed.
@@ -87,33 +87,33 @@ final class Auditor: @unchecked Sendable {
     func glance(_ ledger: any Database, events: [Int64]) async {
         guard !events.isEmpty else { return }
         guard
-            let new = try? await ledger.read({ session in
+            let new = try? await ledger.read({ connection in
                 try events.compactMap { event in
-                    try session.first(
-                        "SELECT transaction_sequence FROM outbox WHERE sequence = ?1", [.integer(event)]
-                    ) { $0.optionalInteger("transaction_sequence") }
+                    try connection.first(
+                        "SELECT transaction_row_id FROM outbox WHERE row_id = ?1", [.integer(event)]
+                    ) { $0.optionalInteger("transaction_row_id") }
                 }
             }), !new.isEmpty
         else { return }
-        await checkErrands(ledger)
-        for sequence in Set(new.compactMap { $0 }).sorted() {
-            guard let eye = try? await ledger.read({ try LedgerEye($0, only: sequence) }),
-                let entry = eye.entries.values.first, let sold = try? await apple.transactions(around: entry.id)
+        await checkAppleTasks(ledger)
+        for rowID in Set(new.compactMap { $0 }).sorted() {
+            guard let snapshot = try? await ledger.read({ try LedgerSnapshot($0, only: rowID) }),
+                let entry = snapshot.entries.values.first, let sold = try? await apple.transactions(around: entry.id)
             else { continue }
             looks += 1
-            check(eye, against: Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first }))
+            check(snapshot, against: Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first }))
         }
     }
 
-    private func check(_ books: LedgerEye, against bought: [String: AppleHost.Sold]) {
-        for (key, entry) in books.entries.sorted(by: { $0.key < $1.key }) {
+    private func check(_ snapshot: LedgerSnapshot, against bought: [String: AppleHost.StoreSale]) {
+        for (key, entry) in snapshot.entries.sorted(by: { $0.key < $1.key }) {
             let before = seen.updateValue((entry.state, entry.revokedAt), forKey: key)
             let about = ["transaction \(entry.id)"]
             if entry.environment != 1 {
                 complain(
                     .wrongEnvironment, "\(entry.id) of environment \(entry.environment) is in the ledger", about: about)
             }
-            if truth.seats.contains(entry.id) {
+            if groundTruth.seats.contains(entry.id) {
                 guard let user = entry.grantUser else { continue }
                 complain(.misattributed, "a seat, \(entry.id), was granted to \(user)", about: about)
                 continue
@@ -133,8 +133,8 @@ final class Auditor: @unchecked Sendable {
         }
     }
 
-    private func check(_ entry: LedgerEye.Entry, _ sale: AppleHost.Sold, _ bought: [String: AppleHost.Sold]) {
-        let owner = truth.owner(of: sale, in: bought)
+    private func check(_ entry: LedgerSnapshot.Entry, _ sale: AppleHost.StoreSale, _ bought: [String: AppleHost.StoreSale]) {
+        let owner = groundTruth.owner(of: sale, in: bought)
         var about = ["transaction \(entry.id)"]
         if let token = sale.token { about.append("order \(token.lowercased())") }
         guard let user = entry.grantUser else {
@@ -148,13 +148,13 @@ final class Auditor: @unchecked Sendable {
         }
         about.append("user \(user)")
         if !sale.isPaid { complain(.forgedGranted, "\(entry.id) was granted and never paid", about: about) }
-        if let owner, !truth.isSame(user, as: owner) {
-            let isExcused = !truth.isSigned(sale) && truth.candidates(for: sale, in: bought).contains(user)
+        if let owner, !groundTruth.isSame(user, as: owner) {
+            let isExcused = !groundTruth.isSigned(sale) && groundTruth.candidates(for: sale, in: bought).contains(user)
             if !isExcused, !isLent(entry) {
                 complain(.misattributed, "\(entry.id) of \(owner) was granted to \(user)", about: about)
             }
         }
-        let isStray = truth.strays.contains(sale.id) || truth.strays.contains(sale.originalID)
+        let isStray = groundTruth.strays.contains(sale.id) || groundTruth.strays.contains(sale.originalID)
         if owner == nil, !isStray || isThief(user) {
             complain(.misattributed, "\(entry.id) was granted to \(user) without a purchase request", about: about)
         }
@@ -189,7 +189,7 @@ final class Auditor: @unchecked Sendable {
     /// Whether another user may have the purchase temporarily: under the policy `move`, until its owner restores it,
     /// which includes customers whose token a thief had for seconds; and with a provisional receipt, until Apple's
     /// signed transaction arrives.
-    private func isLent(_ entry: LedgerEye.Entry) -> Bool {
+    private func isLent(_ entry: LedgerSnapshot.Entry) -> Bool {
         // A refunded purchase is worth nothing and is not moved back.
         if mayMove, entry.isMoved { return !isOver || entry.state == 3 }
         guard let user = entry.grantUser, isThief(user) else { return false }
@@ -215,18 +215,18 @@ final class Auditor: @unchecked Sendable {
     }
 
     /// A refunded transaction may be finished while its refund is reversed; a request already sent can't be recalled.
-    /// `checkErrands` covers tasks that are not sent yet.
+    /// `checkAppleTasks` covers tasks that are not sent yet.
     private func check(finishes ids: [String], _ ledger: any Database) async {
         for id in ids {
             let state: Int64?
             do {
-                state = try await ledger.read { session in
-                    try session.first(
+                state = try await ledger.read { connection in
+                    try connection.first(
                         """
                         SELECT state FROM transactions WHERE environment = 1 AND id = ?1 AND state <> 2 UNION ALL \
                         SELECT 0 FROM saved_proofs WHERE environment = 1 AND transaction_id = ?1 UNION ALL \
                         SELECT 4 FROM waiting_proofs WHERE environment = 1 AND transaction_id = ?1 UNION ALL \
-                        SELECT 3 FROM transactions t JOIN evidence e ON e.transaction_sequence = t.sequence \
+                        SELECT 3 FROM transactions t JOIN evidence e ON e.transaction_row_id = t.row_id \
                         WHERE t.environment = 1 AND t.id = ?1 AND e.decision = 'revoked' UNION ALL \
                         SELECT state FROM transactions WHERE environment = 1 AND id = ?1
                         """, [.text(id)]
@@ -246,11 +246,11 @@ final class Auditor: @unchecked Sendable {
     }
 
     /// No task may finish a transaction that is not granted.
-    private func checkErrands(_ ledger: any Database) async {
-        let early = try? await ledger.read { session in
-            try session.query(
+    private func checkAppleTasks(_ ledger: any Database) async {
+        let early = try? await ledger.read { connection in
+            try connection.query(
                 """
-                SELECT t.id FROM errands e JOIN transactions t ON t.sequence = e.transaction_sequence \
+                SELECT t.id FROM apple_tasks e JOIN transactions t ON t.row_id = e.transaction_row_id \
                 WHERE e.kind = 1 AND t.state = 2
                 """, []
             ) { $0.text("id") }

@@ -9,10 +9,10 @@ struct Rights {
     private(set) var isAboutToChange = false
 
     /// The time that a notification may take.
-    private static let patience: Int64 = 3_600_000
+    private static let tolerance: Int64 = 3_600_000
 
     /// - Parameter grace: the end of Apple's grace period, by the first transaction of a chain.
-    init(_ sold: [AppleHost.Sold], grace: [String: Instant], at now: Instant, _ truth: Truth) {
+    init(_ sold: [AppleHost.StoreSale], grace: [String: Instant], at now: Instant, _ groundTruth: GroundTruth) {
         let all = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         let chains = Dictionary(grouping: sold.filter { $0.expiresAt != nil && $0.isPaid && !$0.isShared }) {
             $0.originalID
@@ -27,7 +27,7 @@ struct Rights {
             for period in run {
                 let end = end(of: period, isLast: period.id == run.last?.id, grace[original])
                 let moments = [period.purchasedAt, end, period.expiresAt, period.revokedAt].compactMap { $0 }
-                if moments.contains(where: { abs(now.milliseconds - $0.milliseconds) < Self.patience }) {
+                if moments.contains(where: { abs(now.milliseconds - $0.milliseconds) < Self.tolerance }) {
                     isAboutToChange = true
                 }
                 // Apple may charge a day early: until the previous period has ended, both are paid.
@@ -35,20 +35,20 @@ struct Rights {
                     isAboutToChange = true
                 }
                 guard period.revokedAt == nil, period.purchasedAt <= now, now < end else { continue }
-                if let user = truth.owner(of: period, in: all) { users[user] = period.id }
+                if let user = groundTruth.owner(of: period, in: all) { users[user] = period.id }
             }
         }
     }
 
-    private func end(of period: AppleHost.Sold, isLast: Bool, _ grace: Instant?) -> Instant {
+    private func end(of period: AppleHost.StoreSale, isLast: Bool, _ grace: Instant?) -> Instant {
         let end = period.expiresAt ?? period.purchasedAt
         guard isLast, let grace else { return end }
         return max(end, grace)
     }
 }
 
-extension [AppleHost.Sold] {
-    fileprivate func endOfPeriod(before period: AppleHost.Sold) -> Instant {
+extension [AppleHost.StoreSale] {
+    fileprivate func endOfPeriod(before period: AppleHost.StoreSale) -> Instant {
         let end = firstIndex { $0.id == period.id }.flatMap { $0 > 0 ? self[$0 - 1].expiresAt : nil }
         return end ?? period.purchasedAt
     }
@@ -56,10 +56,10 @@ extension [AppleHost.Sold] {
 
 extension Auditor {
     /// Every payer has the right, and every right has a payer, except during Apple's grace period.
-    func judge(rightsOf users: [String], _ backend: Backend) async {
-        let now = parts.clockwork.now
+    func check(rightsOf users: [String], _ backend: Backend) async {
+        let now = parts.scheduler.now
         guard let sold = try? await apple.transactions() else { return }
-        let rights = Rights(sold, grace: await apple.graces(), at: now, truth)
+        let rights = Rights(sold, grace: await apple.graces(), at: now, groundTruth)
         guard !rights.isAboutToChange else { return }
         for user in users {
             guard let has = await backend.mayUse("member", user) else {
@@ -67,7 +67,7 @@ extension Auditor {
                 continue
             }
             rightsChecks += 1
-            let payment = rights.users.first { truth.isSame(user, as: $0.key) }?.value
+            let payment = rights.users.first { groundTruth.isSame(user, as: $0.key) }?.value
             if let payment, !has.allowed {
                 complain(
                     .lost, "\(user) paid by \(payment) and may not use it at \(now.rfc3339)",
@@ -82,7 +82,7 @@ extension Auditor {
     }
 
     /// All transactions of the chains that these belong to, for the trace.
-    private func chains(of ids: [String], _ sold: [AppleHost.Sold]) -> [String] {
+    private func chains(of ids: [String], _ sold: [AppleHost.StoreSale]) -> [String] {
         let originals = Set(sold.filter { ids.contains($0.id) }.map(\.originalID))
         return sold.filter { originals.contains($0.originalID) }.map { "transaction \($0.id)" }
     }

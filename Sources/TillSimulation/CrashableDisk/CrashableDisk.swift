@@ -24,11 +24,11 @@ public final class CrashableDisk: @unchecked Sendable {
     private var failures: [Failure] = []
     private var operationsLeft: Int?
     private var isOn = true
-    private var isBurying = false
+    private var isClosingAfterEnd = false
     private var boots = 0
     private var operationCount = 0
     private var lastErrno: Int32 = 0
-    private var cut: Cut?
+    private var cut: PowerCut?
     private var registration: VFSRegistration?
 
     public init(seed: UInt64) {
@@ -108,9 +108,9 @@ public final class CrashableDisk: @unchecked Sendable {
     public var hasPower: Bool { lock.withLock { isOn } }
 
     /// The operation and file of the last power cut; nil before the first.
-    public var lastCut: Cut? { lock.withLock { cut } }
+    public var lastCut: PowerCut? { lock.withLock { cut } }
 
-    public struct Cut: Sendable, Hashable {
+    public struct PowerCut: Sendable, Hashable {
         public let operation: Operation
         /// SQLite's name of the file: the database, or with `-wal`. Empty for a temporary file.
         public let file: String
@@ -146,10 +146,10 @@ public final class CrashableDisk: @unchecked Sendable {
 
     /// Closes the connections of a program that ended. SQLite deletes the log by name with its last connection, and
     /// that name already belongs to the next program's log.
-    public func bury(_ close: () async -> Void) async {
-        lock.withLock { isBurying = true }
+    public func closeAfterEnd(_ close: () async -> Void) async {
+        lock.withLock { isClosingAfterEnd = true }
         await close()
-        lock.withLock { isBurying = false }
+        lock.withLock { isClosingAfterEnd = false }
     }
 
     /// The content of a file as a program reads it now; nil if it does not exist. For checks.
@@ -241,7 +241,7 @@ public final class CrashableDisk: @unchecked Sendable {
 
     func delete(_ name: String, durably: Bool) -> Int32 {
         lock.withLock {
-            if isBurying { return refuse(till_sqlite_ioerr_delete, EIO) }
+            if isClosingAfterEnd { return refuse(till_sqlite_ioerr_delete, EIO) }
             guard image.files[name] != nil else {
                 return SQLITE_IOERR | 23 << 8  // SQLITE_IOERR_DELETE_NOENT, which SQLite expects
             }
@@ -290,7 +290,7 @@ public final class CrashableDisk: @unchecked Sendable {
             operationsLeft = left - 1
             if left <= 0 {
                 isOn = false
-                cut = Cut(operation: operation, file: name ?? "")
+                cut = PowerCut(operation: operation, file: name ?? "")
                 return refuse(code, EIO)
             }
         }

@@ -65,9 +65,9 @@ struct FileLocks {
 /// connection closes.
 final class SharedIndex {
     private var regions: [UnsafeMutableRawBufferPointer] = []
-    private var users: [ObjectIdentifier: Held] = [:]
+    private var users: [ObjectIdentifier: HeldLocks] = [:]
 
-    private struct Held {
+    private struct HeldLocks {
         var shared: UInt8 = 0
         var exclusive: UInt8 = 0
     }
@@ -81,7 +81,7 @@ final class SharedIndex {
 
     /// The memory of one region, created if `extend`; nil if it does not exist.
     func map(_ handle: DiskHandle, region: Int, size: Int, extend: Bool) -> UnsafeMutableRawPointer? {
-        if users[ObjectIdentifier(handle)] == nil { users[ObjectIdentifier(handle)] = Held() }
+        if users[ObjectIdentifier(handle)] == nil { users[ObjectIdentifier(handle)] = HeldLocks() }
         while regions.count <= region {
             guard extend else { return nil }
             let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 4_096)
@@ -94,11 +94,11 @@ final class SharedIndex {
     func lock(_ handle: DiskHandle, offset: Int, count: Int, flags: Int32) -> Int32 {
         let me = ObjectIdentifier(handle)
         let slots = UInt8(truncatingIfNeeded: ((1 << count) - 1) << offset)
-        var held = users[me] ?? Held()
+        var locks = users[me] ?? HeldLocks()
         if flags & SQLITE_SHM_UNLOCK != 0 {
-            held.shared &= ~slots
-            held.exclusive &= ~slots
-            users[me] = held
+            locks.shared &= ~slots
+            locks.exclusive &= ~slots
+            users[me] = locks
             return SQLITE_OK
         }
         let isExclusive = flags & SQLITE_SHM_EXCLUSIVE != 0
@@ -106,8 +106,8 @@ final class SharedIndex {
             let hindering = isExclusive ? theirs.shared | theirs.exclusive : theirs.exclusive
             guard hindering & slots == 0 else { return SQLITE_BUSY }
         }
-        if isExclusive { held.exclusive |= slots } else { held.shared |= slots }
-        users[me] = held
+        if isExclusive { locks.exclusive |= slots } else { locks.shared |= slots }
+        users[me] = locks
         return SQLITE_OK
     }
 

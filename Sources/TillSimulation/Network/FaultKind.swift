@@ -50,10 +50,10 @@ public enum FaultKind: String, Sendable, Hashable, CaseIterable {
 }
 
 /// The rates of all faults, and the number of their occurrences.
-final class FaultLedger: @unchecked Sendable {
+final class FaultLog: @unchecked Sendable {
     private(set) var counts: [FaultKind: Int] = [:]
     /// No fault occurs after the fault phase.
-    private(set) var isCalm = false
+    private(set) var isQuiet = false
     /// The number of faults that may still occur; a smaller limit gives a shorter trace.
     private var left: Int
     private let rates: [FaultKind: Double]
@@ -71,11 +71,11 @@ final class FaultLedger: @unchecked Sendable {
     }
 
     /// Whether a fault occurs here and now, drawn from a separate stream for each kind and place.
-    func strikes(_ kind: FaultKind, at place: String, _ detail: @autoclosure () -> String = "") -> Bool {
-        guard !isCalm, let rate = rates[kind], rate > 0 else { return false }
+    func occurs(_ kind: FaultKind, at place: String, _ detail: @autoclosure () -> String = "") -> Bool {
+        guard !isQuiet, let rate = rates[kind], rate > 0 else { return false }
         let stream = "\(kind.rawValue) \(place)"
-        let strikes = streams[stream, default: SeededRandom(seed: seed, stream: stream)].chance(rate)
-        guard strikes, left > 0 else { return false }
+        let occurs = streams[stream, default: SeededRandom(seed: seed, stream: stream)].chance(rate)
+        guard occurs, left > 0 else { return false }
         record(kind, "\(place) \(detail())")
         return true
     }
@@ -88,7 +88,7 @@ final class FaultLedger: @unchecked Sendable {
     }
 
     /// Whether faults of this kind may occur, and the limit is not reached.
-    func allows(_ kind: FaultKind) -> Bool { !isCalm && left > 0 && (rates[kind] ?? 0) > 0 }
+    func allows(_ kind: FaultKind) -> Bool { !isQuiet && left > 0 && (rates[kind] ?? 0) > 0 }
 
-    func calmDown() { isCalm = true }
+    func stop() { isQuiet = true }
 }

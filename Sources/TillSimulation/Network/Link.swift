@@ -11,14 +11,14 @@ final class Link: @unchecked Sendable {
     }
 
     let name: String
-    private let clockwork: Clockwork
-    private let faults: FaultLedger
+    private let scheduler: SimulatedScheduler
+    private let faults: FaultLog
     private let end: () -> End?
     private var random: SeededRandom
 
-    init(_ name: String, _ world: WorldParts, to end: @escaping () -> End?) {
+    init(_ name: String, _ world: SimulationContext, to end: @escaping () -> End?) {
         self.name = name
-        clockwork = world.clockwork
+        scheduler = world.scheduler
         faults = world.faults
         random = SeededRandom(seed: world.seed, stream: "link \(name)")
         self.end = end
@@ -27,12 +27,12 @@ final class Link: @unchecked Sendable {
     /// Whether the network may repeat a request.
     var repeats: (HTTPRequest) -> Bool = { _ in true }
     /// Observes every request.
-    var hear: ((HTTPRequest) -> Void)?
+    var observe: ((HTTPRequest) -> Void)?
     /// Milliseconds after which the sender gives up; the answer may still be in transit.
-    var patience: Int64 = 30_000
+    var timeout: Int64 = 30_000
 
     /// - Parameter sender: after its end, requests are neither sent nor answered.
-    func send(_ request: HTTPRequest, from sender: SimulatedProcess) async throws(HTTPFault) -> HTTPResponse {
+    func send(_ request: HTTPRequest, from sender: SimulatedProcess) async throws(HTTPError) -> HTTPResponse {
         let exchange = Exchange()
         let result = await withUnsafeContinuation { continuation in
             guard sender.isAlive else { return }
@@ -47,9 +47,9 @@ final class Link: @unchecked Sendable {
 
     /// One request and its single answer.
     private final class Exchange: @unchecked Sendable {
-        var continuation: UnsafeContinuation<Result<HTTPResponse, HTTPFault>, Never>?
+        var continuation: UnsafeContinuation<Result<HTTPResponse, HTTPError>, Never>?
 
-        func finish(_ result: Result<HTTPResponse, HTTPFault>) {
+        func finish(_ result: Result<HTTPResponse, HTTPError>) {
             let waiting = continuation
             continuation = nil
             waiting?.resume(returning: result)
@@ -59,61 +59,61 @@ final class Link: @unchecked Sendable {
     }
 
     private func begin(_ request: HTTPRequest, _ exchange: Exchange) {
-        hear?(request)
-        clockwork.after(patience) { exchange.finish(.failure(HTTPFault(.timedOut, "no answer in time"))) }
-        if faults.strikes(.cut, at: name, request.path) {
+        observe?(request)
+        scheduler.after(timeout) { exchange.finish(.failure(HTTPError(.timedOut, "no answer in time"))) }
+        if faults.occurs(.cut, at: name, request.path) {
             let delay = random.between(1, 3_000)
-            clockwork.after(delay) { exchange.finish(.failure(HTTPFault(.cannotConnect, "the line is cut"))) }
+            scheduler.after(delay) { exchange.finish(.failure(HTTPError(.cannotConnect, "the line is cut"))) }
             return
         }
-        if faults.strikes(.requestLost, at: name, request.path) { return }
-        clockwork.after(latency(request)) { self.arrive(request, exchange) }
-        if repeats(request), faults.strikes(.duplicated, at: name, request.path) {
+        if faults.occurs(.requestLost, at: name, request.path) { return }
+        scheduler.after(latency(request)) { self.arrive(request, exchange) }
+        if repeats(request), faults.occurs(.duplicated, at: name, request.path) {
             // The copy may overtake the original, or arrive much later.
             let delay = random.chance(0.5) ? random.between(1, 500) : random.between(1_000, 7_200_000)
-            clockwork.after(delay) { self.arrive(request, Exchange()) }
+            scheduler.after(delay) { self.arrive(request, Exchange()) }
         }
     }
 
     private func latency(_ request: HTTPRequest) -> Int64 {
         let usual = random.between(2, 120)
-        guard faults.strikes(.delayed, at: name, request.path) else { return usual }
+        guard faults.occurs(.delayed, at: name, request.path) else { return usual }
         return random.chance(0.7) ? random.between(500, 20_000) : random.between(20_000, 300_000)
     }
 
     private func arrive(_ request: HTTPRequest, _ exchange: Exchange) {
         guard let end = end() else {
-            clockwork.after(random.between(1, 50)) { exchange.finish(.failure(HTTPFault(.cannotConnect, "refused"))) }
+            scheduler.after(random.between(1, 50)) { exchange.finish(.failure(HTTPError(.cannotConnect, "refused"))) }
             return
         }
         let process = end.process
-        let mourner = process.mourn { [self] in
-            clockwork.after(random.between(1, 50)) {
-                exchange.finish(.failure(HTTPFault(.connectionLost, "the other end is gone")))
+        let endHandler = process.onEnd { [self] in
+            scheduler.after(random.between(1, 50)) {
+                exchange.finish(.failure(HTTPError(.connectionLost, "the other end is gone")))
             }
         }
         process.spawn { [self] in
             let response = await end.respond(request)
             guard process.isAlive else { return }
-            process.forget(mourner: mourner)
+            process.forget(endHandler: endHandler)
             answer(response, of: request, to: exchange)
         }
     }
 
     private func answer(_ response: HTTPResponse, of request: HTTPRequest, to exchange: Exchange) {
         guard exchange.isOpen else { return }
-        if faults.strikes(.answerLost, at: name, request.path) {
+        if faults.occurs(.answerLost, at: name, request.path) {
             let delay = random.between(1, 2_000)
-            clockwork.after(delay) {
-                exchange.finish(.failure(HTTPFault(.connectionLost, "the answer was lost")))
+            scheduler.after(delay) {
+                exchange.finish(.failure(HTTPError(.connectionLost, "the answer was lost")))
             }
             return
         }
         var response = response
-        if faults.strikes(.garbled, at: name, request.path) {
+        if faults.occurs(.garbled, at: name, request.path) {
             response = Self.garbled[random.below(Self.garbled.count)]
         }
-        clockwork.after(latency(request)) { exchange.finish(.success(response)) }
+        scheduler.after(latency(request)) { exchange.finish(.success(response)) }
     }
 
     /// Answers of an intermediary.

@@ -6,12 +6,12 @@ import TillClient
 final class DeviceDisk: @unchecked Sendable {
     private(set) var bytes: [UInt8] = []
     private let name: String
-    private let parts: WorldParts
+    private let parts: SimulationContext
     private var random: SeededRandom
     /// While set, the disk refuses writes.
     private(set) var isFull = false
 
-    init(_ name: String, _ parts: WorldParts) {
+    init(_ name: String, _ parts: SimulationContext) {
         self.name = name
         self.parts = parts
         random = SeededRandom(seed: parts.seed, stream: "disk \(name)")
@@ -19,7 +19,7 @@ final class DeviceDisk: @unchecked Sendable {
 
     func fill(for milliseconds: Int64) {
         isFull = true
-        parts.clockwork.after(milliseconds) { self.isFull = false }
+        parts.scheduler.after(milliseconds) { self.isFull = false }
     }
 
     func makeRoom() { isFull = false }
@@ -29,34 +29,34 @@ final class DeviceDisk: @unchecked Sendable {
     /// The file as one run of the app opens it.
     func open(by process: SimulatedProcess) -> Disk {
         Disk(
-            read: { [self] () throws(DiskFault) -> [UInt8] in
-                guard process.isAlive else { throw DiskFault(.other) }
+            read: { [self] () throws(DiskError) -> [UInt8] in
+                guard process.isAlive else { throw DiskError(.other) }
                 return bytes
             },
-            write: { [self] (new, offset) throws(DiskFault) in
+            write: { [self] (new, offset) throws(DiskError) in
                 try check(process)
                 let kept = Array(bytes.prefix(offset))
-                if parts.faults.strikes(.tornWrite, at: name) {
+                if parts.faults.occurs(.tornWrite, at: name) {
                     bytes = kept + new.prefix(random.below(new.count + 1))
                     process.kill()
-                    throw DiskFault(.other)
+                    throw DiskError(.other)
                 }
                 bytes = kept + new
             },
-            replace: { [self] (new) throws(DiskFault) in
+            replace: { [self] (new) throws(DiskError) in
                 try check(process)
-                if parts.faults.strikes(.tornWrite, at: name) {
+                if parts.faults.occurs(.tornWrite, at: name) {
                     if random.chance(0.5) { bytes = new }
                     process.kill()
-                    throw DiskFault(.other)
+                    throw DiskError(.other)
                 }
                 bytes = new
             },
             setAside: {})
     }
 
-    private func check(_ process: SimulatedProcess) throws(DiskFault) {
-        guard process.isAlive else { throw DiskFault(.other) }
-        if isFull { throw DiskFault(.full) }
+    private func check(_ process: SimulatedProcess) throws(DiskError) {
+        guard process.isAlive else { throw DiskError(.other) }
+        if isFull { throw DiskError(.full) }
     }
 }

@@ -12,13 +12,13 @@ final class PhoneHost: @unchecked Sendable {
     let generation: StoreKitGeneration
     /// The proof that its app sends for StoreKit 1 purchases.
     let proof: StoreKit1Proof
-    private let parts: WorldParts
+    private let parts: SimulationContext
     private let id: UUID
     private let toStore: Link
     private let toServer: Link
     private let journal: DeviceDisk
     private let identity: DeviceDisk
-    private let catalogue: DeviceDisk
+    private let catalog: DeviceDisk
     private let directory: URL
     private let entropy: Entropy
     private var launches = 0
@@ -27,7 +27,7 @@ final class PhoneHost: @unchecked Sendable {
     /// The error of its clock, in milliseconds.
     private var clockError: Int64 = 0
     private var app: App?
-    /// The user who started the current purchase, recorded in `Truth` when the app calls the store.
+    /// The user who started the current purchase, recorded in `GroundTruth` when the app calls the store.
     private(set) var buyer: String?
     /// Observes a purchase on its way to the store, and may remove its token.
     private let payment: (PhoneHost, HTTPRequest) -> HTTPRequest
@@ -47,14 +47,14 @@ final class PhoneHost: @unchecked Sendable {
         }
     }
 
-    struct Lines {
+    struct Connections {
         let toStore: Link
         let toServer: Link
     }
 
     ///   - folder: for its receipt, the one file that the emulated device keeps on a real disk.
     init(
-        _ name: String, account: String, generation: StoreKitGeneration, _ parts: WorldParts, lines: Lines, folder: URL,
+        _ name: String, account: String, generation: StoreKitGeneration, _ parts: SimulationContext, lines: Connections, folder: URL,
         payment: @escaping (PhoneHost, HTTPRequest) -> HTTPRequest,
         asked: @escaping (PhoneHost, HTTPRequest) -> Void
     ) {
@@ -76,7 +76,7 @@ final class PhoneHost: @unchecked Sendable {
         entropy = Entropy(parts.seed, name)
         journal = DeviceDisk("\(name)/orders.journal", parts)
         identity = DeviceDisk("\(name)/identity", parts)
-        catalogue = DeviceDisk("\(name)/catalogue.json", parts)
+        catalog = DeviceDisk("\(name)/catalogue.json", parts)
         let bytes = random.bytes(16)
         id = UUID(
             uuid: (
@@ -95,7 +95,7 @@ final class PhoneHost: @unchecked Sendable {
     func launch() async -> Bool {
         if isRunning { return true }
         launches += 1
-        let process = SimulatedProcess("\(name)-\(launches)", on: parts.clockwork)
+        let process = SimulatedProcess("\(name)-\(launches)", on: parts.scheduler)
         let device = EmulatedDevice(
             id: id, account: account, bundleID: SimulatedShop.bundleID, connection: connection(in: process),
             directory: directory, consumableHistory: false, effects: storeEffects(of: process))
@@ -108,18 +108,18 @@ final class PhoneHost: @unchecked Sendable {
             }
             app = App(process, device, store)
         } catch {
-            parts.story.tell(name, "the app can't start: \(error)")
+            parts.log.record(name, "the app can't start: \(error)")
             process.kill()
             return false
         }
-        parts.story.tell(process.name, "is launched")
+        parts.log.record(process.name, "is launched")
         return await use { await $0.start() } != nil
     }
 
     /// The app's process ends where it is.
     func kill() {
         guard let app, app.process.isAlive else { return }
-        parts.story.tell(app.process.name, "is killed")
+        parts.log.record(app.process.name, "is killed")
         app.process.kill()
     }
 
@@ -128,8 +128,8 @@ final class PhoneHost: @unchecked Sendable {
     /// Deletes the app with all its data.
     func erase() {
         kill()
-        parts.story.tell(name, "deletes the app")
-        for disk in [journal, identity, catalogue] { disk.erase() }
+        parts.log.record(name, "deletes the app")
+        for disk in [journal, identity, catalog] { disk.erase() }
         try? FileManager.default.removeItem(at: directory)
     }
 
@@ -146,9 +146,9 @@ final class PhoneHost: @unchecked Sendable {
     // MARK: User actions
 
     func signIn(_ user: String) async {
-        let clockwork = parts.clockwork
+        let scheduler = parts.scheduler
         _ = await use { store in
-            await store.signIn(user) { SimulatedShop.token(of: user, at: clockwork.now) }
+            await store.signIn(user) { SimulatedShop.token(of: user, at: scheduler.now) }
         }
     }
 
@@ -177,29 +177,29 @@ final class PhoneHost: @unchecked Sendable {
     }
 
     private func files(in process: SimulatedProcess) -> DeviceFiles {
-        let cache = catalogue
+        let cache = catalog
         return DeviceFiles(
             journal: journal.open(by: process), identity: identity.open(by: process),
-            catalogue: CatalogueFile(
+            catalog: ProductCacheFile(
                 read: { cache.bytes.isEmpty ? nil : cache.bytes },
                 replace: { bytes in try? cache.open(by: process).replace(bytes) }))
     }
 
     private func effects(of process: SimulatedProcess) -> Effects {
-        let (clockwork, entropy) = (parts.clockwork, entropy)
+        let (scheduler, entropy) = (parts.scheduler, entropy)
         return Effects(
-            clock: { [self] in clockwork.now.adding(milliseconds: clockError) }, entropy: entropy.bytes,
-            pause: { await clockwork.pause($0) }, spawn: { process.spawn($0) })
+            clock: { [self] in scheduler.now.adding(milliseconds: clockError) }, entropy: entropy.bytes,
+            pause: { await scheduler.pause($0) }, spawn: { process.spawn($0) })
     }
 
     private func storeEffects(of process: SimulatedProcess) -> StoreEffects {
-        let (clockwork, entropy) = (parts.clockwork, entropy)
+        let (scheduler, entropy) = (parts.scheduler, entropy)
         return StoreEffects(
-            pause: { await clockwork.pause($0) }, entropy: entropy.bytes, spawn: { process.spawn($0) },
+            pause: { await scheduler.pause($0) }, entropy: entropy.bytes, spawn: { process.spawn($0) },
             callback: { $0() }, pollInterval: 20_000,
             paymentSheet: { [self] _ in
                 let (answer, time) = habit.decide()
-                await clockwork.pause(time)
+                await scheduler.pause(time)
                 return answer
             })
     }
@@ -213,19 +213,19 @@ final class PhoneHost: @unchecked Sendable {
     }
 
     private func transport(in process: SimulatedProcess) -> Transport {
-        Transport { [self] (request) async throws(TransportFault) in
+        Transport { [self] (request) async throws(TransportError) in
             let request = HTTPRequest(request)
             asked(self, request)
-            do throws(HTTPFault) {
+            do throws(HTTPError) {
                 return TransportResponse(try await toServer.send(request, from: process))
             } catch {
-                let kind: TransportFault.Kind =
+                let kind: TransportError.Kind =
                     switch error.kind {
                     case .timedOut: .timedOut
                     case .connectionLost: .connectionLost
                     default: .cannotConnect
                     }
-                throw TransportFault(kind, error.detail)
+                throw TransportError(kind, error.detail)
             }
         }
     }

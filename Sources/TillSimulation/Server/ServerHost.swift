@@ -25,12 +25,12 @@ final class ServerHost: @unchecked Sendable {
         }
     }
 
-    private let parts: WorldParts
+    private let parts: SimulationContext
     private let terms: Terms
     private let disk: CrashableDisk
     private var run: Run?
     private var runs = 0
-    private var lastAsked = World.start
+    private var lastAsked = SimulatedWorld.start
     private var random: SeededRandom
     private let entropy: Entropy
     private let watch: Watch
@@ -62,7 +62,7 @@ final class ServerHost: @unchecked Sendable {
         var isWritten: SteppedDatabase.IsWritten
     }
 
-    init(_ parts: WorldParts, _ terms: Terms, watch: Watch) {
+    init(_ parts: SimulationContext, _ terms: Terms, watch: Watch) {
         self.parts = parts
         self.watch = watch
         self.terms = terms
@@ -80,13 +80,13 @@ final class ServerHost: @unchecked Sendable {
     func start() {
         guard run == nil, !isHeldDown else { return }
         // Outside of any task, so the planted mistake is set here.
-        Planting.with(parts.clockwork.planted) { boot() }
+        PlantedMistakes.with(parts.scheduler.planted) { boot() }
     }
 
     private func boot() {
         if !disk.hasPower { disk.restart() }
         runs += 1
-        let process = SimulatedProcess("server-\(runs)", on: parts.clockwork)
+        let process = SimulatedProcess("server-\(runs)", on: parts.scheduler)
         do {
             var options = SQLiteDatabase.Options(.ledger)
             options.vfs = disk.vfs
@@ -96,37 +96,37 @@ final class ServerHost: @unchecked Sendable {
             #endif
             let ledger = try SQLiteDatabase.open(path: "till.db", role: .server, options: options)
             let stepped = SteppedDatabase(
-                ledger, faults: parts.faults, pause: { [parts] in await parts.clockwork.pause($0) },
+                ledger, faults: parts.faults, pause: { [parts] in await parts.scheduler.pause($0) },
                 isWritten: watch.isWritten)
             let run = Run(process, ledger, try server(on: stepped, in: process))
             self.run = run
             process.afterStep = { [weak self] in self?.lookAtPower() }
-            parts.story.tell(process.name, "starts")
+            parts.log.record(process.name, "starts")
             process.spawn { [self] in
                 await watch.isOpened(ledger)
                 await BackgroundJobs(run.server) { await self.rest($0) }.run()
             }
             lookAtPower()
         } catch {
-            parts.story.tell(process.name, "can't start: \(error)")
+            parts.log.record(process.name, "can't start: \(error)")
             process.kill()
-            parts.clockwork.after(random.between(1_000, 60_000)) { self.start() }
+            parts.scheduler.after(random.between(1_000, 60_000)) { self.start() }
         }
     }
 
     /// The pause between two runs of a job: longer than in reality, and much longer without requests, because otherwise
     /// most of a virtual week would be empty job runs.
     private func rest(_ milliseconds: Int64) async {
-        let isQuiet = parts.clockwork.now.milliseconds - lastAsked.milliseconds > 600_000
-        await parts.clockwork.pause(max(milliseconds * terms.leisure, isQuiet ? 3_600_000 : 240_000))
+        let isQuiet = parts.scheduler.now.milliseconds - lastAsked.milliseconds > 600_000
+        await parts.scheduler.pause(max(milliseconds * terms.leisure, isQuiet ? 3_600_000 : 240_000))
     }
 
     private func server(on ledger: any Database, in process: SimulatedProcess) throws -> Server {
-        let clockwork = parts.clockwork
-        let clock: @Sendable () -> Instant = { [self] in clockwork.now.adding(milliseconds: clockError) }
+        let scheduler = parts.scheduler
+        let clock: @Sendable () -> Instant = { [self] in scheduler.now.adding(milliseconds: clockError) }
         let effects = AppleEffects(
             exchange: appleExchange(over: terms.apple(process)), clock: clock, entropy: entropy.bytes,
-            pause: { await clockwork.pause($0) })
+            pause: { await scheduler.pause($0) })
         let api = terms.key.map { key in
             ServerAPI(
                 key: key, bundleID: SimulatedShop.bundleID, hosts: .emulator(at: Self.appleURL),
@@ -140,7 +140,7 @@ final class ServerHost: @unchecked Sendable {
     /// The running server's end; nil while it is down.
     var end: Link.End? {
         guard let run, run.process.isAlive else { return nil }
-        lastAsked = parts.clockwork.now
+        lastAsked = parts.scheduler.now
         return Link.End(process: run.process) { [self] request in
             let response = await run.router.respond(to: request)
             // After a power loss the answer does not arrive.
@@ -154,8 +154,8 @@ final class ServerHost: @unchecked Sendable {
     /// Kill -9: all written data remains, synced or not.
     func kill(_ reason: String) {
         guard let run else { return }
-        parts.story.tell(run.process.name, "is killed: \(reason)")
-        bury(run)
+        parts.log.record(run.process.name, "is killed: \(reason)")
+        retire(run)
         disk.endProcess()
     }
 
@@ -176,7 +176,7 @@ final class ServerHost: @unchecked Sendable {
         disk.conditions = conditions
     }
 
-    func mendDisk() {
+    func repairDisk() {
         disk.conditions = CrashableDisk.Conditions()
         disk.forgetFailures()
     }
@@ -184,7 +184,7 @@ final class ServerHost: @unchecked Sendable {
     func stayDown(for milliseconds: Int64) {
         kill("stays down for \(milliseconds / 60_000) minutes")
         isHeldDown = true
-        parts.clockwork.after(milliseconds) {
+        parts.scheduler.after(milliseconds) {
             self.isHeldDown = false
             self.start()
         }
@@ -200,34 +200,34 @@ final class ServerHost: @unchecked Sendable {
     private func lookAtPower() {
         guard let run else { return }
         if !disk.hasPower {
-            parts.story.tell(run.process.name, "loses power in a \(disk.lastCut.map { "\($0)" } ?? "")")
-            bury(run)
+            parts.log.record(run.process.name, "loses power in a \(disk.lastCut.map { "\($0)" } ?? "")")
+            retire(run)
             disk.restart()
-            parts.clockwork.after(random.between(200, 30_000)) { self.start() }
+            parts.scheduler.after(random.between(200, 30_000)) { self.start() }
         } else if !run.process.isAlive {
-            parts.story.tell(run.process.name, "was killed")
-            bury(run)
+            parts.log.record(run.process.name, "was killed")
+            retire(run)
             disk.endProcess()
-            parts.clockwork.after(random.between(200, 30_000)) { self.start() }
+            parts.scheduler.after(random.between(200, 30_000)) { self.start() }
         }
     }
 
     /// Ends the run; closing its connections no longer reaches any file.
-    private func bury(_ run: Run) {
+    private func retire(_ run: Run) {
         self.run = nil
         run.process.afterStep = nil
         run.process.kill()
-        graves.append(run.ledger)
+        retiredLedgers.append(run.ledger)
     }
 
     /// The ledgers of ended runs, to be closed outside of any run.
-    private var graves: [SQLiteDatabase] = []
+    private var retiredLedgers: [SQLiteDatabase] = []
 
     /// Frees the memory of ended runs.
-    func clearGraves() async {
-        let old = graves
-        graves = []
-        await disk.bury { for ledger in old { await ledger.close() } }
+    func closeRetiredLedgers() async {
+        let old = retiredLedgers
+        retiredLedgers = []
+        await disk.retire { for ledger in old { await ledger.close() } }
     }
 
     // MARK: For checks
@@ -240,8 +240,8 @@ final class ServerHost: @unchecked Sendable {
         if let run {
             self.run = nil
             run.process.kill()
-            graves.append(run.ledger)
+            retiredLedgers.append(run.ledger)
         }
-        await clearGraves()
+        await closeRetiredLedgers()
     }
 }

@@ -5,7 +5,7 @@ import TillSQL
 /// other tasks run, and the server may be killed. Its faults are those of a database with several writers.
 final class SteppedDatabase: Database {
     private let inner: any Database
-    private let faults: FaultLedger
+    private let faults: FaultLog
     private let isWritten: IsWritten
     private let pause: @Sendable (Int64) async -> Void
     /// The greatest row id of an event that was committed, and of one that had its position.
@@ -27,7 +27,7 @@ final class SteppedDatabase: Database {
     ///   - faults: whether a body runs again, is late, or stays in doubt.
     ///   - pause: waits for milliseconds of virtual time.
     init(
-        _ inner: any Database, faults: FaultLedger, pause: @escaping @Sendable (Int64) async -> Void,
+        _ inner: any Database, faults: FaultLog, pause: @escaping @Sendable (Int64) async -> Void,
         isWritten: @escaping IsWritten
     ) {
         self.pause = pause
@@ -40,10 +40,10 @@ final class SteppedDatabase: Database {
         locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         await Task.yield()
-        if faults.strikes(.bodyRerun, at: "ledger") { _ = await runInVain(keys, body) }
+        if faults.occurs(.bodyRerun, at: "ledger") { _ = await runAndRollBack(keys, body) }
         var reserved: [String: [Int64]] = [:]
-        if faults.strikes(.rowsLate, at: "ledger") {
-            reserved = await runInVain(keys, body)
+        if faults.occurs(.rowsLate, at: "ledger") {
+            reserved = await runAndRollBack(keys, body)
             await letOthersCommit(after: reserved["outbox"]?.max())
         }
         let attempt = Attempt(keys, rowIDs, reserved)
@@ -54,7 +54,7 @@ final class SteppedDatabase: Database {
         await isWritten(inner, events)
         await Task.yield()
         let value = try result.get()
-        if faults.strikes(.commitInDoubt, at: "ledger") {
+        if faults.occurs(.commitInDoubt, at: "ledger") {
             throw DatabaseError(.inputOutput, "the connection was lost during COMMIT", mayHaveCommitted: true)
         }
         return value
@@ -83,7 +83,7 @@ final class SteppedDatabase: Database {
             do {
                 let value = try await inner.write(locking: attempt.keys.sorted()) { [tables] connection in
                     let value = try body(KeyedConnection(connection, attempt, tables))
-                    guard attempt.undeclared.isEmpty else { throw RolledBack() }
+                    guard attempt.undeclared.isEmpty else { throw RollbackError() }
                     return value
                 }
                 result = .success(value)
@@ -93,19 +93,19 @@ final class SteppedDatabase: Database {
         preconditionFailure("a body adds other keys in each of \(Self.mostRuns) runs")
     }
 
-    private struct RolledBack: Error {}
+    private struct RollbackError: Error {}
 
     /// Runs a body and undoes it: what it leaves behind outside of the database would count twice.
     ///
     /// - Returns: the row ids that it drew.
-    private func runInVain<Value: Sendable>(
+    private func runAndRollBack<Value: Sendable>(
         _ keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async -> [String: [Int64]] {
         let attempt = Attempt(keys, rowIDs)
         do {
             try await run(attempt) { connection in
                 _ = try body(connection)
-                throw RolledBack()
+                throw RollbackError()
             }
         } catch {
             // The second run meets the same error, if it was the body's own.

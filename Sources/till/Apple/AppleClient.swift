@@ -11,17 +11,17 @@ struct AppleClient: Sendable {
     let api: ServerAPI?
     private let fetch: Fetch
 
-    /// - Throws: `CommandFailure` if no HTTP client can be started.
+    /// - Throws: `CommandError` if no HTTP client can be started.
     init(_ configuration: Configuration, process: ProcessEffects) throws {
         var settings = FetchConfiguration()
         // The longest answers are pages of twenty proofs, and receipts with years of purchases.
-        settings.answerLimit = 32 << 20
+        settings.responseLimit = 32 << 20
         // A buyer waits for some of these requests; the others are retried anyway.
         settings.totalTimeout = 15_000
         do {
             fetch = try Fetch(configuration: settings)
         } catch {
-            throw CommandFailure(Text(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+            throw CommandError(LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
         effects = AppleEffects(
             exchange: appleExchange(over: fetch.send), clock: process.clock, entropy: process.entropy,

@@ -5,49 +5,49 @@ import TillJSON
 extension Flag {
     fileprivate static let environment = Flag(
         "environment", .choice(["production", "sandbox"]),
-        summary: Text(
+        summary: LocalizedText(
             en: "the environment to query (default: production, then the sandbox, if the configuration accepts them)",
             zh: "要查询的环境（默认先生产、后沙盒，仅限配置接受的环境）"))
     fileprivate static let days = Flag(
         "days", .integer("N", 1...180),
-        summary: Text(en: "the number of past days of notifications (default: 1)", zh: "查询最近多少天的通知（默认 1）"))
+        summary: LocalizedText(en: "the number of past days of notifications (default: 1)", zh: "查询最近多少天的通知（默认 1）"))
     fileprivate static let onlyFailures = Flag(
         "only-failures",
-        summary: Text(en: "only notifications that did not reach this server", zh: "只列出未送达本服务器的通知"))
+        summary: LocalizedText(en: "only notifications that did not reach this server", zh: "只列出未送达本服务器的通知"))
 }
 
 extension Command {
     /// `till apple`: sends by hand the requests that the server sends to Apple by itself.
     static let apple = Command(
         "apple",
-        summary: Text(
+        summary: LocalizedText(
             en: "query the App Store Server API: a transaction, a history, an order number",
             zh: "查询 App Store Server API：交易、历史、订单号"),
-        discussion: Text(
+        discussion: LocalizedText(
             en: """
                 Needs the In-App Purchase key in the configuration: apple.issuerId, apple.keyId, apple.privateKeyFile.
                 Every proof in a response is verified like one that a client posts. A query grants nothing.
 
-                """ + AppleQuestion.allCases.map { $0.line(.english) }.joined(separator: "\n"),
+                """ + AppleRequestKind.allCases.map { $0.line(.english) }.joined(separator: "\n"),
             zh: """
                 需要在配置中设置 App 内购买项目密钥：apple.issuerId、apple.keyId、apple.privateKeyFile。
                 应答中的每个凭证都按客户端提交的凭证同样验证。查询不会发放任何内容。
 
-                """ + AppleQuestion.allCases.map { $0.line(.chinese) }.joined(separator: "\n")),
+                """ + AppleRequestKind.allCases.map { $0.line(.chinese) }.joined(separator: "\n")),
         flags: Configuration.flags + [.environment, .days, .onlyFailures],
         positionals: [
-            Positional("QUESTION", summary: Text(en: "the query, from the list above", zh: "查询类型，见上面的列表")),
-            Positional("ARGUMENT", .any, summary: Text(en: "the transaction id or order number", zh: "交易号或订单号")),
+            Positional("QUESTION", summary: LocalizedText(en: "the query, from the list above", zh: "查询类型，见上面的列表")),
+            Positional("ARGUMENT", .any, summary: LocalizedText(en: "the transaction id or order number", zh: "交易号或订单号")),
         ]
     ) { call in
-        let asking = try AppleAsking(call)
+        let asking = try AppleCommandRun(call)
         defer { asking.client.stop() }
         let report: AppleReport
         do {
             report = try await asking.report()
-        } catch let fault as ServerAPIFault {
-            if call.wantsJSON { call.console.print(fault.json.encoded()) }
-            throw CommandFailure(fault.sentence)
+        } catch let error as ServerAPIError {
+            if call.wantsJSON { call.console.print(error.json.encoded()) }
+            throw CommandError(error.sentence)
         }
         if call.wantsJSON {
             call.console.print(report.json.encoded())
@@ -56,7 +56,7 @@ extension Command {
         }
         if report.isGenuine { return .done }
         call.warn(
-            Text(
+            LocalizedText(
                 en: "the response contains a proof that Apple did not sign or that belongs to another app",
                 zh: "应答中有凭证不是 Apple 签发的，或不属于本应用"))
         return .refused
@@ -64,31 +64,31 @@ extension Command {
 }
 
 /// One call of `till apple`: its question and the client that it uses.
-struct AppleAsking: Sendable {
+struct AppleCommandRun: Sendable {
     let client: AppleClient
-    private let question: AppleQuestion
+    private let kind: AppleRequestKind
     private let arguments: [String]
     private let api: ServerAPI
-    private let environment: Environment?
-    private let usual: Environment
+    private let environment: StoreEnvironment?
+    private let usual: StoreEnvironment
     private let span: (days: Int64, onlyFailures: Bool)
     private let policy: InspectionPolicy
     private let now: @Sendable () -> Instant
 
     init(_ call: Invocation) throws {
         let name = call.positionals.first ?? ""
-        guard let question = AppleQuestion(rawValue: name) else {
+        guard let kind = AppleRequestKind(rawValue: name) else {
             throw UsageError(
-                Text(en: "\"\(shown(name))\" is not a query", zh: "没有“\(shown(name))”这种查询"),
-                suggestion: nearestName(to: name, among: AppleQuestion.allCases.map(\.rawValue)), command: "apple")
+                LocalizedText(en: "\"\(shown(name))\" is not a query", zh: "没有“\(shown(name))”这种查询"),
+                suggestion: nearestName(to: name, among: AppleRequestKind.allCases.map(\.rawValue)), command: "apple")
         }
         arguments = Array(call.positionals.dropFirst())
-        guard arguments.count == question.arguments.count else {
-            let wanted = ([name] + question.arguments).joined(separator: " ")
-            throw UsageError(Text(en: "usage: till apple \(wanted)", zh: "用法：till apple \(wanted)"), command: "apple")
+        guard arguments.count == kind.arguments.count else {
+            let wanted = ([name] + kind.arguments).joined(separator: " ")
+            throw UsageError(LocalizedText(en: "usage: till apple \(wanted)", zh: "用法：till apple \(wanted)"), command: "apple")
         }
         let configuration = try Configuration.load(for: call)
-        self.question = question
+        self.kind = kind
         environment = call.text(.environment).map { $0 == "production" ? .production : .sandbox }
         usual = environment ?? configuration.server.usualEnvironment
         span = (call.integer(.days) ?? 1, call.isSet(.onlyFailures))
@@ -100,8 +100,8 @@ struct AppleAsking: Sendable {
         self.policy = policy
         client = try AppleClient(configuration, process: call.process)
         guard let api = client.api else {
-            throw CommandFailure(
-                Text(
+            throw CommandError(
+                LocalizedText(
                     en: "the configuration has no In-App Purchase key: set apple.issuerId, apple.keyId and "
                         + "apple.privateKeyFile (App Store Connect, Users and Access, Integrations)",
                     zh: "配置中没有 App 内购买项目密钥：请设置 apple.issuerId、apple.keyId 和 apple.privateKeyFile"
@@ -113,14 +113,14 @@ struct AppleAsking: Sendable {
     private var id: TransactionID { TransactionID(arguments.first ?? "") }
 
     func report() async throws -> AppleReport {
-        var report = AppleReport(question: question)
-        func take(_ jws: [String], from environment: Environment) {
+        var report = AppleReport(kind: kind)
+        func take(_ jws: [String], from environment: StoreEnvironment) {
             report.environment = environment
             var policy = policy
             policy.environment = environment.rawValue
             report.proofs += jws.map { ($0, ProofInspection.inspect(Array($0.utf8), policy: policy)) }
         }
-        switch question {
+        switch kind {
         case .transaction:
             let answer = try await api.transactionInfo(id, in: environment)
             take([answer.value.jws], from: answer.environment)
@@ -163,8 +163,8 @@ struct AppleAsking: Sendable {
             report.environment = try await api.finish(id, in: environment)
         case .setToken:
             guard let token = UniqueID(arguments[1]) else {
-                throw CommandFailure(
-                    Text(en: "\(shown(arguments[1])) is not a UUID", zh: "\(shown(arguments[1])) 不是 UUID"))
+                throw CommandError(
+                    LocalizedText(en: "\(shown(arguments[1])) is not a UUID", zh: "\(shown(arguments[1])) 不是 UUID"))
             }
             try await api.setAppAccountToken(token, on: id, in: usual)
             report.environment = usual
@@ -177,21 +177,21 @@ struct AppleAsking: Sendable {
         let token = try await api.requestTestNotification(in: usual)
         for pause: Int64 in [1_000, 2_000, 4_000, 8_000] {
             await client.effects.pause(pause)
-            do throws(ServerAPIFault) {
+            do throws(ServerAPIError) {
                 let sent = try await api.testNotificationStatus(of: token, in: usual)
                 if !sent.attempts.isEmpty { return sent }
             } catch {
                 guard error.code == .testNotificationNotFound else { throw error }
             }
         }
-        throw CommandFailure(
-            Text(
+        throw CommandError(
+            LocalizedText(
                 en: "Apple hasn't sent the test notification \(shown(token)) after 15 seconds",
                 zh: "15 秒后 Apple 仍未发送测试通知 \(shown(token))"))
     }
 }
 
-extension ServerAPIFault {
+extension ServerAPIError {
     /// For programs: the error, and whether a retry may succeed.
     fileprivate var json: JSONValue {
         var object: [String: JSONValue] = ["retryable": .bool(isRetryable), "error": .string(sentence(.english))]

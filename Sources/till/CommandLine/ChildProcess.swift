@@ -18,7 +18,7 @@ import TillThreads
 /// A thread reads its output, because waiting for a pipe on one of Swift's few threads could block all tasks.
 final class ChildProcess: Sendable {
     enum Event: Sendable {
-        case said(JSONValue)
+        case output(JSONValue)
         /// It exited with a code, or a signal ended it.
         case ended(code: Int32?, signal: Int32?)
     }
@@ -62,7 +62,7 @@ final class ChildProcess: Sendable {
     }
 
     /// Writes a line to its stdin. A process that has ended does not receive it.
-    func tell(_ line: String) {
+    func send(_ line: String) {
         let bytes = Array((line + "\n").utf8)
         _ = bytes.withUnsafeBytes { write(input, $0.baseAddress, $0.count) }
     }
@@ -111,16 +111,16 @@ final class ChildProcess: Sendable {
         return true
     }
 
-    private static func failure(_ step: String, _ number: Int32) -> CommandFailure {
-        CommandFailure(
-            Text(
+    private static func failure(_ step: String, _ number: Int32) -> CommandError {
+        CommandError(
+            LocalizedText(
                 en: "can't start another process: \(step) failed with errno \(number)",
                 zh: "无法启动另一个进程：\(step) 失败，errno \(number)"))
     }
 
     // MARK: Reading its output
 
-    fileprivate final class Listening {
+    fileprivate final class OutputReader {
         let output: Int32
         let process: ChildProcess
         let continuation: AsyncStream<Event>.Continuation
@@ -135,7 +135,7 @@ final class ChildProcess: Sendable {
     private static func listen(
         _ output: Int32, _ process: ChildProcess, _ continuation: AsyncStream<Event>.Continuation
     ) {
-        let isStarted = SystemThread.detached { Listening(output, process, continuation).run() }
+        let isStarted = SystemThread.detached { OutputReader(output, process, continuation).run() }
         guard !isStarted else { return }
         close(output)
         process.kill()
@@ -158,7 +158,7 @@ final class ChildProcess: Sendable {
     }
 }
 
-extension ChildProcess.Listening {
+extension ChildProcess.OutputReader {
     func run() {
         var rest: [UInt8] = []
         while true {
@@ -169,7 +169,7 @@ extension ChildProcess.Listening {
             if chunk.isEmpty { break }
             rest += chunk
             while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                if let said = try? JSONValue(decoding: rest[..<end]) { continuation.yield(.said(said)) }
+                if let said = try? JSONValue(decoding: rest[..<end]) { continuation.yield(.output(said)) }
                 rest.removeSubrange(...end)
             }
         }

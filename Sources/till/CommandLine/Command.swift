@@ -4,16 +4,16 @@ import TillBilling
 struct Command: Sendable {
     let name: String
     /// One line for the list of commands.
-    let summary: Text
+    let summary: LocalizedText
     /// Further lines for the command's own help; may be empty.
-    let discussion: Text
+    let discussion: LocalizedText
     let flags: [Flag]
     let positionals: [Positional]
-    /// - Throws: `CommandFailure` with the reason for the user, or `UsageError`.
+    /// - Throws: `CommandError` with the reason for the user, or `UsageError`.
     let run: @Sendable (Invocation) async throws -> ExitCode
 
     init(
-        _ name: String, summary: Text, discussion: Text = Text(""), flags: [Flag] = [],
+        _ name: String, summary: LocalizedText, discussion: LocalizedText = LocalizedText(""), flags: [Flag] = [],
         positionals: [Positional] = [],
         run: @escaping @Sendable (Invocation) async throws -> ExitCode
     ) {
@@ -34,22 +34,22 @@ enum ExitCode: Int32, Sendable {
 }
 
 /// Why a command failed, one sentence per line, for stderr. The process exits with 1.
-struct CommandFailure: Error, Hashable {
-    let reasons: [Text]
+struct CommandError: Error, Hashable {
+    let reasons: [LocalizedText]
 
-    init(_ reason: Text) { reasons = [reason] }
-    init(reasons: [Text]) { self.reasons = reasons }
+    init(_ reason: LocalizedText) { reasons = [reason] }
+    init(reasons: [LocalizedText]) { self.reasons = reasons }
 }
 
 /// The command line is invalid. The process exits with 2.
 struct UsageError: Error, Hashable {
-    let message: Text
+    let message: LocalizedText
     /// The command whose help explains it; nil for `till` itself.
     var commandName: String?
 
-    init(_ message: Text, suggestion: String? = nil, command: String? = nil) {
+    init(_ message: LocalizedText, suggestion: String? = nil, command: String? = nil) {
         if let suggestion {
-            self.message = Text(
+            self.message = LocalizedText(
                 en: "\(message.en). Did you mean \(suggestion)?", zh: "\(message.zh)。是否想写 \(suggestion)？")
         } else {
             self.message = message

@@ -32,7 +32,7 @@ struct CommandLineParser: Sendable {
         }
         guard let name = rest.popFirst() else {
             guard values[Flag.version.name] != nil else {
-                throw UsageError(Text(en: "no command given", zh: "缺少命令"))
+                throw UsageError(LocalizedText(en: "no command given", zh: "缺少命令"))
             }
             result.request = .version
             return settled(result, values)
@@ -64,7 +64,7 @@ struct CommandLineParser: Sendable {
     private func find(_ name: String) throws(UsageError) -> Command {
         if let command = commands.first(where: { $0.name == name }) { return command }
         throw UsageError(
-            Text(en: "there is no command \"\(shown(name))\"", zh: "没有命令“\(shown(name))”"),
+            LocalizedText(en: "there is no command \"\(shown(name))\"", zh: "没有命令“\(shown(name))”"),
             suggestion: nearestName(to: name, among: commands.map(\.name)).map { "till \($0)" })
     }
 
@@ -98,12 +98,12 @@ struct CommandLineParser: Sendable {
         if result.positionals.count < least {
             let missing = command.positionals[result.positionals.count].name
             throw UsageError(
-                Text(en: "\(missing) is missing", zh: "缺少 \(missing)"), command: command.name)
+                LocalizedText(en: "\(missing) is missing", zh: "缺少 \(missing)"), command: command.name)
         }
         if result.positionals.count > most {
             let extra = shown(result.positionals[most])
             throw UsageError(
-                Text(en: "unexpected argument \"\(extra)\"", zh: "多余的参数“\(extra)”"), command: command.name)
+                LocalizedText(en: "unexpected argument \"\(extra)\"", zh: "多余的参数“\(extra)”"), command: command.name)
         }
     }
 
@@ -124,13 +124,13 @@ struct CommandLineParser: Sendable {
             let known = nearestName(to: name, among: flags.map(\.name)).map { "--\($0)" }
             let written = shown(argument.prefix { $0 != "=" })
             throw UsageError(
-                Text(en: "there is no flag \(written)", zh: "没有选项 \(written)"), suggestion: known,
+                LocalizedText(en: "there is no flag \(written)", zh: "没有选项 \(written)"), suggestion: known,
                 command: command?.name)
         }
         if case .none = flag.value {
             if attached != nil {
                 throw UsageError(
-                    Text(en: "--\(name) takes no value", zh: "--\(name) 不带值"), command: command?.name)
+                    LocalizedText(en: "--\(name) takes no value", zh: "--\(name) 不带值"), command: command?.name)
             }
             values[name] = []
             return
@@ -138,12 +138,12 @@ struct CommandLineParser: Sendable {
         if attached == nil, let next = rest.first, !next.hasPrefix("--") { attached = rest.popFirst() }
         guard let value = attached, !value.isEmpty else {
             throw UsageError(
-                Text(en: "--\(name) needs a value: \(flag.usage)", zh: "--\(name) 需要一个值：\(flag.usage)"),
+                LocalizedText(en: "--\(name) needs a value: \(flag.usage)", zh: "--\(name) 需要一个值：\(flag.usage)"),
                 command: command?.name)
         }
         if !flag.isRepeatable, values[name] != nil {
             throw UsageError(
-                Text(en: "--\(name) is given twice", zh: "--\(name) 重复"), command: command?.name)
+                LocalizedText(en: "--\(name) is given twice", zh: "--\(name) 重复"), command: command?.name)
         }
         try check(value, of: flag, command: command)
         values[name, default: []].append(value)
@@ -156,25 +156,25 @@ struct CommandLineParser: Sendable {
             if let number = Int64(value), range.contains(number), !value.hasPrefix("+") { return }
             let bounds = Self.describe(range)
             throw UsageError(
-                Text(
+                LocalizedText(
                     en: "--\(flag.name) must be a whole number\(bounds.en), not \"\(shown(value))\"",
                     zh: "--\(flag.name) 应为整数\(bounds.zh)，实际为“\(shown(value))”"),
                 command: command?.name)
         case .choice(let words):
             if words.contains(value) { return }
             throw UsageError(
-                Text(
+                LocalizedText(
                     en: "--\(flag.name) must be \(words.joined(separator: " or ")), not \"\(shown(value))\"",
                     zh: "--\(flag.name) 应为 \(words.joined(separator: " 或 "))，实际为“\(shown(value))”"),
                 suggestion: nearestName(to: value, among: words), command: command?.name)
         }
     }
 
-    private static func describe(_ range: ClosedRange<Int64>) -> Text {
+    private static func describe(_ range: ClosedRange<Int64>) -> LocalizedText {
         switch (range.lowerBound, range.upperBound) {
-        case (.min, .max): Text("")
-        case (let least, .max): Text(en: " of at least \(least)", zh: "（不小于 \(least)）")
-        case (let least, let most): Text(en: " from \(least) to \(most)", zh: "（\(least) 到 \(most)）")
+        case (.min, .max): LocalizedText("")
+        case (let least, .max): LocalizedText(en: " of at least \(least)", zh: "（不小于 \(least)）")
+        case (let least, let most): LocalizedText(en: " from \(least) to \(most)", zh: "（\(least) 到 \(most)）")
         }
     }
 }

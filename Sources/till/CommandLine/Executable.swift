@@ -27,7 +27,7 @@ enum Executable {
         return String(path[..<slash])
     }
 
-    private static var notFound: CommandFailure {
-        CommandFailure(Text(en: "the executable file of this program can't be found", zh: "找不到本程序自身的文件"))
+    private static var notFound: CommandError {
+        CommandError(LocalizedText(en: "the executable file of this program can't be found", zh: "找不到本程序自身的文件"))
     }
 }

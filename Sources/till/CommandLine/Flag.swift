@@ -18,9 +18,9 @@ struct Flag: Sendable {
     let name: String
     let value: Value
     let isRepeatable: Bool
-    let summary: Text
+    let summary: LocalizedText
 
-    init(_ name: String, _ value: Value = .none, repeatable: Bool = false, summary: Text) {
+    init(_ name: String, _ value: Value = .none, repeatable: Bool = false, summary: LocalizedText) {
         self.name = name
         self.value = value
         self.isRepeatable = repeatable
@@ -38,15 +38,15 @@ struct Flag: Sendable {
 }
 
 extension Flag {
-    static let help = Flag("help", summary: Text(en: "show this help", zh: "显示帮助"))
-    static let version = Flag("version", summary: Text(en: "show the version", zh: "显示版本"))
+    static let help = Flag("help", summary: LocalizedText(en: "show this help", zh: "显示帮助"))
+    static let version = Flag("version", summary: LocalizedText(en: "show the version", zh: "显示版本"))
     static let json = Flag(
         "json",
-        summary: Text(
+        summary: LocalizedText(
             en: "print machine-readable JSON, and nothing else, on stdout", zh: "标准输出只打印供程序读取的 JSON"))
     static let lang = Flag(
         "lang", .choice(Language.allCases.map(\.rawValue)),
-        summary: Text(
+        summary: LocalizedText(
             en: "language of messages (default: from LC_ALL, LC_MESSAGES, LANG)",
             zh: "提示语言（默认取自 LC_ALL、LC_MESSAGES、LANG）"))
 
@@ -65,9 +65,9 @@ struct Positional: Sendable {
     /// In upper case, as the help shows it.
     let name: String
     let count: Count
-    let summary: Text
+    let summary: LocalizedText
 
-    init(_ name: String, _ count: Count = .one, summary: Text) {
+    init(_ name: String, _ count: Count = .one, summary: LocalizedText) {
         self.name = name
         self.count = count
         self.summary = summary

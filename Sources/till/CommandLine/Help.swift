@@ -6,12 +6,12 @@ struct Help: Sendable {
 
     func overview(of commands: [Command]) -> String {
         var lines = [
-            Text(
+            LocalizedText(
                 en: "till: a self-hosted purchase backend and an emulated App Store",
                 zh: "till：自托管的内购后端与模拟 App Store")(language),
             "",
             heading(en: "Usage", zh: "用法"),
-            "  till \(Text(en: "COMMAND", zh: "命令")(language)) …",
+            "  till \(LocalizedText(en: "COMMAND", zh: "命令")(language)) …",
             "",
             heading(en: "Commands", zh: "命令"),
         ]
@@ -20,7 +20,7 @@ struct Help: Sendable {
         lines += table((Flag.common + [.version]).map { ($0.usage, $0.summary(language)) })
         lines += [
             "",
-            Text(
+            LocalizedText(
                 en: "Run `till COMMAND --help` for details. Exit codes: 0 done, 1 refused or failed, 2 wrong usage.",
                 zh: "运行“till 命令 --help”查看详细说明。退出码：0 完成，1 被拒绝或失败，2 用法错误。")(language),
         ]
@@ -39,7 +39,7 @@ struct Help: Sendable {
         lines += ["", heading(en: "Flags", zh: "选项")]
         lines += table(
             flags.map { flag in
-                let repeats = flag.isRepeatable ? Text(en: " (may be repeated)", zh: "（可重复）")(language) : ""
+                let repeats = flag.isRepeatable ? LocalizedText(en: " (may be repeated)", zh: "（可重复）")(language) : ""
                 return (flag.usage, flag.summary(language) + repeats)
             })
         let discussion = command.discussion(language)
@@ -48,7 +48,7 @@ struct Help: Sendable {
     }
 
     private func heading(en: String, zh: String) -> String {
-        Text(en: en + ":", zh: zh + "：")(language)
+        LocalizedText(en: en + ":", zh: zh + "：")(language)
     }
 
     private func table(_ rows: [(String, String)]) -> [String] {

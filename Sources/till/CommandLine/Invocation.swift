@@ -35,12 +35,12 @@ struct Invocation: Sendable {
     func integer(_ flag: Flag) -> Int64? { text(flag).flatMap { Int64($0) } }
 
     /// One line for people on stdout; nothing with `--json`.
-    func say(_ text: Text) {
+    func say(_ text: LocalizedText) {
         if !wantsJSON { console.print(text(language)) }
     }
 
     /// One line on stderr.
-    func warn(_ text: Text) { console.complain("till: " + text(language)) }
+    func warn(_ text: LocalizedText) { console.complain("till: " + text(language)) }
 }
 
 /// The effects of the process on which commands depend: streams, variables, clock, randomness and signals. Tests pass
@@ -53,5 +53,5 @@ struct ProcessEffects: Sendable {
     let entropy: @Sendable (Int) -> [UInt8]
     /// After this call the first SIGINT or SIGTERM no longer ends the process. The returned function waits for that
     /// signal, or for its task to be cancelled; the command then shuts down in order.
-    let hearStop: @Sendable () -> @Sendable () async -> Void
+    let waitForStop: @Sendable () -> @Sendable () async -> Void
 }

@@ -17,13 +17,13 @@ struct Program: Sendable {
         } catch let error as UsageError {
             complain(error.message, language)
             let help = "till " + (error.commandName.map { $0 + " " } ?? "") + "--help"
-            process.console.complain(Text(en: "See `\(help)`.", zh: "请运行“\(help)”查看用法。")(language))
+            process.console.complain(LocalizedText(en: "See `\(help)`.", zh: "请运行“\(help)”查看用法。")(language))
             return .wrongUsage
-        } catch let failure as CommandFailure {
+        } catch let failure as CommandError {
             for reason in failure.reasons { complain(reason, language) }
             return .refused
         } catch {
-            complain(Text(en: "failed: \(error)", zh: "失败：\(error)"), language)
+            complain(LocalizedText(en: "failed: \(error)", zh: "失败：\(error)"), language)
             return .refused
         }
     }
@@ -45,7 +45,7 @@ struct Program: Sendable {
         }
     }
 
-    private func complain(_ text: Text, _ language: Language) {
+    private func complain(_ text: LocalizedText, _ language: Language) {
         process.console.complain("till: " + text(language))
     }
 }

@@ -9,15 +9,15 @@ import TillThreads
 /// SIGINT and SIGTERM for asynchronous code.
 ///
 /// The handler only writes the signal's number into a pipe, and a dedicated thread reads it there, so no other code
-/// runs inside a handler. After `hear()` was called, the first signal requests an orderly shutdown; a second one, or
-/// any signal before `hear()`, ends the process at once by the default action.
+/// runs inside a handler. After `waitForStop()` was called, the first signal requests an orderly shutdown; a second one, or
+/// any signal before `waitForStop()`, ends the process at once by the default action.
 ///
 /// `sigwait` with blocked signals does not work: under an async `main`, libdispatch parks the main thread in
 /// `sigsuspend` with an empty mask, where a blocked signal still takes its default action. A signal source of
 /// libdispatch loses signals that arrive before it is registered.
 final class Signals: Sendable {
     private struct State {
-        var isHeard = false
+        var isAwaited = false
         var isStopping = false
         var nextWaiter = 0
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -49,8 +49,8 @@ final class Signals: Sendable {
 
     /// From now on a signal requests a shutdown. The returned function waits for it; it returns at once if a signal
     /// came already, and when its task is cancelled.
-    func hear() -> @Sendable () async -> Void {
-        state.withLock { $0.isHeard = true }
+    func waitForStop() -> @Sendable () async -> Void {
+        state.withLock { $0.isAwaited = true }
         return { await self.untilStopped() }
     }
 
@@ -78,7 +78,7 @@ final class Signals: Sendable {
             var number: UInt8 = 0
             guard read(pipeOut, &number, 1) == 1 else { continue }
             let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>]? in
-                guard state.isHeard, !state.isStopping else { return nil }
+                guard state.isAwaited, !state.isStopping else { return nil }
                 state.isStopping = true
                 defer { state.waiters = [:] }
                 return Array(state.waiters.values)

@@ -14,7 +14,7 @@ struct AppleServiceSettings: Sendable {
     let asksEmulator: Bool
 
     /// No calls to Apple.
-    static let nobody = AppleServiceSettings(
+    static let none = AppleServiceSettings(
         key: nil, sharedSecret: nil, revocation: .off, hosts: .apple, asksEmulator: false)
 }
 
@@ -54,7 +54,7 @@ extension ConfigurationReader {
         } catch {
             reader.complain(
                 keyText.place,
-                Text(
+                LocalizedText(
                     en: "is not a P-256 private key in PKCS#8 PEM (-----BEGIN PRIVATE KEY-----), as App Store Connect "
                         + "provides in a .p8 file",
                     zh: "不是 PKCS#8 PEM 格式的 P-256 私钥（-----BEGIN PRIVATE KEY-----），即 App Store Connect 提供的 .p8 文件"))
@@ -69,7 +69,7 @@ extension ConfigurationReader {
         }
         reader.complain(
             secret.place,
-            Text(
+            LocalizedText(
                 en: "must be 1 to 128 printable ASCII characters without spaces, as shown in App Store Connect",
                 zh: "应为 1 到 128 个不含空格的可见 ASCII 字符，与 App Store Connect 中显示的一致"))
         return nil
@@ -82,7 +82,7 @@ extension ConfigurationReader {
         let near = nearestName(to: text, among: names)
         reader.complain(
             setting.place,
-            Text(
+            LocalizedText(
                 en: "must be off, soft or hard, found \"\(shown(text))\""
                     + (near.map { ". Did you mean \($0)?" } ?? ""),
                 zh: "应为 off、soft 或 hard，实际为“\(shown(text))”" + (near.map { "。是否想写 \($0)？" } ?? "")))
@@ -98,7 +98,7 @@ extension ConfigurationReader {
         guard isOrigin, ListenAddress(String(rest)) != nil || ListenAddress(rest + ":80") != nil else {
             reader.complain(
                 setting.place,
-                Text(
+                LocalizedText(
                     en: "must be the origin of an emulated store such as http://127.0.0.1:8788, found "
                         + "\"\(shown(text))\"",
                     zh: "应为模拟商店的地址，如 http://127.0.0.1:8788，实际为“\(shown(text))”"))
@@ -106,10 +106,10 @@ extension ConfigurationReader {
         }
         // An emulator's answers would be accepted as Apple's.
         let environments = self.setting(.environments)?.value.array ?? []
-        guard !environments.contains(.string(Environment.production.rawValue)) else {
+        guard !environments.contains(.string(StoreEnvironment.production.rawValue)) else {
             reader.complain(
                 setting.place,
-                Text(
+                LocalizedText(
                     en:
                         "can't be combined with Production: an emulated store knows no real purchases. Remove "
                         + "one of the two",
@@ -121,29 +121,29 @@ extension ConfigurationReader {
 
     // MARK: Forms
 
-    private static let issuerForm = Text(
+    private static let issuerForm = LocalizedText(
         en: "must be the issuer id of App Store Connect, a UUID", zh: "应为 App Store Connect 的 issuer id，是一个 UUID")
-    private static let keyIDForm = Text(
+    private static let keyIDForm = LocalizedText(
         en: "must be the key's id, letters and digits like 2X9R4HXF34", zh: "应为密钥的 id，由字母和数字组成，如 2X9R4HXF34")
 
-    private mutating func matching(_ setting: Setting, _ form: Text, _ isGood: (String) -> Bool) -> String? {
+    private mutating func matching(_ setting: Setting, _ form: LocalizedText, _ isGood: (String) -> Bool) -> String? {
         guard let text = reader.text(setting) else { return nil }
         if isGood(text) { return text }
         reader.complain(
             setting.place,
-            Text(en: "\(form.en), found \"\(shown(text))\"", zh: "\(form.zh)，实际为“\(shown(text))”"))
+            LocalizedText(en: "\(form.en), found \"\(shown(text))\"", zh: "\(form.zh)，实际为“\(shown(text))”"))
         return nil
     }
 
     /// The text of one key, or the content of the file that the other key names, without its trailing line end.
-    private mutating func secret(_ key: ConfigurationKey, _ fileKey: ConfigurationKey) -> (text: String, place: Place)?
+    private mutating func secret(_ key: ConfigurationKey, _ fileKey: ConfigurationKey) -> (text: String, place: SettingLocation)?
     {
         switch (setting(key), setting(fileKey)) {
         case (nil, nil): return nil
         case (_?, let file?):
             reader.complain(
                 file.place,
-                Text(en: "can't be combined with \(key.name); set only one", zh: "不能与 \(key.name) 同时设置；只能设置一个"))
+                LocalizedText(en: "can't be combined with \(key.name); set only one", zh: "不能与 \(key.name) 同时设置；只能设置一个"))
             return nil
         case (let setting?, nil):
             reader.noteSecret(in: setting.place.origin)

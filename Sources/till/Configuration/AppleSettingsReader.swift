@@ -25,33 +25,33 @@ extension ConfigurationReader {
         if isWellFormed { return text }
         reader.complain(
             setting.place,
-            Text(
+            LocalizedText(
                 en: "must be letters, digits, - and . only, found \"\(shown(text))\"",
                 zh: "只能有字母、数字、- 和 .，实际为“\(shown(text))”"))
         return nil
     }
 
-    private mutating func readEnvironments() -> Set<Environment>? {
+    private mutating func readEnvironments() -> Set<StoreEnvironment>? {
         guard let setting = requiredSetting(.environments), let list = reader.list(setting) else { return nil }
-        let names = Environment.allCases.map(\.rawValue)
-        var environments: Set<Environment> = []
+        let names = StoreEnvironment.allCases.map(\.rawValue)
+        var environments: Set<StoreEnvironment> = []
         for entry in list {
             guard let text = reader.text(entry) else { continue }
-            if let environment = Environment(rawValue: text) {
+            if let environment = StoreEnvironment(rawValue: text) {
                 environments.insert(environment)
             } else if text == "Xcode" || text == "LocalTesting" {
                 // Xcode signs with a key on the developer's own machine (facts/jws §2), so any user could create such
                 // proofs.
                 reader.complain(
                     entry.place,
-                    Text(
+                    LocalizedText(
                         en: "a server never accepts \(text): its signatures don't come from Apple",
                         zh: "服务器从不接受 \(text)：其签名并非来自 Apple"))
             } else {
                 let near = nearestName(to: text, among: names)
                 reader.complain(
                     entry.place,
-                    Text(
+                    LocalizedText(
                         en: "must be Production or Sandbox, found \"\(shown(text))\""
                             + (near.map { ". Did you mean \($0)?" } ?? ""),
                         zh: "应为 Production 或 Sandbox，实际为“\(shown(text))”" + (near.map { "。是否想写 \($0)？" } ?? "")))
@@ -60,7 +60,7 @@ extension ConfigurationReader {
         if list.isEmpty {
             reader.complain(
                 setting.place,
-                Text(en: "is empty, so no purchase could be accepted", zh: "为空，任何购买都不会被接受"))
+                LocalizedText(en: "is empty, so no purchase could be accepted", zh: "为空，任何购买都不会被接受"))
         }
         return environments
     }
@@ -71,17 +71,17 @@ extension ConfigurationReader {
         if list.isEmpty {
             reader.complain(
                 setting.place,
-                Text(en: "is empty; leave it out to trust Apple's roots", zh: "为空；删去此项即信任 Apple 的根证书"))
+                LocalizedText(en: "is empty; leave it out to trust Apple's roots", zh: "为空；删去此项即信任 Apple 的根证书"))
         }
         var roots: [[UInt8]] = []
         for entry in list {
             guard let path = reader.text(entry, most: 4_096),
-                let file = reader.file(resolve(path, from: entry.base), place: entry.place, most: RootFile.mostBytes)
+                let file = reader.file(resolve(path, from: entry.base), place: entry.place, most: RootFile.maximumBytes)
             else { continue }
             guard let certificates = RootFile.certificates(in: file) else {
                 reader.complain(
                     entry.place,
-                    Text(en: "is not a certificate in DER or PEM", zh: "不是 DER 或 PEM 格式的证书"))
+                    LocalizedText(en: "is not a certificate in DER or PEM", zh: "不是 DER 或 PEM 格式的证书"))
                 continue
             }
             for certificate in certificates {
@@ -96,11 +96,11 @@ extension ConfigurationReader {
 
     /// An emulator's root signs whatever its owner chooses. Trusted beside production, it would turn test purchases
     /// into real grants.
-    private mutating func refuseBesideProduction(_ certificate: [UInt8], _ place: Place) {
+    private mutating func refuseBesideProduction(_ certificate: [UInt8], _ place: SettingLocation) {
         let fingerprint = hexadecimal(Digest.sha256.hash(certificate))
         reader.complain(
             place,
-            Text(
+            LocalizedText(
                 en: "is not one of Apple's root certificates (SHA-256 \(fingerprint)), and Production is accepted: "
                     + "an emulator's root is never trusted together with Production. Remove one of the two",
                 zh: "不是 Apple 的根证书（SHA-256 \(fingerprint)），而配置接受 Production："

@@ -9,7 +9,7 @@ import TillJSON
 #endif
 
 extension ConfigurationReader {
-    static let mostCatalogBytes = 8 << 20
+    static let maximumCatalogBytes = 8 << 20
     static let productNames = ["id", "type", "names", "price", "prices", "points", "entitlement", "plan"]
     static let planNames = ["id", "length", "rank", "scope"]
 
@@ -24,7 +24,7 @@ extension ConfigurationReader {
             reader.complain(self.place(of: error, in: place), Self.sentence(error))
             return nil
         } catch {
-            reader.complain(place, Text(en: "is not a catalogue", zh: "不是商品目录"))
+            reader.complain(place, LocalizedText(en: "is not a catalogue", zh: "不是商品目录"))
             return nil
         }
         let findings = catalog.findings
@@ -33,7 +33,7 @@ extension ConfigurationReader {
     }
 
     /// A misspelt key would silently grant nothing to the buyer.
-    private mutating func knowsEveryKey(_ value: JSONValue, _ place: Place) -> Bool {
+    private mutating func knowsEveryKey(_ value: JSONValue, _ place: SettingLocation) -> Bool {
         let before = problems.count
         let root = Setting(value: value, place: place, base: "")
         guard let products = reader.object(root, names: ["products"])?["products"] else {
@@ -46,15 +46,15 @@ extension ConfigurationReader {
         return problems.count == before
     }
 
-    private mutating func readCatalogText() -> (value: JSONValue, place: Place)? {
+    private mutating func readCatalogText() -> (value: JSONValue, place: SettingLocation)? {
         guard let setting = requiredSetting(.catalog) else { return nil }
         switch setting.value {
         case .object: return (setting.value, setting.place)
         case .string:
             guard let path = reader.text(setting, most: 4_096) else { return nil }
             let file = resolve(path, from: setting.base)
-            let place = Place(origin: file)
-            guard let value = reader.jsonFile(file, place: setting.place, most: Self.mostCatalogBytes) else {
+            let place = SettingLocation(origin: file)
+            guard let value = reader.jsonFile(file, place: setting.place, most: Self.maximumCatalogBytes) else {
                 return nil
             }
             guard case .object = value else {
@@ -65,7 +65,7 @@ extension ConfigurationReader {
         }
     }
 
-    private func place(of error: DecodingError, in place: Place) -> Place {
+    private func place(of error: DecodingError, in place: SettingLocation) -> SettingLocation {
         let path: [any CodingKey] =
             switch error {
             case .keyNotFound(let key, let context): context.codingPath + [key]
@@ -76,19 +76,19 @@ extension ConfigurationReader {
         return path.reduce(place) { place, key in key.intValue.map(place.index) ?? place.key(key.stringValue) }
     }
 
-    private static func sentence(_ error: DecodingError) -> Text {
+    private static func sentence(_ error: DecodingError) -> LocalizedText {
         switch error {
-        case .keyNotFound: Text(en: "is missing", zh: "缺少这一项")
+        case .keyNotFound: LocalizedText(en: "is missing", zh: "缺少这一项")
         case .dataCorrupted(let context) where context.codingPath.last?.stringValue == "length":
-            Text(
+            LocalizedText(
                 en: "must be a plan length such as P1M, P1Y, P2W or P7D, at most 3650 days",
                 zh: "应为套餐时长，如 P1M、P1Y、P2W 或 P7D，最长 3650 天")
         case .dataCorrupted(let context) where context.codingPath.last?.stringValue == "scope":
-            Text(en: "must be account or device", zh: "应为 account 或 device")
+            LocalizedText(en: "must be account or device", zh: "应为 account 或 device")
         case .dataCorrupted:
-            Text(
+            LocalizedText(
                 en: "has an unknown value; types are \(types)", zh: "的值无法识别；类型应为 \(types)")
-        default: Text(en: "has the wrong type", zh: "的类型不对")
+        default: LocalizedText(en: "has the wrong type", zh: "的类型不对")
         }
     }
 

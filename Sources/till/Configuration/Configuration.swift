@@ -97,7 +97,7 @@ struct AppleSettings: Sendable, Hashable {
     let bundleID: String
     /// The app's number in the App Store; always set if production is accepted.
     let appAppleID: Int64?
-    let environments: Set<Environment>
+    let environments: Set<StoreEnvironment>
     /// Trusted root certificates in DER; nil means Apple's own, which are mandatory beside production.
     let roots: [[UInt8]]?
 }
@@ -140,16 +140,16 @@ extension Configuration {
 extension Flag {
     static let config = Flag(
         "config", .text("FILE"),
-        summary: Text(en: "the configuration file (`till init` writes one)", zh: "配置文件（可用“till init”生成）"))
+        summary: LocalizedText(en: "the configuration file (`till init` writes one)", zh: "配置文件（可用“till init”生成）"))
     static let listen = Flag(
         "listen", .text("ADDRESS:PORT"),
-        summary: Text(en: "the address to listen on, instead of the configured one", zh: "监听的地址，代替配置中的地址"))
+        summary: LocalizedText(en: "the address to listen on, instead of the configured one", zh: "监听的地址，代替配置中的地址"))
     static let database = Flag(
         "database", .text("sqlite:PATH"),
-        summary: Text(en: "the database to use, instead of the configured one", zh: "使用的数据库，代替配置中的数据库"))
+        summary: LocalizedText(en: "the database to use, instead of the configured one", zh: "使用的数据库，代替配置中的数据库"))
     static let unsafeHTTP = Flag(
         "unsafe-http",
-        summary: Text(
+        summary: LocalizedText(
             en: "serve with any libmicrohttpd, behind a proxy that refuses ambiguous requests",
             zh: "允许任意版本的 libmicrohttpd；前面须有拒绝歧义请求的代理"))
 }
@@ -160,13 +160,13 @@ extension Configuration {
 
     /// Reads the configuration named by the flags of a call, or the one in its environment.
     ///
-    /// - Throws: `UsageError` if there is neither a file nor a `TILL_…` variable; `CommandFailure` with all problems.
+    /// - Throws: `UsageError` if there is neither a file nor a `TILL_…` variable; `CommandError` with all problems.
     static func load(for call: Invocation) throws -> Configuration {
         let variables = ConfigurationKey.allCases.flatMap { [$0.variable, $0.variable + "_FILE"] }
         let file = call.text(.config)
         guard file != nil || variables.contains(where: { call.process.environment[$0] != nil }) else {
             throw UsageError(
-                Text(
+                LocalizedText(
                     en: "--config is missing (`till init` writes a configuration)",
                     zh: "缺少 --config（可用“till init”生成配置）"))
         }
@@ -174,7 +174,7 @@ extension Configuration {
         flags[.listen] = call.text(.listen)
         flags[.database] = call.text(.database)
         if call.isSet(.unsafeHTTP) { flags[.unsafeHTTP] = "true" }
-        do throws(ConfigurationRefusal) {
+        do throws(ConfigurationError) {
             return try load(file: file, environment: call.process.environment, flags: flags)
         } catch {
             throw error.failure

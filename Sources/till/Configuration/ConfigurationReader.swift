@@ -3,10 +3,10 @@ import TillBilling
 import TillHTTP
 
 /// The configuration is invalid; contains all problems at once.
-struct ConfigurationRefusal: Error, Hashable {
-    let problems: [ConfigurationProblem]
+struct ConfigurationError: Error, Hashable {
+    let problems: [ConfigurationIssue]
 
-    var failure: CommandFailure { CommandFailure(reasons: problems.map(\.sentence)) }
+    var failure: CommandError { CommandError(reasons: problems.map(\.sentence)) }
 }
 
 extension Configuration {
@@ -18,11 +18,11 @@ extension Configuration {
     ///   - flags: texts of `--listen` and `--database`; `true` for `--unsafe-http`.
     static func load(
         file: String?, environment: [String: String] = [:], flags: [ConfigurationKey: String] = [:]
-    ) throws(ConfigurationRefusal) -> Configuration {
+    ) throws(ConfigurationError) -> Configuration {
         var reader = ConfigurationReader(ConfigurationSources(file: file, environment: environment, flags: flags))
         let configuration = reader.read()
         guard let configuration, reader.problems.isEmpty else {
-            throw ConfigurationRefusal(problems: reader.problems)
+            throw ConfigurationError(problems: reader.problems)
         }
         return configuration
     }
@@ -38,7 +38,7 @@ struct ConfigurationReader {
         reader = sources.reader
     }
 
-    var problems: [ConfigurationProblem] { reader.problems }
+    var problems: [ConfigurationIssue] { reader.problems }
 
     /// Nil only after a problem was recorded.
     mutating func read() -> Configuration? {
@@ -70,7 +70,7 @@ struct ConfigurationReader {
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
             secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
             reviewUsers: reviewUsers)
-        configuration.unsafeHTTP = setting(.unsafeHTTP).flatMap { reader.truth($0) } ?? false
+        configuration.unsafeHTTP = setting(.unsafeHTTP).flatMap { reader.boolean($0) } ?? false
         configuration.trustedProxies = trustedProxies
         configuration.debt = debt
         if let forgivenPerYear { configuration.forgivenPerYear = forgivenPerYear }
@@ -94,7 +94,7 @@ struct ConfigurationReader {
         if let setting = setting(key) { return setting }
         // An unreadable file has its own problem, and its missing keys are not reported.
         if sources.fileIsReadable {
-            reader.complain(sources.place(ofMissing: key), Text(en: "is missing", zh: "缺少这一项"))
+            reader.complain(sources.place(ofMissing: key), LocalizedText(en: "is missing", zh: "缺少这一项"))
         }
         return nil
     }
@@ -105,7 +105,7 @@ struct ConfigurationReader {
         if let address = ListenAddress(text) { return address }
         reader.complain(
             setting.place,
-            Text(
+            LocalizedText(
                 en: "must be ADDRESS:PORT such as 127.0.0.1:8787 or [::1]:8787, found \"\(shown(text))\"",
                 zh: "应为“地址:端口”，如 127.0.0.1:8787 或 [::1]:8787，实际为“\(shown(text))”"))
         return nil
@@ -117,20 +117,20 @@ struct ConfigurationReader {
         if text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") {
             reader.complain(
                 setting.place,
-                Text(
+                LocalizedText(
                     en: "PostgreSQL is not supported yet; use sqlite:PATH",
                     zh: "尚不支持 PostgreSQL；请使用 sqlite:路径"))
             return nil
         }
         let path = text.dropFirst("sqlite:".count)
         guard text.hasPrefix("sqlite:"), !path.isEmpty, !path.contains("\0") else {
-            reader.complain(setting.place, Text(en: "must be sqlite:PATH", zh: "应为 sqlite:路径"))
+            reader.complain(setting.place, LocalizedText(en: "must be sqlite:PATH", zh: "应为 sqlite:路径"))
             return nil
         }
         // SQLite uses this name for a database in memory, which is lost with the process.
         guard path != ":memory:" else {
             reader.complain(
-                setting.place, Text(en: "the ledger must be a file, not in memory", zh: "账本必须是文件，不能放在内存里"))
+                setting.place, LocalizedText(en: "the ledger must be a file, not in memory", zh: "账本必须是文件，不能放在内存里"))
             return nil
         }
         return .sqlite(path: resolve(String(path), from: setting.base))
@@ -154,7 +154,7 @@ struct ConfigurationReader {
             }
             reader.complain(
                 entry.place,
-                Text(
+                LocalizedText(
                     en: "must be an address or a network such as 10.0.0.7 or 10.0.0.0/8, found \"\(shown(text))\"",
                     zh: "应为地址或网段，如 10.0.0.7 或 10.0.0.0/8，实际为“\(shown(text))”"))
         }

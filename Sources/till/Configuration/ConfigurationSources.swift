@@ -9,7 +9,7 @@ struct ConfigurationSources {
     private(set) var fileIsReadable = true
     private let file: String?
 
-    static let mostFileBytes = 1 << 20
+    static let maximumFileBytes = 1 << 20
 
     init(file: String?, environment: [String: String], flags: [ConfigurationKey: String]) {
         self.file = file
@@ -18,19 +18,19 @@ struct ConfigurationSources {
         for (key, text) in flags {
             let value: JSONValue = key.form == .truth ? .bool(text == "true") : .string(text)
             settings[key] = Setting(
-                value: value, place: Place(origin: "--" + (key.flagName ?? key.name)), base: ".")
+                value: value, place: SettingLocation(origin: "--" + (key.flagName ?? key.name)), base: ".")
         }
     }
 
     /// The name of a missing setting: its path in the file, or its variable without a file.
-    func place(ofMissing key: ConfigurationKey) -> Place {
-        file.map { Place(origin: $0, path: key.rawValue) } ?? Place(origin: key.variable)
+    func place(ofMissing key: ConfigurationKey) -> SettingLocation {
+        file.map { SettingLocation(origin: $0, path: key.rawValue) } ?? SettingLocation(origin: key.variable)
     }
 
     private mutating func takeFile(_ file: String) {
-        let place = Place(origin: file)
+        let place = SettingLocation(origin: file)
         fileIsReadable = false
-        guard let value = reader.jsonFile(file, place: place, most: Self.mostFileBytes) else { return }
+        guard let value = reader.jsonFile(file, place: place, most: Self.maximumFileBytes) else { return }
         let root = Setting(value: value, place: place, base: directory(of: file))
         guard let members = reader.object(root, names: ConfigurationKey.topLevelNames) else { return }
         fileIsReadable = true
@@ -46,7 +46,7 @@ struct ConfigurationSources {
         var known: [String] = []
         for key in ConfigurationKey.allCases {
             known.append(key.variable)
-            let place = Place(origin: key.variable)
+            let place = SettingLocation(origin: key.variable)
             var text = environment[key.variable]
             if key.isSecret {
                 let name = key.variable + "_FILE"
@@ -55,10 +55,10 @@ struct ConfigurationSources {
                     if text != nil {
                         reader.complain(
                             place,
-                            Text(en: "can't be combined with \(name); set only one", zh: "不能与 \(name) 同时设置；只能设置一个"))
+                            LocalizedText(en: "can't be combined with \(name); set only one", zh: "不能与 \(name) 同时设置；只能设置一个"))
                     }
                     reader.noteSecret(in: file)
-                    text = reader.file(file, place: Place(origin: name), most: Self.mostFileBytes)
+                    text = reader.file(file, place: SettingLocation(origin: name), most: Self.maximumFileBytes)
                         .map { String(decoding: $0, as: UTF8.self) }
                     if text == nil { continue }
                 }
@@ -70,20 +70,20 @@ struct ConfigurationSources {
         refuseSlips(in: environment, known: known)
     }
 
-    private mutating func value(of text: String, _ form: ConfigurationKey.VariableForm, _ place: Place) -> JSONValue? {
+    private mutating func value(of text: String, _ form: ConfigurationKey.VariableForm, _ place: SettingLocation) -> JSONValue? {
         switch form {
         case .text: return .string(text)
         case .number:
             if let number = Int64(text) { return .int(number) }
             reader.complain(
                 place,
-                Text(en: "must be a whole number, found \"\(shown(text))\"", zh: "应为整数，实际为“\(shown(text))”"))
+                LocalizedText(en: "must be a whole number, found \"\(shown(text))\"", zh: "应为整数，实际为“\(shown(text))”"))
             return nil
         case .truth:
             if let truth = ["true": true, "false": false][text] { return .bool(truth) }
             reader.complain(
                 place,
-                Text(en: "must be true or false, found \"\(shown(text))\"", zh: "应为 true 或 false，实际为“\(shown(text))”"))
+                LocalizedText(en: "must be true or false, found \"\(shown(text))\"", zh: "应为 true 或 false，实际为“\(shown(text))”"))
             return nil
         case .list:
             let parts = text.split(separator: ",", omittingEmptySubsequences: false).map(trimmed)
@@ -99,8 +99,8 @@ struct ConfigurationSources {
         for name in environment.keys.sorted() where name.hasPrefix("TILL_") && !known.contains(name) {
             guard let near = nearestName(to: String(name.dropFirst(5)), among: names) else { continue }
             reader.complain(
-                Place(origin: name),
-                Text(
+                SettingLocation(origin: name),
+                LocalizedText(
                     en: "there is no such variable. Did you mean TILL_\(near)?",
                     zh: "没有这个变量。是否想写 TILL_\(near)？"))
         }

@@ -7,12 +7,12 @@ import TillServer
 /// secret.
 extension ConfigurationReader {
     /// RFC 7518 §3.2: a key for HS256 is as long as the hash.
-    static let leastSecretBytes = 32
-    private static let mostSecretBytes = 4_096
-    private static let mostKeys = 100
+    static let minimumSecretBytes = 32
+    private static let maximumSecretBytes = 4_096
+    private static let maximumKeys = 100
 
     mutating func readSecretKeys(_ key: ConfigurationKey) -> [SecretKey] {
-        guard let setting = setting(key), let list = reader.list(setting, most: Self.mostKeys) else { return [] }
+        guard let setting = setting(key), let list = reader.list(setting, most: Self.maximumKeys) else { return [] }
         var keys: [SecretKey] = []
         for entry in list {
             guard let members = reader.object(entry, names: ConfigurationKey.hashedKeyNames) else { continue }
@@ -24,7 +24,7 @@ extension ConfigurationReader {
             guard let sha256 = bytes(hexadecimal: text), sha256.count == 32 else {
                 reader.complain(
                     hash.place,
-                    Text(
+                    LocalizedText(
                         en: "must be 64 hexadecimal digits: the SHA-256 of the key, not the key itself",
                         zh: "应为 64 位十六进制数字：密钥的 SHA-256，而不是密钥本身"))
                 continue
@@ -35,7 +35,7 @@ extension ConfigurationReader {
     }
 
     mutating func readUserTokens() -> [UserTokenKey] {
-        guard let setting = setting(.userTokens), let list = reader.list(setting, most: Self.mostKeys) else {
+        guard let setting = setting(.userTokens), let list = reader.list(setting, most: Self.maximumKeys) else {
             return []
         }
         var keys: [UserTokenKey] = []
@@ -63,7 +63,7 @@ extension ConfigurationReader {
         guard (60...31_536_000).contains(seconds) else {
             reader.complain(
                 setting.place,
-                Text(
+                LocalizedText(
                     en: "must be 60 to 31536000 seconds, is \(seconds)", zh: "应在 60 到 31536000 秒之间，现在是 \(seconds)"))
             return nil
         }
@@ -78,13 +78,13 @@ extension ConfigurationReader {
         guard id.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             reader.complain(
                 setting.place,
-                Text(en: "must be printable ASCII without spaces", zh: "应为不含空格的可见 ASCII 字符"))
+                LocalizedText(en: "must be printable ASCII without spaces", zh: "应为不含空格的可见 ASCII 字符"))
             return nil
         }
         guard !taken.contains(id) else {
             reader.complain(
                 setting.place,
-                Text(en: "\"\(shown(id))\" is the id of an earlier entry", zh: "“\(shown(id))”和前面一项的 id 相同"))
+                LocalizedText(en: "\"\(shown(id))\" is the id of an earlier entry", zh: "“\(shown(id))”和前面一项的 id 相同"))
             return nil
         }
         return id
@@ -107,7 +107,7 @@ extension ConfigurationReader {
             let near = nearestName(to: algorithm, among: ["HS256", "ES256"])
             reader.complain(
                 setting.place,
-                Text(
+                LocalizedText(
                     en: "must be HS256 or ES256, found \"\(shown(algorithm))\""
                         + (near.map { ". Did you mean \($0)?" } ?? ""),
                     zh: "应为 HS256 或 ES256，实际为“\(shown(algorithm))”" + (near.map { "。是否想写 \($0)？" } ?? "")))
@@ -119,18 +119,18 @@ extension ConfigurationReader {
         for name in names {
             guard let setting = members[name] else { continue }
             reader.complain(
-                setting.place, Text(en: "can't be used with \(algorithm)", zh: "不能与 \(algorithm) 一起使用"))
+                setting.place, LocalizedText(en: "can't be used with \(algorithm)", zh: "不能与 \(algorithm) 一起使用"))
         }
     }
 
     private mutating func readSecret(_ members: [String: Setting], _ entry: Setting) -> UserTokenKey.Algorithm? {
         guard let (secret, place) = contents("secret", "secretFile", of: members, entry) else { return nil }
-        guard secret.count >= Self.leastSecretBytes else {
+        guard secret.count >= Self.minimumSecretBytes else {
             reader.complain(
                 place,
-                Text(
-                    en: "must be at least \(Self.leastSecretBytes) bytes, is \(secret.count)",
-                    zh: "至少为 \(Self.leastSecretBytes) 字节，现在是 \(secret.count)"))
+                LocalizedText(
+                    en: "must be at least \(Self.minimumSecretBytes) bytes, is \(secret.count)",
+                    zh: "至少为 \(Self.minimumSecretBytes) 字节，现在是 \(secret.count)"))
             return nil
         }
         return .hs256(secret: secret)
@@ -141,7 +141,7 @@ extension ConfigurationReader {
         guard let key = PublicKey(pem: String(decoding: text, as: UTF8.self)), key.isP256 else {
             reader.complain(
                 place,
-                Text(
+                LocalizedText(
                     en: "is not a P-256 public key in PEM (-----BEGIN PUBLIC KEY-----)",
                     zh: "不是 PEM 格式的 P-256 公钥（-----BEGIN PUBLIC KEY-----）"))
             return nil
@@ -152,26 +152,26 @@ extension ConfigurationReader {
     /// The text of `name`, or the content of the file in `fileName`, without the trailing line end that editors add.
     mutating func contents(
         _ name: String, _ fileName: String, of members: [String: Setting], _ entry: Setting
-    ) -> (bytes: [UInt8], place: Place)? {
+    ) -> (bytes: [UInt8], place: SettingLocation)? {
         switch (members[name], members[fileName]) {
         case (nil, nil):
             reader.complain(
-                entry.place, Text(en: "needs \(name) or \(fileName)", zh: "需要 \(name) 或 \(fileName)"))
+                entry.place, LocalizedText(en: "needs \(name) or \(fileName)", zh: "需要 \(name) 或 \(fileName)"))
             return nil
         case (_?, let file?):
             reader.complain(
-                file.place, Text(en: "can't be combined with \(name); set only one", zh: "不能与 \(name) 同时设置；只能设置一个"))
+                file.place, LocalizedText(en: "can't be combined with \(name); set only one", zh: "不能与 \(name) 同时设置；只能设置一个"))
             return nil
         case (let setting?, nil):
             if name != "publicKey" { reader.noteSecret(in: setting.place.origin) }
-            return reader.text(setting, most: Self.mostSecretBytes).map { (Array($0.utf8), setting.place) }
+            return reader.text(setting, most: Self.maximumSecretBytes).map { (Array($0.utf8), setting.place) }
         case (nil, let setting?):
             if fileName != "publicKeyFile", let path = reader.text(setting, most: 4_096) {
                 reader.noteSecret(in: resolve(path, from: setting.base))
             }
             guard let path = reader.text(setting, most: 4_096),
                 var content = reader.file(
-                    resolve(path, from: setting.base), place: setting.place, most: Self.mostSecretBytes)
+                    resolve(path, from: setting.base), place: setting.place, most: Self.maximumSecretBytes)
             else { return nil }
             while content.last == 0x0A || content.last == 0x0D { content.removeLast() }
             return (content, setting.place)

@@ -7,30 +7,30 @@ import TillBilling
 #endif
 
 /// Why a file could not be read or created.
-struct FileFault: Error, Hashable {
+struct FileError: Error, Hashable {
     let path: String
-    let reason: Text
+    let reason: LocalizedText
 
-    var sentence: Text { Text(en: "\(shown(path)): \(reason.en)", zh: "\(shown(path))：\(reason.zh)") }
+    var sentence: LocalizedText { LocalizedText(en: "\(shown(path)): \(reason.en)", zh: "\(shown(path))：\(reason.zh)") }
 }
 
 /// A whole file of at most `limit` bytes.
-func readFile(_ path: String, limit: Int) throws(FileFault) -> [UInt8] {
+func readFile(_ path: String, limit: Int) throws(FileError) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
-    guard descriptor >= 0 else { throw FileFault(path, errno) }
+    guard descriptor >= 0 else { throw FileError(path, errno) }
     defer { close(descriptor) }
-    guard let content = readAll(from: descriptor, limit: limit) else { throw FileFault(path, errno) }
+    guard let content = readAll(from: descriptor, limit: limit) else { throw FileError(path, errno) }
     guard content.count <= limit else {
-        throw FileFault(
-            path: path, reason: Text(en: "is longer than \(limit) bytes", zh: "超过 \(limit) 字节"))
+        throw FileError(
+            path: path, reason: LocalizedText(en: "is longer than \(limit) bytes", zh: "超过 \(limit) 字节"))
     }
     return content
 }
 
 /// Creates a file that must not exist yet, with the permissions of `mode` from the first moment.
-func createFile(_ path: String, mode: mode_t, _ content: [UInt8]) throws(FileFault) {
+func createFile(_ path: String, mode: mode_t, _ content: [UInt8]) throws(FileError) {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
-    guard descriptor >= 0 else { throw FileFault(path, errno) }
+    guard descriptor >= 0 else { throw FileError(path, errno) }
     var failure: Int32 = 0
     content.withUnsafeBytes { bytes in
         var rest = bytes
@@ -45,17 +45,17 @@ func createFile(_ path: String, mode: mode_t, _ content: [UInt8]) throws(FileFau
     }
     if failure == 0, fsync(descriptor) != 0 { failure = errno }
     if close(descriptor) != 0, failure == 0 { failure = errno }
-    if failure != 0 { throw FileFault(path, failure) }
+    if failure != 0 { throw FileError(path, failure) }
 }
 
 /// Creates a directory and its missing parents.
 ///
 /// - Parameter mode: of the directory itself; its parents are readable by all users.
-func createDirectory(_ path: String, mode: mode_t = 0o755) throws(FileFault) {
+func createDirectory(_ path: String, mode: mode_t = 0o755) throws(FileError) {
     if fileExists(path) { return }
     let parent = directory(of: path)
     if parent != path, parent != "." { try createDirectory(parent) }
-    if mkdir(path, mode) != 0, errno != EEXIST { throw FileFault(path, errno) }
+    if mkdir(path, mode) != 0, errno != EEXIST { throw FileError(path, errno) }
 }
 
 /// Whether a file of any kind has this name, a dangling symbolic link included.
@@ -81,19 +81,19 @@ func resolve(_ path: String, from base: String) -> String {
     path.hasPrefix("/") || base == "." ? path : base.hasSuffix("/") ? base + path : base + "/" + path
 }
 
-extension FileFault {
+extension FileError {
     init(_ path: String, _ number: Int32) {
         self.path = path
         switch number {
-        case ENOENT: reason = Text(en: "there is no such file", zh: "文件不存在")
-        case EACCES, EPERM: reason = Text(en: "permission denied", zh: "没有权限")
-        case EISDIR: reason = Text(en: "is a directory", zh: "是一个目录")
-        case ENOTDIR: reason = Text(en: "a part of the path is not a directory", zh: "路径中有一段不是目录")
-        case EEXIST: reason = Text(en: "already exists", zh: "已经存在")
-        case ENOSPC: reason = Text(en: "no space left on the device", zh: "磁盘已满")
-        case EROFS: reason = Text(en: "the file system is read-only", zh: "文件系统只读")
+        case ENOENT: reason = LocalizedText(en: "there is no such file", zh: "文件不存在")
+        case EACCES, EPERM: reason = LocalizedText(en: "permission denied", zh: "没有权限")
+        case EISDIR: reason = LocalizedText(en: "is a directory", zh: "是一个目录")
+        case ENOTDIR: reason = LocalizedText(en: "a part of the path is not a directory", zh: "路径中有一段不是目录")
+        case EEXIST: reason = LocalizedText(en: "already exists", zh: "已经存在")
+        case ENOSPC: reason = LocalizedText(en: "no space left on the device", zh: "磁盘已满")
+        case EROFS: reason = LocalizedText(en: "the file system is read-only", zh: "文件系统只读")
         default:
-            reason = Text(strerror(number).map { String(cString: $0) } ?? "errno \(number)")
+            reason = LocalizedText(strerror(number).map { String(cString: $0) } ?? "errno \(number)")
         }
     }
 }

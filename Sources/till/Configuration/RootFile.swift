@@ -3,7 +3,7 @@ import TillCrypto
 
 /// A file of root certificates for `--root` and `apple.roots`: one in DER, or one or more in PEM.
 enum RootFile {
-    static let mostBytes = 1 << 18
+    static let maximumBytes = 1 << 18
 
     /// The DER of each certificate; nil if the file contains none, or anything invalid.
     static func certificates(in file: [UInt8]) -> [[UInt8]]? {

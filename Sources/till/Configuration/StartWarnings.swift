@@ -5,14 +5,14 @@ import TillServer
 /// The warnings of `till serve` at its start: settings that work and are probably insecure.
 extension Configuration {
     /// Empty if there is nothing to warn about.
-    var startWarnings: [Text] {
+    var startWarnings: [LocalizedText] {
         secretFileWarnings + userTokens.compactMap(Self.warning(of:)) + plainWarnings + rootWarnings
     }
 
     /// Keys whose tokens may never expire. This is the default, because a limit would lock out existing installations.
-    var lifetimeWarnings: [Text] {
+    var lifetimeWarnings: [LocalizedText] {
         userTokens.filter { $0.maximumLifetime == nil }.map { key in
-            Text(
+            LocalizedText(
                 en:
                     "userTokens \"\(shown(key.id))\": only exp limits a token's lifetime; set \"maximumLifetime\", "
                     + "86400 seconds for example, and include iat in tokens",
@@ -21,17 +21,17 @@ extension Configuration {
         }
     }
 
-    private var secretFileWarnings: [Text] {
+    private var secretFileWarnings: [LocalizedText] {
         secretFiles.sorted().filter(isOpenToOthers).map { path in
-            Text(
+            LocalizedText(
                 en: "\(shown(path)) contains a secret and is accessible to other users of this machine; run chmod 600",
                 zh: "\(shown(path)) 含有密钥，但本机其他用户也能访问；请运行 chmod 600")
         }
     }
 
-    private static func warning(of key: UserTokenKey) -> Text? {
+    private static func warning(of key: UserTokenKey) -> LocalizedText? {
         guard case .hs256(let secret) = key.algorithm, WeakSecret.isWeak(secret) else { return nil }
-        return Text(
+        return LocalizedText(
             en:
                 "userTokens \"\(shown(key.id))\": the secret looks like words or a pattern; if guessed, it opens every "
                 + "account; create a new one with head -c 32 /dev/urandom | base64",
@@ -39,10 +39,10 @@ extension Configuration {
                 + "head -c 32 /dev/urandom | base64 生成")
     }
 
-    private var plainWarnings: [Text] {
+    private var plainWarnings: [LocalizedText] {
         guard !listen.isLoopback else { return [] }
         return [
-            Text(
+            LocalizedText(
                 en:
                     "plain HTTP on \(listen): tokens and keys can be read in transit; listen on 127.0.0.1 and put a "
                     + "TLS proxy in front, or allow only the proxy to reach this port",
@@ -51,9 +51,9 @@ extension Configuration {
         ]
     }
 
-    private var rootWarnings: [Text] {
+    private var rootWarnings: [LocalizedText] {
         (apple.roots ?? []).compactMap(Certificate.init(der:)).filter { !$0.isAuthority }.map { certificate in
-            Text(
+            LocalizedText(
                 en: "apple.roots: \(shown(certificate.subject)) is not a certificate authority but a signer's own "
                     + "certificate; use the root certificate that issued it",
                 zh: "apple.roots：\(shown(certificate.subject)) 不是证书颁发机构，而是签名者自己的证书；请改用签发它的根证书")
@@ -69,10 +69,10 @@ extension ListenAddress {
 /// Secrets that are long enough and still easy to guess. A rough check: a secret that passes may still be weak.
 enum WeakSecret {
     /// Thirty-two random bytes contain about thirty different ones; in base64, about twenty-five characters.
-    private static let leastDifferentBytes = 12
+    private static let minimumDifferentBytes = 12
 
     static func isWeak(_ secret: [UInt8]) -> Bool {
-        Set(secret).count < leastDifferentBytes || isRepeated(secret) || isWords(secret)
+        Set(secret).count < minimumDifferentBytes || isRepeated(secret) || isWords(secret)
     }
 
     /// A repeated block: `abcabcabc`.

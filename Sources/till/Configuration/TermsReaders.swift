@@ -8,33 +8,33 @@ extension ConfigurationReader {
     mutating func readOrders() -> OrderSettings {
         var settings = OrderSettings(
             acceptUnprovenIDsUntil: setting(.acceptUnprovenIDsUntil).flatMap { readTime($0) })
-        if let setting = setting(.maximumOpenOrders), let number = bounded(setting, most: Self.mostOrders) {
+        if let setting = setting(.maximumOpenOrders), let number = bounded(setting, most: Self.maximumOrders) {
             settings.maximumOpen = Int(number)
         }
-        if let setting = setting(.ordersPerHour), let number = bounded(setting, most: Self.mostOrders) {
+        if let setting = setting(.ordersPerHour), let number = bounded(setting, most: Self.maximumOrders) {
             settings.perHour = Int(number)
         }
         return settings
     }
 
-    private static let mostOrders: Int64 = 10_000
+    private static let maximumOrders: Int64 = 10_000
 }
 
 /// `delivery.order` and `delivery.finishAfterMinutes`. Missing settings keep their defaults.
 extension ConfigurationReader {
     mutating func readDelivery() -> DeliveryTerms {
         var terms = DeliveryTerms()
-        if let order = setting(.deliveryOrder).flatMap({ reader.word($0, of: DeliveryTerms.Order.self) }) {
+        if let order = setting(.deliveryOrder).flatMap({ reader.choice($0, of: DeliveryTerms.Order.self) }) {
             terms.order = order
         }
-        if let setting = setting(.finishAfterMinutes), let minutes = bounded(setting, most: Self.mostMinutes) {
+        if let setting = setting(.finishAfterMinutes), let minutes = bounded(setting, most: Self.maximumMinutes) {
             terms.finishAfter = minutes * 60
         }
         return terms
     }
 
     /// Thirty days.
-    private static let mostMinutes: Int64 = 43_200
+    private static let maximumMinutes: Int64 = 43_200
 }
 
 /// `guests.prefix` and `guests.undoDays`. Missing settings keep their defaults.
@@ -45,7 +45,7 @@ extension ConfigurationReader {
             if prefix.utf8.count < GuestTerms.shortestPrefix {
                 reader.complain(
                     setting.place,
-                    Text(
+                    LocalizedText(
                         en:
                             "must be at least \(GuestTerms.shortestPrefix) bytes, so that no account matches by chance",
                         zh: "至少为 \(GuestTerms.shortestPrefix) 字节，以免账号碰巧以此开头"))
@@ -53,64 +53,64 @@ extension ConfigurationReader {
                 terms.prefix = prefix
             }
         }
-        if let setting = setting(.guestsUndoDays), let days = bounded(setting, most: Self.mostUndoDays) {
+        if let setting = setting(.guestsUndoDays), let days = bounded(setting, most: Self.maximumUndoDays) {
             terms.undoDays = Int(days)
         }
         return terms
     }
 
-    private static let mostUndoDays: Int64 = 3_650
+    private static let maximumUndoDays: Int64 = 3_650
 }
 
 /// `restore.policy` and `restore.movesPerYear`, and the terms for receipts. Missing settings keep their defaults.
 extension ConfigurationReader {
     mutating func readRestore() -> RestoreTerms {
         var terms = RestoreTerms()
-        if let policy = setting(.restorePolicy).flatMap({ reader.word($0, of: RestorePolicy.self) }) {
+        if let policy = setting(.restorePolicy).flatMap({ reader.choice($0, of: RestorePolicy.self) }) {
             terms.policy = policy
         }
-        if let setting = setting(.restoreMovesPerYear), let moves = bounded(setting, most: Self.mostMovesPerYear) {
+        if let setting = setting(.restoreMovesPerYear), let moves = bounded(setting, most: Self.maximumMovesPerYear) {
             terms.movesPerYear = Int(moves)
         }
         return terms
     }
 
-    private static let mostMovesPerYear: Int64 = 1_000
+    private static let maximumMovesPerYear: Int64 = 1_000
 
     /// `receipts.policy` and `receipts.holdHours`.
     mutating func readReceipts() -> ReceiptTerms {
         var terms = ReceiptTerms()
-        if let policy = setting(.receiptPolicy).flatMap({ reader.word($0, of: ReceiptPolicy.self) }) {
+        if let policy = setting(.receiptPolicy).flatMap({ reader.choice($0, of: ReceiptPolicy.self) }) {
             terms.policy = policy
         }
-        if let setting = setting(.holdHours), let hours = bounded(setting, most: Self.mostHoldHours) {
+        if let setting = setting(.holdHours), let hours = bounded(setting, most: Self.maximumHoldHours) {
             terms.holdHours = hours
         }
         return terms
     }
 
     /// Thirty days.
-    private static let mostHoldHours: Int64 = 720
+    private static let maximumHoldHours: Int64 = 720
 }
 
 /// `wallet.debt` and `forgivenPerYear`, `consumption.sampleContentProvided` and `refundPreference`. Missing settings
 /// keep their defaults.
 extension ConfigurationReader {
     mutating func readDebtPolicy() -> DebtPolicy {
-        setting(.walletDebt).flatMap { reader.word($0, of: DebtPolicy.self) } ?? .owe
+        setting(.walletDebt).flatMap { reader.choice($0, of: DebtPolicy.self) } ?? .owe
     }
 
-    private static let mostForgivenPerYear: Int64 = 1_000
+    private static let maximumForgivenPerYear: Int64 = 1_000
 
     mutating func readForgivenPerYear() -> Int? {
-        setting(.forgivenPerYear).flatMap { bounded($0, most: Self.mostForgivenPerYear) }.map { Int($0) }
+        setting(.forgivenPerYear).flatMap { bounded($0, most: Self.maximumForgivenPerYear) }.map { Int($0) }
     }
 
     mutating func readConsumption() -> ConsumptionSettings {
         var settings = ConsumptionSettings()
-        if let setting = setting(.sampleContentProvided) { settings.hadSample = reader.truth(setting) ?? false }
+        if let setting = setting(.sampleContentProvided) { settings.hadSample = reader.boolean(setting) ?? false }
         if let setting = setting(.refundPreference) {
-            settings.preference = reader.word(setting, of: WrittenPreference.self)?.preference
+            settings.preference = reader.choice(setting, of: WrittenPreference.self)?.preference
         }
         return settings
     }
@@ -144,7 +144,7 @@ extension ConfigurationReader {
                 if let lead = PlanLength(text) { return lead }
                 reader.complain(
                     item.place,
-                    Text(
+                    LocalizedText(
                         en: "must be a time like P7D, P2W or P1M, found \"\(shown(text))\"",
                         zh: "应为 P7D、P2W、P1M 这样的时长，实际为“\(shown(text))”"))
                 return nil
@@ -162,7 +162,7 @@ extension ConfigurationReader {
                 if hasKey {
                     reader.complain(
                         setting.place,
-                        Text(
+                        LocalizedText(
                             en:
                                 "can't be off with an In-App Purchase key: it recovers lost purchases. Give a "
                                 + "duration like P1D, or remove the key",
@@ -174,7 +174,7 @@ extension ConfigurationReader {
             } else {
                 reader.complain(
                     setting.place,
-                    Text(
+                    LocalizedText(
                         en: "must be PT1H to PT24H, P1D to P30D, or off, found \"\(shown(text))\"",
                         zh: "应为 PT1H 到 PT24H、P1D 到 P30D 或 off，实际为“\(shown(text))”"))
             }
@@ -221,7 +221,7 @@ extension ConfigurationReader {
     private mutating func refuse(_ setting: Setting) -> DeveloperTerms {
         reader.complain(
             setting.place,
-            Text(
+            LocalizedText(
                 en: "must be true, false, a day like 2021-01-01, or two like 2021-01-01/2023-04-30",
                 zh: "应为 true、false、一个日期（如 2021-01-01）或起止日期（如 2021-01-01/2023-04-30）"))
         return DeveloperTerms()
@@ -234,7 +234,7 @@ extension ConfigurationReader {
         guard let number = reader.positiveInteger(setting) else { return nil }
         if number <= most { return number }
         reader.complain(
-            setting.place, Text(en: "must be at most \(most), is \(number)", zh: "最多 \(most)，现在是 \(number)"))
+            setting.place, LocalizedText(en: "must be at most \(most), is \(number)", zh: "最多 \(most)，现在是 \(number)"))
         return nil
     }
 }

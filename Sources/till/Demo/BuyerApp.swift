@@ -14,7 +14,7 @@ struct BuyerApp: Sendable {
     let executable: String
     let user: UserID
     let token: String
-    /// The purchase server, or a `DemoLine` to it.
+    /// The purchase server, or a `DemoProxy` to it.
     let server: String
     /// The emulated App Store.
     let store: String
@@ -55,12 +55,12 @@ struct BuyerApp: Sendable {
             """
     }
 
-    /// - Throws: `CommandFailure` with the command that builds it.
+    /// - Throws: `CommandError` with the command that builds it.
     static func found() throws -> String {
         let path = try Executable.ownDirectory() + "/" + program
         guard access(path, X_OK) == 0 else {
-            throw CommandFailure(
-                Text(
+            throw CommandError(
+                LocalizedText(
                     en: "the buyers' app is missing: \(shown(path)). Build it: swift build --product \(program)",
                     zh: "缺少买家的 App：\(shown(path))。请先编译：swift build --product \(program)"))
         }

@@ -4,24 +4,24 @@ import TillHTTP
 extension Command {
     private static let demoPort = Flag(
         "port", .integer("N", 0...65_535),
-        summary: Text(
+        summary: LocalizedText(
             en: "the server's port on 127.0.0.1 (default: 8787; with --once any free port)",
             zh: "服务器在 127.0.0.1 上的端口（默认 8787；加 --once 时任选空闲端口）"))
     private static let demoOnce = Flag(
-        "once", summary: Text(en: "end after the three purchases", zh: "三笔购买之后就结束"))
+        "once", summary: LocalizedText(en: "end after the three purchases", zh: "三笔购买之后就结束"))
     private static let demoData = Flag(
         "data", .text("DIR"),
-        summary: Text(
+        summary: LocalizedText(
             en: "the directory that keeps ledger, store and devices (default: discarded at the end)",
             zh: "保存账本、商店和设备文件的目录（默认退出后丢弃）"))
 
     /// `till demo`: the main features on one screen.
     static let demo = Command(
         "demo",
-        summary: Text(
+        summary: LocalizedText(
             en: "three purchases against an emulated App Store, then a running shop",
             zh: "在模拟 App Store 中完成三笔购买，然后保持商店运行"),
-        discussion: Text(
+        discussion: LocalizedText(
             en: """
                 One buyer makes a plain purchase, one buyer's app is killed after paying and recovers at relaunch,
                 and one submits a forged proof. The shop and its dashboard then run until Ctrl-C. With --once the
@@ -38,7 +38,7 @@ extension Command {
         _ = try BuyerApp.found()
         let directory = try StoreDirectory(call.text(demoData))
         defer { directory.removeIfTemporary() }
-        let untilStopped = call.process.hearStop()
+        let untilStopped = call.process.waitForStop()
         let shop = try await DemoShop.open(in: directory.path, port: port, process: call.process)
         let demo = Demo(shop: shop, directory: directory.path, call: call)
         do {
@@ -65,7 +65,7 @@ private struct Demo: Sendable {
             guard let transcript = try await buy(unless: untilStopped) else { return .refused }
             conclude(transcript)
             if !isOnce {
-                try openDoor()
+                try printInstructions()
                 await untilStopped()
             }
             return transcript.passed ? .done : .refused
@@ -87,7 +87,7 @@ private struct Demo: Sendable {
 
     private func buy() async throws -> Transcript {
         call.say(
-            Text(
+            LocalizedText(
                 en: "till demo: an emulated App Store (\(shop.storeURL)) and a purchase server (\(shop.serverURL))",
                 zh: "till demo：模拟 App Store（\(shop.storeURL)）和内购服务器（\(shop.serverURL)）"))
         let fetch = try Fetch()
@@ -103,14 +103,14 @@ private struct Demo: Sendable {
     private func conclude(_ transcript: Transcript) {
         if call.wantsJSON { call.console.print(transcript.json(of: shop).encoded(pretty: true)) }
         for failure in transcript.failures { call.warn(failure) }
-        call.say(Text(""))
+        call.say(LocalizedText(""))
         call.say(
             transcript.passed
-                ? Text(en: "Each purchase ended as expected.", zh: "三笔购买的结果都符合预期。")
-                : Text(en: "Not every purchase ended as expected.", zh: "有购买的结果不符合预期。"))
+                ? LocalizedText(en: "Each purchase ended as expected.", zh: "三笔购买的结果都符合预期。")
+                : LocalizedText(en: "Not every purchase ended as expected.", zh: "有购买的结果不符合预期。"))
     }
 
-    private func openDoor() throws {
+    private func printInstructions() throws {
         let product = shop.catalog.products[0].id
         let zoe = BuyerApp(
             executable: try BuyerApp.found(), user: UserID("zoe"), token: shop.token(of: UserID("zoe"), hours: 24),
@@ -118,7 +118,7 @@ private struct Demo: Sendable {
             directory: resolve("device-zoe", from: directory), language: call.language, inherited: [:])
         let buyer = zoe.commandLine(from: call.process.environment["PWD"])
         call.say(
-            Text(
+            LocalizedText(
                 en: """
 
                     The shop runs until Ctrl-C.

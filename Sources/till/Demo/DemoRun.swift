@@ -15,37 +15,37 @@ struct DemoRun: Sendable {
 
     func run() async throws {
         try await shop.setNotifications(on: true)
-        try await withLine { try await buyPlainly(user: "ann", product: product(60), line: $0) }
-        try await withLine { try await buyAndBeKilled(user: "ben", product: product(300), line: $0) }
+        try await withProxy { try await buyPlainly(user: "ann", product: product(60), proxy: $0) }
+        try await withProxy { try await buyAndBeKilled(user: "ben", product: product(300), proxy: $0) }
         try await forge(user: "eve", product: product(680))
         try await shop.setNotifications(on: true)
     }
 
-    private func product(_ points: Int64) throws -> Product {
+    private func product(_ points: Int64) throws -> CatalogProduct {
         guard let product = shop.catalog.products.first(where: { $0.points["points"] == points }) else {
-            throw CommandFailure(Text(en: "no product gives \(points) points", zh: "没有 \(points) 学点的商品"))
+            throw CommandError(LocalizedText(en: "no product gives \(points) points", zh: "没有 \(points) 学点的商品"))
         }
         return product
     }
 
     // MARK: The buyers' devices
 
-    private func withLine(_ body: (DemoLine) async throws -> Void) async throws {
-        let line = try DemoLine(to: shop.serverURL, fetch)
+    private func withProxy(_ body: (DemoProxy) async throws -> Void) async throws {
+        let proxy = try DemoProxy(to: shop.serverURL, fetch)
         do {
-            try await body(line)
-            await line.close()
+            try await body(proxy)
+            await proxy.close()
         } catch {
-            await line.close()
+            await proxy.close()
             throw error
         }
     }
 
     /// - Parameter generation: of StoreKit, 1 or 2.
-    func app(of user: String, generation: Int, line: DemoLine) throws -> BuyerApp {
+    func app(of user: String, generation: Int, proxy: DemoProxy) throws -> BuyerApp {
         BuyerApp(
             executable: try BuyerApp.found(), user: UserID(user), token: shop.token(of: UserID(user)),
-            server: line.url, store: shop.storeURL, generation: generation, directory: device(of: user),
+            server: proxy.url, store: shop.storeURL, generation: generation, directory: device(of: user),
             language: language, inherited: process.environment)
     }
 
@@ -53,7 +53,7 @@ struct DemoRun: Sendable {
     func look(at order: String, of user: String) async throws -> (status: OrderStatus, hasProof: Bool) {
         let journal = try OrderJournal(disk: .file(at: resolve("orders.journal", from: device(of: user))))
         guard let id = OrderID(order), let entry = await journal[id] else {
-            throw CommandFailure(Text(en: "the order is not in the device's journal", zh: "设备的记录中没有这个订单"))
+            throw CommandError(LocalizedText(en: "the order is not in the device's journal", zh: "设备的记录中没有这个订单"))
         }
         return (entry.status, await journal.proof(of: id) != nil)
     }
@@ -68,18 +68,18 @@ struct DemoRun: Sendable {
 
     // MARK: 1
 
-    private func buyPlainly(user: String, product: Product, line: DemoLine) async throws {
+    private func buyPlainly(user: String, product: CatalogProduct, proxy: DemoProxy) async throws {
         transcript.heading(
-            Text(
+            LocalizedText(
                 en: "1. \(user) buys \(product.names.en) (\(product.price))",
                 zh: "1. \(user) 购买 \(product.names.zh)（\(product.price)）"))
         let before = try await shop.points(of: UserID(user))
         let grantsBefore = try await shop.grants(of: UserID(user))
-        let visit = try await AppVisit.run(
-            app(of: user, generation: 2, line: line), saying: "buy \(product.id)",
+        let visit = try await AppLaunch.run(
+            app(of: user, generation: 2, proxy: proxy), sending: "buy \(product.id)",
             started: { [transcript] id in
                 transcript.step(
-                    Text(
+                    LocalizedText(
                         en: "her app runs as process \(id) and buys with StoreKit 2, independently of this demo",
                         zh: "她的 App 是独立的进程 \(id)，通过 StoreKit 2 购买"))
             },
@@ -88,47 +88,47 @@ struct DemoRun: Sendable {
             let transaction = purchase["order"]?["transactionId"]?.string
         else { throw visit.failure }
         transcript.step(
-            Text(
+            LocalizedText(
                 en: "order \(order): saved on the device, then opened at the server",
                 zh: "订单 \(order)：先保存在设备上，再在服务器上创建"))
         transcript.step(
-            Text(
+            LocalizedText(
                 en: "paid in the store: transaction \(transaction), with the order's id in the signed data",
                 zh: "已在商店付款：交易 \(transaction)，签名数据中包含订单号"))
         // The app and the notification lead to one grant, whichever arrives first.
-        let word = line.words.last ?? purchase["code"]?.string ?? "nothing"
+        let outcome = proxy.outcomes.last ?? purchase["code"]?.string ?? "nothing"
         let wasFirst =
-            word == "alreadyGranted" ? Text(en: " (the store's notification was faster)", zh: "（商店的通知更快）") : Text("")
+            outcome == "alreadyGranted" ? LocalizedText(en: " (the store's notification was faster)", zh: "（商店的通知更快）") : LocalizedText("")
         transcript.check(
             "plain_granted",
-            purchase["outcome"] == "completed" && ["granted", "alreadyGranted"].contains(word),
-            Text(
-                en: "the server verified the proof: \(word)\(wasFirst.en); then the app finished the transaction",
-                zh: "服务器验证了凭证：\(word)\(wasFirst.zh)；随后 App 完成了这笔交易（finish）"))
+            purchase["outcome"] == "completed" && ["granted", "alreadyGranted"].contains(outcome),
+            LocalizedText(
+                en: "the server verified the proof: \(outcome)\(wasFirst.en); then the app finished the transaction",
+                zh: "服务器验证了凭证：\(outcome)\(wasFirst.zh)；随后 App 完成了这笔交易（finish）"))
         let arrived = try await shop.notificationsArrived()
         transcript.step(
             arrived
-                ? Text(en: "the store also sent the server a notification", zh: "商店也向服务器发送了通知")
-                : Text(en: "the store's notification has not arrived in time", zh: "商店的通知未按时到达"))
+                ? LocalizedText(en: "the store also sent the server a notification", zh: "商店也向服务器发送了通知")
+                : LocalizedText(en: "the store's notification has not arrived in time", zh: "商店的通知未按时到达"))
         let after = try await shop.points(of: UserID(user))
         let grants = try await shop.grants(of: UserID(user)) - grantsBefore
         let expected = before + (product.points["points"] ?? 0)
         transcript.check(
             "plain_wallet", after == expected && grants == 1,
-            Text(
+            LocalizedText(
                 en: "wallet \(before) → \(after) points, from \(grants) grant",
                 zh: "钱包 \(before) → \(after) 学点，共 \(grants) 次发放"))
-        let settled = try await look(at: order, of: user)
+        let final = try await look(at: order, of: user)
         let left = try await queueLength(of: user)
         transcript.check(
-            "plain_settled", settled.status == .completed && left == 0,
-            Text(
-                en: "on the device the order is \(settled.status.name); the store's queue holds \(left)",
-                zh: "设备上订单为“\(settled.status.title.zh)”；商店队列中剩 \(left) 笔"))
+            "plain_completed", final.status == .completed && left == 0,
+            LocalizedText(
+                en: "on the device the order is \(final.status.name); the store's queue holds \(left)",
+                zh: "设备上订单为“\(final.status.title.zh)”；商店队列中剩 \(left) 笔"))
         transcript.record([
             "kind": "plain", "userId": .string(user), "productId": .string(product.id.text),
-            "orderId": .string(order), "transactionId": .string(transaction), "outcome": .string(word),
-            "journal": ["after": .string(settled.status.name)],
+            "orderId": .string(order), "transactionId": .string(transaction), "outcome": .string(outcome),
+            "journal": ["after": .string(final.status.name)],
             "wallet": ["before": .int(before), "after": .int(after)], "grants": .int(Int64(grants)),
         ])
     }

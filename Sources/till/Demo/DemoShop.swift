@@ -26,9 +26,9 @@ struct DemoShop: Sendable {
     private let fetch: Fetch
     private let clock: @Sendable () -> Instant
 
-    /// - Throws: `CommandFailure` with the reason.
+    /// - Throws: `CommandError` with the reason.
     static func open(in directory: String, port: UInt16, process: ProcessEffects) async throws -> DemoShop {
-        let catalog = try JSONDecoder().decode(Catalog.self, from: Data(Starter.catalog.utf8))
+        let catalog = try JSONDecoder().decode(Catalog.self, from: Data(InitialFiles.catalog.utf8))
         let fetch = try Fetch()
         var selling = EmulatorConfiguration()
         selling.app = EmulatedApp(bundleID: bundleID)
@@ -36,7 +36,7 @@ struct DemoShop: Sendable {
             StoreProduct(id: product.id, kind: .consumable, name: product.names.en, prices: ["CHN": product.price])
         }
         let store = try await RunningEmulator(selling, directory: directory, port: 0, process: process)
-        let keys = Starter(directory: directory, entropy: process.entropy)
+        let keys = InitialFiles(directory: directory, entropy: process.entropy)
         // The emulator's root is trusted only here, with the sandbox as the only environment.
         var configuration = Configuration(
             listen: ListenAddress(host: "127.0.0.1", port: port),
@@ -44,7 +44,7 @@ struct DemoShop: Sendable {
             apple: AppleSettings(
                 bundleID: bundleID, appAppleID: nil, environments: [.sandbox],
                 roots: [store.emulator.issuer.rootCertificate]),
-            appleService: .nobody,
+            appleService: .none,
             secretKeys: [SecretKey(id: "demo", sha256: Digest.sha256.hash(keys.secretKey.utf8))],
             userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: Array(keys.userTokenSecret.utf8)))],
             operators: [SecretKey(id: "demo", sha256: Digest.sha256.hash(keys.operatorToken.utf8))],

@@ -11,8 +11,8 @@ struct JSONCall: Sendable {
     func get(_ url: String, bearer: String? = nil) async throws -> JSONValue {
         let answer = try await ask(.get, url, nil, bearer)
         guard (200..<300).contains(answer.status) else {
-            throw CommandFailure(
-                Text(en: "GET \(url) returned \(answer.status)", zh: "GET \(url) 返回 \(answer.status)"))
+            throw CommandError(
+                LocalizedText(en: "GET \(url) returned \(answer.status)", zh: "GET \(url) 返回 \(answer.status)"))
         }
         return answer.body
     }
@@ -33,8 +33,8 @@ struct JSONCall: Sendable {
         let bytes = body.map { Array($0.encoded().utf8) } ?? []
         let response = try await send(url, HTTPRequest(method: method, path: "", headers: headers, body: bytes))
         guard let answer = try? JSONValue(decoding: response.body) else {
-            throw CommandFailure(
-                Text(
+            throw CommandError(
+                LocalizedText(
                     en: "\(method.rawValue) \(url) returned \(response.status) without JSON",
                     zh: "\(method.rawValue) \(url) 返回 \(response.status)，且不是 JSON"))
         }

@@ -5,7 +5,7 @@ import TillThreads
 /// The demo's steps: one line each for people, and one JSON object for programs.
 final class Transcript: Sendable {
     private struct State {
-        var checks: [(name: String, passed: Bool, sentence: Text)] = []
+        var checks: [(name: String, passed: Bool, sentence: LocalizedText)] = []
         var purchases: [JSONValue] = []
     }
 
@@ -14,19 +14,19 @@ final class Transcript: Sendable {
 
     init(_ call: Invocation) { self.call = call }
 
-    func heading(_ text: Text) {
-        call.say(Text(""))
+    func heading(_ text: LocalizedText) {
+        call.say(LocalizedText(""))
         call.say(text)
     }
 
-    func step(_ text: Text) { call.say(Text(en: "  · \(text.en)", zh: "  · \(text.zh)")) }
+    func step(_ text: LocalizedText) { call.say(LocalizedText(en: "  · \(text.en)", zh: "  · \(text.zh)")) }
 
     /// Records a condition that must hold.
     /// - Parameter name: stable, for programs.
-    func check(_ name: String, _ passed: Bool, _ text: Text) {
+    func check(_ name: String, _ passed: Bool, _ text: LocalizedText) {
         state.withLock { $0.checks.append((name, passed, text)) }
         let mark = passed ? "✓" : "✗"
-        call.say(Text(en: "  \(mark) \(text.en)", zh: "  \(mark) \(text.zh)"))
+        call.say(LocalizedText(en: "  \(mark) \(text.en)", zh: "  \(mark) \(text.zh)"))
     }
 
     func record(_ purchase: JSONValue) { state.withLock { $0.purchases.append(purchase) } }
@@ -34,10 +34,10 @@ final class Transcript: Sendable {
     var passed: Bool { state.withLock { state in !state.checks.isEmpty && state.checks.allSatisfy(\.passed) } }
 
     /// The conditions that did not hold.
-    var failures: [Text] {
+    var failures: [LocalizedText] {
         state.withLock { state in
             state.checks.filter { !$0.passed }.map { check in
-                Text(en: "check failed: \(check.sentence.en)", zh: "检查未通过：\(check.sentence.zh)")
+                LocalizedText(en: "check failed: \(check.sentence.en)", zh: "检查未通过：\(check.sentence.zh)")
             }
         }
     }

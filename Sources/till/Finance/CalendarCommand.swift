@@ -4,18 +4,18 @@ import TillBilling
 extension Flag {
     fileprivate static let year = Flag(
         "year", .integer("YEAR", 1977...9_998),
-        summary: Text(en: "the fiscal year (default: the current one)", zh: "财年（默认当前财年）"))
+        summary: LocalizedText(en: "the fiscal year (default: the current one)", zh: "财年（默认当前财年）"))
     fileprivate static let on = Flag(
         "on", .text("DATE"),
-        summary: Text(en: "only the month that a day falls into, like 2026-03-15", zh: "只看某一天所在的财务月，如 2026-03-15"))
+        summary: LocalizedText(en: "only the month that a day falls into, like 2026-03-15", zh: "只看某一天所在的财务月，如 2026-03-15"))
 }
 
 extension Command {
     /// `till calendar`: Apple's fiscal calendar.
     static let calendar = Command(
         "calendar",
-        summary: Text(en: "Apple's fiscal months and their payment dates", zh: "Apple 财务月及其回款日期"),
-        discussion: Text(
+        summary: LocalizedText(en: "Apple's fiscal months and their payment dates", zh: "Apple 财务月及其回款日期"),
+        discussion: LocalizedText(
             en: """
                 A fiscal year starts on the Sunday after the last Saturday of September; quarters have months of 5, 4
                 and 4 weeks, and Apple pays 33 days after a month's end. In years of 53 weeks December has five weeks;
@@ -33,7 +33,7 @@ extension Command {
     ) { call in
         guard call.text(.on) == nil || call.integer(.year) == nil else {
             throw UsageError(
-                Text(en: "give --year or --on, not both", zh: "--year 和 --on 只能给一个"), command: "calendar")
+                LocalizedText(en: "give --year or --on, not both", zh: "--year 和 --on 只能给一个"), command: "calendar")
         }
         let day = try call.day(.on, storefront: nil, command: "calendar")
         if call.text(.on) != nil {
@@ -52,8 +52,8 @@ extension Command {
 }
 
 extension FiscalPeriod {
-    fileprivate var sentence: Text {
-        Text(
+    fileprivate var sentence: LocalizedText {
+        LocalizedText(
             en: "FY\(fiscalYear) period \(number) (\(label)): \(start) to \(end), \(weeks) weeks, paid \(paymentDate)",
             zh: "\(fiscalYear) 财年第 \(number) 期（\(label)）：\(start) 至 \(end)，\(weeks) 周，\(paymentDate) 回款")
     }
@@ -61,12 +61,12 @@ extension FiscalPeriod {
 
 extension FiscalCalendar {
     fileprivate static func lines(ofYear year: Int, _ language: Language) -> [String] {
-        let title = Text(
+        let title = LocalizedText(
             en: "Fiscal year \(year), \(weeks(ofYear: year)) weeks", zh: "\(year) 财年，共 \(weeks(ofYear: year)) 周")
         let heads = [
-            Text(en: "quarter", zh: "季度"), Text(en: "period", zh: "期"), Text(en: "label", zh: "名称"),
-            Text(en: "start", zh: "开始"), Text(en: "end", zh: "结束"), Text(en: "weeks", zh: "周数"),
-            Text(en: "paid", zh: "回款"),
+            LocalizedText(en: "quarter", zh: "季度"), LocalizedText(en: "period", zh: "期"), LocalizedText(en: "label", zh: "名称"),
+            LocalizedText(en: "start", zh: "开始"), LocalizedText(en: "end", zh: "结束"), LocalizedText(en: "weeks", zh: "周数"),
+            LocalizedText(en: "paid", zh: "回款"),
         ]
         var table = TextTable(heads.map { $0(language) }, numbers: [0, 1, 5])
         for period in periods(ofYear: year) {

@@ -4,16 +4,16 @@ import TillCrypto
 
 extension Flag {
     fileprivate static let csv = Flag(
-        "csv", summary: Text(en: "print every line as comma-separated text", zh: "以逗号分隔文本打印每一行"))
+        "csv", summary: LocalizedText(en: "print every line as comma-separated text", zh: "以逗号分隔文本打印每一行"))
 }
 
 extension Command {
     /// `till compare`: compares Apple's financial report with the ledger, line by line.
     static let compare = Command(
         "compare",
-        summary: Text(
+        summary: LocalizedText(
             en: "compare Apple's financial report with the ledger, line by line", zh: "逐行核对 Apple 财务报告与账本"),
-        discussion: Text(
+        discussion: LocalizedText(
             en: """
                 FILE is the tab-separated text from App Store Connect (Payments and Financial Reports), unpacked;
                 several files of a period, one for each region, are compared together. Reads the ledger, also while
@@ -27,25 +27,25 @@ extension Command {
                 """),
         flags: Configuration.flags + [.financeEnvironment, .csv],
         positionals: [
-            Positional("FILE", .any, summary: Text(en: "Apple's financial report", zh: "Apple 的财务报告"))
+            Positional("FILE", .any, summary: LocalizedText(en: "Apple's financial report", zh: "Apple 的财务报告"))
         ]
     ) { call in
         guard !call.positionals.isEmpty else {
-            throw UsageError(Text(en: "FILE is missing", zh: "缺少 FILE"), command: "compare")
+            throw UsageError(LocalizedText(en: "FILE is missing", zh: "缺少 FILE"), command: "compare")
         }
         guard !call.isSet(.csv) || !call.wantsJSON else {
             throw UsageError(
-                Text(en: "give --csv or --json, not both", zh: "--csv 和 --json 只能给一个"), command: "compare")
+                LocalizedText(en: "give --csv or --json, not both", zh: "--csv 和 --json 只能给一个"), command: "compare")
         }
         let files = try call.positionals.map { try ReportFile($0, call) }
         let lines = files.flatMap(\.file.lines)
         let periods = Set(lines.map { FiscalCalendar.period(containing: $0.start) }).sorted()
-        let comparisons = try await LedgerReading(call).use { books, environment in
-            var found: [(period: FiscalPeriod, environment: Environment, comparison: ReportComparison)] = []
+        let comparisons = try await LedgerAccess(call).use { reports, environment in
+            var found: [(period: FiscalPeriod, environment: StoreEnvironment, comparison: ReportComparison)] = []
             for period in periods {
                 let own = lines.filter { FiscalCalendar.period(containing: $0.start) == period }
                 found.append(
-                    (period, environment, try await books.comparison(of: own, with: period, in: environment)))
+                    (period, environment, try await reports.comparison(of: own, with: period, in: environment)))
             }
             return found
         }
@@ -71,18 +71,18 @@ private struct ReportFile {
     /// - Throws: all defects of the file that prevented a line from being read.
     init(_ path: String, _ call: Invocation) throws {
         let bytes: [UInt8]
-        do throws(FileFault) {
+        do throws(FileError) {
             bytes = try readFile(path, limit: FinancialReportFile.maximumLength)
         } catch {
-            throw CommandFailure(error.sentence)
+            throw CommandError(error.sentence)
         }
         file = FinancialReportFile(String(decoding: bytes, as: UTF8.self))
         let name = shown(path)
         guard file.isUsable, let start = file.lines.map(\.start).min(), let end = file.lines.map(\.end).max() else {
             let reasons = file.findings.filter(\.isError).map { $0.reason(in: name) }
-            throw CommandFailure(
+            throw CommandError(
                 reasons: reasons.isEmpty
-                    ? [Text(en: "\(name): has no lines", zh: "\(name)：没有任何行")] : reasons)
+                    ? [LocalizedText(en: "\(name): has no lines", zh: "\(name)：没有任何行")] : reasons)
         }
         for remark in file.findings { call.warn(remark.reason(in: name)) }
         reply = AppleReportReply(
@@ -96,9 +96,9 @@ private struct ReportFile {
 }
 
 extension FinancialReportFile.Finding {
-    fileprivate func reason(in name: String) -> Text {
-        let place = line.map { Text(en: "\(name), line \($0)", zh: "\(name) 第 \($0) 行") } ?? Text(name)
-        return Text(en: "\(place.en): \(sentence.en) \(cure.en)", zh: "\(place.zh)：\(sentence.zh)\(cure.zh)")
+    fileprivate func reason(in name: String) -> LocalizedText {
+        let place = line.map { LocalizedText(en: "\(name), line \($0)", zh: "\(name) 第 \($0) 行") } ?? LocalizedText(name)
+        return LocalizedText(en: "\(place.en): \(sentence.en) \(cure.en)", zh: "\(place.zh)：\(sentence.zh)\(cure.zh)")
     }
 }
 
@@ -106,7 +106,7 @@ extension ReportComparison {
     fileprivate func print(_ period: FiscalPeriod, _ call: Invocation) {
         if call.isSet(.csv) { return call.console.write(csv) }
         call.say(
-            Text(
+            LocalizedText(
                 en: "FY\(period.fiscalYear) period \(period.number) (\(period.label)): "
                     + "\(period.start) to \(period.end)",
                 zh: "\(period.fiscalYear) 财年第 \(period.number) 期（\(period.label)）：\(period.start) 至 \(period.end)"))

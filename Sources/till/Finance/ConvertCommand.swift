@@ -10,20 +10,20 @@ import TillBilling
 extension Flag {
     fileprivate static let balanceOf = Flag(
         "balance-of", .text("PLAN:PRICE:PAID_AT[:DEVICE]"), repeatable: true,
-        summary: Text(
+        summary: LocalizedText(
             en: "a current plan, the price paid for it (like 2.99) and the payment time",
             zh: "正在使用的套餐：付了多少（如 2.99），何时付的"))
-    fileprivate static let to = Flag("to", .text("PLAN"), summary: Text(en: "the plan to buy", zh: "要购买的套餐"))
+    fileprivate static let to = Flag("to", .text("PLAN"), summary: LocalizedText(en: "the plan to buy", zh: "要购买的套餐"))
     fileprivate static let at = Flag(
         "at", .text("TIME"),
-        summary: Text(
+        summary: LocalizedText(
             en: "the purchase time: 2026-01-16, 2026-01-16T08:30:00Z or seconds since 1970 (default: now)",
             zh: "何时购买：2026-01-16、2026-01-16T08:30:00Z 或 1970 年以来的秒数（默认现在）"))
     fileprivate static let quantity = Flag(
-        "quantity", .integer("N", 1...10), summary: Text(en: "the quantity (default: 1)", zh: "购买几份（默认 1）"))
+        "quantity", .integer("N", 1...10), summary: LocalizedText(en: "the quantity (default: 1)", zh: "购买几份（默认 1）"))
     fileprivate static let catalog = Flag(
         "catalog", .text("FILE"),
-        summary: Text(
+        summary: LocalizedText(
             en: "the catalogue with the plans (default: the sample of `till init --sample plans`)",
             zh: "套餐所在的商品目录（默认是 till init --sample plans 的示例）"))
 }
@@ -32,9 +32,9 @@ extension Command {
     /// `till convert`: the preview of a proration, without a server.
     static let convert = Command(
         "convert",
-        summary: Text(
+        summary: LocalizedText(
             en: "convert the unused value of plans into time of another plan", zh: "把套餐余额折算成另一套餐的天数"),
-        discussion: Text(
+        discussion: LocalizedText(
             en: """
                 Each --balance-of is a separate service that runs from its payment time; several devices are added up.
                 balance = Σ price paid × remaining time ÷ bought time; days = balance ÷ daily price of the new plan.
@@ -71,13 +71,13 @@ private struct Conversion {
         }
         let now = at ?? call.process.clock()
         guard let name = call.text(.to) else {
-            throw UsageError(Text(en: "--to is missing", zh: "缺少 --to"), command: "convert")
+            throw UsageError(LocalizedText(en: "--to is missing", zh: "缺少 --to"), command: "convert")
         }
         let plan = try Self.plan(name, catalog)
         let current = try call.texts(.balanceOf).map { try Self.period($0, catalog) }
         for period in current where period.start > now {
-            throw CommandFailure(
-                Text(
+            throw CommandError(
+                LocalizedText(
                     en: "\(period.plan.id) was paid at \(period.start), after the purchase at \(now)",
                     zh: "\(period.plan.id) 的付款时间 \(period.start) 晚于购买时间 \(now)"))
         }
@@ -90,7 +90,7 @@ private struct Conversion {
         }
         var reader = ConfigurationReader(ConfigurationSources(file: nil, environment: [:], flags: [.catalog: file]))
         guard let catalog = reader.readCatalog() else {
-            throw ConfigurationRefusal(problems: reader.problems).failure
+            throw ConfigurationError(problems: reader.problems).failure
         }
         return catalog
     }
@@ -100,12 +100,12 @@ private struct Conversion {
         let known = catalog.products.compactMap { Plan(soldBy: $0)?.id.text }
         let near = nearestName(to: name, among: known)
         let listed = near ?? known.prefix(10).joined(separator: ", ")
-        throw CommandFailure(
+        throw CommandError(
             near == nil
-                ? Text(
+                ? LocalizedText(
                     en: "there is no plan \(shown(name)); known: \(listed)", zh: "没有“\(shown(name))”这个套餐；可用的有：\(listed)"
                 )
-                : Text(
+                : LocalizedText(
                     en: "there is no plan \(shown(name)). Did you mean \(listed)?",
                     zh: "没有“\(shown(name))”这个套餐。是否想写 \(listed)？"))
     }
@@ -140,7 +140,7 @@ private struct Conversion {
 
     private static func wrong(_ flag: String, _ found: some StringProtocol, _ en: String, _ zh: String) -> UsageError {
         UsageError(
-            Text(
+            LocalizedText(
                 en: "\(flag) must be \(en), not \"\(shown(found))\"", zh: "\(flag) 应为\(zh)，实际为“\(shown(found))”"),
             command: "convert")
     }

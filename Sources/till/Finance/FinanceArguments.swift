@@ -13,14 +13,14 @@ extension Invocation {
         let code = Currency(currency.uppercased())
         guard code.isWellFormed else {
             throw UsageError(
-                Text(
+                LocalizedText(
                     en: "\"\(shown(currency))\" is no currency: three letters, like CNY",
                     zh: "“\(shown(currency))”不是货币代码：三个字母，如 CNY"),
                 command: command)
         }
         guard let money = Money(decimal: amount, currency: code) else {
             throw UsageError(
-                Text(
+                LocalizedText(
                     en: "\(name) must be an amount of \(code) like 6 or 0.99, not \"\(shown(amount))\"",
                     zh: "\(name) 应为 \(code) 金额，如 6 或 0.99，实际为“\(shown(amount))”"),
                 command: command)
@@ -34,7 +34,7 @@ extension Invocation {
         if let day = CivilDate(iso8601: text) { return day }
         if let moment = Instant(rfc3339: text) { return ReportingDay.day(of: moment, storefront: storefront) }
         throw UsageError(
-            Text(
+            LocalizedText(
                 en: "--\(flag.name) must be a day like 2026-03-15, not \"\(shown(text))\"",
                 zh: "--\(flag.name) 应为日期，如 2026-03-15，实际为“\(shown(text))”"),
             command: command)

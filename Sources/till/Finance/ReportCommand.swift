@@ -8,27 +8,27 @@ import TillServer
 extension Flag {
     fileprivate static let fiscalYear = Flag(
         "fiscal-year", .integer("N", Int64(FinanceSpan.years.lowerBound)...Int64(FinanceSpan.years.upperBound)),
-        summary: Text(
+        summary: LocalizedText(
             en: "Apple's fiscal year: 2026 began on 2025-09-28 (default: the current one)",
             zh: "Apple 财年：2026 财年从 2025-09-28 开始（默认当前财年）"))
     fileprivate static let period = Flag(
         "period", .integer("N", 1...12),
-        summary: Text(en: "one month of that year; 1 is October (default: all)", zh: "其中一个财务月，1 是十月（默认全部）"))
+        summary: LocalizedText(en: "one month of that year; 1 is October (default: all)", zh: "其中一个财务月，1 是十月（默认全部）"))
     fileprivate static let from = Flag(
         "from", .text("DAY"),
-        summary: Text(en: "the first day instead, like 2026-03-15", zh: "改为从这一天起，如 2026-03-15"))
-    fileprivate static let to = Flag("to", .text("DAY"), summary: Text(en: "the last day", zh: "到这一天为止"))
+        summary: LocalizedText(en: "the first day instead, like 2026-03-15", zh: "改为从这一天起，如 2026-03-15"))
+    fileprivate static let to = Flag("to", .text("DAY"), summary: LocalizedText(en: "the last day", zh: "到这一天为止"))
     fileprivate static let csv = Flag(
-        "csv", summary: Text(en: "print comma-separated text, a line for each row", zh: "打印逗号分隔文本，每项一行"))
+        "csv", summary: LocalizedText(en: "print comma-separated text, a line for each row", zh: "打印逗号分隔文本，每项一行"))
 }
 
 extension Command {
     /// `till report`: the amounts that Apple owes, from the ledger.
     static let report = Command(
         "report",
-        summary: Text(
+        summary: LocalizedText(
             en: "the amount that Apple owes for each fiscal period, from the ledger", zh: "按财务月列出 Apple 应付的款项（来自账本）"),
-        discussion: Text(
+        discussion: LocalizedText(
             en: """
                 Reads the ledger, also while a server runs; changes nothing. Units, gross, tax, commission, proceeds
                 and refunds by product and storefront, and Apple's expected payment date and amount. A refund counts in
@@ -41,11 +41,11 @@ extension Command {
         flags: Configuration.flags + [.fiscalYear, .period, .from, .to, .financeEnvironment, .csv]
     ) { call in
         guard !call.isSet(.csv) || !call.wantsJSON else {
-            throw UsageError(Text(en: "give --csv or --json, not both", zh: "--csv 和 --json 只能给一个"), command: "report")
+            throw UsageError(LocalizedText(en: "give --csv or --json, not both", zh: "--csv 和 --json 只能给一个"), command: "report")
         }
         let span = try FinanceSpan(call)
-        let report = try await LedgerReading(call).use { books, environment in
-            try await books.report(span, in: environment)
+        let report = try await LedgerAccess(call).use { reports, environment in
+            try await reports.report(span, in: environment)
         }
         if call.wantsJSON {
             try call.print(FinanceReportReply(report))
@@ -57,7 +57,7 @@ extension Command {
         }
         for (product, count) in report.unpriced.sorted(by: { $0.key < $1.key }) {
             call.warn(
-                Text(
+                LocalizedText(
                     en: "\(shown(product.text)): \(count) without a price from Apple, in no period",
                     zh: "\(shown(product.text))：\(count) 笔没有 Apple 签署的价格，未计入"))
         }
@@ -68,7 +68,7 @@ extension Command {
 extension Flag {
     static let financeEnvironment = Flag(
         "environment", .choice(["production", "sandbox"]),
-        summary: Text(
+        summary: LocalizedText(
             en: "the environment of the purchases (default: production, if the configuration accepts it)",
             zh: "哪个环境的购买（默认生产环境，若配置接受）"))
 }
@@ -89,7 +89,7 @@ extension FinanceSpan {
         }
         guard year == nil, number == nil, call.isSet(.from), call.isSet(.to) else {
             throw UsageError(
-                Text(
+                LocalizedText(
                     en: "give --from and --to, or --fiscal-year and --period",
                     zh: "请同时给出 --from 和 --to，或用 --fiscal-year 和 --period"),
                 command: "report")
@@ -100,15 +100,15 @@ extension FinanceSpan {
     }
 
     private static let unknown = UsageError(
-        Text(
+        LocalizedText(
             en: "--to must not be before --from, and at most ten years after it", zh: "--to 不能早于 --from，且最多晚十年"),
         command: "report")
 }
 
 /// The ledger, opened for reading while a command needs it.
-struct LedgerReading {
+struct LedgerAccess {
     private let configuration: Configuration
-    private let environment: Environment
+    private let environment: StoreEnvironment
     private let path: String
 
     init(_ call: Invocation) throws {
@@ -123,7 +123,7 @@ struct LedgerReading {
         }
     }
 
-    func use<Value: Sendable>(_ read: (FinanceBooks, Environment) async throws -> Value) async throws -> Value {
+    func use<Value: Sendable>(_ read: (FinanceReports, StoreEnvironment) async throws -> Value) async throws -> Value {
         let ledger: SQLiteDatabase
         do {
             ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(.ledger))
@@ -132,7 +132,7 @@ struct LedgerReading {
         }
         do {
             let value = try await read(
-                FinanceBooks(database: ledger, terms: configuration.developerTerms), environment)
+                FinanceReports(database: ledger, terms: configuration.developerTerms), environment)
             await ledger.close()
             return value
         } catch let fault as DatabaseError {

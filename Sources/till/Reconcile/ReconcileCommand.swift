@@ -3,15 +3,15 @@ import TillBilling
 
 extension Flag {
     static let dryRun = Flag(
-        "dry-run", summary: Text(en: "report the differences without changing anything", zh: "只报告差异，不作任何更改"))
+        "dry-run", summary: LocalizedText(en: "report the differences without changing anything", zh: "只报告差异，不作任何更改"))
     static let since = Flag(
         "since", .text("TIME"),
-        summary: Text(
+        summary: LocalizedText(
             en: "read the notifications since this time (2026-03-01T00:00:00Z) and all histories in full",
             zh: "从这一时刻（2026-03-01T00:00:00Z）起读取通知，并完整读取全部历史"))
     static let keyFile = Flag(
         "key-file", .text("FILE"),
-        summary: Text(
+        summary: LocalizedText(
             en: "the file with an operator token or a secret key for the running server",
             zh: "内含运营令牌或后端密钥的文件，用于请求正在运行的服务器"))
 }
@@ -20,9 +20,9 @@ extension Command {
     /// `till reconcile`: compares the ledger with Apple's records and processes the differences.
     static let reconcile = Command(
         "reconcile",
-        summary: Text(
+        summary: LocalizedText(
             en: "compare the ledger with Apple's records and correct the differences", zh: "将账本与 Apple 的记录对账，并处理差异"),
-        discussion: Text(
+        discussion: LocalizedText(
             en: """
                 Needs the In-App Purchase key in the configuration. If a server uses the ledger, the command calls
                 it over HTTP with --key-file, and the run continues in the server when this command is stopped.
@@ -38,11 +38,11 @@ extension Command {
     ) { call in
         let configuration = try Configuration.load(for: call)
         guard configuration.appleService.key != nil else {
-            throw CommandFailure(Refusal.noInAppPurchaseKey.sentence)
+            throw CommandError(Refusal.noInAppPurchaseKey.sentence)
         }
         let body = StartReconciliationBody(dryRun: call.isSet(.dryRun), since: try call.moment(.since))
         let result: ReconcileResult
-        if let own = try OwnReconciliation(configuration, call) {
+        if let own = try LocalReconciliation(configuration, call) {
             result = try await own.run(body)
         } else {
             result = try await ServerReconciliation(configuration, call).run(body)
@@ -57,7 +57,7 @@ extension Invocation {
         let moment = Instant(rfc3339: text) ?? Instant(rfc3339: text + "T00:00:00Z")
         guard let moment, moment <= process.clock() else {
             throw UsageError(
-                Text(
+                LocalizedText(
                     en:
                         "--\(flag.name) must be a past time, like 2026-03-01T00:00:00Z, not \"\(shown(text))\"",
                     zh: "--\(flag.name) 应为过去的时刻，如 2026-03-01T00:00:00Z，实际为“\(shown(text))”"),
@@ -84,7 +84,7 @@ struct ReconcileResult: Sendable {
         } else {
             for difference in differences { call.console.print(difference.line(call.language)) }
             call.say(
-                Text(
+                LocalizedText(
                     en: "\(count("notifications")) notifications and \(count("customers")) customers compared: "
                         + "\(drift) differences, \(differences.count - drift) remarks",
                     zh: "核对了 \(count("notifications")) 条通知、\(count("customers")) 位客户："
@@ -92,12 +92,12 @@ struct ReconcileResult: Sendable {
         }
         guard reconciliation.state == .finished else {
             call.warn(
-                Text(
+                LocalizedText(
                     en: "not reconciled: \(reconciliation.ending ?? "")", zh: "对账未完成：\(reconciliation.ending ?? "")"))
             return .refused
         }
         guard reconciliation.dryRun, drift > 0 else { return .done }
-        call.warn(Text(en: "the records differ; nothing was changed", zh: "两边不一致；未作任何更改"))
+        call.warn(LocalizedText(en: "the records differ; nothing was changed", zh: "两边不一致；未作任何更改"))
         return .refused
     }
 

@@ -18,16 +18,16 @@ struct ServerReconciliation {
 
     init(_ configuration: Configuration, _ call: Invocation) throws {
         guard let file = call.text(.keyFile) else {
-            throw CommandFailure(
-                Text(
+            throw CommandError(
+                LocalizedText(
                     en: "a server uses the ledger: give --key-file with an operator token or a secret key for it",
                     zh: "账本正由服务器使用：请用 --key-file 给出运营令牌或后端密钥，以便请求该服务器"))
         }
-        do throws(FileFault) {
+        do throws(FileError) {
             let bytes = try readFile(file, limit: 4_096).filter { $0 > 0x20 && $0 < 0x7F }
             key = String(decoding: bytes, as: UTF8.self)
         } catch {
-            throw CommandFailure(error.sentence)
+            throw CommandError(error.sentence)
         }
         let everywhere = ["0.0.0.0", "::"].contains(configuration.listen.host)
         let address = ListenAddress(
@@ -36,7 +36,7 @@ struct ServerReconciliation {
         do {
             fetch = try Fetch()
         } catch {
-            throw CommandFailure(Text(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+            throw CommandError(LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
         self.call = call
         progress = ReconcileProgress(call: call)
@@ -76,12 +76,12 @@ struct ServerReconciliation {
         ])
         if !body.isEmpty { headers.add("Content-Type", "application/json") }
         let response: HTTPResponse
-        do throws(HTTPFault) {
+        do throws(HTTPError) {
             response = try await fetch.send(
                 origin + path, HTTPRequest(method: method, path: "", headers: headers, body: body))
         } catch {
-            throw CommandFailure(
-                Text(
+            throw CommandError(
+                LocalizedText(
                     en: "the ledger is in use, but no server responds at \(origin): \(error.detail)",
                     zh: "账本正被使用，但 \(origin) 没有服务器应答：\(error.detail)"))
         }
@@ -89,11 +89,11 @@ struct ServerReconciliation {
         if (200..<300).contains(response.status), let reply = try? decoder.decode(type, from: Data(response.body)) {
             return reply
         }
-        if let problem = try? decoder.decode(Problem.self, from: Data(response.body)) {
-            throw CommandFailure(Text("\(origin): \(shown(problem.title)) (\(shown(problem.code)))"))
+        if let problem = try? decoder.decode(ProblemDetails.self, from: Data(response.body)) {
+            throw CommandError(LocalizedText("\(origin): \(shown(problem.title)) (\(shown(problem.code)))"))
         }
-        throw CommandFailure(
-            Text(
+        throw CommandError(
+            LocalizedText(
                 en: "\(origin)\(path) returned \(response.status)",
                 zh: "\(origin)\(path) 返回 \(response.status)"))
     }

@@ -11,42 +11,42 @@ import TillJSON
 extension Flag {
     fileprivate static let port = Flag(
         "port", .integer("N", 0...65_535),
-        summary: Text(en: "port on 127.0.0.1 (default: any free one)", zh: "127.0.0.1 上的端口（默认任选空闲端口）"))
+        summary: LocalizedText(en: "port on 127.0.0.1 (default: any free one)", zh: "127.0.0.1 上的端口（默认任选空闲端口）"))
     fileprivate static let data = Flag(
         "data", .text("DIR"),
-        summary: Text(
+        summary: LocalizedText(
             en: "directory that keeps the store; created if missing (default: discarded at exit)",
             zh: "保存商店数据的目录，没有就新建（默认结束后不保留）"))
     fileprivate static let bundleID = Flag(
         "bundle-id", .text("ID"),
-        summary: Text(
+        summary: LocalizedText(
             en: "the app on sale (default: com.example.learn)", zh: "在售 App 的 bundle id（默认 com.example.learn）"))
     fileprivate static let environment = Flag(
         "environment", .choice(["sandbox", "production"]),
-        summary: Text(en: "the environment in signed data (default: sandbox)", zh: "签名数据中的环境（默认 sandbox）"))
+        summary: LocalizedText(en: "the environment in signed data (default: sandbox)", zh: "签名数据中的环境（默认 sandbox）"))
     fileprivate static let products = Flag(
         "products", .text("FILE"),
-        summary: Text(
+        summary: LocalizedText(
             en: "products of a new store: a list as in PUT /emulator/products, or Xcode's .storekit file",
             zh: "新商店出售的商品：PUT /emulator/products 的列表，或 Xcode 的 .storekit 文件"))
     fileprivate static let storefront = Flag(
         "storefront", .text("CODE"),
-        summary: Text(
+        summary: LocalizedText(
             en: "storefront of new accounts, such as USA (default: the .storekit file's, or CHN)",
             zh: "账户所在地区，例如 USA（默认取自 .storekit 文件，否则为 CHN）"))
     fileprivate static let pace = Flag(
         "pace", .choice(RenewalPace.allCases.map(\.rawValue)),
-        summary: Text(
+        summary: LocalizedText(
             en: "subscription rate of a new store (default: the .storekit file's, or real)",
             zh: "新商店中订阅运行的速度（默认取自 .storekit 文件，否则为 real）"))
     fileprivate static let grace = Flag(
         "grace", .choice(BillingGracePeriod.Length.allCases.map { String($0.rawValue) }),
-        summary: Text(
+        summary: LocalizedText(
             en: "days of service after a renewal could not be charged (default: none)",
             zh: "续订扣款失败后继续提供服务的天数（默认没有宽限期）"))
     fileprivate static let secret = Flag(
         "secret", .text("TEXT"),
-        summary: Text(
+        summary: LocalizedText(
             en: "shared secret that /verifyReceipt asks for (default: none)", zh: "/verifyReceipt 要求的共享密钥（默认不要求）"))
 }
 
@@ -54,8 +54,8 @@ extension Command {
     /// `till emulate`: the emulated App Store alone.
     static let emulate = Command(
         "emulate",
-        summary: Text(en: "run an emulated App Store", zh: "运行模拟的 App Store"),
-        discussion: Text(
+        summary: LocalizedText(en: "run an emulated App Store", zh: "运行模拟的 App Store"),
+        discussion: LocalizedText(
             en: """
                 Signs with its own root certificate, available at GET /emulator/root.cer. List it under apple.roots
                 of a sandbox configuration. A configuration that accepts production refuses it.
@@ -66,13 +66,13 @@ extension Command {
                 """),
         flags: [.port, .data, .bundleID, .environment, .products, .storefront, .pace, .grace, .secret]
     ) { call in
-        let untilStopped = call.process.hearStop()
+        let untilStopped = call.process.waitForStop()
         let configuration = try EmulatorConfiguration(call)
         let directory = try StoreDirectory(call.text(.data))
         defer { directory.removeIfTemporary() }
         if fileExists("\(directory.path)/store.db"), call.isSet(.products) || call.isSet(.pace) {
             call.warn(
-                Text(
+                LocalizedText(
                     en: "the store in \(shown(directory.path)) already exists: its products and rate are unchanged",
                     zh: "\(shown(directory.path)) 中已有商店：其商品与速度保持不变"))
         }
@@ -83,7 +83,7 @@ extension Command {
             call.console.print(JSONValue.object(["listening": .string(url)]).encoded())
         } else {
             call.say(
-                Text(
+                LocalizedText(
                     en: "The emulated App Store listens on \(url) (root certificate: \(url)/emulator/root.cer)",
                     zh: "模拟的 App Store 正在监听 \(url)（根证书：\(url)/emulator/root.cer）"))
         }
@@ -100,7 +100,7 @@ extension Command {
 extension EmulatorConfiguration {
     /// The configuration of the flags; ignored members of a product file are listed on stderr.
     ///
-    /// - Throws: `CommandFailure` for an invalid file, `UsageError` for an unknown storefront.
+    /// - Throws: `CommandError` for an invalid file, `UsageError` for an unknown storefront.
     fileprivate init(_ call: Invocation) throws {
         self.init()
         app = EmulatedApp(bundleID: call.text(.bundleID) ?? "com.example.learn")
@@ -114,7 +114,7 @@ extension EmulatorConfiguration {
             if !file.ignored.isEmpty {
                 let names = file.ignored.joined(separator: ", ")
                 call.warn(
-                    Text(
+                    LocalizedText(
                         en: "\(shown(path)): not supported and left out: \(names)",
                         zh: "\(shown(path))：以下内容不受支持，未采用：\(names)"))
             }
@@ -122,7 +122,7 @@ extension EmulatorConfiguration {
         if let code = call.text(.storefront) {
             guard Self.storefronts.contains(code) else {
                 throw UsageError(
-                    Text(en: "there is no storefront \"\(shown(code))\"", zh: "没有“\(shown(code))”这个地区"),
+                    LocalizedText(en: "there is no storefront \"\(shown(code))\"", zh: "没有“\(shown(code))”这个地区"),
                     suggestion: Self.nearestStorefront(to: code), command: "emulate")
             }
             storefront = code
@@ -137,13 +137,13 @@ extension EmulatorConfiguration {
         do {
             bytes = try readFile(path, limit: ProductFile.byteLimit)
         } catch {
-            throw CommandFailure(error.sentence)
+            throw CommandError(error.sentence)
         }
         do {
             return try ProductFile(bytes)
         } catch {
-            throw CommandFailure(
-                Text(
+            throw CommandError(
+                LocalizedText(
                     en: "\(shown(path)): \(error.sentence.en)", zh: "\(shown(path))：\(error.sentence.zh)"))
         }
     }
@@ -154,7 +154,7 @@ struct StoreDirectory {
     let path: String
     private let isTemporary: Bool
 
-    /// - Throws: `CommandFailure` if the directory can't be created.
+    /// - Throws: `CommandError` if the directory can't be created.
     init(_ named: String?) throws {
         isTemporary = named == nil
         path = named ?? FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)").path
@@ -162,8 +162,8 @@ struct StoreDirectory {
             try FileManager.default.createDirectory(
                 atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         } catch {
-            throw CommandFailure(
-                Text(en: "the directory \(shown(path)) can't be created", zh: "无法创建目录 \(shown(path))"))
+            throw CommandError(
+                LocalizedText(en: "the directory \(shown(path)) can't be created", zh: "无法创建目录 \(shown(path))"))
         }
     }
 

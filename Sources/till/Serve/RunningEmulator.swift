@@ -15,15 +15,15 @@ final class RunningEmulator: Sendable {
     /// - Parameters:
     ///   - directory: the directory of the store's file; it must exist.
     ///   - port: 0 takes any free one.
-    /// - Throws: `CommandFailure` with the reason.
+    /// - Throws: `CommandError` with the reason.
     init(
         _ configuration: EmulatorConfiguration, directory: String, port: UInt16, process: ProcessEffects
     ) async throws {
         do {
             store = try Emulator.openDatabase(path: "\(directory)/store.db")
         } catch {
-            throw CommandFailure(
-                Text(
+            throw CommandError(
+                LocalizedText(
                     en: "the emulated store in \(shown(directory)): \(error.detail)",
                     zh: "\(shown(directory)) 中的模拟商店：\(error.detail)"))
         }
@@ -32,10 +32,10 @@ final class RunningEmulator: Sendable {
             var answers = FetchConfiguration()
             // A server should answer at once; a slow one must not delay the next notifications for long.
             answers.totalTimeout = 10_000
-            answers.answerLimit = 1 << 20
+            answers.responseLimit = 1 << 20
             fetch = try Fetch(configuration: answers)
         } catch {
-            throw CommandFailure(Text(en: "no HTTP client: \(error.detail)", zh: "无法使用 HTTP 客户端：\(error.detail)"))
+            throw CommandError(LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法使用 HTTP 客户端：\(error.detail)"))
         }
         self.fetch = fetch
         emulator = try await Emulator(

@@ -17,7 +17,7 @@ final class RunningServer: Sendable {
 
     var port: UInt16 { listener.port }
 
-    /// - Throws: `CommandFailure` with the reason and the cure.
+    /// - Throws: `CommandError` with the reason and the cure.
     init(_ configuration: Configuration, process: ProcessEffects) throws {
         let path: String
         switch configuration.database {
@@ -28,23 +28,23 @@ final class RunningServer: Sendable {
         } catch {
             throw error.failure(ledger: shown(path))
         }
-        let (signedIn, strangers): (WorkThread, WorkThread)
+        let (signedIn, anonymous): (WorkThread, WorkThread)
         do {
-            (signedIn, strangers) = (try WorkThread(niceness: 5), try WorkThread(niceness: 10))
+            (signedIn, anonymous) = (try WorkThread(niceness: 5), try WorkThread(niceness: 10))
         } catch {
             throw error.failure(address: configuration.listen.description)
         }
-        workThreads = [signedIn, strangers]
+        workThreads = [signedIn, anonymous]
         apple = try AppleClient(configuration, process: process)
         webhookFetch = try Fetch.forWebhooks(configuration.webhooks)
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
                 appleEffects: apple.effects, serverAPI: apple.api, webhookSend: webhookFetch.send,
-                heavyWork: HeavyWork(signedIn: signedIn, strangers: strangers))
+                heavyWork: HeavyWork(signedIn: signedIn, anonymous: anonymous))
         } catch {
             for thread in workThreads { thread.stop() }
-            throw CommandFailure(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? Text(error.detail))
+            throw CommandError(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? LocalizedText(error.detail))
         }
         jobs = BackgroundJobs(server) { try? await Task.sleep(for: .milliseconds($0)) }
         var settings = ListenerConfiguration()
@@ -65,9 +65,9 @@ final class RunningServer: Sendable {
 
     /// Runs the background jobs until the task is cancelled.
     ///
-    /// - Parameter onFault: receives a job's name and the reason of its failure, in English.
-    func runJobs(onFault: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
-        await jobs.run(onFault: onFault)
+    /// - Parameter onError: receives a job's name and the reason of its failure, in English.
+    func runJobs(onError: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
+        await jobs.run(onError: onError)
     }
 
     /// Answers the requests in progress, then closes the ledger, so no answered request is lost.
@@ -83,7 +83,7 @@ final class RunningServer: Sendable {
 extension Fetch {
     /// The client for webhooks: it connects to permitted addresses only, without a proxy and with a short timeout.
     ///
-    /// - Throws: `CommandFailure` if no HTTP client can be started.
+    /// - Throws: `CommandError` if no HTTP client can be started.
     static func forWebhooks(_ webhooks: WebhookSettings) throws -> Fetch {
         var settings = FetchConfiguration()
         settings.addresses = webhooks.allowsPrivate ? .internetAndOwnNetworks : .internet
@@ -92,18 +92,18 @@ extension Fetch {
         // delivery.
         settings.connectionLimit = max(1, webhooks.endpoints.count) * WebhookDeliveries.width
         // Only the start of an endpoint's answer is used.
-        settings.answerLimit = 256 << 10
+        settings.responseLimit = 256 << 10
         do {
             return try Fetch(configuration: settings)
         } catch {
-            throw CommandFailure(Text(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+            throw CommandError(LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
     }
 }
 
 extension DatabaseError {
     /// The failure with its cure. The driver's own message, which has the details, is English.
-    func failure(ledger: String) -> CommandFailure {
+    func failure(ledger: String) -> CommandError {
         let chinese =
             switch kind {
             case .inUse: "正由另一个服务器使用；请先停止它，或给这个服务器另一个账本"
@@ -115,38 +115,38 @@ extension DatabaseError {
             case .unreleasedSchema: "由首个正式版之前的 Till 写成，本程序无法升级它；请给一个新文件的路径"
             case .constraint, .busy, .closed, .other: "打不开；请检查路径与目录"
             }
-        return CommandFailure(
-            Text(en: "the ledger \(ledger): \(detail)", zh: "账本 \(ledger) \(chinese)（\(detail)）"))
+        return CommandError(
+            LocalizedText(en: "the ledger \(ledger): \(detail)", zh: "账本 \(ledger) \(chinese)（\(detail)）"))
     }
 }
 
-extension ListenerFault {
+extension ListenerError {
     /// The failure with its cure.
-    func failure(address: String) -> CommandFailure {
+    func failure(address: String) -> CommandError {
         switch self {
         case .addressInUse:
-            CommandFailure(
-                Text(
+            CommandError(
+                LocalizedText(
                     en: "\(address) is in use by another program; stop that program or choose another port",
                     zh: "\(address) 已被其他程序占用；请结束它或换一个端口"))
         case .badAddress:
-            CommandFailure(
-                Text(en: "\(address) is not an address of this machine", zh: "\(address) 不是本机的地址"))
+            CommandError(
+                LocalizedText(en: "\(address) is not an address of this machine", zh: "\(address) 不是本机的地址"))
         case .notPermitted(let port):
-            CommandFailure(
-                Text(
+            CommandError(
+                LocalizedText(
                     en: "this process has no permission to use port \(port); choose a port from 1024 up",
                     zh: "端口 \(port) 需要本进程没有的权限；请选择 1024 及以上的端口"))
         case .unknownLibrary(let version):
             Self.unknownLibrary(version, known: ListenerConfiguration.knownLibraryVersion)
         case .system(let step, let code):
-            CommandFailure(Text(en: "can't listen: \(step), error \(code)", zh: "无法监听：\(step)，错误 \(code)"))
+            CommandError(LocalizedText(en: "can't listen: \(step), error \(code)", zh: "无法监听：\(step)，错误 \(code)"))
         }
     }
 
-    private static func unknownLibrary(_ version: String, known: String) -> CommandFailure {
-        CommandFailure(
-            Text(
+    private static func unknownLibrary(_ version: String, known: String) -> CommandError {
+        CommandError(
+            LocalizedText(
                 en: """
                     the border against smuggled requests is made for libmicrohttpd \(known), and this is \(version): \
                     install \(known), or put a proxy in front that refuses ambiguous requests and start with \

@@ -5,8 +5,8 @@ extension Command {
     /// `till serve`: the server, until it receives a stop signal.
     static let serve = Command(
         "serve",
-        summary: Text(en: "run the purchase backend", zh: "运行内购后端"),
-        discussion: Text(
+        summary: LocalizedText(en: "run the purchase backend", zh: "运行内购后端"),
+        discussion: LocalizedText(
             en: """
                 Needs a configuration (`till init` writes one). SIGTERM or SIGINT stops the server gracefully: it
                 completes open requests and closes the ledger. A second signal ends it immediately; confirmed
@@ -19,25 +19,25 @@ extension Command {
         flags: Configuration.flags + [.unsafeHTTP]
     ) { call in
         let configuration = try Configuration.load(for: call)
-        let untilStopped = call.process.hearStop()
+        let untilStopped = call.process.waitForStop()
         for warning in configuration.startWarnings + configuration.lifetimeWarnings {
-            call.warn(Text(en: "warning: \(warning.en)", zh: "警告：\(warning.zh)"))
+            call.warn(LocalizedText(en: "warning: \(warning.en)", zh: "警告：\(warning.zh)"))
         }
         let running = try RunningServer(configuration, process: call.process)
         let address = ListenAddress(host: configuration.listen.host, port: running.port)
         if call.wantsJSON {
             call.console.print(JSONValue.object(["listening": .string("http://\(address)")]).encoded())
         } else {
-            call.say(Text(en: "Till listens on http://\(address)", zh: "Till 正在监听 http://\(address)"))
+            call.say(LocalizedText(en: "Till listens on http://\(address)", zh: "Till 正在监听 http://\(address)"))
         }
         await withTaskGroup(of: Void.self) { jobs in
             jobs.addTask {
                 await running.runJobs { job, why in
-                    call.warn(Text(en: "the job \(job) failed: \(why)", zh: "后台任务 \(job) 失败：\(why)"))
+                    call.warn(LocalizedText(en: "the job \(job) failed: \(why)", zh: "后台任务 \(job) 失败：\(why)"))
                 }
             }
             await untilStopped()
-            call.say(Text(en: "Stopping.", zh: "正在停止。"))
+            call.say(LocalizedText(en: "Stopping.", zh: "正在停止。"))
             jobs.cancelAll()
             await running.stop()
         }

@@ -7,8 +7,8 @@ extension Command {
     /// `till doctor`: finds problems in the ledger and names their cures.
     static let doctor = Command(
         "doctor",
-        summary: Text(en: "check the ledger for problems that need attention", zh: "检查账本中需要处理的问题"),
-        discussion: Text(
+        summary: LocalizedText(en: "check the ledger for problems that need attention", zh: "检查账本中需要处理的问题"),
+        discussion: LocalizedText(
             en: """
                 Reads the configuration and the ledger, with or without a running server, and changes nothing.
                 Ends with 1 if any check is an error. --json prints {"checks": [{"name", "status", "detail",
@@ -21,9 +21,9 @@ extension Command {
         flags: Configuration.flags
     ) { call in
         let configuration = try Configuration.load(for: call)
-        let checks = try await Checkup.ledger(of: configuration)
+        let checks = try await DoctorCheck.ledger(of: configuration)
         if call.wantsJSON {
-            try call.print(Checkup.Document(checks: checks.map { $0.reply(in: call.language) }))
+            try call.print(DoctorCheck.Document(checks: checks.map { $0.reply(in: call.language) }))
         } else {
             for check in checks {
                 let reply = check.reply(in: call.language)
@@ -36,16 +36,16 @@ extension Command {
 }
 
 /// The result of one check.
-struct Checkup: Sendable {
+struct DoctorCheck: Sendable {
     enum Status: String, Sendable {
         case ok, warning, error
     }
 
     let name: String
     let status: Status
-    let detail: Text
+    let detail: LocalizedText
     /// The cure; empty if the check passed.
-    var action = Text(en: "", zh: "")
+    var action = LocalizedText(en: "", zh: "")
 
     struct Document: Encodable {
         let checks: [Reply]
@@ -65,7 +65,7 @@ struct Checkup: Sendable {
     /// A customer's payments come from few Apple Accounts: a phone and a tablet, perhaps a second storefront.
     static let appleAccountsOfOneCustomer: Int64 = 3
 
-    static func ledger(of configuration: Configuration) async throws -> [Checkup] {
+    static func ledger(of configuration: Configuration) async throws -> [DoctorCheck] {
         let path: String
         switch configuration.database {
         case .sqlite(let file): path = file
@@ -76,20 +76,20 @@ struct Checkup: Sendable {
         } catch {
             let failure = error.failure(ledger: shown(path))
             return [
-                Checkup(
-                    name: "ledger", status: .error, detail: failure.reasons.first ?? Text(""),
-                    action: Text(
+                DoctorCheck(
+                    name: "ledger", status: .error, detail: failure.reasons.first ?? LocalizedText(""),
+                    action: LocalizedText(
                         en: "Set the file in `database`; `till serve` creates a new one.",
                         zh: "请在 `database` 中指明文件；`till serve` 会创建新文件。"))
             ]
         }
         do {
-            let found = try await ledger.read { session in
+            let found = try await ledger.read { connection in
                 [
-                    Checkup(name: "ledger", status: .ok, detail: Text(en: "The ledger can be read.", zh: "可以读取。")),
+                    DoctorCheck(name: "ledger", status: .ok, detail: LocalizedText(en: "The ledger can be read.", zh: "可以读取。")),
                     sharedTokens(
-                        try SharedToken.list(moreThan: appleAccountsOfOneCustomer, limit: 20, session)),
-                    try quarantine(session),
+                        try SharedToken.list(moreThan: appleAccountsOfOneCustomer, limit: 20, connection)),
+                    try quarantine(connection),
                 ]
             }
             await ledger.close()
@@ -100,40 +100,40 @@ struct Checkup: Sendable {
         }
     }
 
-    private static func sharedTokens(_ tokens: [SharedToken]) -> Checkup {
+    private static func sharedTokens(_ tokens: [SharedToken]) -> DoctorCheck {
         guard let first = tokens.first else {
-            return Checkup(
+            return DoctorCheck(
                 name: "shared_tokens", status: .ok,
-                detail: Text(
+                detail: LocalizedText(
                     en: "No appAccountToken occurs in payments of more than \(appleAccountsOfOneCustomer) "
                         + "Apple Accounts.",
                     zh: "没有任何 appAccountToken 出现在超过 \(appleAccountsOfOneCustomer) 个 Apple 账户的付款中。"))
         }
         let list = tokens.map { "\($0.token) (\($0.appleAccounts))" }.joined(separator: ", ")
-        return Checkup(
+        return DoctorCheck(
             name: "shared_tokens", status: .warning,
-            detail: Text(
+            detail: LocalizedText(
                 en: "\(tokens.count) appAccountTokens occur in payments of several Apple Accounts, \(first.token) in "
                     + "\(first.payments) payments of \(first.appleAccounts) accounts: \(list)",
                 zh: "有 \(tokens.count) 个 appAccountToken 出现在多个 Apple 账户的付款中，其中 \(first.token) 出现在 "
                     + "\(first.appleAccounts) 个账户的 \(first.payments) 笔付款中：\(list)"),
-            action: Text(
+            action: LocalizedText(
                 en: "Look for a constant UUID in the app: each payment needs its order's id, or a UUID of the "
                     + "account.",
                 zh: "请检查 App 中是否写死了某个 UUID：每笔付款应带自己的订单号，或账户自己的 UUID。"))
     }
 
-    private static func quarantine(_ session: any Connection) throws -> Checkup {
-        let waiting = try TransactionTable(session).quarantined(limit: 1_000).count
+    private static func quarantine(_ connection: any Connection) throws -> DoctorCheck {
+        let waiting = try TransactionTable(connection).quarantined(limit: 1_000).count
         guard waiting > 0 else {
-            return Checkup(
-                name: "quarantine", status: .ok, detail: Text(en: "Every payment has its owner.", zh: "每笔付款都有归属。"))
+            return DoctorCheck(
+                name: "quarantine", status: .ok, detail: LocalizedText(en: "Every payment has its owner.", zh: "每笔付款都有归属。"))
         }
         let number = waiting == 1_000 ? "1,000+" : String(waiting)
-        return Checkup(
+        return DoctorCheck(
             name: "quarantine", status: .warning,
-            detail: Text(en: "\(number) payments wait for an owner.", zh: "有 \(number) 笔付款等待认领。"),
-            action: Text(
+            detail: LocalizedText(en: "\(number) payments wait for an owner.", zh: "有 \(number) 笔付款等待认领。"),
+            action: LocalizedText(
                 en: "Review them on the dashboard's quarantine page; register account tokens, or assign their "
                     + "owners.",
                 zh: "请在控制台的待认领页面查看；登记账户令牌，或决定其归属。"))

@@ -11,7 +11,7 @@ import TillJSON
 extension Flag {
     fileprivate static let sample = Flag(
         "sample", .choice(SampleShop.allCases.map(\.rawValue)),
-        summary: Text(
+        summary: LocalizedText(
             en: "the sample catalogue: packs of points (default), or a service's plans",
             zh: "示例商品目录：学点包（默认），或服务套餐"))
 }
@@ -20,10 +20,10 @@ extension Command {
     /// `till init`: a working configuration, a sample catalogue and new keys.
     static let initialize = Command(
         "init",
-        summary: Text(
+        summary: LocalizedText(
             en: "write a working configuration, a sample catalogue and keys (shown once)",
             zh: "写出可用的配置、示例商品目录和密钥（密钥只显示一次）"),
-        discussion: Text(
+        discussion: LocalizedText(
             en: """
                 Writes till.json, catalog.json and user-token.secret. Nothing that exists is overwritten. The secret key
                 and the operator token are stored as hashes and are shown only this time. The secret of
@@ -37,15 +37,15 @@ extension Command {
         positionals: [
             Positional(
                 "DIR", .optional,
-                summary: Text(
+                summary: LocalizedText(
                     en: "the directory to write to; created if missing (default: the current one)",
                     zh: "写入的目录，不存在时新建（默认当前目录）"))
         ]
     ) { call in
-        let starter = Starter(
+        let starter = InitialFiles(
             directory: call.positionals.first ?? ".", entropy: call.process.entropy,
             sample: call.text(.sample).flatMap(SampleShop.init(rawValue:)) ?? .learnPoints)
-        do throws(Starter.Refusal) {
+        do throws(InitialFiles.WriteError) {
             try starter.write()
         } catch {
             throw error.failure
@@ -60,7 +60,7 @@ extension Command {
 }
 
 /// The files and keys that `till init` creates.
-struct Starter: Sendable {
+struct InitialFiles: Sendable {
     let directory: String
     let sample: SampleShop
     /// For a backend: `Authorization: Bearer sk_…`.
@@ -71,20 +71,20 @@ struct Starter: Sendable {
     let userTokenSecret: String
 
     /// Why no file was written.
-    enum Refusal: Error {
+    enum WriteError: Error {
         case exists([String])
-        case fault(FileFault)
+        case fault(FileError)
 
-        var failure: CommandFailure {
+        var failure: CommandError {
             switch self {
             case .exists(let files):
-                CommandFailure(
+                CommandError(
                     reasons: files.map {
-                        Text(
+                        LocalizedText(
                             en: "\(shown($0)) already exists and is not overwritten",
                             zh: "\(shown($0)) 已经存在，不会覆盖")
                     })
-            case .fault(let fault): CommandFailure(fault.sentence)
+            case .fault(let fault): CommandError(fault.sentence)
             }
         }
     }
@@ -102,7 +102,7 @@ struct Starter: Sendable {
     var secretFile: String { resolve("user-token.secret", from: directory) }
 
     /// Writes all files or none.
-    func write() throws(Refusal) {
+    func write() throws(WriteError) {
         let files: [(path: String, mode: mode_t, content: String)] = [
             (secretFile, 0o600, userTokenSecret + "\n"),
             (catalogFile, 0o644, sample.catalog),
@@ -111,7 +111,7 @@ struct Starter: Sendable {
         let existing = files.map(\.path).filter(fileExists)
         guard existing.isEmpty else { throw .exists(existing.sorted()) }
         var written: [String] = []
-        do throws(FileFault) {
+        do throws(FileError) {
             try createDirectory(directory, mode: 0o700)
             for file in files {
                 try createFile(file.path, mode: file.mode, Array(file.content.utf8))
@@ -178,7 +178,7 @@ struct Starter: Sendable {
 
     func announcement(_ language: Language) -> String {
         let files = [configurationFile, catalogFile, secretFile].map { "  " + shown($0) }
-        let text = Text(
+        let text = LocalizedText(
             en: """
                 Written:
                 \(files.joined(separator: "\n"))
@@ -224,7 +224,7 @@ enum SampleShop: String, Sendable, CaseIterable {
     /// The text of its catalogue file.
     var catalog: String {
         switch self {
-        case .learnPoints: Starter.catalog
+        case .learnPoints: InitialFiles.catalog
         case .cloudPlans: Self.plans
         }
     }

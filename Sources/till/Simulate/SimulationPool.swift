@@ -82,7 +82,7 @@ actor SimulationPool {
                 current = Worker(process: process, events: process.events.makeAsyncIterator())
             }
             worker = nil
-            current.process.tell(plan.json.encoded())
+            current.process.send(plan.json.encoded())
             let event = await withTaskCancellationHandler {
                 await current.events.next()
             } onCancel: { [process = current.process] in
@@ -90,7 +90,7 @@ actor SimulationPool {
             }
             if Task.isCancelled { return }
             switch event {
-            case .said(let json)?:
+            case .output(let json)?:
                 guard let found = SeedReport(json: json) else { throw Self.unreadable }
                 current.done += 1
                 worker = current
@@ -103,7 +103,7 @@ actor SimulationPool {
         }
     }
 
-    private static var unreadable: CommandFailure {
-        CommandFailure(Text(en: "a worker of the simulation printed unreadable output", zh: "模拟的工作进程输出了无法理解的内容"))
+    private static var unreadable: CommandError {
+        CommandError(LocalizedText(en: "a worker of the simulation printed unreadable output", zh: "模拟的工作进程输出了无法理解的内容"))
     }
 }

@@ -58,7 +58,7 @@ struct SimulationTotals: Sendable {
                 Dictionary(uniqueKeysWithValues: faults.map { ($0.key.rawValue, JSONValue.int(Int64($0.value))) })),
             "thefts": .object(
                 Dictionary(uniqueKeysWithValues: thefts.map { ($0.key.rawValue, JSONValue.int(Int64($0.value))) })),
-            "stolen": count(.stolen), "waited_on_thief": count(.waitedOnThief),
+            "stolen": count(.stolen), "waited_on_thief": count(.delayedByThief),
             "lost": count(.lost), "granted_twice": count(.grantedTwice), "misattributed": count(.misattributed),
             "forged_granted": count(.forgedGranted), "violations": .array(failures.map(\.json)),
             "digest": .string(String(digest, radix: 16)), "steps": .int(Int64(steps)), "audits": .int(Int64(looks)),
@@ -74,7 +74,7 @@ struct SimulationTotals: Sendable {
     // MARK: For people
 
     func lines(seconds: Double, _ language: Language) -> [String] {
-        func line(_ en: String, _ zh: String) -> String { Text(en: en, zh: zh)(language) }
+        func line(_ en: String, _ zh: String) -> String { LocalizedText(en: en, zh: zh)(language) }
         let rate = seconds > 0 ? Int(Double(purchases) / seconds) : 0
         let total = faults.values.reduce(0, +)
         var lines = [
@@ -106,10 +106,10 @@ struct SimulationTotals: Sendable {
             line(
                 "lost \(counts[.lost] ?? 0), granted twice \(counts[.grantedTwice] ?? 0), misattributed "
                     + "\(counts[.misattributed] ?? 0), forged granted \(counts[.forgedGranted] ?? 0), "
-                    + "stolen \(counts[.stolen] ?? 0), waited on thief \(counts[.waitedOnThief] ?? 0)",
+                    + "stolen \(counts[.stolen] ?? 0), waited on thief \(counts[.delayedByThief] ?? 0)",
                 "丢单 \(counts[.lost] ?? 0)，重复发放 \(counts[.grantedTwice] ?? 0)，错发 "
                     + "\(counts[.misattributed] ?? 0)，伪造得逞 \(counts[.forgedGranted] ?? 0)，被盗 \(counts[.stolen] ?? 0)，"
-                    + "因盗取者而等待 \(counts[.waitedOnThief] ?? 0)"))
+                    + "因盗取者而等待 \(counts[.delayedByThief] ?? 0)"))
         return lines
     }
 }
@@ -122,7 +122,7 @@ extension SimulationTotals.Failure {
     /// One line for people: the failure, and the command that repeats it.
     func line(_ language: Language) -> String {
         let what = violation.map { "\($0.kind.rawValue): \($0.text)" } ?? fault ?? ""
-        return Text(
+        return LocalizedText(
             en: "seed \(plan.seed): \(what)\n  replay: \(plan.commandLine)",
             zh: "种子 \(plan.seed)：\(what)\n  重放：\(plan.commandLine)")(language)
     }

@@ -8,24 +8,24 @@ struct InspectionReport: Sendable {
     let inspection: ProofInspection
 
     /// The most purchases of a receipt that are listed; heavy buyers' receipts have thousands.
-    private static let mostPurchases = 20
+    private static let maximumPurchases = 20
 
     func lines(_ language: Language) -> [String] {
         let record = inspection.record
         var lines = [
-            Text(en: "Kind: \(kind.en)", zh: "种类：\(kind.zh)")(language),
-            Text(en: "Input: \(record.size) bytes, SHA-256 ", zh: "输入：\(record.size) 字节，SHA-256 ")(language)
+            LocalizedText(en: "Kind: \(kind.en)", zh: "种类：\(kind.zh)")(language),
+            LocalizedText(en: "Input: \(record.size) bytes, SHA-256 ", zh: "输入：\(record.size) 字节，SHA-256 ")(language)
                 + hexadecimal(record.sha256),
             "",
         ]
         lines += RecordReport(record: record).lines(language)
-        lines += ["", Text(en: "Verdict: \(reason.en)", zh: "结论：\(reason.zh)")(language)]
+        lines += ["", LocalizedText(en: "Verdict: \(reason.en)", zh: "结论：\(reason.zh)")(language)]
         let facts = facts
         if !facts.isEmpty {
             let isTrusted = inspection.isOK
             lines += [
                 "",
-                Text(
+                LocalizedText(
                     en: isTrusted ? "Content:" : "Unverified content (do not trust):",
                     zh: isTrusted ? "内容：" : "未经验证的内容（不可信）：")(language),
             ]
@@ -35,23 +35,23 @@ struct InspectionReport: Sendable {
     }
 
     /// The verdict's code, its sentence and the detail.
-    var reason: Text {
+    var reason: LocalizedText {
         let sentence = RecordReport.sentence(of: inspection.verdict)
         let detail = inspection.detail.isEmpty ? "" : " [\(shown(inspection.detail))]"
-        return Text(
+        return LocalizedText(
             en: "\(inspection.verdict): \(sentence.en)\(detail)", zh: "\(inspection.verdict)：\(sentence.zh)\(detail)")
     }
 
-    private var kind: Text {
+    private var kind: LocalizedText {
         let code = inspection.kind.rawValue
         return switch inspection.kind {
-        case .transaction: Text(en: "\(code), a signed transaction", zh: "\(code)，签名交易")
-        case .renewal: Text(en: "\(code), a signed renewal info", zh: "\(code)，签名续订信息")
-        case .appTransaction: Text(en: "\(code), a signed app transaction", zh: "\(code)，签名应用交易")
-        case .notification: Text(en: "\(code), a notification of the App Store", zh: "\(code)，App Store 通知")
-        case .receipt: Text(en: "\(code), an app receipt", zh: "\(code)，应用收据")
-        case .oldStyleReceipt: Text(en: "\(code), an old-style transactionReceipt", zh: "\(code)，旧式交易收据")
-        case .certificateChain: Text(en: "\(code), a list of certificates", zh: "\(code)，证书列表")
+        case .transaction: LocalizedText(en: "\(code), a signed transaction", zh: "\(code)，签名交易")
+        case .renewal: LocalizedText(en: "\(code), a signed renewal info", zh: "\(code)，签名续订信息")
+        case .appTransaction: LocalizedText(en: "\(code), a signed app transaction", zh: "\(code)，签名应用交易")
+        case .notification: LocalizedText(en: "\(code), a notification of the App Store", zh: "\(code)，App Store 通知")
+        case .receipt: LocalizedText(en: "\(code), an app receipt", zh: "\(code)，应用收据")
+        case .oldStyleReceipt: LocalizedText(en: "\(code), an old-style transactionReceipt", zh: "\(code)，旧式交易收据")
+        case .certificateChain: LocalizedText(en: "\(code), a list of certificates", zh: "\(code)，证书列表")
         }
     }
 
@@ -83,10 +83,10 @@ struct InspectionReport: Sendable {
             }
         case .array(let elements):
             if elements.allSatisfy({ $0.object == nil && $0.array == nil }) { return rows.append((name, value)) }
-            for (index, element) in elements.prefix(Self.mostPurchases).enumerated() {
+            for (index, element) in elements.prefix(Self.maximumPurchases).enumerated() {
                 flatten(element, "\(name)[\(index)]", into: &rows)
             }
-            if elements.count > Self.mostPurchases {
+            if elements.count > Self.maximumPurchases {
                 rows.append((name, .string("… (\(elements.count))")))
             }
         default: rows.append((name, value))

@@ -64,7 +64,7 @@ import TillCrypto
             let gate = Gate()
             ann.wire.cut(.store, "/emulator/purchases", .slow(gate))
             async let outcome = ann.buy()
-            #expect(await eventually { ann.wire.struck == 1 })
+            #expect(await eventually { ann.wire.happened == 1 })
             let entry = try #require(try await ann.ordersOnDisk().first)
             #expect(entry.status == .prepared && entry.userID == UserID("ann") && entry.quantity == 1)
             #expect(entry.price == Money(amount: 600, currency: Currency("CNY")))
@@ -90,7 +90,7 @@ import TillCrypto
             let ann = try await phones.phone("ann")
             ann.wire.cut(.server, "POST /v1/orders", .answerLost)
             let outcome = await ann.buy()
-            #expect(ann.wire.struck > 1, "it was not repeated")
+            #expect(ann.wire.happened > 1, "it was not repeated")
             guard case .failed = outcome else {
                 Issue.record("an order the server never spoke about was paid: \(outcome)")
                 return
@@ -178,14 +178,14 @@ import TillCrypto
                 return
             }
             #expect(cancelled.status == .cancelled && cancelled.title == OrderStatus.cancelled.title)
-            #expect(cancelled.note == StoreProblem.cancelled.sentence)
+            #expect(cancelled.note == AppStoreError.cancelled.sentence)
             try await ann.sheet("failed")
             guard case .failed(let failed?, .store(.unknown)) = await ann.buy() else {
                 Issue.record("not failed")
                 return
             }
             #expect(failed.status == .failed)
-            #expect(failed.note == StoreProblem.unknown.sentence)
+            #expect(failed.note == AppStoreError.unknown.sentence)
             #expect(await eventually { (try? await phones.shop.ordersAtServer(of: "ann")) == ["failed", "cancelled"] })
             #expect(try await ann.paid().isEmpty)
             #expect(try await phones.shop.grants(of: "ann") == 0)
@@ -201,11 +201,11 @@ import TillCrypto
             let gate = Gate()
             ann.wire.cut(.store, "/emulator/purchases", .slow(gate))
             async let first = ann.buy()
-            #expect(await eventually { ann.wire.struck == 1 })
+            #expect(await eventually { ann.wire.happened == 1 })
             #expect(await ann.buy() == .inProgress)
-            let shelf = await ann.use { await $0.shelf() }
-            #expect(shelf[Shop.points60]?.isPurchasing == true && shelf[Shop.points60]?.canBuy == false)
-            #expect(shelf[Shop.points300]?.canBuy == true)
+            let productList = await ann.use { await $0.products() }
+            #expect(productList[Shop.points60]?.isPurchasing == true && productList[Shop.points60]?.canBuy == false)
+            #expect(productList[Shop.points300]?.canBuy == true)
             ann.wire.mend()
             await gate.open()
             #expect(isCompleted(await first))
@@ -214,7 +214,7 @@ import TillCrypto
             #expect(ann.wire.count(.store, "POST /emulator/purchases") == 2)
             #expect(try await ann.paid().count == 2)
             #expect(try await phones.shop.points(of: "ann") == 360)
-            #expect(await ann.use { await $0.shelf() }[Shop.points60]?.canBuy == true)
+            #expect(await ann.use { await $0.products() }[Shop.points60]?.canBuy == true)
         }
     }
 }

@@ -4,7 +4,7 @@ import TillClient
 import TillThreads
 
 /// The callbacks of an app, call by call.
-private final class Heard: Sendable {
+private final class CallbackRecorder: Sendable {
     private let calls = Locked<[String]>([])
 
     func note(_ call: String) { calls.withLock { $0.append(call) } }
@@ -17,17 +17,17 @@ private final class Heard: Sendable {
     }
 
     var callbacks: PurchaseCallbacks {
-        var told = PurchaseCallbacks(
+        var reported = PurchaseCallbacks(
             paid: { self.note("paid \($0.status.name)") },
-            willArrive: { order, _ in self.note("will arrive \(order.status.name)") },
+            deliveryPending: { order, _ in self.note("will arrive \(order.status.name)") },
             cancelled: { self.note("cancelled \($0.status.name)") },
             failed: { order, error in self.note("failed \(order?.status.name ?? "-") \(error.code)") })
-        told.willArriveNetwork = { order, error in self.note("network \(order.status.name) \(error.code)") }
-        told.deferred = { self.note("deferred \($0.status.name)") }
-        told.notAllowed = { self.note("not allowed \($0.code)") }
-        told.productsUnavailable = { self.note("no products \($0.code)") }
-        told.inProgress = { self.note("in progress") }
-        return told
+        reported.deliveryPendingNetwork = { order, error in self.note("network \(order.status.name) \(error.code)") }
+        reported.deferred = { self.note("deferred \($0.status.name)") }
+        reported.notAllowed = { self.note("not allowed \($0.code)") }
+        reported.productsUnavailable = { self.note("no products \($0.code)") }
+        reported.inProgress = { self.note("in progress") }
+        return reported
     }
 }
 
@@ -64,9 +64,9 @@ private final class Heard: Sendable {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")
             try await end.arrange(ann)
-            let heard = Heard()
-            await ann.use { $0.purchase(end.product, callbacks: heard.callbacks) }
-            #expect(await heard.all() == [end.expected])
+            let received = CallbackRecorder()
+            await ann.use { $0.purchase(end.product, callbacks: received.callbacks) }
+            #expect(await received.all() == [end.expected])
         }
     }
 
@@ -75,15 +75,15 @@ private final class Heard: Sendable {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")
             func add(_ user: String) async -> [String] {
-                let heard = Heard()
+                let received = CallbackRecorder()
                 await ann.use {
                     $0.addPayment(Shop.points60, user: user) {
-                        heard.note("success \($0.status.name)")
+                        received.note("success \($0.status.name)")
                     } failure: { order, error in
-                        heard.note("failure \(order?.status.name ?? "-") \(error.code)")
+                        received.note("failure \(order?.status.name ?? "-") \(error.code)")
                     }
                 }
-                return await heard.all()
+                return await received.all()
             }
             #expect(await add("ann") == ["success completed"])
             #expect(await add("ben") == ["failure - signed_out"])

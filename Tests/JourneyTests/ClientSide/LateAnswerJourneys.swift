@@ -7,46 +7,46 @@ import TillHTTP
 
 @Suite("Paid, and the server's answer is late") struct LateAnswerJourneys {
     /// What answers the buyer in the server's place, with the code shown to support.
-    struct Weather: Sendable, CustomTestStringConvertible {
+    struct NetworkCondition: Sendable, CustomTestStringConvertible {
         let code: String
-        let trouble: Wire.Trouble
+        let pendingReason: FaultyNetwork.NetworkFault
         let testDescription: String
 
-        init(_ description: String, _ code: String, _ trouble: Wire.Trouble) {
+        init(_ description: String, _ code: String, _ pendingReason: FaultyNetwork.NetworkFault) {
             testDescription = description
             self.code = code
-            self.trouble = trouble
+            self.pendingReason = pendingReason
         }
     }
 
     static let weathers = [
-        Weather("no network", "cannot_connect", .off),
-        Weather("the answer lost", "connection_lost", .answerLost),
-        Weather("HTML", "unreadable_answer", .answered(.page)),
-        Weather("an empty answer", "unreadable_answer", .answered(.nothing)),
-        Weather("a redirect", "unreadable_answer", .answered(.elsewhere)),
-        Weather("a proxy's 502", "unreadable_answer", .answered(.badGateway)),
-        Weather("401", "unauthorized", .answered(.problem(.unauthorized, 401))),
-        Weather("409", "idempotency_in_flight", .answered(.problem(.idempotencyInFlight, 409))),
-        Weather("422 that may change", "unknown_product", .answered(.problem(.unknownProduct, 422))),
-        Weather("429", "too_many_requests", .answered(.problem(.tooManyRequests, 429, retryAfter: 20))),
-        Weather("500", "internal_error", .answered(.problem(.internalError, 500))),
-        Weather("503", "unavailable", .answered(.busy)),
+        NetworkCondition("no network", "cannot_connect", .off),
+        NetworkCondition("the answer lost", "connection_lost", .answerLost),
+        NetworkCondition("HTML", "unreadable_answer", .answered(.page)),
+        NetworkCondition("an empty answer", "unreadable_answer", .answered(.nothing)),
+        NetworkCondition("a redirect", "unreadable_answer", .answered(.elsewhere)),
+        NetworkCondition("a proxy's 502", "unreadable_answer", .answered(.badGateway)),
+        NetworkCondition("401", "unauthorized", .answered(.problem(.unauthorized, 401))),
+        NetworkCondition("409", "idempotency_in_flight", .answered(.problem(.idempotencyInFlight, 409))),
+        NetworkCondition("422 that may change", "unknown_product", .answered(.problem(.unknownProduct, 422))),
+        NetworkCondition("429", "too_many_requests", .answered(.problem(.tooManyRequests, 429, retryAfter: 20))),
+        NetworkCondition("500", "internal_error", .answered(.problem(.internalError, 500))),
+        NetworkCondition("503", "unavailable", .answered(.busy)),
     ]
 
     @Test(
         "The order stays ongoing, the buyer sees that it will arrive, and it does by itself (L9, P5, P11)",
         arguments: StoreKitGeneration.both, weathers)
-    func weather(_ generation: StoreKitGeneration, _ weather: Weather) async throws {
+    func condition(_ generation: StoreKitGeneration, _ condition: NetworkCondition) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")
-            ann.wire.cut(.server, "POST /v1/transactions", weather.trouble)
-            guard case .willArrive(let order, let error?) = await ann.buy() else {
+            ann.wire.cut(.server, "POST /v1/transactions", condition.pendingReason)
+            guard case .deliveryPending(let order, let error?) = await ann.buy() else {
                 Issue.record("it is not on its way: \(await ann.orders())")
                 return
             }
-            #expect(ann.wire.struck >= 1)
-            #expect(order.status == .ongoing && error.code == weather.code)
+            #expect(ann.wire.happened >= 1)
+            #expect(order.status == .ongoing && error.code == condition.code)
             #expect(!(order.note?.en ?? "").isEmpty && !(order.note?.zh ?? "").isEmpty)
             #expect(try await ann.unfinished() == [order.transactionID?.text])
             #expect(try await ann.ordersOnDisk().map(\.status) == [.ongoing])
@@ -69,7 +69,7 @@ import TillHTTP
             let ann = try await phones.phone("ann")
             let sent: @Sendable () -> Int = { ann.wire.count(.server, "POST /v1/transactions") }
             ann.wire.cut(.server, "POST /v1/transactions")
-            guard case .willArrive = await ann.buy() else {
+            guard case .deliveryPending = await ann.buy() else {
                 Issue.record("it is not on its way")
                 return
             }
@@ -102,7 +102,7 @@ import TillHTTP
             await ann.buy()
             await ann.buy(Shop.points300)
             // The second purchase sends the first one's proof again before its own.
-            #expect(ann.wire.struck == 3)
+            #expect(ann.wire.happened == 3)
             #expect(try await ann.unfinished().count == 2)
             ann.wire.mend()
             try await ann.relaunch()
@@ -168,7 +168,7 @@ import TillHTTP
             let ann = try await phones.phone("ann")
             ann.wire.cut(.server, "POST /v1/transactions")
             await ann.buy()
-            #expect(ann.wire.struck == 1)
+            #expect(ann.wire.happened == 1)
             await ann.kill()
             phones.shop.time.advance(seconds: 62 * 86_400)
             ann.wire.mend()
@@ -184,7 +184,7 @@ import TillHTTP
             let ann = try await phones.phone("ann")
             ann.wire.cut(.server, "POST /v1/transactions")
             await ann.buy()
-            #expect(ann.wire.struck == 1)
+            #expect(ann.wire.happened == 1)
             await ann.kill()
             ann.wire.mend()
             // Only the phone's clock: all other clocks go on.
@@ -203,7 +203,7 @@ import TillHTTP
             let gate = Gate()
             ann.wire.cut(.server, "POST /v1/transactions", .slow(gate))
             async let first = ann.buy()
-            #expect(await eventually { ann.wire.struck == 1 })
+            #expect(await eventually { ann.wire.happened == 1 })
             #expect(await ann.orders().map(\.status) == [.ongoing])
             #expect(try await ann.unfinished().count == 1, "finished before the server's word")
             ann.wire.mend()
@@ -224,7 +224,7 @@ import TillHTTP
             let gate = Gate()
             ann.wire.cut(.store, "/emulator/purchases", .slow(gate))
             async let outcome = ann.buy()
-            #expect(await eventually { ann.wire.struck == 1 })
+            #expect(await eventually { ann.wire.happened == 1 })
             ann.fillDisk()
             await gate.open()
             // The payment is made and the server reached; only this device can't record it.

@@ -42,8 +42,8 @@ import TillCrypto
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
             for _ in 0..<2 {
                 // Every listener gets it.
-                var heard = await ann.use { $0.updates }.makeAsyncIterator()
-                guard case .order(let summary) = await heard.next() else {
+                var received = await ann.use { $0.updates }.makeAsyncIterator()
+                guard case .order(let summary) = await received.next() else {
                     Issue.record("something else came first")
                     return
                 }
@@ -61,7 +61,7 @@ import TillCrypto
             ann.wire.cut(.server, "POST /v1/transactions")
             await ann.buy()
             let left = try await ann.unfinished()
-            #expect(left.count == 1 && ann.wire.struck == 1)
+            #expect(left.count == 1 && ann.wire.happened == 1)
             await ann.buy()
             #expect(try await ann.unfinished().count == 2, "the one before was cleared")
             #expect(try await ann.unfinished().first == left.first)
@@ -73,14 +73,14 @@ import TillCrypto
             let ordered = try place("server POST /v1/orders", 2)
             let paid = try place("store POST /emulator/purchases", 2)
             #expect(proofs[1] < ordered && ordered < paid && paid < proofs[2])
-            #expect(ann.wire.struck == 3)
+            #expect(ann.wire.happened == 3)
 
             // While the third payment is under way, the two before it are granted already.
             ann.wire.mend()
             let gate = Gate()
             ann.wire.cut(.store, "POST /emulator/purchases", .slow(gate))
             async let outcome = ann.buy()
-            #expect(await eventually { ann.wire.struck == 4 })
+            #expect(await eventually { ann.wire.happened == 4 })
             let granted = try? await phones.shop.grants(of: "ann")
             await gate.open()
             #expect(isCompleted(await outcome))
@@ -101,7 +101,7 @@ import TillCrypto
             ann.wire.cut(.server)
             ann.wire.cut(.store)
             try await ann.open()
-            #expect(await eventually { ann.wire.struck > 2 })
+            #expect(await eventually { ann.wire.happened > 2 })
             #expect(await ann.orders().isEmpty)
             guard case .failed = await ann.buy() else {
                 Issue.record("it was bought without a network")

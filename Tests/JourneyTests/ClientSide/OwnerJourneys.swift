@@ -11,11 +11,11 @@ import TillCrypto
         try await Phones.open(generation, reach) { phones in
             let phone = try await phones.phone("A", account: "family")
             phone.wire.cut(.server, "POST /v1/transactions")
-            guard case .willArrive = await phone.buy() else {
+            guard case .deliveryPending = await phone.buy() else {
                 Issue.record("it is not on its way")
                 return
             }
-            #expect(phone.wire.struck == 1)
+            #expect(phone.wire.happened == 1)
             await phone.signOut()
             phone.wire.mend()
             await phone.signIn("B")
@@ -40,7 +40,7 @@ import TillCrypto
             let phone = try await phones.phone("A", account: "family")
             phone.wire.cut(.server, "POST /v1/transactions")
             await phone.buy()
-            #expect(phone.wire.struck == 1)
+            #expect(phone.wire.happened == 1)
             await phone.kill()
             phone.wire.mend()
             switch afterwards {
@@ -66,7 +66,7 @@ import TillCrypto
             try await phones.loseTokens()
             phone.wire.cut(.server, "POST /v1/transactions")
             await phone.buy()
-            #expect(phone.wire.struck == 1)
+            #expect(phone.wire.happened == 1)
             let paid = try #require(try await phone.paid().first { $0 != earlier })
             let transaction = try await phones.shop.ask(.get, "/emulator/transactions/\(paid)")
             #expect(transaction["appAccountToken"] == .null, "the token was not lost")
@@ -126,11 +126,11 @@ import TillCrypto
         try await Phones.open(generation, reach) { phones in
             let first = try await phones.phone("ann")
             first.wire.cut(.server, "POST /v1/transactions", .answerLost)
-            guard case .willArrive = await first.buy() else {
+            guard case .deliveryPending = await first.buy() else {
                 Issue.record("the answer was not lost")
                 return
             }
-            #expect(first.wire.struck == 1)
+            #expect(first.wire.happened == 1)
             #expect(try await phones.shop.grants(of: "ann") == 1)
             #expect(try await first.unfinished().count == 1)
             let second = try await phones.phone("ann")
@@ -205,7 +205,7 @@ import TillCrypto
                 Issue.record("\(lost)")
                 return
             }
-            #expect(phone.wire.struck >= 2)
+            #expect(phone.wire.happened >= 2)
             #expect(try await phones.shop.points(of: guest) == 0)
             phone.wire.mend()
             try await phone.relaunch()

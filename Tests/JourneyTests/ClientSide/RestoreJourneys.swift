@@ -38,10 +38,10 @@ import TillClient
             let outcome = await phone.use { await $0.restore() }
             #expect(outcome.error == nil)
             #expect(Set(outcome.restored) == [Self.pro, Self.monthly])
-            #expect(outcome.waiting.isEmpty && outcome.ofOthers == 0)
+            #expect(outcome.waiting.isEmpty && outcome.ownedByOthers == 0)
             #expect(phone.wire.count(.server, "POST /v1/restores") == 1)
             #expect(phone.wire.count(.server, "POST /v1/transactions") == 0)
-            #expect(outcome.purchases.map(\.fate) == [.yours, .yours])
+            #expect(outcome.purchases.map(\.status) == [.owned, .owned])
             #expect(await phone.isRestoredQueueEmpty())
             #expect(try await phones.shop.grants(of: "ann") == 3, "granted anew")
             #expect(try await phones.shop.points(of: "ann") == 60)
@@ -57,7 +57,7 @@ import TillClient
         try await shop(generation) { phones in
             let phone = try await phones.phone("ben", account: "ann")
             let outcome = await phone.use { await $0.restore() }
-            #expect(outcome.restored.isEmpty && outcome.ofOthers == 2)
+            #expect(outcome.restored.isEmpty && outcome.ownedByOthers == 2)
             #expect(try await phones.shop.grants(of: "ben") == 0)
             #expect(try await phones.shop.grants(of: "ann") == 3)
             #expect(try await phone.use { try await $0.entitlements() }.isEmpty)
@@ -72,7 +72,7 @@ import TillClient
             let phone = try await phones.phone("ann")
             phone.wire.cut(.server, "POST /v1/restores")
             let waiting = await phone.use { await $0.restore() }
-            #expect(phone.wire.struck == 1)
+            #expect(phone.wire.happened == 1)
             if generation == .storeKit1 {
                 let restored = await phone.use { _ in SKPaymentQueue.default().transactions }
                 #expect(
@@ -94,8 +94,8 @@ import TillClient
         try await shop(generation, RestoreTerms(policy: .move)) { phones in
             let phone = try await phones.phone("ben", account: "ann")
             let outcome = await phone.use { await $0.restore() }
-            #expect(Set(outcome.restored) == [Self.pro, Self.monthly] && outcome.ofOthers == 0)
-            #expect(outcome.purchases.map(\.fate) == [.movedToYou, .movedToYou])
+            #expect(Set(outcome.restored) == [Self.pro, Self.monthly] && outcome.ownedByOthers == 0)
+            #expect(outcome.purchases.map(\.status) == [.moved, .moved])
             #expect(Set(outcome.purchases.map { $0.message(in: "zh") }) == ["此项购买原在其他账户，现已转入当前账户。"])
             let rights = try await phone.use { try await $0.entitlements() }
             #expect(Set(rights.map(\.productID)) == [Self.pro, Self.monthly])
@@ -111,7 +111,7 @@ import TillClient
         try await shop(generation) { phones in
             let phone = try await phones.phone("cat")
             phone.wire.cut(.server, "POST /v1/transactions")
-            guard case .willArrive = await phone.buy(Self.pro) else {
+            guard case .deliveryPending = await phone.buy(Self.pro) else {
                 Issue.record("it is not on its way")
                 return
             }

@@ -115,8 +115,8 @@ import TillClient
                 Issue.record("it did not fail")
                 return
             }
-            #expect(ann.wire.struck >= 1)
-            #expect(error == .store(.network(.connectionLost)) && StoreProblem.network(.connectionLost).mayBePaid)
+            #expect(ann.wire.happened >= 1)
+            #expect(error == .store(.network(.connectionLost)) && AppStoreError.network(.connectionLost).mayBePaid)
             ann.wire.mend()
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
             #expect(await ann.orders().first?.id == order.id)
@@ -166,7 +166,7 @@ import TillClient
             #expect(try await phones.shop.ordersAtServer(of: "ann") == ["refunded"])
             #expect(try await ann.use { try await $0.entitlements() }.isEmpty)
             let updates = await ann.use { $0.updates }
-            let told = await withTaskGroup(of: Bool.self) { group in
+            let reported = await withTaskGroup(of: Bool.self) { group in
                 group.addTask {
                     for await update in updates where update == .revoked(productIDs: [pro]) { return true }
                     return false
@@ -179,7 +179,7 @@ import TillClient
                 group.cancelAll()
                 return first
             }
-            #expect(told, "nobody told the app")
+            #expect(reported, "nobody told the app")
         }
     }
 }

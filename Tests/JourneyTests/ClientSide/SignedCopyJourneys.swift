@@ -30,7 +30,7 @@ import TillLedger
             let ann = try await phones.phone("ann")
             ann.wire.cut(.store, "GET /emulator/devices/\(ann.deviceID)/transactions")
             #expect(isCompleted(await ann.buy()))
-            #expect(ann.wire.struck >= 1)
+            #expect(ann.wire.happened >= 1)
             #expect(try await phones.shop.points(of: "ann") == 60)
             #expect(phones.appleLine.asked.count == 1, "a receipt has the server ask Apple")
             ann.wire.mend()
@@ -83,7 +83,7 @@ import TillLedger
             await phone.signOut()
             await phone.signIn("ben")
             await phone.use { await $0.checkOrderStatus() }
-            let note = Text(
+            let note = LocalizedText(
                 en: "The payment arrived, but its owner is not known yet. Tell support the order number.",
                 zh: "付款已收到，但尚未确认归属。请将订单号告知客服。")
             #expect(await eventually { await phone.use { await $0.orders(all: true) }.map(\.note) == [note] })
@@ -101,8 +101,8 @@ import TillLedger
 extension Shop {
     /// The ground of each grant's owner match, in the order of the grants.
     fileprivate func grounds() async throws -> [String] {
-        try await ledger.read { session in
-            try session.query("SELECT ground FROM evidence WHERE decision = 'granted' ORDER BY sequence", []) {
+        try await ledger.read { connection in
+            try connection.query("SELECT ground FROM evidence WHERE decision = 'granted' ORDER BY row_id", []) {
                 $0.text("ground")
             }
         }
@@ -110,11 +110,11 @@ extension Shop {
 
     /// Removes an order, as a restore from an earlier backup would.
     fileprivate func lose(_ order: OrderID) async throws {
-        try await ledger.write { session in
-            _ = try session.execute(
-                "DELETE FROM order_moves WHERE order_sequence = (SELECT sequence FROM orders WHERE id = ?)",
+        try await ledger.write { connection in
+            _ = try connection.execute(
+                "DELETE FROM order_moves WHERE order_row_id = (SELECT row_id FROM orders WHERE id = ?)",
                 [.blob(order.bytes)])
-            _ = try session.execute("DELETE FROM orders WHERE id = ?", [.blob(order.bytes)])
+            _ = try connection.execute("DELETE FROM orders WHERE id = ?", [.blob(order.bytes)])
         }
     }
 }

@@ -8,21 +8,21 @@ import TillBilling
 @Suite("Buyers whose app is really killed", .serialized, .timeLimit(.minutes(5)))
 struct KilledBuyerJourneys {
     /// What happens to the app before its next start.
-    enum Fate: String, CaseIterable, Sendable {
+    enum Restart: String, CaseIterable, Sendable {
         case relaunched
         /// Deleted with its journal, and installed again.
         case reinstalled
     }
 
     @Test("An app killed at any step of a purchase, and reinstalled, delivers the paid purchase once (O6, O7)")
-    func reinstalled() async throws { try await killed(generation: 2, fate: .reinstalled) }
+    func reinstalled() async throws { try await killed(generation: 2, restart: .reinstalled) }
 
     @Test(
         "The same relaunched, and with StoreKit 1", .slow,
-        arguments: [(1, Fate.relaunched), (1, .reinstalled), (2, .relaunched)])
-    func others(generation: Int, fate: Fate) async throws { try await killed(generation: generation, fate: fate) }
+        arguments: [(1, Restart.relaunched), (1, .reinstalled), (2, .relaunched)])
+    func others(generation: Int, restart: Restart) async throws { try await killed(generation: generation, restart: restart) }
 
-    private func killed(generation: Int, fate: Fate) async throws {
+    private func killed(generation: Int, restart: Restart) async throws {
         let now = Int64(Date().timeIntervalSince1970)
         try await Shop.open(time: TestClock(seconds: now)) { shop in
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
@@ -34,7 +34,7 @@ struct KilledBuyerJourneys {
             while next < 60 {
                 let found = try await withThrowingTaskGroup(of: End.self) { group in
                     for step in next..<next + 3 {
-                        group.addTask { try await Self.buyer(step, generation, fate, shop, folder) }
+                        group.addTask { try await Self.buyer(step, generation, restart, shop, folder) }
                     }
                     return try await group.reduce(into: []) { $0.append($1) }
                 }
@@ -62,11 +62,11 @@ struct KilledBuyerJourneys {
     }
 
     private static func buyer(
-        _ step: Int, _ generation: Int, _ fate: Fate, _ shop: Shop, _ folder: URL
+        _ step: Int, _ generation: Int, _ restart: Restart, _ shop: Shop, _ folder: URL
     ) async throws -> End {
-        let user = "buyer-\(generation)-\(fate.rawValue)-\(step)"
+        let user = "buyer-\(generation)-\(restart.rawValue)-\(step)"
         var end = End()
-        try await HeldLine.open(shop) { line, server, store in
+        try await PausingProxy.open(shop) { line, server, store in
             let phone = BuyerProgram(
                 user: user, generation: generation, folder: folder,
                 token: UserToken.hs256(subject: user, expires: shop.time.now.seconds + 3_600), server: server,
@@ -79,7 +79,7 @@ struct KilledBuyerJourneys {
             #expect(end.wasKilled || code == 0, "\(line.messages)\n\(first.said)")
             end.paidAtKill = try await shop.transactions(of: user).count
             end.pointsAtKill = try await shop.points(of: user)
-            if fate == .reinstalled { try phone.deleteApp() }
+            if restart == .reinstalled { try phone.deleteApp() }
 
             line.hold(at: nil)
             let second = try phone.start(["orders"])
@@ -107,7 +107,7 @@ struct KilledBuyerJourneys {
     }
 
     /// Kills it as soon as a message is held; otherwise waits for its own end.
-    private static func run(_ run: BuyerProgram.Run, untilHeld line: HeldLine) async -> Int32 {
+    private static func run(_ run: BuyerProgram.Run, untilHeld line: PausingProxy) async -> Int32 {
         await withTaskGroup(of: Int32?.self) { group in
             group.addTask { await run.end() }
             group.addTask {

@@ -15,11 +15,11 @@ struct LedgerInspection: Sendable {
     private(set) var debits: Set<String> = []
     private(set) var violations: [String] = []
 
-    init(of sales: [Sale], debits references: [String], in session: any Connection) throws {
-        while try OutboxTable(session).place(limit: 1_000) {}
-        let events = try OutboxTable(session).list(after: 0, limit: 1_000)
-        for sale in sales { try inspect(sale, events, session) }
-        let (ledger, notifications) = (LedgerTable(session), NotificationTable(session))
+    init(of sales: [Sale], debits references: [String], in connection: any Connection) throws {
+        while try OutboxTable(connection).place(limit: 1_000) {}
+        let events = try OutboxTable(connection).list(after: 0, limit: 1_000)
+        for sale in sales { try inspect(sale, events, connection) }
+        let (ledger, notifications) = (LedgerTable(connection), NotificationTable(connection))
         for reference in references where try ledger.debit(reference: reference, in: .sandbox) != nil {
             debits.insert(reference)
         }
@@ -30,41 +30,41 @@ struct LedgerInspection: Sendable {
         pendingNotices = try notifications.pending(after: 0, limit: 1_000).count
         for user in Set(sales.map(\.user)) { try inspect(user, sales, ledger) }
         violations += try ledger.unbalanced().map { "unbalanced: \($0)" }
-        let verdict = try session.query("PRAGMA integrity_check", []) { $0.text("integrity_check") }
+        let verdict = try connection.query("PRAGMA integrity_check", []) { $0.text("integrity_check") }
         if verdict != ["ok"] { violations.append("integrity: \(verdict.prefix(3))") }
-        let orphans = try session.query("PRAGMA foreign_key_check", []) { $0.text("foreign_key_check") }
+        let orphans = try connection.query("PRAGMA foreign_key_check", []) { $0.text("foreign_key_check") }
         if !orphans.isEmpty { violations.append("foreign keys: \(orphans)") }
     }
 
     /// One sale: its order, transaction, grant, postings, evidence and events are there together or not at all.
-    private mutating func inspect(_ sale: Sale, _ events: [OutboxTable.Event], _ session: any Connection) throws {
+    private mutating func inspect(_ sale: Sale, _ events: [OutboxTable.Event], _ connection: any Connection) throws {
         func complain(_ text: String) { violations.append("\(sale.transaction): \(text)") }
-        let order = try OrderTable(session).find(sale.order)?.order
+        let order = try OrderTable(connection).find(sale.order)?.order
         if order != nil { opened.insert(sale.order) }
-        guard let stored = try TransactionTable(session).find(sale.transaction, in: .sandbox) else {
+        guard let stored = try TransactionTable(connection).find(sale.transaction, in: .sandbox) else {
             if let order, order.status != .prepared { complain("order \(order.status) without a transaction") }
             return
         }
         recorded.insert(sale.transaction)
-        let grant = try GrantTable(session).find(transaction: stored.sequence)
-        if try ProofTable(session).find(transaction: stored.sequence) == nil { complain("no proof") }
+        let grant = try GrantTable(connection).find(transaction: stored.rowID)
+        if try ProofTable(connection).find(transaction: stored.rowID) == nil { complain("no proof") }
         // The reason for waiting is recorded once for each of its first callers.
         var callers: Set<String> = []
-        let evidence = try EvidenceTable(session).list(transaction: stored.sequence).filter { entry in
+        let evidence = try EvidenceTable(connection).list(transaction: stored.rowID).filter { entry in
             guard entry.decision == "quarantined", !callers.isEmpty else {
                 if entry.decision == "quarantined" { callers.insert(entry.caller) }
                 return true
             }
             return !callers.insert(entry.caller).inserted
         }.map(\.decision)
-        let told = events.filter { $0.transactionSequence == stored.sequence }.map(\.type)
+        let reported = events.filter { $0.transactionRowID == stored.rowID }.map(\.type)
         func count(_ decision: String, _ event: String, _ expected: Int) {
-            let (decisions, events) = (evidence.filter { $0 == decision }.count, told.filter { $0 == event }.count)
+            let (decisions, events) = (evidence.filter { $0 == decision }.count, reported.filter { $0 == event }.count)
             if decisions != expected || events != expected {
                 complain("\(decisions) × \(decision), \(events) × \(event), not \(expected)")
             }
         }
-        let postings = try LedgerTable(session).postings(grantOf: stored.sequence).map(\.posting)
+        let postings = try LedgerTable(connection).postings(grantOf: stored.rowID).map(\.posting)
         count("granted", "grant.created", grant == nil ? 0 : 1)
         switch stored.state {
         case .granted:

@@ -9,7 +9,7 @@ import TillSimulation
     func powerCuts() async throws {
         let (answered, _, cuts) = try await cutPower(0..<12)
         #expect(answered > 12 * 50)
-        #expect(cuts.contains(CrashableDisk.Cut(operation: .write, file: "till.db-wal")))
+        #expect(cuts.contains(CrashableDisk.PowerCut(operation: .write, file: "till.db-wal")))
     }
 
     @Test("The same in a hundred worlds, with cuts at critical places", .slow, arguments: [UInt64(0)..<52, 52..<104])
@@ -19,7 +19,7 @@ import TillSimulation
         #expect(answered > seeds.count * 50)
         #expect(settledLater > 0, "no cut between a notification's storing and its settling")
         for cut in [
-            CrashableDisk.Cut(operation: .write, file: "till.db-wal"), .init(operation: .sync, file: "till.db-wal"),
+            CrashableDisk.PowerCut(operation: .write, file: "till.db-wal"), .init(operation: .sync, file: "till.db-wal"),
             .init(operation: .write, file: "till.db"),
         ] {
             #expect(cuts.contains(cut), "no cut in \(cut)")
@@ -28,8 +28,8 @@ import TillSimulation
 
     private func cutPower(
         _ seeds: Range<UInt64>
-    ) async throws -> (answered: Int, settledLater: Int, cuts: Set<CrashableDisk.Cut>) {
-        var (answered, settledLater, cuts) = (0, 0, Set<CrashableDisk.Cut>())
+    ) async throws -> (answered: Int, settledLater: Int, cuts: Set<CrashableDisk.PowerCut>) {
+        var (answered, settledLater, cuts) = (0, 0, Set<CrashableDisk.PowerCut>())
         try await Shop.open { shop in
             let sales = try await Sale.make(8, refunded: 3, in: shop)
             for seed in seeds {

@@ -11,7 +11,7 @@ import TillSimulation
 /// A whole server on a disk whose power fails: it serves a random mix of requests, loses power in the middle of one,
 /// starts again, and must have kept every answer it ever gave.
 final class ServerUnderPowerCuts {
-    private enum Errand: Hashable {
+    private enum Delivery: Hashable {
         case open(Int), submit(Int), notice(Int), refund(Int)
         case debit(String, user: String)
     }
@@ -27,7 +27,7 @@ final class ServerUnderPowerCuts {
     }
 
     private let sales: [Sale]
-    private let errands: [Errand]
+    private let deliveries: [Delivery]
     private let references: [String]
     private let configuration: ServerConfiguration
     private let clock: @Sendable () -> Instant
@@ -38,7 +38,7 @@ final class ServerUnderPowerCuts {
     private(set) var violations: [String] = []
     private(set) var answered = 0
     private(set) var settledLater = 0
-    private(set) var cuts: Set<CrashableDisk.Cut> = []
+    private(set) var cuts: Set<CrashableDisk.PowerCut> = []
 
     init(
         seed: UInt64, _ sales: [Sale], _ configuration: ServerConfiguration,
@@ -49,9 +49,9 @@ final class ServerUnderPowerCuts {
         self.clock = clock
         let debits = ["a0", "b1", "c0", "d1"]
         references = debits
-        errands =
-            sales.indices.flatMap { number -> [Errand] in
-                let all: [Errand] = [.open(number), .submit(number), .notice(number)]
+        deliveries =
+            sales.indices.flatMap { number -> [Delivery] in
+                let all: [Delivery] = [.open(number), .submit(number), .notice(number)]
                 return sales[number].refund == nil ? all : all + [.refund(number)]
             } + debits.map { .debit($0, user: "u\($0.suffix(1))") }
         disk = CrashableDisk(seed: seed)
@@ -67,7 +67,7 @@ final class ServerUnderPowerCuts {
         disk.cutPower(afterOperations: random.below(operations))
         if let (server, database) = try? start() {
             // Completed work writes nothing: without a limit on requests the power might never fail.
-            for _ in 0..<40 where disk.hasPower { await run(errands[random.below(errands.count)], server) }
+            for _ in 0..<40 where disk.hasPower { await run(deliveries[random.below(deliveries.count)], server) }
             await database.close()
         }
         if let cut = disk.lastCut { cuts.insert(cut) }
@@ -79,7 +79,7 @@ final class ServerUnderPowerCuts {
     func settleEverything() async {
         do {
             let (server, database) = try start()
-            for _ in 0..<2 { for errand in errands { await run(errand, server) } }
+            for _ in 0..<2 { for task in deliveries { await run(task, server) } }
             let found = try await inspection(of: database)
             let unpaid = Set(sales.filter { $0.refund == nil }.map(\.transaction)).subtracting(found.granted)
             if !unpaid.isEmpty { violations.append("paid and not granted in the end: \(unpaid)") }
@@ -105,8 +105,8 @@ final class ServerUnderPowerCuts {
 
     // MARK: Requests
 
-    private func run(_ errand: Errand, _ server: Server) async {
-        switch errand {
+    private func run(_ task: Delivery, _ server: Server) async {
+        switch task {
         case .open(let number):
             let sale = sales[number]
             let reply = await post(

@@ -34,10 +34,10 @@ extension Sale {
     /// That many purchases of two users; the first few are refunded a minute later. All seeds share them, because
     /// signing takes longer than processing.
     static func make(_ count: Int, refunded: Int, in shop: Shop) async throws -> [Sale] {
-        let caught = Caught()
+        let recorder = RequestRecorder()
         _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
         shop.intercept { request in
-            caught.take(request)
+            recorder.take(request)
             return .init(status: 200)
         }
         var sold: [(order: ProvenOrder, payment: Payment, notice: Notice)] = []
@@ -45,7 +45,7 @@ extension Sale {
             let order = ProvenOrder(of: "u\(number % 2)", number)
             let payment = try await shop.pay(token: order.id)
             await shop.emulator.sendDueNotifications()
-            sold.append((order, payment, try Notice(try #require(caught.payloads.last))))
+            sold.append((order, payment, try Notice(try #require(recorder.payloads.last))))
         }
         shop.time.advance(seconds: 60)
         var sales: [Sale] = []
@@ -54,7 +54,7 @@ extension Sale {
             if number < refunded {
                 _ = try await shop.ask(.post, "/emulator/transactions/\(payment.id)/refund")
                 await shop.emulator.sendDueNotifications()
-                refund = try Notice(try #require(caught.payloads.last))
+                refund = try Notice(try #require(recorder.payloads.last))
             }
             sales.append(
                 Sale(
@@ -62,7 +62,7 @@ extension Sale {
                     signed: payment.signed, notice: notice, refund: refund))
         }
         shop.intercept(nil)
-        try #require(Set(caught.payloads).count == count + refunded)
+        try #require(Set(recorder.payloads).count == count + refunded)
         return sales
     }
 }

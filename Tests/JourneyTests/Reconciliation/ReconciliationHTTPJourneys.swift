@@ -10,7 +10,7 @@ import TillServer
     private static let token = "op_reconciliation_0123456789"
 
     private static func open(_ journey: (SilentShop) async throws -> Void) async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         let change = { (configuration: inout ServerConfiguration) in
             configuration.operators = [SecretKey(id: "anna", sha256: Digest.sha256.hash(token.utf8))]
         }
@@ -39,9 +39,9 @@ import TillServer
             let digest = try await silent.digest()
             try await DryRuns(shop.server.ledger).runAll()
             #expect(try await silent.digest() == digest)
-            let told = try await shop.send(.get, "/v1/reconciliations/\(dry["id"].text)")
-            #expect(told["reconciliation"].at("ending").text == "different", "\(told.body)")
-            #expect(told["differences"].at("data").list.count == 2)
+            let reported = try await shop.send(.get, "/v1/reconciliations/\(dry["id"].text)")
+            #expect(reported["reconciliation"].at("ending").text == "different", "\(reported.body)")
+            #expect(reported["differences"].at("data").list.count == 2)
 
             let run = try await shop.send(.post, "/v1/reconciliations")
             #expect(run.status == 202 && run["caller"].text == "key:backend")

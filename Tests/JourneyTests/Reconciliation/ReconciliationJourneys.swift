@@ -32,7 +32,7 @@ import TillServer
 
             let ended = try #require(try await silent.reconciliations.advance())
             #expect(ended.state == .finished && ended.reason == "gap", "\(ended)")
-            let found = try await silent.found(by: ended.sequence)
+            let found = try await silent.found(by: ended.rowID)
             #expect(found.count(.purchaseMissed) == 3, "points, the right and the renewal: \(found.differences)")
             #expect(found.count(.refundMissed) == 1 && found.count(.notificationMissed) >= 4, "\(found.kinds)")
             #expect(found.counts["late_grants"] == 3)
@@ -46,10 +46,10 @@ import TillServer
 
             let comparison = try await silent.compare()
             #expect(comparison.isEqual && comparison.isComplete, "\(comparison)")
-            let doors = try await shop.ledger.read { session in
-                try session.query("SELECT DISTINCT door FROM evidence ORDER BY door", []) { $0.text("door") }
+            let sources = try await shop.ledger.read { connection in
+                try connection.query("SELECT DISTINCT source FROM evidence ORDER BY source", []) { $0.text("source") }
             }
-            #expect(doors == ["app", "reconciliation"])
+            #expect(sources == ["app", "reconciliation"])
 
             // The next day nothing is new, which one or two requests for each customer show.
             try await silent.pass(days: 1)
@@ -74,11 +74,11 @@ import TillServer
             try await Self.loseAWeek(silent)
             var (answered, cuts) = (0, 0)
             var run: ReconciliationTable.Run?
-            var place: ReconciliationTable.Place?
+            var progress: ReconciliationTable.Progress?
             repeat {
                 // The status of a subscription is requested in one step with its customer's last page.
-                let most = run != nil && run?.place == place ? 2 : 1
-                place = run?.place
+                let most = run != nil && run?.progress == progress ? 2 : 1
+                progress = run?.progress
                 silent.line.answersLeft = most
                 run = try await silent.reconciliations.advance()
                 answered += most - (silent.line.answersLeft ?? 0)
@@ -101,7 +101,7 @@ import TillServer
         try await SilentShop.open { silent in
             _ = try await silent.buy("points60", as: "ann")
             let until = silent.shop.time.now.adding(seconds: 1_800)
-            silent.line.answer = AppleAnswer(
+            silent.line.answer = AppleResponse(
                 status: 429,
                 headers: [
                     .init("Content-Type", "application/json"), .init("Retry-After", String(until.milliseconds)),
@@ -128,13 +128,13 @@ import TillServer
             #expect(try await silent.digest() == before)
             #expect(comparison.driftCount == comparison.differenceCount && comparison.driftCount > 6)
             let ended = try #require(try await silent.reconciliations.advance())
-            let found = try await silent.found(by: ended.sequence)
+            let found = try await silent.found(by: ended.rowID)
             #expect(try await silent.digest() != before)
-            let told = { (difference: Difference) in
+            let reported = { (difference: Difference) in
                 "\(difference.kind) \(difference.transactionID?.text ?? "") \(difference.was)"
             }
             let purchases = { (all: [Difference]) in
-                Set(all.filter { $0.kind != .renewalDiffers }.map(told))
+                Set(all.filter { $0.kind != .renewalDiffers }.map(reported))
             }
             #expect(purchases(comparison.differences) == purchases(found.differences))
         }
@@ -193,7 +193,7 @@ import TillServer
 
     @Test("Larger shops are read in several runs: customers checked longest ago come first")
     func rotation() async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         let change = { (configuration: inout ServerConfiguration) in
             configuration.catalog = CloudShop.catalog
             configuration.reconciliation.customersPerRun = 2

@@ -12,11 +12,11 @@ struct SilentShop: Sendable {
     static let day: Int64 = 86_400
 
     let shop: Shop
-    let line: AppleLine
+    let line: AppleProxy
     let api: ServerAPI
 
     static func open(_ journey: (SilentShop) async throws -> Void) async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         let change = { (configuration: inout ServerConfiguration) in configuration.catalog = CloudShop.catalog }
         try await Shop.open(change: change, line: line) { shop in
             try await CloudShop.stock(shop)
@@ -63,7 +63,7 @@ struct SilentShop: Sendable {
         let run = try await reconciliations.request(by: "test", since: start)
         let ended = try await reconciliations.advance()
         try #require(ended?.state == .finished, "\(String(describing: ended))")
-        return try await found(by: run.sequence)
+        return try await found(by: run.rowID)
     }
 
     struct Found: Sendable {
@@ -75,16 +75,16 @@ struct SilentShop: Sendable {
     }
 
     func found(by run: Int64) async throws -> Found {
-        try await shop.ledger.read { session in
-            let differences = try DifferenceTable(session).list(run: run, after: 0, limit: 1_000).map(\.difference)
-            let counts = try ReconciliationTable(session).counts(of: run)
+        try await shop.ledger.read { connection in
+            let differences = try DifferenceTable(connection).list(run: run, after: 0, limit: 1_000).map(\.difference)
+            let counts = try ReconciliationTable(connection).counts(of: run)
             return Found(
                 kinds: differences.map(\.kind.rawValue),
                 counts: Dictionary(counts.map { ($0.name, $0.count) }) { $0 + $1 }, differences: differences)
         }
     }
 
-    func compare() async throws -> BookComparison { try await shop.server.ledger.compareWithApple(asking: api) }
+    func compare() async throws -> LedgerComparison { try await shop.server.ledger.compareWithApple(asking: api) }
 
     /// Everything in the ledger that processing or a reconciliation could change, in one line.
     func digest() async throws -> String {
@@ -100,14 +100,14 @@ struct SilentShop: Sendable {
             UNION ALL SELECT count(*) FROM notifications UNION ALL SELECT count(*) FROM refused_proofs \
             UNION ALL SELECT count(*) FROM reminders UNION ALL SELECT count(*) FROM reconciliations \
             UNION ALL SELECT count(*) FROM differences UNION ALL SELECT count(*) FROM apple_chains \
-            UNION ALL SELECT count(*) FROM presence)
+            UNION ALL SELECT count(*) FROM server_activity)
             """,
             "SELECT count(*) || ' ' || coalesce(sum(amount), 0) AS count FROM balances",
             "SELECT count(*) || ' ' || coalesce(sum(updated_at), 0) AS count FROM subscriptions",
             "SELECT count(*) || ' ' || coalesce(sum(length(body)), 0) AS count FROM proofs",
         ]
-        return try await shop.ledger.read { session in
-            try queries.map { try session.first($0, []) { $0.text("count") } ?? "" }.joined(separator: "; ")
+        return try await shop.ledger.read { connection in
+            try queries.map { try connection.first($0, []) { $0.text("count") } ?? "" }.joined(separator: "; ")
         }
     }
 }

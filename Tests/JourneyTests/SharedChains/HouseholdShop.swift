@@ -22,21 +22,21 @@ struct HouseholdShop: Sendable {
 
     private static let catalog = Catalog(
         products: products.map { product in
-            Product(
-                id: ProductID(product.id), type: .autoRenewable, names: Text(en: product.right, zh: "订阅"),
+            CatalogProduct(
+                id: ProductID(product.id), type: .autoRenewable, names: LocalizedText(en: product.right, zh: "订阅"),
                 price: Money(amount: product.cents, currency: Currency("USD")),
                 points: product.id == lessonYear ? ["points": 365] : [:], entitlement: product.right)
         })
 
     let shop: Shop
-    private let line: AppleLine
+    private let line: AppleProxy
     private let start: Instant
 
     static func open(
         _ reach: Reach = .inProcess, hasKey: Bool = true, policy: ReceiptPolicy = .provisional,
         _ journey: (HouseholdShop) async throws -> Void
     ) async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(
             reach,
             change: { configuration in
@@ -176,34 +176,34 @@ struct HouseholdShop: Sendable {
 
     /// `state product` of each user's one subscription; empty for a user without one.
     func states(_ users: [String]) async throws -> [String] {
-        var told: [String] = []
+        var reported: [String] = []
         for user in users {
             let reply = try await shop.send(.get, "/v1/users/\(user)/subscriptions", as: .user(user))
-            told.append(
+            reported.append(
                 reply["data"].list.map {
                     "\($0.at("state").text) \($0.at("productId").text.dropFirst(Shop.bundleID.utf8.count + 1))"
                 }.joined(separator: ", "))
         }
-        return told
+        return reported
     }
 
     /// The current rights of each user.
     func rights(_ users: [String]) async throws -> [String] {
-        var told: [String] = []
+        var reported: [String] = []
         for user in users {
             let reply = try await shop.send(.get, "/v1/users/\(user)/entitlements", as: .user(user))
-            told.append(reply["data"].list.map { $0.at("entitlement").text }.joined(separator: " "))
+            reported.append(reply["data"].list.map { $0.at("entitlement").text }.joined(separator: " "))
         }
-        return told
+        return reported
     }
 
     /// The states in the events of a user, in order.
-    func heard(_ user: String) async throws -> [String] {
-        try await shop.ledger.read { session in
-            try session.query(
+    func received(_ user: String) async throws -> [String] {
+        try await shop.ledger.read { connection in
+            try connection.query(
                 """
                 SELECT body FROM outbox WHERE type = 'subscription.updated' AND customer_id = \(customer: 1) ORDER BY \
-                sequence
+                row_id
                 """,
                 [.text(user)]
             ) { try JSONValue(decoding: Array($0.text("body").utf8)).at("state").text }

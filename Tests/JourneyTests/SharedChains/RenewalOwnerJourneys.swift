@@ -89,7 +89,7 @@ import TillBilling
             let body = proven.opening(["productId": .string(HouseholdShop.premium), "quantity": 1])
             #expect(try await house.shop.send(.post, "/v1/orders", body, as: .user("ben")).status == 201)
             #expect(try await house.rights(["ann", "ben"]) == ["", "premium"])
-            #expect(try await house.heard("ben") == ["active"])
+            #expect(try await house.received("ben") == ["active"])
         }
     }
 

@@ -15,25 +15,25 @@ import TillBilling
             #expect(try await house.submit(upgrade.signed, as: "ben") == "granted finish")
             #expect(try await house.rights(["ann", "ben"]) == ["", "premium"])
             #expect(try await house.states(["ann", "ben"]) == ["upgraded basic_annual", "active premium_monthly"])
-            #expect(try await house.heard("ann") == ["active", "upgraded"])
-            #expect(try await house.heard("ben") == ["active"])
+            #expect(try await house.received("ann") == ["active", "upgraded"])
+            #expect(try await house.received("ben") == ["active"])
 
             house.shop.time.advance(seconds: 86_400)
             try await house.act("transactions/\(upgrade.id)/refund")
             let copy = try await house.shop.ask(.get, "/emulator/transactions/\(upgrade.id)")["signedTransaction"].text
             #expect(try await house.submit(copy, as: "ben").hasPrefix("revoked"))
             #expect(try await house.rights(["ann", "ben"]) == ["", ""])
-            #expect(try await house.heard("ann") == ["active", "upgraded"])
-            #expect(try await house.heard("ben").last == "revoked")
+            #expect(try await house.received("ann") == ["active", "upgraded"])
+            #expect(try await house.received("ben").last == "revoked")
         }
     }
 
     @Test("After another customer's upgrade the reconciliation has nothing to correct")
     func nothingToMend() async throws {
         try await HouseholdShop.open { house in
-            let caught = Caught()
+            let recorder = RequestRecorder()
             house.shop.intercept { request in
-                caught.take(request)
+                recorder.take(request)
                 return .init(status: 200)
             }
             let year = try await house.buy(HouseholdShop.basicYear, as: "ann")
@@ -42,7 +42,7 @@ import TillBilling
             try await house.submit(try await house.buy(HouseholdShop.premium, as: "ben").signed, as: "ben")
             await house.shop.emulator.sendDueNotifications()
             house.shop.intercept(nil)
-            for payload in caught.payloads { try await house.post(payload) }
+            for payload in recorder.payloads { try await house.post(payload) }
             let drift = try await house.driftAfterReconciliation()
             #expect(drift.isEmpty, "\(drift)")
         }
@@ -67,7 +67,7 @@ import TillBilling
             #expect(try await house.submit(refund, as: "ann").hasPrefix("revoked"))
             #expect(try await house.rights(["ann"]) == [""])
             #expect(try await house.states(["ann"]) == ["upgraded basic_annual"])
-            #expect(try await house.heard("ann") == ["active", "upgraded"])
+            #expect(try await house.received("ann") == ["active", "upgraded"])
             #expect(try await house.isUnchangedByReconciliation(["ann"]))
         }
     }
@@ -86,14 +86,14 @@ import TillBilling
                 #expect(try await house.submit(newest, as: user) == "granted finish")
             }
             house.go(to: 230)
-            let events = try await house.heard("u1").count
+            let events = try await house.received("u1").count
             try await house.post(try house.failure(on: 230, grace: 246, about: newest))
             #expect(try await house.rights(users) == ["", "", "", "", "", "premium"])
             let states = try await house.states(users)
             #expect(states.dropLast().allSatisfy { $0 == "expired premium_monthly" }, "\(states)")
             #expect(states.last == "grace premium_monthly")
-            #expect(try await house.heard("u1").count == events)
-            #expect(try await house.heard("u6") == ["active", "grace"])
+            #expect(try await house.received("u1").count == events)
+            #expect(try await house.received("u6") == ["active", "grace"])
             #expect(try await house.isUnchangedByReconciliation(users))
         }
     }

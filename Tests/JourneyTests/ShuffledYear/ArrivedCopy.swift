@@ -37,7 +37,7 @@ struct ArrivedCopy {
         }
     }
 
-    private init(_ token: String, by door: String) throws {
+    private init(_ token: String, by source: String) throws {
         let transaction = try Self.payload(of: token)
         id = transaction.at("transactionId").text
         original = transaction.at("originalTransactionId").text
@@ -47,7 +47,7 @@ struct ArrivedCopy {
                 return "\(name) day \(hundredths / 100).\(hundredths % 100)"
             }
         }
-        var words = [door, id, transaction.at("productId").text, transaction.at("transactionReason").text]
+        var words = [source, id, transaction.at("productId").text, transaction.at("transactionReason").text]
         words += ["signedDate", "purchaseDate", "expiresDate", "revocationDate"].compactMap(day)
         if transaction.at("isUpgraded").bool == true { words.append("upgraded") }
         if transaction.at("inAppOwnershipType").text == "FAMILY_SHARED" { words.append("shared") }

@@ -9,12 +9,12 @@ import TillLedger
 import TillServer
 
 @Suite("Apple's answers to the server's requests as a source of purchases") struct CatchUpJourneys {
-    private static func doors(of transaction: String, in shop: Shop) async throws -> [String] {
-        try await shop.ledger.read { session in
-            try session.query(
+    private static func sources(of transaction: String, in shop: Shop) async throws -> [String] {
+        try await shop.ledger.read { connection in
+            try connection.query(
                 """
-                SELECT e.decision || ' ' || e.door AS value FROM evidence e JOIN transactions t \
-                ON t.sequence = e.transaction_sequence WHERE t.id = ? ORDER BY e.sequence
+                SELECT e.decision || ' ' || e.source AS value FROM evidence e JOIN transactions t \
+                ON t.row_id = e.transaction_row_id WHERE t.id = ? ORDER BY e.row_id
                 """, [.text(transaction)]
             ) { $0.text("value") }
         }
@@ -39,8 +39,8 @@ import TillServer
             let rights = try await shop.rights(of: "ben")
             #expect(rights.count == 1 && rights[0].contains("premium_monthly"), "renewed: \(rights)")
             #expect(try await shop.rights(of: "cem").isEmpty)
-            #expect(try await Self.doors(of: points.id, in: shop) == ["granted reconciliation"])
-            #expect(try await Self.doors(of: plan.id, in: shop) == ["granted reconciliation"])
+            #expect(try await Self.sources(of: points.id, in: shop) == ["granted reconciliation"])
+            #expect(try await Self.sources(of: plan.id, in: shop) == ["granted reconciliation"])
 
             let grants = try await shop.grantCount()
             let again = try await silent.reconcile()
@@ -70,7 +70,7 @@ import TillServer
     func interrupted() async throws {
         try await SilentShop.open { silent in
             _ = try await silent.buy("points60", as: "ann")
-            silent.line.outage = AppleOutage(.timedOut)
+            silent.line.outage = AppleConnectionError(.timedOut)
             let waiting = try #require(try await silent.reconciliations.advance())
             #expect(waiting.state == .running && waiting.wait?.reason.hasPrefix("outage: ") == true, "\(waiting)")
             silent.line.outage = nil
@@ -79,7 +79,7 @@ import TillServer
             #expect(try await silent.shop.points(of: "ann") == 60)
 
             // A key that Apple refuses is no reason to wait.
-            silent.line.answer = AppleAnswer(
+            silent.line.answer = AppleResponse(
                 status: 401, headers: [.init("Content-Type", "application/json")], body: Array("{}".utf8))
             try await silent.pass(days: 1)
             let failed = try #require(try await silent.reconciliations.advance())
@@ -103,18 +103,18 @@ import TillServer
                 "hasMore": false,
             ]
             let run = try await silent.reconciliations.request(by: "test", since: shop.time.now.adding(seconds: -60))
-            silent.line.answer = AppleAnswer(
+            silent.line.answer = AppleResponse(
                 status: 200, headers: [.init("Content-Type", "application/json")], body: Array(page.encoded().utf8))
             // The same page is no history of transactions: after some attempts its customer is skipped.
             for _ in 0..<30 where try await silent.reconciliations.advance()?.state == .running {
                 shop.time.advance(seconds: 3_700)
             }
-            let found = try await silent.found(by: run.sequence)
-            #expect(found.count(.answerRefused) == 1 && found.count(.notificationMissed) == 1, "\(found)")
-            #expect(found.count(.purchaseMissed) == 1 && found.count(.answerUnreadable) == 1, "\(found)")
+            let found = try await silent.found(by: run.rowID)
+            #expect(found.count(.responseRefused) == 1 && found.count(.notificationMissed) == 1, "\(found)")
+            #expect(found.count(.purchaseMissed) == 1 && found.count(.responseUnreadable) == 1, "\(found)")
             #expect(try await shop.points(of: "ann") == 60)
-            let logged = try await shop.ledger.read { session in
-                try session.query("SELECT door || ' ' || code AS value FROM refused_proofs", []) { $0.text("value") }
+            let logged = try await shop.ledger.read { connection in
+                try connection.query("SELECT source || ' ' || code AS value FROM refused_proofs", []) { $0.text("value") }
             }
             #expect(logged == ["reconciliation bad_root"] || logged == ["reconciliation chain_untrusted"], "\(logged)")
         }
@@ -131,11 +131,11 @@ import TillServer
             #expect(deleted.status == 200, "\(deleted.body)")
             shop.time.advance(seconds: 40 * SilentShop.day)
             let found = try await silent.reconcile()
-            let untold = found.differences.filter { $0.kind == .customerUntold }
+            let untold = found.differences.filter { $0.kind == .customerUnavailable }
             #expect(untold.map(\.transactionID?.text) == [gone.id], "\(found)")
             #expect(found.counts["customers"] == 1)
             #expect(try await shop.rights(of: "ben").count == 1)
-            #expect(try await silent.reconcile().count(.customerUntold) == 0, "told once")
+            #expect(try await silent.reconcile().count(.customerUnavailable) == 0, "told once")
         }
     }
 }

@@ -30,8 +30,8 @@ struct LivedYear: Sendable {
     static var roundOfSeeds: Int { (told.count + storyCount - 1) / storyCount }
 
     private static let told: [YearStories.Story] = {
-        var dice = SeededNumbers(state: 2_026)
-        return YearStories.all.filter { !$0.isWalker }.shuffled(using: &dice)
+        var random = SeededNumbers(state: 2_026)
+        return YearStories.all.filter { !$0.isWalker }.shuffled(using: &random)
     }()
 
     /// The seed's own stories, those of the plans, and a random customer's.
@@ -40,7 +40,7 @@ struct LivedYear: Sendable {
         let stories = (0..<Self.storyCount).map { Self.told[(first + $0) % Self.told.count] }
         let walkers = YearStories.all.filter(\.isWalker)
         try await self.init(
-            stories + YearShelf.planStories + Household.stories + [walkers[Int(seed % UInt64(walkers.count))]],
+            stories + YearProducts.planStories + Household.stories + [walkers[Int(seed % UInt64(walkers.count))]],
             seed: seed, losing: 12)
     }
 
@@ -55,9 +55,9 @@ struct LivedYear: Sendable {
     }
 
     /// The app opens orders before any purchase in it.
-    private static func app(_ opened: Locked<[Order]>, _ dice: SeededEntropy, _ losing: Int) -> YearApp {
+    private static func app(_ opened: Locked<[Order]>, _ random: SeededEntropy, _ losing: Int) -> YearApp {
         @Sendable func open(_ world: YearWorld, _ user: String, _ product: ProductID, _ quantity: Int64) -> OrderID {
-            let number = dice.bytes(8).reduce(0) { $0 << 8 | Int($1) }
+            let number = random.bytes(8).reduce(0) { $0 << 8 | Int($1) }
             let order = Order(
                 proven: ProvenOrder(of: user, number), user: user, product: product, quantity: quantity,
                 at: world.store.now)
@@ -73,7 +73,7 @@ struct LivedYear: Sendable {
             }
             let buyer = Household(customer)?.buyer(number) ?? Household.Buyer(user: customer.name)
             let order = open(world, buyer.user, request.productID, request.quantity)
-            return buyer.losesToken || losing > 0 && dice.roll(losing) == 0 ? nil : order
+            return buyer.losesToken || losing > 0 && random.draw(losing) == 0 ? nil : order
         }
         // The developer's server sets a token on a subscription without one, and repeats a known one.
         app.newToken = { world, customer, known in

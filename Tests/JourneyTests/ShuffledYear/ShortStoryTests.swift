@@ -45,14 +45,14 @@ struct ShortStoryTests {
         let notifications = lived.notifications
         try #require(notifications.count > 1)
 
-        var expected: YearBooks?
+        var expected: YearLedger?
         for route in Self.routes(of: notifications.count) {
             let server = try await YearServer("\(route)", lived, seed: 1)
             try await server.open(lived.orders)
             for number in route {
                 try await server.post(notifications[number].signedPayload, at: lived.world.store.now)
             }
-            let books = try await YearBooks(of: server)
+            let books = try await YearLedger(of: server)
             await server.close()
             let difference = try expected.flatMap { try books.difference(from: $0) }
             try #require(difference == nil, "\(difference ?? "")")
@@ -66,9 +66,9 @@ struct ShortStoryTests {
     /// Every permutation, the sorted one first; for more than three notifications sorted, reversed, and some others.
     private static func routes(of count: Int) -> [[Int]] {
         guard count > 3 else { return permutations(Array(0..<count)) }
-        var dice = SeededNumbers(state: 7)
+        var random = SeededNumbers(state: 7)
         return [Array(0..<count), Array((0..<count).reversed())]
-            + (2..<most).map { _ in (0..<count).shuffled(using: &dice) }
+            + (2..<most).map { _ in (0..<count).shuffled(using: &random) }
     }
 
     private static func permutations(_ numbers: [Int]) -> [[Int]] {

@@ -18,7 +18,7 @@ struct ShuffledYearTests {
         arguments: seeds)
     func year(_ seed: UInt64) async throws {
         let lived = try await LivedYear(seed: seed)
-        let dice = SeededEntropy(seed &+ 31)
+        let random = SeededEntropy(seed &+ 31)
         let inOrder = try await YearServer("in order", lived, seed: 1)
         let shuffled = try await YearServer("shuffled", lived, seed: 2)
         let partly = try await YearServer("partly dropped, and caught up", lived, seed: 3)
@@ -32,8 +32,8 @@ struct ShuffledYearTests {
             let now = lived.world.store.now
             for server in [partly, silent] { try await server.open(orders[ordered...]) }
             // Some of the first half arrive in the second.
-            let (later, sooner) = split(told..<notifications.count, dice)
-            for number in YearRoute.shuffled(late + sooner, dropped: 10 + dice.roll(30), dice) {
+            let (later, sooner) = split(told..<notifications.count, random)
+            for number in YearRoute.shuffled(late + sooner, dropped: 10 + random.draw(30), random) {
                 try await partly.post(notifications[number].signedPayload, at: now)
             }
             #expect(try await partly.catchUp() > 0)
@@ -43,16 +43,16 @@ struct ShuffledYearTests {
         try await deliverInOrder(to: inOrder)
         // By turns: over the whole year; or near their place, with apps submitting the transactions too.
         if seed % 2 == 0 {
-            try await deliver(to: shuffled, YearRoute.shuffled(0..<told, dice), apps: 0, dice)
+            try await deliver(to: shuffled, YearRoute.shuffled(0..<told, random), apps: 0, random)
         } else {
-            try await deliver(to: shuffled, YearRoute.shuffled(0..<told, window: 40, dice), apps: 6, dice)
+            try await deliver(to: shuffled, YearRoute.shuffled(0..<told, window: 40, random), apps: 6, random)
         }
 
-        let expected = try await YearBooks(of: inOrder)
+        let expected = try await YearLedger(of: inOrder)
         #expect(expected.lines.count > 100 && told > 100)
         try await compare(shuffled, with: expected, seed)
         try await inOrder.catchUp()
-        let caughtUp = try await YearBooks(of: inOrder)
+        let caughtUp = try await YearLedger(of: inOrder)
         let open = expected.openEnds.union(caughtUp.openEnds)
         let changed = try caughtUp.difference(from: expected) { Self.isToldByNotifications($0, except: open) }
         #expect(changed == nil, "seed \(seed): \(changed ?? "")")
@@ -63,8 +63,8 @@ struct ShuffledYearTests {
         await lived.end()
     }
 
-    private func compare(_ server: YearServer, with expected: YearBooks, _ seed: UInt64) async throws {
-        let difference = try await YearBooks(of: server).difference(from: expected)
+    private func compare(_ server: YearServer, with expected: YearLedger, _ seed: UInt64) async throws {
+        let difference = try await YearLedger(of: server).difference(from: expected)
         #expect(difference == nil, "seed \(seed): \(difference ?? "")")
     }
 
@@ -76,10 +76,10 @@ struct ShuffledYearTests {
         !line.hasPrefix("terms") && !openEnds.contains { line.contains($0) }
     }
 
-    private func split(_ numbers: Range<Int>, _ dice: SeededEntropy) -> (later: [Int], sooner: [Int]) {
+    private func split(_ numbers: Range<Int>, _ random: SeededEntropy) -> (later: [Int], sooner: [Int]) {
         var (later, sooner) = ([Int](), [Int]())
         for number in numbers {
-            if dice.roll(10) == 0 { later.append(number) } else { sooner.append(number) }
+            if random.draw(10) == 0 { later.append(number) } else { sooner.append(number) }
         }
         return (later, sooner)
     }
@@ -100,16 +100,16 @@ struct ShuffledYearTests {
     /// Everything at the end of the year. For the given percentage of notifications an app submits the transaction too,
     /// before or after.
     private func deliver(
-        to server: YearServer, _ route: [Int], apps: Int, _ dice: SeededEntropy
+        to server: YearServer, _ route: [Int], apps: Int, _ random: SeededEntropy
     ) async throws {
         let (notifications, now) = (server.lived.notifications, server.lived.world.store.now)
         let users = server.lived.users
         try await server.open(server.lived.orders)
         for number in route {
             let text = notifications[number].signedPayload
-            let isSent = dice.roll(100) < apps
-            let isFirst = dice.roll(2) == 0
-            let user = users[dice.roll(users.count)]
+            let isSent = random.draw(100) < apps
+            let isFirst = random.draw(2) == 0
+            let user = users[random.draw(users.count)]
             if isSent, isFirst { try await server.submitTransaction(of: text, as: user) }
             try await server.post(text, at: now)
             if isSent, !isFirst { try await server.submitTransaction(of: text, as: user) }

@@ -7,13 +7,13 @@ enum YearRoute {
     ///   - window: how far one may fall behind others; nil for no limit.
     ///   - dropped: percent that never arrive.
     static func shuffled(
-        _ numbers: some Collection<Int>, window: Int? = nil, dropped: Int = 0, _ dice: SeededEntropy
+        _ numbers: some Collection<Int>, window: Int? = nil, dropped: Int = 0, _ random: SeededEntropy
     ) -> [Int] {
         let window = window ?? numbers.count
         return numbers.enumerated().flatMap { place, number -> [(at: Int, number: Int)] in
-            guard dice.roll(100) >= dropped else { return [] }
-            let copies = dice.roll(10) < 8 ? 1 : 2 + dice.roll(4)
-            return (0..<copies).map { _ in (place + dice.roll(max(1, window)), number) }
+            guard random.draw(100) >= dropped else { return [] }
+            let copies = random.draw(10) < 8 ? 1 : 2 + random.draw(4)
+            return (0..<copies).map { _ in (place + random.draw(max(1, window)), number) }
         }
         // At the same place, the earlier one of the random order comes first.
         .enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element.number)

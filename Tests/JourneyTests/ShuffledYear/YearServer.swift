@@ -47,7 +47,7 @@ final class YearServer: Sendable {
         let (time, arrived) = (Locked(YearWorld.start), Locked<[Arrival]>([]))
         let emulator = lived.world.emulator
         var configuration = Shop.usualConfiguration
-        configuration.catalog = YearShelf.catalog
+        configuration.catalog = YearProducts.catalog
         configuration.apple = AppleTrust(
             roots: [emulator.issuer.rootCertificate], bundleID: YearCatalogue.bundleID,
             appAppleID: emulator.configuration.app.appleID, environments: [.production])
@@ -125,7 +125,7 @@ final class YearServer: Sendable {
         let run = try await reconciliations.request(by: "test", since: YearWorld.start)
         let ended = try await reconciliations.advance()
         try #require(ended?.state == .finished, "\(String(describing: ended))")
-        let counts = try await ledger.read { try ReconciliationTable($0).counts(of: run.sequence) }
+        let counts = try await ledger.read { try ReconciliationTable($0).counts(of: run.rowID) }
         return counts.first { $0.name == "new_notifications" }?.count ?? 0
     }
 
@@ -135,8 +135,8 @@ final class YearServer: Sendable {
         let run = try await reconciliations.request(by: "test", since: YearWorld.start)
         let ended = try await reconciliations.advance()
         try #require(ended?.state == .finished, "\(String(describing: ended))")
-        return try await ledger.read { session in
-            try DifferenceTable(session).list(run: run.sequence, after: 0, limit: 1_000).map(\.difference)
+        return try await ledger.read { connection in
+            try DifferenceTable(connection).list(run: run.rowID, after: 0, limit: 1_000).map(\.difference)
                 .filter(\.kind.isDrift).map {
                     "\($0.kind.rawValue) \($0.transactionID?.text ?? "") \($0.was): \($0.now)"
                 }
@@ -151,18 +151,18 @@ final class YearServer: Sendable {
         let key = try await Reply(emulator.respond(to: HTTPRequest(method: .get, path: "/emulator/api-key")))
         let host = "http://store.test"
         let effects = AppleEffects(
-            exchange: { request async throws(AppleOutage) in
+            exchange: { request async throws(AppleConnectionError) in
                 let parts = request.url.dropFirst(host.count).split(separator: "?", maxSplits: 1)
                 guard let method = HTTPMethod(rawValue: request.method.rawValue),
                     let path = try? PercentEncoding.decode(parts[0].utf8),
                     let query = try? PercentEncoding.items((parts.count > 1 ? String(parts[1]) : "").utf8)
-                else { throw AppleOutage(.unreachable) }
+                else { throw AppleConnectionError(.unreachable) }
                 let response = await emulator.respond(
                     to: HTTPRequest(
                         method: method, path: path, query: query,
                         headers: HTTPHeaders(request.headers.map { ($0.name, $0.value) }), body: request.body))
                 arrived.withLock { $0.append(.answer(response.body)) }
-                return AppleAnswer(
+                return AppleResponse(
                     status: response.status, headers: response.headers.fields.map { .init($0.name, $0.value) },
                     body: response.body)
             },

@@ -65,11 +65,11 @@ struct SimulationTests {
 
     @Test("Release builds have the rules alone: no mistake can be planted, and the program contains no mistake's name")
     func ships() async throws {
-        let process = try TillProcess.start(["simulate", "--seeds", "1", "--plant", "believes_caller", "--lang", "en"])
+        let process = try TillProcess.start(["simulate", "--seeds", "1", "--plant", "trusts_caller", "--lang", "en"])
         #expect(await process.finish().code == 2)
         #expect(process.complaints.contains("--plant"))
         let till = try Data(contentsOf: TillProcess.executable)
-        for name in ["14PlantedMistakeO", "believes_caller", "keepsRefundedPoints", "spends_held_points"] {
+        for name in ["14PlantedMistakeO", "trusts_caller", "keepsRefundedPoints", "spends_held_points"] {
             #expect(till.range(of: Data(name.utf8)) == nil, "\(name)")
         }
         #expect(till.range(of: Data("finished_too_early".utf8)) != nil, "texts are found in it")

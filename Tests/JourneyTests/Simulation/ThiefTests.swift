@@ -13,7 +13,7 @@ struct ThiefTests {
 
     private static let kinds = [
         "squatter", "twin", "receipt_thief", "borrowed_device", "guest_merger", "short_lived_token",
-        "replay_across_users", "claim_jumper", "hostile_restorer", "flooder",
+        "replay_across_users", "false_claimant", "hostile_restorer", "flooder",
     ]
 
     @Test("Ten kinds of thieves get nothing that others paid, and no customer waits because of one")

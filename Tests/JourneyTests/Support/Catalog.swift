@@ -5,8 +5,8 @@ extension Shop {
     /// The server's catalogue.
     static let catalog = Catalog(products: [
         pack(points60, 60, 600), pack(points300, 300, 3_000),
-        Product(
-            id: ProductID("com.example.learn.pro"), type: .nonConsumable, names: Text(en: "Pro", zh: "专业版"),
+        CatalogProduct(
+            id: ProductID("com.example.learn.pro"), type: .nonConsumable, names: LocalizedText(en: "Pro", zh: "专业版"),
             price: Money(amount: 9_800, currency: Currency("CNY")), entitlement: "pro"),
     ])
 
@@ -22,9 +22,9 @@ extension Shop {
             prices: ["CHN": Money(amount: price, currency: Currency("CNY"))])
     }
 
-    private static func pack(_ id: String, _ points: Int64, _ price: Int64) -> Product {
-        Product(
-            id: ProductID(id), type: .consumable, names: Text(en: "\(points) points", zh: "\(points) 学点"),
+    private static func pack(_ id: String, _ points: Int64, _ price: Int64) -> CatalogProduct {
+        CatalogProduct(
+            id: ProductID(id), type: .consumable, names: LocalizedText(en: "\(points) points", zh: "\(points) 学点"),
             price: Money(amount: price, currency: Currency("CNY")), points: ["points": points])
     }
 }

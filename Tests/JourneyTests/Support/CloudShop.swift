@@ -13,11 +13,11 @@ enum CloudShop {
 
     /// The products whose time the server keeps: the four plans as consumables, and one of them as a non-renewing
     /// subscription, too.
-    private static func kept(_ scope: PlanScope?) -> [Product] {
+    private static func kept(_ scope: PlanScope?) -> [CatalogProduct] {
         plans.compactMap { id, cents, length, rank in
-            Product(
+            CatalogProduct(
                 id: ProductID(prefix + id), type: id == "basic_pass" ? .nonRenewing : .consumable,
-                names: Text(en: id, zh: "套餐 \(id)"), price: Money(amount: cents, currency: Currency("USD")),
+                names: LocalizedText(en: id, zh: "套餐 \(id)"), price: Money(amount: cents, currency: Currency("USD")),
                 plan: PlanLength(length).map {
                     PlanTerms(
                         id: PlanID(id == "basic_pass" ? "basic_monthly" : id), length: $0, rank: rank, scope: scope)
@@ -25,20 +25,20 @@ enum CloudShop {
         }
     }
 
-    private static func others(_ scope: PlanScope?) -> [Product] {
+    private static func others(_ scope: PlanScope?) -> [CatalogProduct] {
         [
-            Product(
+            CatalogProduct(
                 id: ProductID(prefix + "premium_monthly_auto"), type: .autoRenewable,
-                names: Text(en: "Premium (renews)", zh: "高级版（续订）"),
+                names: LocalizedText(en: "Premium (renews)", zh: "高级版（续订）"),
                 price: Money(amount: 699, currency: Currency("USD")),
                 plan: PlanLength("P1M").map {
                     PlanTerms(id: PlanID("premium_monthly"), length: $0, rank: "premium", scope: scope)
                 }),
-            Product(
-                id: ProductID(prefix + "pro"), type: .nonConsumable, names: Text(en: "Pro", zh: "专业版"),
+            CatalogProduct(
+                id: ProductID(prefix + "pro"), type: .nonConsumable, names: LocalizedText(en: "Pro", zh: "专业版"),
                 price: Money(amount: 999, currency: Currency("USD")), entitlement: "pro"),
-            Product(
-                id: ProductID(Shop.points60), type: .consumable, names: Text(en: "60 points", zh: "60 学点"),
+            CatalogProduct(
+                id: ProductID(Shop.points60), type: .consumable, names: LocalizedText(en: "60 points", zh: "60 学点"),
                 price: Money(amount: 99, currency: Currency("USD")), points: ["points": 60]),
         ]
     }
@@ -54,7 +54,7 @@ enum CloudShop {
 
     /// - Parameter scope: the scope of its plans.
     static func open(
-        _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
+        _ reach: Reach = .inProcess, environments: Set<TillBilling.StoreEnvironment> = [.sandbox],
         change other: @escaping (inout ServerConfiguration) -> Void = { _ in }, scope: PlanScope? = nil,
         _ journey: (Shop) async throws -> Void
     ) async throws {
@@ -148,7 +148,7 @@ extension Shop {
             configuration.catalog = Catalog(
                 products: configuration.catalog.products.map { product in
                     let name = String(product.id.text.dropFirst(CloudShop.prefix.count))
-                    return Product(
+                    return CatalogProduct(
                         id: product.id, type: product.type, names: product.names,
                         price: Money(amount: cents[name] ?? product.price.amount, currency: product.price.currency),
                         points: product.points, entitlement: product.entitlement, plan: product.plan,

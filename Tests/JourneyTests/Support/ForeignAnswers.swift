@@ -6,7 +6,7 @@ import TillJSON
 /// Answers in the server's place, or of a failing server.
 extension HTTPResponse {
     static func problem(_ refusal: Refusal, _ status: Int, retryAfter: Int? = nil) -> HTTPResponse {
-        var headers = HTTPHeaders([(name: "Content-Type", value: Problem.contentType)])
+        var headers = HTTPHeaders([(name: "Content-Type", value: ProblemDetails.contentType)])
         if let retryAfter { headers.add("Retry-After", String(retryAfter)) }
         let body: JSONValue = [
             "type": .string("urn:till:problem:\(refusal.rawValue)"), "title": .string(refusal.sentence.en),

@@ -16,7 +16,7 @@ final class Phone: Sendable {
     let user: String?
     /// The account signed in to the store.
     let account: String
-    let wire = Wire()
+    let wire = FaultyNetwork()
     let shop: Shop
     private let generation: StoreKitGeneration
     private let proof: Locked<StoreKit1Proof>
@@ -220,7 +220,7 @@ final class Phone: Sendable {
         return generation == .storeKit1 ? .storeKit1(effects, proof: proof.withLock { $0 }) : .storeKit2(spawn: spawn)
     }
 
-    private func files(in directory: URL, _ run: AppRun) throws(DiskFault) -> DeviceFiles {
+    private func files(in directory: URL, _ run: AppRun) throws(DiskError) -> DeviceFiles {
         var files = try DeviceFiles.inDirectory(directory.path)
         files.journal = guarded(files.journal, "journal", run)
         files.identity = guarded(files.identity, "identity", run)
@@ -231,14 +231,14 @@ final class Phone: Sendable {
         let isFull = isFull
         return Disk(
             read: disk.read,
-            write: { (bytes, offset) throws(DiskFault) in
-                guard run.step("\(name) written") else { throw DiskFault(.other) }
-                if isFull.withLock({ $0 }) { throw DiskFault(.full) }
+            write: { (bytes, offset) throws(DiskError) in
+                guard run.step("\(name) written") else { throw DiskError(.other) }
+                if isFull.withLock({ $0 }) { throw DiskError(.full) }
                 try disk.write(bytes, offset)
             },
-            replace: { (bytes) throws(DiskFault) in
-                guard run.step("\(name) replaced") else { throw DiskFault(.other) }
-                if isFull.withLock({ $0 }) { throw DiskFault(.full) }
+            replace: { (bytes) throws(DiskError) in
+                guard run.step("\(name) replaced") else { throw DiskError(.other) }
+                if isFull.withLock({ $0 }) { throw DiskError(.full) }
                 try disk.replace(bytes)
             }, setAside: disk.setAside)
     }
@@ -276,21 +276,21 @@ final class Phone: Sendable {
 
     private func connection(in run: AppRun) -> StoreConnection {
         let (wire, shop) = (wire, shop)
-        return shop.storeConnection.through { request, send throws(HTTPFault) in
+        return shop.storeConnection.through { request, send throws(HTTPError) in
             try await wire.carry(request, to: .store, in: run, send)
         }
     }
 
     private func transport(in run: AppRun) -> Transport {
         let (wire, shop) = (wire, shop)
-        return Transport { (request) async throws(TransportFault) in
-            do throws(HTTPFault) {
+        return Transport { (request) async throws(TransportError) in
+            do throws(HTTPError) {
                 let response = try await wire.carry(HTTPRequest(request), to: .server, in: run) {
-                    request throws(HTTPFault) in try await shop.deliver(request)
+                    request throws(HTTPError) in try await shop.deliver(request)
                 }
                 return TransportResponse(response)
             } catch {
-                throw TransportFault(error.kind == .connectionLost ? .connectionLost : .cannotConnect, error.detail)
+                throw TransportError(error.kind == .connectionLost ? .connectionLost : .cannotConnect, error.detail)
             }
         }
     }

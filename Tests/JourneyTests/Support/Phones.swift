@@ -11,7 +11,7 @@ import TillThreads
 final class Phones: Sendable {
     let shop: Shop
     /// The line on which the server asks the store about receipts.
-    let appleLine: AppleLine
+    let appleLine: AppleProxy
     let generation: StoreKitGeneration
     /// The proof that their apps send for purchases through StoreKit 1.
     let proof: StoreKit1Proof
@@ -19,7 +19,7 @@ final class Phones: Sendable {
     private let all = Locked<[Phone]>([])
 
     private init(
-        _ shop: Shop, _ line: AppleLine, _ generation: StoreKitGeneration, _ proof: StoreKit1Proof, _ folder: URL
+        _ shop: Shop, _ line: AppleProxy, _ generation: StoreKitGeneration, _ proof: StoreKit1Proof, _ folder: URL
     ) {
         self.shop = shop
         appleLine = line
@@ -36,7 +36,7 @@ final class Phones: Sendable {
         hasKey: Bool = true, change: (inout ServerConfiguration) -> Void = { _ in },
         _ journey: (Phones) async throws -> Void
     ) async throws {
-        let line = AppleLine()
+        let line = AppleProxy()
         try await Shop.open(reach, change: change, line: hasKey ? line : nil) { shop in
             let folder = FileManager.default.temporaryDirectory
                 .appendingPathComponent("till-phones-\(UUID().uuidString)")
@@ -86,8 +86,8 @@ extension Shop {
 
     /// The number of a user's grants, of any product.
     func grants(of user: String) async throws -> Int64 {
-        try await ledger.read { session in
-            try session.first(
+        try await ledger.read { connection in
+            try connection.first(
                 """
                 SELECT count(*) AS count FROM grants WHERE customer_id = \(customer: 1)
                 """, [.text(user)]

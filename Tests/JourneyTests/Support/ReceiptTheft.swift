@@ -27,14 +27,14 @@ extension Shop {
         return points
     }
 
-    func told(_ user: String) async throws -> [JSONValue] {
+    func reported(_ user: String) async throws -> [JSONValue] {
         try await send(.get, "/v1/events?user=\(user)")["data"].list
     }
 
     func decisions(on id: String) async throws -> [EvidenceTable.Entry] {
-        try await ledger.read { session in
-            guard let stored = try TransactionTable(session).find(TransactionID(id), in: .sandbox) else { return [] }
-            return try EvidenceTable(session).list(transaction: stored.sequence)
+        try await ledger.read { connection in
+            guard let stored = try TransactionTable(connection).find(TransactionID(id), in: .sandbox) else { return [] }
+            return try EvidenceTable(connection).list(transaction: stored.rowID)
         }
     }
 }

@@ -69,10 +69,10 @@ final class Shop: Sendable {
     ///   - line: the line on which it asks the store about purchases; nil if it has no key.
     ///   - store: the store's Apple environment.
     static func open(
-        _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
+        _ reach: Reach = .inProcess, environments: Set<TillBilling.StoreEnvironment> = [.sandbox],
         ledger: SQLiteDatabase.Options = SQLiteDatabase.Options(.ledger),
         change: (inout ServerConfiguration) -> Void = { _ in }, time: TestClock = TestClock(),
-        appleEffects: AppleEffects? = nil, line: AppleLine? = nil, store: TillBilling.Environment = .sandbox,
+        appleEffects: AppleEffects? = nil, line: AppleProxy? = nil, store: TillBilling.StoreEnvironment = .sandbox,
         _ journey: (Shop) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
@@ -111,9 +111,9 @@ final class Shop: Sendable {
         return configuration
     }
 
-    private static func found(
+    private static func create(
         _ reach: Reach, _ configured: ServerConfiguration, _ options: SQLiteDatabase.Options, _ folder: URL,
-        _ time: TestClock, _ apple: (effects: AppleEffects?, line: AppleLine?), _ face: TillBilling.Environment
+        _ time: TestClock, _ apple: (effects: AppleEffects?, line: AppleProxy?), _ face: TillBilling.StoreEnvironment
     ) async throws -> Shop {
         let relay = Relay()
         var store = EmulatorConfiguration()
@@ -124,7 +124,7 @@ final class Shop: Sendable {
         let storeFile = try Emulator.openDatabase(path: folder.appendingPathComponent("store.db").path)
         let emulator = try await Emulator(
             configuration: store, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
-            send: { url, request async throws(HTTPFault) in try await relay.send(url, request) })
+            send: { url, request async throws(HTTPError) in try await relay.send(url, request) })
         let path = options.vfs == nil ? folder.appendingPathComponent("till.db").path : "till.db"
         let ledger = try SQLiteDatabase.open(path: path, role: .server, options: options)
         var configuration = configured
@@ -167,8 +167,8 @@ final class Shop: Sendable {
             }
             return Shop(
                 running: running, start: start, emulator: emulator, ledger: ledger, time: time,
-                toServer: { url, request async throws(HTTPFault) in try await fetch.send(serverURL + url, request) },
-                toEmulator: { url, request async throws(HTTPFault) in try await fetch.send(storeURL + url, request) },
+                toServer: { url, request async throws(HTTPError) in try await fetch.send(serverURL + url, request) },
+                toEmulator: { url, request async throws(HTTPError) in try await fetch.send(storeURL + url, request) },
                 storeConnection: try .http(storeURL), relay: relay,
                 // The client stops first: a listener without connections stops at once.
                 stops: [
@@ -233,7 +233,7 @@ final class Shop: Sendable {
     }
 
     /// Sends a request to the server unchanged.
-    func deliver(_ request: HTTPRequest) async throws(HTTPFault) -> HTTPResponse {
+    func deliver(_ request: HTTPRequest) async throws(HTTPError) -> HTTPResponse {
         try await toServer(request.path, request)
     }
 
@@ -280,17 +280,17 @@ final class Shop: Sendable {
 
     /// Pays for an order, and returns the store's notification about it, which is not delivered.
     func notification(of order: OrderID) async throws -> String {
-        let caught = Caught()
+        let recorder = RequestRecorder()
         _ = try await ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
         intercept { request in
-            caught.take(request)
+            recorder.take(request)
             return HTTPResponse(status: 200)
         }
         _ = try await pay(token: order)
         await emulator.sendDueNotifications()
         intercept(nil)
         _ = try await ask(.put, "/emulator/notifications", ["url": .null])
-        return try #require(caught.payloads.last)
+        return try #require(recorder.payloads.last)
     }
 
     func submit(
@@ -314,8 +314,8 @@ final class Shop: Sendable {
 
     /// The number of grants in the ledger.
     func grantCount() async throws -> Int64 {
-        try await ledger.read { session in
-            try session.first("SELECT count(*) AS count FROM grants", []) { $0.integer("count") }
+        try await ledger.read { connection in
+            try connection.first("SELECT count(*) AS count FROM grants", []) { $0.integer("count") }
         } ?? 0
     }
 }
@@ -377,9 +377,9 @@ private final class Relay: Sendable {
         set { targets.withLock { $0.interceptor = newValue } }
     }
 
-    func send(_ url: String, _ request: HTTPRequest) async throws(HTTPFault) -> HTTPResponse {
+    func send(_ url: String, _ request: HTTPRequest) async throws(HTTPError) -> HTTPResponse {
         guard let receiver = targets.withLock({ $0.interceptor ?? $0.target }) else {
-            throw HTTPFault(.cannotConnect, "nobody listens")
+            throw HTTPError(.cannotConnect, "nobody listens")
         }
         var request = request
         request.path = "/v1/notifications/apple"
@@ -388,7 +388,7 @@ private final class Relay: Sendable {
 }
 
 /// Notifications that were caught on their way.
-final class Caught: Sendable {
+final class RequestRecorder: Sendable {
     private let found = Locked<[String]>([])
     var payloads: [String] { found.withLock { $0 } }
 

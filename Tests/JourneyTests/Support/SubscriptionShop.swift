@@ -17,9 +17,9 @@ struct SubscriptionShop {
 
     private static let catalog = Catalog(
         products: products.map { product in
-            Product(
+            CatalogProduct(
                 id: ProductID(prefix + product.id), type: .autoRenewable,
-                names: Text(en: product.id, zh: "订阅 \(product.id)"),
+                names: LocalizedText(en: product.id, zh: "订阅 \(product.id)"),
                 price: Money(amount: product.cents, currency: Currency("USD")),
                 entitlement: product.id == "premium_annual" ? "premium" : product.id)
         })
@@ -31,7 +31,7 @@ struct SubscriptionShop {
     private(set) var newest = ""
 
     static func open(
-        line: AppleLine? = nil, _ journey: (inout SubscriptionShop) async throws -> Void
+        line: AppleProxy? = nil, _ journey: (inout SubscriptionShop) async throws -> Void
     ) async throws {
         try await Shop.open(change: { $0.catalog = catalog }, line: line) { shop in
             let listed = products.map { product -> JSONValue in
@@ -120,7 +120,7 @@ struct SubscriptionShop {
 
     /// Each current or past right with its reason: `basic:replaced premium:subscribed`.
     func rights(of user: String = "u1") async throws -> String {
-        var told: [String] = []
+        var reported: [String] = []
         let held = try await shop.send(.get, "/v1/users/\(user)/entitlements", as: .user(user))["data"].list
         for name in ["basic", "premium", "music"] {
             let answer = try await shop.send(.get, "/v1/users/\(user)/entitlements/\(name)", as: .user(user))
@@ -129,9 +129,9 @@ struct SubscriptionShop {
             #expect(answer["allowed"] == .bool(isHeld), "\(answer.body)")
             let why = answer["why"].text
             #expect((why == "never_had") == answer["sources"].list.isEmpty)
-            if why != "never_had" { told.append("\(name):\(why)") }
+            if why != "never_had" { reported.append("\(name):\(why)") }
         }
-        return told.joined(separator: " ")
+        return reported.joined(separator: " ")
     }
 
     /// Each subscription with its state, product, day of its end, and next product; the newest first.

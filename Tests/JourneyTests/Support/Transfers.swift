@@ -73,8 +73,8 @@ extension Shop {
 
     /// The evidence of all transactions, in order: `decision ground`.
     func evidence() async throws -> [String] {
-        try await ledger.read { session in
-            try session.query("SELECT decision, ground FROM evidence ORDER BY sequence", []) {
+        try await ledger.read { connection in
+            try connection.query("SELECT decision, ground FROM evidence ORDER BY row_id", []) {
                 "\($0.text("decision")) \($0.text("ground"))"
             }
         }

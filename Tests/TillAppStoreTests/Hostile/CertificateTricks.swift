@@ -149,8 +149,8 @@ extension HostileCorpus {
             flawed.leaf("direct both", root, markers: both))
         let notCA = flawed.above("no CA") { $0.isCA = false }
         add("intermediate that is no authority", .chainUntrusted, flawed.leaf("no CA", notCA), notCA)
-        let unsaid = flawed.above("unsaid") { $0.isCA = nil }
-        add("intermediate that does not say it is one", .chainUntrusted, flawed.leaf("unsaid", unsaid), unsaid)
+        let defaultPause = flawed.above("unsaid") { $0.isCA = nil }
+        add("intermediate that does not say it is one", .chainUntrusted, flawed.leaf("unsaid", defaultPause), defaultPause)
         let leafAsMiddle = FlawedIssue.made(seed, "Leaf Below", "below", issuer: authority.leaf, markers: leafMarkers)
         add("leaf issued by the genuine leaf", .chainUntrusted, leafAsMiddle, authority.leaf)
         // A path of four, where the genuine intermediate allows none below it (pathlen 0).

@@ -15,12 +15,12 @@ struct HostileCorpusTests {
 
     @Test("Every good proof of the corpus is accepted unchanged")
     func goodProofs() throws {
-        let judge = try CorpusJudge(Self.corpus)
+        let corpusVerifier = try CorpusVerifier(Self.corpus)
         #expect(Self.corpus.good.count == 9)
         for proof in Self.corpus.good.values {
-            let outcome = CorpusJudge.outcome(proof.bytes, as: proof.kind, try judge.cold())
+            let outcome = CorpusVerifier.outcome(proof.bytes, as: proof.kind, try corpusVerifier.cold())
             if case .refused(let verdict) = outcome { Issue.record("\(proof.id) is refused: \(verdict)") }
-            #expect(ProofInspection.inspect(proof.bytes, policy: judge.inspectionPolicy).isOK, "\(proof.id)")
+            #expect(ProofInspection.inspect(proof.bytes, policy: corpusVerifier.inspectionPolicy).isOK, "\(proof.id)")
         }
     }
 
@@ -46,16 +46,16 @@ struct HostileCorpusTests {
     /// The corpus is ordered by family, so any regular sample contains some of each.
     private func checkVerdicts(everyNth step: Int) async throws {
         let corpus = Self.corpus
-        let judge = try CorpusJudge(corpus)
-        let verifier = try judge.cold()
-        let good = corpus.good.mapValues { CorpusJudge.outcome($0.bytes, as: $0.kind, verifier) }
+        let corpusVerifier = try CorpusVerifier(corpus)
+        let verifier = try corpusVerifier.cold()
+        let good = corpus.good.mapValues { CorpusVerifier.outcome($0.bytes, as: $0.kind, verifier) }
         // Two at a time, for two cores; each half collects its own findings.
         let complaints = try await withThrowingTaskGroup(of: [String].self) { group in
             for half in 0..<2 {
                 group.addTask {
                     try stride(from: half * step, to: corpus.cases.count, by: 2 * step).flatMap { index in
                         let hostile = corpus.cases[index]
-                        return try judge.complaints(about: hostile, good: good[hostile.base.id] ?? .refused(.ok)).map {
+                        return try corpusVerifier.complaints(about: hostile, good: good[hostile.base.id] ?? .refused(.ok)).map {
                             "\(hostile.family.rawValue), \(hostile.base.id), \(hostile.harm): \($0)"
                         }
                     }
@@ -102,33 +102,33 @@ struct CorpusFolder {
     }
 
     func write(_ corpus: HostileCorpus, _ cases: [HostileCase]) throws {
-        let judge = try CorpusJudge(corpus)
+        let corpusVerifier = try CorpusVerifier(corpus)
         try write(corpus.authority.root.der, "root-ec.der")
         try write(corpus.authority.receiptRoot.der, "root-rsa.der")
         var manifest = ""
         for proof in corpus.good.values.sorted(by: { $0.id < $1.id }) {
-            let outcome = CorpusJudge.outcome(proof.bytes, as: proof.kind, judge.warm)
-            try add("good-\(proof.id)", "good", proof, "nothing", proof.bytes, outcome, judge, to: &manifest)
+            let outcome = CorpusVerifier.outcome(proof.bytes, as: proof.kind, corpusVerifier.warm)
+            try add("good-\(proof.id)", "good", proof, "nothing", proof.bytes, outcome, corpusVerifier, to: &manifest)
         }
         for (index, hostile) in cases.enumerated() {
             let id = String(format: "%05d", index)
-            let outcome = CorpusJudge.outcome(hostile.bytes, as: hostile.kind, judge.warm)
+            let outcome = CorpusVerifier.outcome(hostile.bytes, as: hostile.kind, corpusVerifier.warm)
             try add(
-                id, hostile.family.rawValue, hostile.base, hostile.harm, hostile.bytes, outcome, judge, to: &manifest)
+                id, hostile.family.rawValue, hostile.base, hostile.harm, hostile.bytes, outcome, corpusVerifier, to: &manifest)
         }
         try write(Array(manifest.utf8), "manifest.jsonl")
     }
 
     private func add(
         _ id: String, _ family: String, _ base: GoodProof, _ harm: String, _ bytes: [UInt8], _ outcome: Outcome,
-        _ judge: CorpusJudge, to manifest: inout String
+        _ corpusVerifier: CorpusVerifier, to manifest: inout String
     ) throws {
         try write(bytes, "\(id).proof")
         let verdict = if case .refused(let verdict) = outcome { verdict.rawValue } else { "ok" }
         let line: JSONValue = [
             "id": .string(id), "file": .string("\(id).proof"), "family": .string(family), "base": .string(base.id),
             "kind": .string(base.kind.rawValue), "harm": .string(harm), "verdict": .string(verdict),
-            "inspection": .string(ProofInspection.inspect(bytes, policy: judge.inspectionPolicy).verdict),
+            "inspection": .string(ProofInspection.inspect(bytes, policy: corpusVerifier.inspectionPolicy).verdict),
             "sha256": .string(Hexadecimal.text(Digest.sha256.hash(bytes))),
         ]
         manifest += line.encoded() + "\n"

@@ -186,7 +186,7 @@ struct HostileTimeTests {
         func cost(_ bytes: [UInt8]) -> Double {
             (0..<3).map { _ in
                 processorSeconds {
-                    if shape.kind != .oldStyle { _ = CorpusJudge.outcome(bytes, as: shape.kind, verifier) }
+                    if shape.kind != .oldStyle { _ = CorpusVerifier.outcome(bytes, as: shape.kind, verifier) }
                     _ = ProofInspection.inspect(bytes, policy: inspection)
                 }
             }.min() ?? 0

@@ -12,7 +12,7 @@ enum Outcome: Equatable, Sendable {
 }
 
 /// Submits proofs to a verifier, at the entry they are for or at any other.
-struct CorpusJudge: Sendable {
+struct CorpusVerifier: Sendable {
     let policy: TrustPolicy
     let inspectionPolicy: InspectionPolicy
     /// Has verified the good proofs, so their chains are cached.
@@ -36,7 +36,7 @@ struct CorpusJudge: Sendable {
     func cold() throws -> SignedDataVerifier { try SignedDataVerifier(policy: policy) }
 
     static func outcome(_ bytes: [UInt8], as kind: ProofKind, _ verifier: SignedDataVerifier) -> Outcome {
-        do throws(VerificationFailure) {
+        do throws(VerificationError) {
             switch kind {
             case .transaction:
                 let transaction = try verifier.transaction(bytes)

@@ -10,12 +10,12 @@ import TillBilling
         var differences: [String] = []
         let computed = (2016...2028).flatMap(FiscalCalendar.periods(ofYear:))
         for (row, period) in zip(rows, computed) {
-            let said = [
+            let stated = [
                 "\(period.fiscalYear)", "\(FiscalCalendar.weeks(ofYear: period.fiscalYear))", "\(period.quarter)",
                 "\(period.number)", period.label, "\(period.start)", "\(period.end)", "\(period.weeks)",
                 "\(period.paymentDate)",
             ]
-            if said != Array(row.prefix(9)) { differences.append("\(row) is \(said)") }
+            if stated != Array(row.prefix(9)) { differences.append("\(row) is \(stated)") }
         }
         #expect(rows.count == 156 && computed.count == 156 && differences.isEmpty, "\(differences)")
     }

@@ -92,7 +92,7 @@ import TillBilling
         var rows = 0
         for line in table.split(separator: "\n").dropFirst() {
             let sides = line.split(separator: "|").map { $0.split(separator: " ").map(String.init) }
-            let (asked, told) = (sides[0], sides[1])
+            let (asked, reported) = (sides[0], sides[1])
             let currency = asked[1]
             let type: ProductType =
                 asked[4] == "auto" ? .autoRenewable : asked[4] == "nonRenewing" ? .nonRenewing : .consumable
@@ -100,9 +100,9 @@ import TillBilling
                 tag("\(asked[0]) \(currency)"), asked[2], civilDay(asked[3]), type: type,
                 paidDays: try #require(Int(asked[5])), small: asked[6] == "yes")
             #expect(
-                [here.tax, here.commission, here.proceeds] == told.prefix(3).map { tag("\($0) \(currency)") },
+                [here.tax, here.commission, here.proceeds] == reported.prefix(3).map { tag("\($0) \(currency)") },
                 "\(line): \(here.tax), \(here.commission), \(here.proceeds)")
-            #expect(here.terms.rateClass.rawValue == told[3] && !here.isTaxUnknown, "\(line)")
+            #expect(here.terms.rateClass.rawValue == reported[3] && !here.isTaxUnknown, "\(line)")
             rows += 1
         }
         #expect(rows == 26)

@@ -19,7 +19,7 @@ import TillBilling
         return SettlementReport(entries).periods.first
     }
 
-    private func told(_ comparison: ReportComparison) -> [String] {
+    private func reported(_ comparison: ReportComparison) -> [String] {
         comparison.lines.map { line in
             let difference = line.proceedsDifference.map { "\($0.amount)" } ?? "?"
             return "\(line.productID) \(line.country ?? "-") \(line.customerPrice) \(line.kind): "
@@ -41,7 +41,7 @@ import TillBilling
                 "f 1 1 EUR -",
             ]))
         #expect(
-            told(comparison) == [
+            reported(comparison) == [
                 "a CN 6.00 CNY sale: equal 0 0", "a CN 6.00 CNY refund: equal 0 0",
                 "b US 0.99 USD sale: unitsDiffer 1 70", "c US 0.99 USD sale: proceedsDiffer 0 -1",
                 "d FR 0.99 USD sale: onlyAtApple 1 70", "d FR 0.99 USD sale: onlyInLedger -1 -70",

@@ -44,7 +44,7 @@ import TillBilling
         let sides = row.split(separator: "|").map(\.trimmed)
         try #require(sides.count == 3)
         let words = sides[1].split(separator: " ").map(String.init)
-        let names: [String: OwnershipFacts.Named] = [
+        let names: [String: OwnershipFacts.NamedOwner] = [
             "none": .none, "owner": .owner, "another": .another, "unknown": .unknown,
             "anothersOtherOrder": .anothersOtherOrder,
         ]
@@ -61,7 +61,7 @@ import TillBilling
         case .confirm(let basis): "confirm \(basis.rawValue)"
         case .move: "move"
         case .contest: "contest"
-        case .takeBack: "take back"
+        case .withdraw: "take back"
         case .note(let note): "note \(note.rawValue)"
         }
     }

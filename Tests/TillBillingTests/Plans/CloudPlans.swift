@@ -22,9 +22,9 @@ enum CloudPlans {
     static func product(
         _ id: String, _ cents: Int64, _ length: String, _ rank: String? = nil, type: ProductType = .consumable,
         currency: Currency = dollar, plan: String? = nil, scope: PlanScope? = nil
-    ) -> Product {
-        Product(
-            id: ProductID("com.example.cloud.\(id)"), type: type, names: Text(en: id, zh: "套餐 \(id)"),
+    ) -> CatalogProduct {
+        CatalogProduct(
+            id: ProductID("com.example.cloud.\(id)"), type: type, names: LocalizedText(en: id, zh: "套餐 \(id)"),
             price: Money(amount: cents, currency: currency),
             plan: PlanLength(length).map { PlanTerms(id: PlanID(plan ?? id), length: $0, rank: rank, scope: scope) })
     }

@@ -78,9 +78,9 @@ import TillBilling
             uniqueKeysWithValues: (CloudPlans.names + ["T"]).compactMap { name in
                 CloudPlans.plan(name).map { ($0.id, name) }
             })
-        return service.holdings(at: CloudPlans.start.adding(seconds: day * 86_400)).map { holding in
-            ([short[holding.plan.id] ?? "?", "\(text(holding.since))–\(text(holding.expiresAt))"]
-                + (holding.deviceIDs ?? []).map(\.text)).joined(separator: " ")
+        return service.activePlans(at: CloudPlans.start.adding(seconds: day * 86_400)).map { activePlan in
+            ([short[activePlan.plan.id] ?? "?", "\(text(activePlan.since))–\(text(activePlan.expiresAt))"]
+                + (activePlan.deviceIDs ?? []).map(\.text)).joined(separator: " ")
         }
     }
 
@@ -92,7 +92,7 @@ import TillBilling
             service.proration(
                 to: try #require(CloudPlans.plan(name, scope: .device)), device: device.map(DeviceID.init), at: now)
         }
-        let table: [(name: String, device: String?, fates: [Proration.Remainder.Fate], change: String, left: Int64)] = [
+        let table: [(name: String, device: String?, fates: [Proration.Remainder.Treatment], change: String, left: Int64)] = [
             ("BM", "a", [.kept, .untouched, .untouched], "extend", 15),
             ("BM", "c", [.untouched, .untouched, .untouched], "start", 0),
             ("BM", nil, [.untouched, .untouched, .untouched], "start", 0),
@@ -102,9 +102,9 @@ import TillBilling
             ("T", "b", [.untouched, .untouched, .untouched], "start", 0),
         ]
         for (name, device, fates, change, left) in table {
-            let said = try said(name, device)
-            #expect(said.current.map(\.fate) == fates && said.change.rawValue == change, "\(name) \(device ?? "-")")
-            #expect(said.carriedSeconds / 86_400 == left)
+            let stated = try said(name, device)
+            #expect(stated.current.map(\.treatment) == fates && stated.change.rawValue == change, "\(name) \(device ?? "-")")
+            #expect(stated.carriedSeconds / 86_400 == left)
         }
         let converted = try said("PM", "a")
         #expect(converted.coverage == .device(DeviceID("a")))
@@ -116,7 +116,7 @@ import TillBilling
     func fifty() throws {
         let basics = (0..<50).map { "BM*\($0)@0" }.joined(separator: ", ")
         let service = Service(try Self.purchases(basics + ", PM*7@0"))
-        let held = service.holdings(at: CloudPlans.start.adding(seconds: 86_400))
+        let held = service.activePlans(at: CloudPlans.start.adding(seconds: 86_400))
         #expect(held.count == 50)
         #expect(held.filter { $0.plan.rank == "premium" }.map(\.deviceIDs) == [[DeviceID("7")]])
         // Only that device's own remainder is converted.
@@ -153,7 +153,7 @@ import TillBilling
         var service = Service()
         let took = ContinuousClock().measure { service = Service(purchases) }
         #expect(took < .seconds(10))
-        let held = service.holdings(at: CloudPlans.start.adding(seconds: 4_000))
+        let held = service.activePlans(at: CloudPlans.start.adding(seconds: 4_000))
         #expect(held.count == 3_000 && held.filter { $0.plan.rank == "premium" }.count == 500)
     }
 }

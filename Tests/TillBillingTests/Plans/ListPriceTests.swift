@@ -2,10 +2,10 @@ import Testing
 import TillBilling
 
 @Suite("The list price of a product, and the worth of a payment") struct ListPriceTests {
-    private static func product(_ price: String, others: String, id: String = "p") throws -> Product {
+    private static func product(_ price: String, others: String, id: String = "p") throws -> CatalogProduct {
         let parts = price.split(separator: " ")
-        return Product(
-            id: ProductID(id), type: .consumable, names: Text(en: "P", zh: "P"),
+        return CatalogProduct(
+            id: ProductID(id), type: .consumable, names: LocalizedText(en: "P", zh: "P"),
             price: Money(amount: try #require(Int64(parts[0])), currency: Currency(String(parts[1]))),
             plan: PlanLength("P1M").map { PlanTerms(id: PlanID("p"), length: $0) },
             prices: try Dictionary(

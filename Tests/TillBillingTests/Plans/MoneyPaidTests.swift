@@ -32,11 +32,11 @@ private struct PricedYears {
     private static func version(
         _ number: Int64, _ since: Instant, _ generator: inout SeededGenerator
     ) throws -> CatalogVersions.Version {
-        let products = try names.map { name -> Product in
+        let products = try names.map { name -> CatalogProduct in
             let plan = try #require(CloudPlans.plan(name))
             let factor: Int64 = [0, 1, 1, 1, 2].randomElement(using: &generator) ?? 1
             let cents = factor == 0 ? 1 : plan.price.amount * factor
-            return Product(
+            return CatalogProduct(
                 id: ProductID(name), type: .consumable, names: plan.names,
                 price: Money(amount: cents, currency: CloudPlans.dollar),
                 plan: PlanTerms(id: plan.id, length: plan.length, rank: plan.rank, scope: name == "PA" ? nil : .device),
@@ -117,15 +117,15 @@ private struct PricedYears {
             var service = Service()
             for purchase in PlanPurchase.counted(standing.shuffled(using: &generator)) {
                 let before = value(service, at: purchase.at)
-                let said = service.proration(
+                let stated = service.proration(
                     to: purchase.plan, quantity: purchase.quantity, device: purchase.deviceID, at: purchase.at)
                 service.buy(purchase)
                 let after = value(service, at: purchase.at)
                 let paid = try #require(money[purchase.transactionID] ?? nil)
                 let second = purchase.plan.dailyPrice * Fraction(1, over: 86_400)
-                #expect(after <= before + paid + (said.convertedBalance.isZero ? .zero : second))
-                #expect(service.end(of: try #require(purchase.transactionID)) == said.expiresAt)
-                if !said.convertedBalance.isZero { conversions += 1 }
+                #expect(after <= before + paid + (stated.convertedBalance.isZero ? .zero : second))
+                #expect(service.end(of: try #require(purchase.transactionID)) == stated.expiresAt)
+                if !stated.convertedBalance.isZero { conversions += 1 }
                 if standing.contains(where: { $0.transactionID == purchase.transactionID && $0.at != purchase.at }) {
                     honoured += 1
                 }

@@ -43,7 +43,7 @@ private struct PlainService {
         func value(at now: Int64) -> Fraction { rate * Fraction(UInt64(max(0, end - max(start, now)))) }
     }
 
-    struct Strand {
+    struct Timeline {
         let plan: PlanID
         let isForAccount: Bool
         let device: DeviceID?
@@ -52,7 +52,7 @@ private struct PlainService {
         var end: Int64 { stretches.map(\.end).max() ?? 0 }
     }
 
-    private var strands: [Strand] = []
+    private var timelines: [Timeline] = []
 
     init(_ purchases: [PlanPurchase]) {
         for purchase in PlanPurchase.counted(purchases) where !purchase.plan.isFree { buy(purchase) }
@@ -64,27 +64,27 @@ private struct PlainService {
         let device = isForAccount ? nil : purchase.deviceID
         let bought = UInt64(plan.length.seconds * Int64(purchase.quantity)) * 1_000
         let rate = Fraction(UInt64(purchase.worth.amount), over: bought)
-        strands.removeAll { $0.end <= now }
-        func isThere(_ strand: Strand) -> Bool { strand.isForAccount == isForAccount && strand.device == device }
-        let others = strands.filter { $0.plan != plan.id && (isForAccount || isThere($0)) }
-        let own = strands.first { $0.plan == plan.id && isThere($0) }
-        strands.removeAll { ($0.plan != plan.id && isForAccount) || isThere($0) }
-        var strand = own ?? Strand(plan: plan.id, isForAccount: isForAccount, device: device, stretches: [])
+        timelines.removeAll { $0.end <= now }
+        func isThere(_ timeline: Timeline) -> Bool { timeline.isForAccount == isForAccount && timeline.device == device }
+        let others = timelines.filter { $0.plan != plan.id && (isForAccount || isThere($0)) }
+        let own = timelines.first { $0.plan == plan.id && isThere($0) }
+        timelines.removeAll { ($0.plan != plan.id && isForAccount) || isThere($0) }
+        var timeline = own ?? Timeline(plan: plan.id, isForAccount: isForAccount, device: device, stretches: [])
         let balance = others.flatMap(\.stretches).reduce(Fraction.zero) { $0 + $1.value(at: now) }
         let second = Fraction(UInt64(plan.price.amount), over: UInt64(plan.length.seconds))
         let seconds = balance.divided(by: second)?.roundedUp.uint64 ?? 0
         let begin = own?.end ?? now
         let start = begin + Int64(seconds) * 1_000
-        strand.stretches += [
+        timeline.stretches += [
             Stretch(start: begin, end: start, rate: second * Fraction(1, over: 1_000)),
             Stretch(start: start, end: start + Int64(bought), rate: rate),
         ]
-        strands.append(strand)
+        timelines.append(timeline)
     }
 
     /// `plan end devices`, sorted.
     func held(at now: Instant) -> [String] {
-        strands.filter { $0.end > now.milliseconds }.map {
+        timelines.filter { $0.end > now.milliseconds }.map {
             "\($0.plan) \($0.end) \($0.isForAccount ? "all" : $0.device?.text ?? "")"
         }.sorted()
     }
@@ -96,7 +96,7 @@ private struct PlainService {
     }
 
     private func held(_ service: Service, at now: Instant) -> [String] {
-        service.holdings(at: now).filter { !$0.plan.isFree }.map {
+        service.activePlans(at: now).filter { !$0.plan.isFree }.map {
             "\($0.plan.id) \($0.expiresAt.milliseconds) \($0.deviceIDs?.map(\.text).joined(separator: " ") ?? "all")"
         }.sorted()
     }
@@ -110,23 +110,23 @@ private struct PlainService {
             for purchase in PlanPurchase.counted(PlanSequence.random(&generator, count: 14)) {
                 let now = purchase.at
                 let before = value(service, at: now)
-                let said = service.proration(
+                let stated = service.proration(
                     to: purchase.plan, quantity: purchase.quantity, device: purchase.deviceID, at: now)
                 service.buy(purchase)
                 let had = before + Fraction(UInt64(purchase.plan.isFree ? 0 : purchase.worth.amount))
                 let has = value(service, at: now)
                 let second = purchase.plan.dailyPrice * Fraction(1, over: 86_400)
                 #expect(has >= had && (has == had || has < had + second))
-                #expect(said.expiresAt > now && said.current.allSatisfy { $0.milliseconds > 0 })
-                #expect(service.end(of: try #require(purchase.transactionID)) == said.expiresAt)
-                let holdings = service.holdings(at: now)
-                #expect(holdings.allSatisfy { $0.expiresAt > now && $0.since <= now })
+                #expect(stated.expiresAt > now && stated.current.allSatisfy { $0.milliseconds > 0 })
+                #expect(service.end(of: try #require(purchase.transactionID)) == stated.expiresAt)
+                let activePlans = service.activePlans(at: now)
+                #expect(activePlans.allSatisfy { $0.expiresAt > now && $0.since <= now })
                 #expect(
-                    holdings.contains {
-                        $0.plan.id == purchase.plan.id && $0.expiresAt == said.expiresAt
-                            && $0.deviceIDs == said.coverage.deviceIDs
+                    activePlans.contains {
+                        $0.plan.id == purchase.plan.id && $0.expiresAt == stated.expiresAt
+                            && $0.deviceIDs == stated.coverage.deviceIDs
                     })
-                if !said.convertedBalance.isZero { conversions += 1 }
+                if !stated.convertedBalance.isZero { conversions += 1 }
             }
         }
         #expect(conversions > 150)
@@ -150,7 +150,7 @@ private struct PlainService {
                 for later: Int64 in [0, 20, 200] {
                     let now = last.adding(seconds: later * 86_400)
                     #expect(held(service, at: now) == plain.held(at: now))
-                    #expect(service.holdings(at: now) == same.holdings(at: now))
+                    #expect(service.activePlans(at: now) == same.activePlans(at: now))
                 }
             }
             let again = Service(all.shuffled(using: &generator))

@@ -19,15 +19,15 @@ import TillBilling
             ("basic_monthly", 299, "P1M", "basic"), ("basic_annual", 2_999, "P1Y", "basic"),
             ("premium_monthly", 699, "P1M", "premium"), ("premium_annual", 6_999, "P1Y", "premium"),
         ]
-        let kept = terms.map { CloudPlans.product($0.id, $0.cents, $0.length, $0.rank) }
+        let stored = terms.map { CloudPlans.product($0.id, $0.cents, $0.length, $0.rank) }
         let managed = terms.map {
             CloudPlans.product("\($0.id)_auto", $0.cents, $0.length, $0.rank, type: .autoRenewable, plan: $0.id)
         }
         // Apple's products come first: the first product of a plan is not always the one that the server keeps.
-        let catalog = Catalog(products: managed + kept)
+        let catalog = Catalog(products: managed + stored)
         #expect(catalog.products.count == 8 && catalog.findings.isEmpty)
         let app = "com.example.cloud"
-        for (plan, product) in zip(terms, kept) {
+        for (plan, product) in zip(terms, stored) {
             for (name, bundleID) in [(plan.id, app), ("\(app).\(plan.id)", app), (plan.id, "")] {
                 let found = catalog.plan(named: name, bundleID: bundleID)
                 #expect(found?.productID == product.id, "\(name)")
@@ -44,7 +44,7 @@ import TillBilling
 
     @Test("Plans that would make a conversion wrong are findings with their remedy (L2, C4)")
     func findings() {
-        func codes(_ products: Product...) -> [String] { Catalog(products: products).findings.map(\.code.rawValue) }
+        func codes(_ products: CatalogProduct...) -> [String] { Catalog(products: products).findings.map(\.code.rawValue) }
         let basic = CloudPlans.product("basic_monthly", 299, "P1M", "basic")
         #expect(codes(basic, CloudPlans.product("trial", 0, "P7D")).isEmpty)
         #expect(codes(CloudPlans.product("a", 299, "P1M", type: .nonConsumable)) == ["bad_plan"])

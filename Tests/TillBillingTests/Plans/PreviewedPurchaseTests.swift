@@ -65,7 +65,7 @@ import TillBilling
             let last = (before + PlanPurchase.counted(before)).map(\.at).max() ?? CloudPlans.start
             let at = last.adding(milliseconds: .random(in: 0...2_000_000_000, using: &generator))
             var bought = PlanSequence.purchase(&generator, at: at, number: 99)
-            let said = Service(before).proration(
+            let stated = Service(before).proration(
                 to: bought.plan, quantity: bought.quantity, device: bought.deviceID, at: at)
             let delay = Int64.random(in: 0...100_000_000, using: &generator)
             bought = PlanPurchase(
@@ -79,9 +79,9 @@ import TillBilling
                 #expect(came.at == bought.at)
                 continue
             }
-            #expect(came.at == at && came.expiresAt == said.expiresAt)
-            #expect(came.balance == said.balance && came.coverage == said.coverage)
-            #expect(Service.end(of: id, in: before + [bought]) == said.expiresAt)
+            #expect(came.at == at && came.expiresAt == stated.expiresAt)
+            #expect(came.balance == stated.balance && came.coverage == stated.coverage)
+            #expect(Service.end(of: id, in: before + [bought]) == stated.expiresAt)
         }
         #expect(late > 3)
     }

@@ -22,7 +22,7 @@ import TillBilling
             let (days, rest) = seconds.quotientAndRemainder(dividingBy: 86_400)
             return rest == 0 ? "\(days)" : "\(days)+\(rest)s"
         }
-        return service.holdings(at: day(number)).map {
+        return service.activePlans(at: day(number)).map {
             "\($0.plan.id) \(text($0.since))–\(text($0.expiresAt)) \($0.transactionID?.text ?? "")"
         }
     }
@@ -97,12 +97,12 @@ import TillBilling
             let plan = try #require(CloudPlans.plan(name))
             let quantity = Int.random(in: 1...3, using: &generator)
             let before = service.current(at: at)
-            let said = Proration(of: before, to: plan, quantity: quantity, at: at)
+            let stated = Proration(of: before, to: plan, quantity: quantity, at: at)
             service.buy(PlanPurchase(plan: plan, quantity: quantity, paid: nil, at: at))
             let now = service.current(at: at)
-            let holding = try #require(service.holdings(at: at).first { $0.plan.id == plan.id })
-            #expect(holding.expiresAt == said.expiresAt)
-            let had = before.reduce(said.price.fraction) { $0 + $1.value(at: at) }
+            let activePlan = try #require(service.activePlans(at: at).first { $0.plan.id == plan.id })
+            #expect(activePlan.expiresAt == stated.expiresAt)
+            let had = before.reduce(stated.price.fraction) { $0 + $1.value(at: at) }
             let has = now.reduce(Fraction.zero) { $0 + $1.value(at: at) }
             #expect(has >= had && has <= had + plan.dailyPrice * Fraction(1, over: 86_400))
         }
@@ -114,13 +114,13 @@ import TillBilling
         for _ in 0..<500 {
             let name = CloudPlans.names.randomElement(using: &generator) ?? ""
             var service = try Service([purchase("PM", day: 0), purchase(name, day: 3)])
-            let end = try #require(service.holdings(at: day(3)).last?.expiresAt)
+            let end = try #require(service.activePlans(at: day(3)).last?.expiresAt)
             let left = end.milliseconds - day(3).milliseconds
             let later = Int64.random(in: 0..<left, using: &generator)
             let at = day(3).adding(milliseconds: later)
             let plan = try #require(CloudPlans.plan(name))
             service.buy(PlanPurchase(plan: plan, paid: nil, at: at))
-            #expect(service.holdings(at: at).last?.expiresAt == end.adding(seconds: plan.length.seconds))
+            #expect(service.activePlans(at: at).last?.expiresAt == end.adding(seconds: plan.length.seconds))
         }
     }
 

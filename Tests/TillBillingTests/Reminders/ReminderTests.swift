@@ -18,28 +18,28 @@ struct ReminderTests {
     /// A customer's reminders over a sequence of events: each line is a time, the services that end, and the reminders
     /// sent until the next line.
     private final class Customer {
-        var standing: [ReminderChanges.Standing] = []
-        var sequence: Int64 = 0
+        var scheduled: [ReminderChanges.ScheduledReminder] = []
+        var rowID: Int64 = 0
 
         func see(_ ends: [ServiceEnd], at now: Instant) {
-            let changes = ReminderChanges(from: standing, to: ends, policy: .standard, at: now)
-            standing.removeAll { changes.removed.contains($0.sequence) }
+            let changes = ReminderChanges(from: scheduled, to: ends, policy: .standard, at: now)
+            scheduled.removeAll { changes.removed.contains($0.rowID) }
             for reminder in changes.set {
-                standing.removeAll {
+                scheduled.removeAll {
                     $0.reminder.end.subject == reminder.end.subject && $0.reminder.kind == reminder.kind
                 }
-                sequence += 1
-                standing.append(.init(sequence: sequence, reminder: reminder, isSent: false))
+                rowID += 1
+                scheduled.append(.init(rowID: rowID, reminder: reminder, isSent: false))
             }
         }
 
         /// Sends the reminders that are due by then.
         func tell(until now: Instant) -> [String] {
-            let due = standing.filter { !$0.isSent && $0.reminder.dueAt <= now }
-                .sorted { ($0.reminder.dueAt, $0.sequence) < ($1.reminder.dueAt, $1.sequence) }
-            standing = standing.map { one in
+            let due = scheduled.filter { !$0.isSent && $0.reminder.dueAt <= now }
+                .sorted { ($0.reminder.dueAt, $0.rowID) < ($1.reminder.dueAt, $1.rowID) }
+            scheduled = scheduled.map { one in
                 guard due.contains(one) else { return one }
-                return .init(sequence: one.sequence, reminder: one.reminder, isSent: true)
+                return .init(rowID: one.rowID, reminder: one.reminder, isSent: true)
             }
             return due.map { "\($0.reminder.end.subject) \($0.reminder.kind.name)" }
         }

@@ -37,7 +37,7 @@ import TillBilling
         let sides = row.split(separator: "|").map { $0.trimmed }
         let links = sides[0].split(separator: ",").enumerated().map { SharedChain.link($1.trimmed, number: $0) }
         for chain in [links, links.reversed()] {
-            let told = links.filter { $0.period.isRenewal }.map { link -> String in
+            let reported = links.filter { $0.period.isRenewal }.map { link -> String in
                 guard let found = RenewedPurchase(of: link, in: chain) else {
                     let decided = SubscriptionChain(chain.map(\.period)).periods
                     let own = decided.first { $0.transactionID == link.period.transactionID }
@@ -45,7 +45,7 @@ import TillBilling
                 }
                 return "\(found.isWaiting ? "waits" : found.renewed.owner?.text ?? "nobody") \(found.token)"
             }
-            #expect(told.joined(separator: ", ") == sides[1])
+            #expect(reported.joined(separator: ", ") == sides[1])
         }
     }
 
@@ -70,14 +70,14 @@ import TillBilling
         let sides = row.split(separator: "|").map { $0.trimmed }
         let day = try #require(Int64(sides[1]))
         let chain = SharedChain(sides[0])
-        let told = ["A", "B"].compactMap { user -> String? in
+        let reported = ["A", "B"].compactMap { user -> String? in
             chain.state(of: UserID(user), at: SharedChain.at(day)).map { found in
                 "\(user) \(found.state.rawValue) \((found.until.seconds - SharedChain.at(0).seconds) / 86_400)"
             }
         }
         // A customer whose period has not begun is reported as upgraded; the date belongs to the other customer.
-        let expected = sides[2].replacing("A upgraded 80", with: told.first ?? "")
-        #expect(told.joined(separator: ", ") == expected)
+        let expected = sides[2].replacing("A upgraded 80", with: reported.first ?? "")
+        #expect(reported.joined(separator: ", ") == expected)
     }
 
     @Test("Random chains give the same result in any order of arrival, and never serve two customers at once")
@@ -87,15 +87,15 @@ import TillBilling
     func anyOrderOfMany() { tellInAnyOrder(chains: 400) }
 
     private func tellInAnyOrder(chains: Int) {
-        var dice = ChainDice(state: 20_261_122)
+        var generator = ChainRandom(state: 20_261_122)
         for round in 0..<chains {
-            let signed = SharedChain.random(&dice)
+            let signed = SharedChain.random(&generator)
             var expected: [String]?
             for _ in 0..<4 {
                 var ledger = ArrivingChain()
-                for link in signed.links.shuffled(using: &dice) { ledger.take(link, signed.named) }
+                for link in signed.links.shuffled(using: &generator) { ledger.take(link, signed.named) }
                 let final = SharedChain(links: ledger.known, word: signed.word)
-                var told = ledger.known.map { "\($0.period.transactionID) \($0.owner?.text ?? "-")" }.sorted()
+                var reported = ledger.known.map { "\($0.period.transactionID) \($0.owner?.text ?? "-")" }.sorted()
                 for day in stride(from: Int64(0), through: 400, by: 7) {
                     // A period is known only once Apple charges it.
                     let charged = final.charged(by: SharedChain.at(day))
@@ -104,10 +104,10 @@ import TillBilling
                     }
                     let served = states.filter(\.1.isServed).map(\.0)
                     #expect(served.count <= 1, "round \(round), day \(day): \(served)")
-                    told += states.map { "\(day) \($0.0) \($0.1.state) \($0.1.until.seconds)" }
+                    reported += states.map { "\(day) \($0.0) \($0.1.state) \($0.1.until.seconds)" }
                 }
-                #expect(expected ?? told == told, "round \(round)")
-                expected = told
+                #expect(expected ?? reported == reported, "round \(round)")
+                expected = reported
             }
         }
     }
@@ -152,7 +152,7 @@ private struct ArrivingChain {
         var owner = link.owner
         if link.period.isRenewal {
             let found = RenewedPurchase(of: link, in: known)
-            let isOwnWord = found.map { $0.token == .ownWord } ?? true
+            let isOwnWord = found.map { $0.token == .ownToken } ?? true
             owner = isOwnWord ? link.token.flatMap { named[$0] } : found?.renewed.owner
         }
         known.append(Self.given(link, owner))
@@ -170,7 +170,7 @@ private struct ArrivingChain {
 }
 
 /// Numbers that look random and are the same in every run (SplitMix64).
-private struct ChainDice: RandomNumberGenerator {
+private struct ChainRandom: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {
@@ -202,11 +202,11 @@ private struct SharedChain {
         for (number, part) in text.split(separator: ",").enumerated() {
             let words = part.split(separator: " ").map(String.init)
             if words[0] == "word", let day = Int64(words[1]) {
-                var said = RenewalTerms(signedAt: Self.at(day))
-                said.autoRenews = true
-                said.isInBillingRetry = true
-                said.graceUntil = Int64(words[3]).map(Self.at)
-                word = said
+                var stated = RenewalTerms(signedAt: Self.at(day))
+                stated.autoRenews = true
+                stated.isInBillingRetry = true
+                stated.graceUntil = Int64(words[3]).map(Self.at)
+                word = stated
             } else {
                 links.append(Self.link(part.trimmed, number: number))
             }
@@ -245,23 +245,23 @@ private struct SharedChain {
 
     /// Purchases of three customers and of none, each with some renewals, some of them refunded, under tokens of their
     /// own, inherited tokens and none.
-    static func random(_ dice: inout ChainDice) -> SharedChain {
+    static func random(_ generator: inout ChainRandom) -> SharedChain {
         var chain = SharedChain(links: [], word: nil)
         var (day, last): (Int64, OrderID?) = (0, nil)
-        for number in 0..<(1 + dice.below(5)) {
-            let owner = [UserID("A"), UserID("B"), UserID("C"), nil][dice.below(4)]
+        for number in 0..<(1 + generator.below(5)) {
+            let owner = [UserID("A"), UserID("B"), UserID("C"), nil][generator.below(4)]
             let own = token(number)
-            let bought: OrderID? = dice.below(3) == 0 ? nil : own
+            let bought: OrderID? = generator.below(3) == 0 ? nil : own
             if bought != nil { chain.named[own] = owner }
-            let length = [30, 7, 90][dice.below(3)] as Int64
-            chain.add(day, length, owner, bought, isRenewal: false, &dice)
+            let length = [30, 7, 90][generator.below(3)] as Int64
+            chain.add(day, length, owner, bought, isRenewal: false, &generator)
             last = bought ?? last
-            for _ in 0..<dice.below(4) {
+            for _ in 0..<generator.below(4) {
                 day += length
-                let carried: OrderID? = dice.below(4) == 0 ? nil : last
-                chain.add(day, length, nil, carried, isRenewal: true, &dice)
+                let carried: OrderID? = generator.below(4) == 0 ? nil : last
+                chain.add(day, length, nil, carried, isRenewal: true, &generator)
             }
-            day += 1 + Int64(dice.below(Int(length) + 40))
+            day += 1 + Int64(generator.below(Int(length) + 40))
         }
         if let newest = chain.links.last {
             var word = RenewalTerms(signedAt: newest.period.expiresAt)
@@ -274,9 +274,9 @@ private struct SharedChain {
     }
 
     private mutating func add(
-        _ day: Int64, _ length: Int64, _ owner: UserID?, _ token: OrderID?, isRenewal: Bool, _ dice: inout ChainDice
+        _ day: Int64, _ length: Int64, _ owner: UserID?, _ token: OrderID?, isRenewal: Bool, _ generator: inout ChainRandom
     ) {
-        let refunded = dice.below(6) == 0 ? Self.at(day + Int64(dice.below(Int(length)))) : nil
+        let refunded = generator.below(6) == 0 ? Self.at(day + Int64(generator.below(Int(length)))) : nil
         links.append(
             ChainPeriod(
                 period: PaidPeriod(

@@ -150,8 +150,8 @@ private struct Signed {
             var words = part.split(separator: " ").map(String.init)[...]
             switch words.popFirst() {
             case "word":
-                let said = Self.word(&words)
-                if word.map({ said.isNewer(than: $0) }) ?? true { word = said }
+                let stated = Self.word(&words)
+                if word.map({ stated.isNewer(than: $0) }) ?? true { word = stated }
             case let kind: periods.append(Self.period(&words, isRenewal: kind == "renew"))
             }
         }
@@ -186,25 +186,25 @@ private struct Signed {
     }
 
     private static func word(_ words: inout ArraySlice<String>) -> RenewalTerms {
-        var said = RenewalTerms(signedAt: at(number(&words)))
+        var stated = RenewalTerms(signedAt: at(number(&words)))
         while let word = words.popFirst() {
             switch word {
-            case "on": said.autoRenews = true
-            case "off": said.autoRenews = false
-            case "retry": said.isInBillingRetry = true
+            case "on": stated.autoRenews = true
+            case "off": stated.autoRenews = false
+            case "retry": stated.isInBillingRetry = true
             case "gave":
                 _ = words.popFirst()
-                said.isInBillingRetry = false
-            case "grace": said.graceUntil = at(number(&words))
-            case "intent": said.expirationIntent = Int(number(&words))
-            case "next": said.productID = words.popFirst().map { ProductID($0) }
-            case "price": said.price = Money(amount: number(&words), currency: Currency("USD"))
-            case "asks": said.priceIncrease = 0
-            case "agreed": said.priceIncrease = 1
+                stated.isInBillingRetry = false
+            case "grace": stated.graceUntil = at(number(&words))
+            case "intent": stated.expirationIntent = Int(number(&words))
+            case "next": stated.productID = words.popFirst().map { ProductID($0) }
+            case "price": stated.price = Money(amount: number(&words), currency: Currency("USD"))
+            case "asks": stated.priceIncrease = 0
+            case "agreed": stated.priceIncrease = 1
             default: Issue.record("\(word)?")
             }
         }
-        return said
+        return stated
     }
 
     func state(on day: Int64) -> String {

@@ -47,13 +47,13 @@ import TillBilling
     func decide(_ line: String) throws {
         let sides = line.split(separator: "|").map { $0.split(separator: " ").map(String.init) }
         let facts = sides[0]
-        let standings: [String: RestoreFacts.Standing] = [
+        let standings: [String: RestoreFacts.Status] = [
             "granted": .granted(to: UserID(facts[2])), "claimed": .claimed, "revoked": .revoked,
             "quarant.": .quarantined, "waiting": .waiting,
         ]
         let decision = RestoreDecision(
             RestoreFacts(
-                standing: try #require(standings[facts[0]]), type: Self.types[facts[1]], restorer: UserID("B"),
+                status: try #require(standings[facts[0]]), type: Self.types[facts[1]], restorer: UserID("B"),
                 moves: try #require(Int(facts[4]))),
             RestoreTerms(policy: try #require(RestorePolicy(rawValue: facts[3]))))
         #expect(Self.words(decision) == sides[1].joined(separator: " "), "\(line)")
@@ -78,9 +78,9 @@ import TillBilling
     static let successions = """
         A | - | - | A
         A | A | - | A
-        A | B | - | B chain_holder
+        A | B | - | B chain_owner
         G | - | A | A merged_guest
-        G | A | A | A chain_holder
+        G | A | A | A chain_owner
         G | G | A | G
         """
 
@@ -90,7 +90,7 @@ import TillBilling
     func succession(_ line: String) {
         let cells = line.split(separator: "|").map { $0.split(separator: " ").joined(separator: " ") }
         func user(_ name: String) -> UserID? { name == "-" ? nil : UserID(name) }
-        let succession = NewOwner(buyer: UserID(cells[0]), chainHolder: user(cells[1]), account: user(cells[2]))
+        let succession = NewOwner(buyer: UserID(cells[0]), currentChainOwner: user(cells[1]), account: user(cells[2]))
         let words = [succession.user.text] + (succession.ground.map { [$0.rawValue] } ?? [])
         #expect(words.joined(separator: " ") == cells[3], "\(line)")
     }
@@ -113,10 +113,10 @@ import TillBilling
     func left(_ line: String) throws {
         let cells = line.split(separator: "|", omittingEmptySubsequences: false)
             .map { $0.split(separator: " ").compactMap { Int64($0) } }
-        let brought = cells[0].enumerated().map { index, amount in
+        let submitted = cells[0].enumerated().map { index, amount in
             MovedPoints(environment: .sandbox, currency: "points", amount: amount, grant: Int64(index))
         }
-        let left = MovedPoints.left(of: brought, in: Wallet(balances: ["points": cells[1][0], "gems": 7]))
+        let left = MovedPoints.left(of: submitted, in: Wallet(balances: ["points": cells[1][0], "gems": 7]))
         #expect(left.map(\.amount) == cells[2], "\(line)")
         #expect(left.allSatisfy { $0.currency == "points" })
     }

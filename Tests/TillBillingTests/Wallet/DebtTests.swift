@@ -49,14 +49,14 @@ import TillBilling
         let cells = row.split(separator: "|").map { $0.trimmed }
         try #require(cells.count == 4)
         for (policy, wanted) in zip([DebtPolicy.owe, .freeze, .forgive], cells.dropFirst()) {
-            var books = PretendBooks(policy)
-            let refused = books.follow(cells[0]).map { "!" + $0.split(separator: "_")[1] }
-            let balances = books.wallet.balances
+            var ledger = FakeLedger(policy)
+            let refused = ledger.follow(cells[0]).map { "!" + $0.split(separator: "_")[1] }
+            let balances = ledger.wallet.balances
             let figures = (["points", "gems"] as [String]).compactMap { balances[$0] }.map(String.init)
             #expect(([figures.joined(separator: "/")] + refused).joined(separator: " ") == wanted, "\(policy)")
             for currency in balances.keys {
-                let lots = books.lots(of: currency)
-                let (settled, debt) = lots.settled()
+                let lots = ledger.lots(of: currency)
+                let (settled, debt) = lots.lotsAndDebt()
                 #expect(settled.map(\.remaining).reduce(0, +) - debt == balances[currency])
             }
         }
@@ -82,10 +82,10 @@ import TillBilling
     func share(_ row: String) throws {
         let cells = row.split(separator: "|").map { $0.trimmed }
         try #require(cells.count == 3)
-        let copy = PretendBooks.copy(percentage: Int(cells[1]), type: cells[0] == "none" ? nil : cells[0])
+        let copy = FakeLedger.copy(percentage: Int(cells[1]), type: cells[0] == "none" ? nil : cells[0])
         #expect(RevokedShare(copy).part(of: 100_000) == Int64(cells[2]))
         #expect(RevokedShare(copy).part(of: .max) <= .max)
-        let standing = PretendBooks.copy(percentage: Int(cells[1]), isRevoked: false)
+        let standing = FakeLedger.copy(percentage: Int(cells[1]), isRevoked: false)
         #expect(RevokedShare(standing) == .none)
     }
 
@@ -97,16 +97,16 @@ import TillBilling
             for last in copies.indices {
                 var found: Set<[String: Int64]> = []
                 for order in Self.permutations(Array(copies.indices)) {
-                    var books = PretendBooks(policy)
-                    books.buy("A", ["points": 100, "gems": 7])
-                    _ = books.spend(80)
+                    var ledger = FakeLedger(policy)
+                    ledger.buy("A", ["points": 100, "gems": 7])
+                    _ = ledger.spend(80)
                     for index in order {
-                        let copy = PretendBooks.copy(
+                        let copy = FakeLedger.copy(
                             percentage: copies[index].share, isRevoked: copies[index].isRevoked)
                         let signed = Instant(seconds: 2_000_000_000 + (index == last ? 100 : Int64(index)))
-                        books.hear("A", RevokedShare(copy), signedAt: signed)
+                        ledger.receive("A", RevokedShare(copy), signedAt: signed)
                     }
-                    found.insert(books.wallet.balances)
+                    found.insert(ledger.wallet.balances)
                     orders += 1
                 }
                 #expect(found.count == 1, "\(policy) \(last): \(found)")

@@ -29,19 +29,19 @@ import TillBilling
     func row(_ row: String) throws {
         let cells = row.split(separator: "|").map { $0.trimmed }
         try #require(cells.count == 3)
-        var books = PretendBooks(.owe)
-        let refused = books.follow(cells[0])
+        var ledger = FakeLedger(.owe)
+        let refused = ledger.follow(cells[0])
         #expect(refused.allSatisfy { !$0.hasPrefix("?") }, "\(refused)")
-        let (lots, debt) = books.lots().settled()
+        let (lots, debt) = ledger.lots().lotsAndDebt()
         #expect(lots.map { "\($0.used)+\($0.remaining)" }.joined(separator: " ") == cells[1])
         #expect("\(debt)" == cells[2])
     }
 
     @Test("Written-off points count as used in no lot: the next points can be spent (U5)")
     func writtenOff() {
-        var books = PretendBooks(.forgive)
-        #expect(books.follow("buy A 100, spend points 80, refund A, buy B 50").isEmpty)
-        let (lots, debt) = books.lots().settled()
+        var ledger = FakeLedger(.forgive)
+        #expect(ledger.follow("buy A 100, spend points 80, refund A, buy B 50").isEmpty)
+        let (lots, debt) = ledger.lots().lotsAndDebt()
         #expect(lots.map(\.used) == [0, 0] && lots.map(\.remaining) == [0, 50] && debt == 0)
     }
 
@@ -50,7 +50,7 @@ import TillBilling
         var generator = SeededGenerator(state: 11)
         var (debts, writeOffs, steps) = (0, 0, 0)
         for life in 0..<90 {
-            var books = PretendBooks(DebtPolicy.allCases[life % 3])
+            var ledger = FakeLedger(DebtPolicy.allCases[life % 3])
             var names: [String] = []
             for _ in 0..<30 {
                 let amount = Int64.random(in: 1...40, using: &generator)
@@ -58,33 +58,33 @@ import TillBilling
                 case 0, 1:
                     names.append("G\(names.count)")
                     let age = Int64.random(in: 0...3, using: &generator) * 5
-                    books.buy(names[names.count - 1], ["points": amount, "gems": amount / 7 + 1], age: age)
-                case 2: books.post(.bonus, .given, amount / 4 + 1)
-                case 3: books.post(.correction, .corrected, Bool.random(using: &generator) ? amount : -amount / 4 - 1)
+                    ledger.buy(names[names.count - 1], ["points": amount, "gems": amount / 7 + 1], age: age)
+                case 2: ledger.post(.bonus, .given, amount / 4 + 1)
+                case 3: ledger.post(.correction, .corrected, Bool.random(using: &generator) ? amount : -amount / 4 - 1)
                 case 4, 5, 6, 7:
-                    _ = books.spend(amount, ["points", "gems"].randomElement(using: &generator) ?? "points")
+                    _ = ledger.spend(amount, ["points", "gems"].randomElement(using: &generator) ?? "points")
                 case 8, 9:
                     let share = RevokedShare(
-                        PretendBooks.copy(percentage: Int.random(in: 1...100_000, using: &generator)))
-                    books.hear(names.randomElement(using: &generator) ?? "", share)
+                        FakeLedger.copy(percentage: Int.random(in: 1...100_000, using: &generator)))
+                    ledger.receive(names.randomElement(using: &generator) ?? "", share)
                 default:
                     let share = Bool.random(using: &generator) ? RevokedShare.all : .none
-                    books.hear(names.randomElement(using: &generator) ?? "", share)
+                    ledger.receive(names.randomElement(using: &generator) ?? "", share)
                 }
                 steps += 1
-                for currency in books.wallet.balances.keys { debts += check(books, currency) }
+                for currency in ledger.wallet.balances.keys { debts += check(ledger, currency) }
             }
-            writeOffs += books.postings.count { $0.kind == .writeOff }
-            checkReversal(of: names, books, &generator)
+            writeOffs += ledger.postings.count { $0.kind == .writeOff }
+            checkReversal(of: names, ledger, &generator)
         }
         #expect(steps == 2_700 && debts > 100 && writeOffs > 10, "\(debts) \(writeOffs)")
     }
 
     /// - Returns: 1 if there is a debt.
-    private func check(_ books: PretendBooks, _ currency: String) -> Int {
-        let lots = books.lots(of: currency)
-        let (settled, debt) = lots.settled()
-        #expect(lots.balance == books.wallet.balances[currency])
+    private func check(_ ledger: FakeLedger, _ currency: String) -> Int {
+        let lots = ledger.lots(of: currency)
+        let (settled, debt) = lots.lotsAndDebt()
+        #expect(lots.balance == ledger.wallet.balances[currency])
         #expect(settled.map(\.remaining).reduce(0, +) - debt == lots.balance)
         #expect(debt >= 0 && (debt == 0 || settled.allSatisfy { $0.remaining == 0 }))
         #expect(
@@ -98,15 +98,15 @@ import TillBilling
     }
 
     /// A refund that is reversed at once leaves wallet and lots unchanged.
-    private func checkReversal(of names: [String], _ books: PretendBooks, _ generator: inout SeededGenerator) {
-        var books = books
+    private func checkReversal(of names: [String], _ ledger: FakeLedger, _ generator: inout SeededGenerator) {
+        var ledger = ledger
         guard let name = names.randomElement(using: &generator) else { return }
-        books.hear(name, .none)
-        let (wallet, lots) = (books.wallet, books.lots().settled().lots)
-        books.hear(name, .all)
-        books.hear(name, RevokedShare(PretendBooks.copy(percentage: 12_345)))
-        books.hear(name, .none)
-        #expect(books.wallet == wallet && books.lots().settled().lots == lots)
+        ledger.receive(name, .none)
+        let (wallet, lots) = (ledger.wallet, ledger.lots().lotsAndDebt().lots)
+        ledger.receive(name, .all)
+        ledger.receive(name, RevokedShare(FakeLedger.copy(percentage: 12_345)))
+        ledger.receive(name, .none)
+        #expect(ledger.wallet == wallet && ledger.lots().lotsAndDebt().lots == lots)
     }
 
     @Test("A purchase that is known late, or refunded early or late, gives the same result in the end (U4)")
@@ -117,9 +117,9 @@ import TillBilling
             "late B 50, refund B 50000, buy A 100, spend points 60",
         ]
         let ends = rows.map { row -> [String] in
-            var books = PretendBooks(.owe)
-            #expect(books.follow(row).isEmpty)
-            return books.lots().settled().lots.map { "\($0.amount) \($0.takenBack) \($0.used)" }
+            var ledger = FakeLedger(.owe)
+            #expect(ledger.follow(row).isEmpty)
+            return ledger.lots().lotsAndDebt().lots.map { "\($0.amount) \($0.takenBack) \($0.used)" }
         }
         #expect(Set(ends).count == 1 && ends[0] == ["50 25 25", "100 0 35"], "\(ends)")
     }
@@ -136,12 +136,12 @@ import TillBilling
         #expect(UsedShare(from: start, milliseconds: 4_000, at: Instant(seconds: 101)).thousandths == 25_000)
         #expect(UsedShare(from: start, milliseconds: 4_000, at: Instant(seconds: 99)).thousandths == 0)
         #expect(UsedShare(from: Instant(milliseconds: .min), milliseconds: 4, at: start).thousandths == 100_000)
-        var books = PretendBooks(.owe)
-        books.buy("A", ["points": 100, "gems": 4])
-        _ = books.spend(50)
-        _ = books.spend(1, "gems")
+        var ledger = FakeLedger(.owe)
+        ledger.buy("A", ["points": 100, "gems": 4])
+        _ = ledger.spend(50)
+        _ = ledger.spend(1, "gems")
         let lots = ["gems", "points"].compactMap { currency in
-            books.grantID("A").flatMap { books.lots(of: currency).lot(ofGrant: $0) }
+            ledger.grantID("A").flatMap { ledger.lots(of: currency).lot(ofGrant: $0) }
         }
         #expect(UsedShare(mean: lots.map { UsedShare(used: $0.used, of: $0.amount) })?.thousandths == 37_500)
         #expect(UsedShare(mean: []) == nil)

@@ -10,7 +10,7 @@ import TillJSON
 /// Apple's own library calls every method about purchases over a socket and verifies every proof.
 @Suite("Apple's server library and the whole API", .enabled(if: AppleLibrary.isInstalled, AppleLibrary.isMissing))
 struct AppleLibraryPurchaseTests {
-    private struct Heard: Decodable {
+    private struct Received: Decodable {
         /// Methods of the client that were not called and are not out of scope.
         let uncalled: [String]
         /// Out-of-scope methods that the client no longer has.
@@ -23,8 +23,8 @@ struct AppleLibraryPurchaseTests {
 
     @Test(
         "Every method about purchases works, and every returned payload verifies with the emulator's root",
-        arguments: [TillBilling.Environment.sandbox, .production])
-    func everyMethod(_ environment: TillBilling.Environment) async throws {
+        arguments: [TillBilling.StoreEnvironment.sandbox, .production])
+    func everyMethod(_ environment: TillBilling.StoreEnvironment) async throws {
         var configuration = EmulatorConfiguration()
         configuration.environment = environment
         let now = Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
@@ -34,18 +34,18 @@ struct AppleLibraryPurchaseTests {
             configuration: ListenerConfiguration(), bodyLimit: router.bodyLimit(method:path:),
             handler: router.respond(to:))
         try await prepare(world)
-        let heard = try AppleLibrary.run(
+        let received = try AppleLibrary.run(
             "purchases", source: Self.script, ["http://127.0.0.1:\(listener.port)", environment.rawValue],
-            in: world.directory, as: Heard.self)
-        #expect(heard.uncalled.isEmpty && heard.gone.isEmpty)
-        #expect(heard.called.count >= 16)
-        #expect(heard.verified["transaction"] ?? 0 >= 60)
-        #expect(heard.verified["renewal"] ?? 0 >= 2)
-        #expect(heard.verified["notification"] ?? 0 >= 30)
-        #expect(heard.verified["app"] == 2)
+            in: world.directory, as: Received.self)
+        #expect(received.uncalled.isEmpty && received.gone.isEmpty)
+        #expect(received.called.count >= 16)
+        #expect(received.verified["transaction"] ?? 0 >= 60)
+        #expect(received.verified["renewal"] ?? 0 >= 2)
+        #expect(received.verified["notification"] ?? 0 >= 30)
+        #expect(received.verified["app"] == 2)
         let isProduction = environment == .production
         #expect(
-            heard.answers == [
+            received.answers == [
                 "history": "31", "historyV1": "30", "filtered": "2", "revoked": "1", "resumed": "0",
                 "refunds": "1", "statuses": "1 ACTIVE", "noStatuses": "0", "notifications": "33",
                 "failures": "0", "test": "SUCCESS", "notFound": "TRANSACTION_ID_NOT_FOUND",

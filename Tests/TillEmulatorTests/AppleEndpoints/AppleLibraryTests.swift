@@ -12,14 +12,14 @@ import TillHTTP
 struct AppleLibraryTests {
     @Test(
         "It decodes every field of our payloads, and judges forgeries as our verifier does",
-        arguments: [TillBilling.Environment.sandbox, .production])
-    func verifies(_ environment: TillBilling.Environment) async throws {
+        arguments: [TillBilling.StoreEnvironment.sandbox, .production])
+    func verifies(_ environment: TillBilling.StoreEnvironment) async throws {
         var configuration = EmulatorConfiguration()
         configuration.environment = environment
         let world = try await EmulatedWorld(configuration)
         let proofs = try await SignedProofs(world)
         try proofs.write(to: world.directory)
-        let answer = try AppleLibrary.run("verify", [environment.rawValue], in: world.directory, as: [Judged].self)
+        let answer = try AppleLibrary.run("verify", [environment.rawValue], in: world.directory, as: [Verified].self)
         let verifier = try proofs.verifier(environment)
         #expect(answer.count == proofs.all.count && proofs.all.count > 35)
         for (proof, judged) in zip(proofs.all, answer) {
@@ -33,7 +33,7 @@ struct AppleLibraryTests {
         await world.remove()
     }
 
-    private struct Judged: Decodable {
+    private struct Verified: Decodable {
         let name: String
         /// A `VerificationStatus`.
         let status: String
@@ -71,9 +71,9 @@ struct AppleLibraryTests {
         let key = await world.ask(.get, "/emulator/api-key").response.body
         try Data(key).write(to: world.directory.appendingPathComponent("key.json"))
         try Data(world.emulator.issuer.rootCertificate).write(to: world.directory.appendingPathComponent("root.cer"))
-        let heard = try AppleLibrary.run(
+        let received = try AppleLibrary.run(
             "client", ["http://127.0.0.1:\(listener.port)", id], in: world.directory, as: [String].self)
-        #expect(heard == [id, "404 TRANSACTION_ID_NOT_FOUND", "404 SERVER_NOTIFICATION_URL_NOT_FOUND", "finished"])
+        #expect(received == [id, "404 TRANSACTION_ID_NOT_FOUND", "404 SERVER_NOTIFICATION_URL_NOT_FOUND", "finished"])
         #expect(await world.ask(.get, "/emulator/transactions/\(id)").json["finished"] == true)
         await listener.stop(grace: 1)
         await world.remove()

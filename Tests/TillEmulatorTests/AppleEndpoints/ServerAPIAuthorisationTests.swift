@@ -119,7 +119,7 @@ struct ServerAPIAuthorisationTests {
             (.testNotificationStatus, 3_600),
         ])
     func published(_ route: ServerAPIRoute, _ hourly: Int) {
-        for (environment, expected) in [(Environment.production, hourly), (.sandbox, hourly / 10)] {
+        for (environment, expected) in [(StoreEnvironment.production, hourly), (.sandbox, hourly / 10)] {
             let meter = RequestMeter(nil, environment: environment)
             let now = EmulatedWorld.start
             var taken = 0

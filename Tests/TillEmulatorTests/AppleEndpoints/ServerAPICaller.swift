@@ -62,18 +62,18 @@ extension EmulatedWorld {
         let key = await ask(.get, "/emulator/api-key").json
         let host = "http://store.test"
         let effects = AppleEffects(
-            exchange: { [emulator] request async throws(AppleOutage) in
+            exchange: { [emulator] request async throws(AppleConnectionError) in
                 guard let method = HTTPMethod(rawValue: request.method.rawValue) else {
-                    throw AppleOutage(.unreachable)
+                    throw AppleConnectionError(.unreachable)
                 }
                 let parts = request.url.dropFirst(host.count).split(separator: "?", maxSplits: 1)
                 guard let path = try? PercentEncoding.decode(parts[0].utf8),
                     let query = try? PercentEncoding.items((parts.count > 1 ? String(parts[1]) : "").utf8)
-                else { throw AppleOutage(.unreachable) }
+                else { throw AppleConnectionError(.unreachable) }
                 let headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
                 let response = await emulator.respond(
                     to: HTTPRequest(method: method, path: path, query: query, headers: headers, body: request.body))
-                return AppleAnswer(
+                return AppleResponse(
                     status: response.status, headers: response.headers.fields.map { .init($0.name, $0.value) },
                     body: response.body)
             },
@@ -97,20 +97,20 @@ extension EmulatedWorld {
         like number: String, _ alter: @escaping @Sendable (inout StoreTransaction) -> Void
     ) async throws -> StoreTransaction {
         let number = try #require(Int64(number))
-        return try await emulator.store.change { turn in
-            var copy = try #require(try TransactionTable.find(number, turn.session))
-            copy.number = try Counter.transaction.take(turn.session)
+        return try await emulator.store.change { change in
+            var copy = try #require(try TransactionTable.find(number, change.connection))
+            copy.number = try Counter.transaction.take(change.connection)
             copy.original = copy.number
             alter(&copy)
-            return try TransactionTable.insert(copy, turn.session)
+            return try TransactionTable.insert(copy, change.connection)
         }
     }
 
     func deleteAccount(_ name: String) async throws {
-        try await emulator.store.change { turn in
-            var account = try #require(try AccountTable.find(name, turn.session))
+        try await emulator.store.change { change in
+            var account = try #require(try AccountTable.find(name, change.connection))
             account.isDeleted = true
-            try AccountTable.update(account, turn.session)
+            try AccountTable.update(account, change.connection)
         }
     }
 }

@@ -9,7 +9,7 @@ import TillHTTP
 /// Till's own client of the App Store Server API against the emulated one: two readings of one document.
 @Suite("Our client calls the emulated App Store Server API")
 struct ServerAPIClientTests {
-    private func world(_ environment: Environment) async throws -> EmulatedWorld {
+    private func world(_ environment: StoreEnvironment) async throws -> EmulatedWorld {
         var configuration = EmulatorConfiguration()
         configuration.environment = environment
         let world = try await EmulatedWorld(configuration)
@@ -17,8 +17,8 @@ struct ServerAPIClientTests {
         return world
     }
 
-    private func code(_ ask: () async throws(ServerAPIFault) -> some Any) async -> ServerAPIErrorCode? {
-        do throws(ServerAPIFault) {
+    private func code(_ ask: () async throws(ServerAPIError) -> some Any) async -> ServerAPIErrorCode? {
+        do throws(ServerAPIError) {
             _ = try await ask()
             return nil
         } catch {
@@ -26,8 +26,8 @@ struct ServerAPIClientTests {
         }
     }
 
-    @Test("It reads transactions, histories, refunds, statuses, orders", arguments: [Environment.sandbox, .production])
-    func reading(_ environment: Environment) async throws {
+    @Test("It reads transactions, histories, refunds, statuses, orders", arguments: [StoreEnvironment.sandbox, .production])
+    func reading(_ environment: StoreEnvironment) async throws {
         let world = try await world(environment)
         let api = try await world.client()
         var ids: [String] = []
@@ -80,8 +80,8 @@ struct ServerAPIClientTests {
         #expect(await world.ask(.get, "/emulator/transactions/\(points.text)").json["finished"] == true)
         let token = try #require(UniqueID("3f2c1a00-1111-4222-8333-444455556666"))
         try await api.setAppAccountToken(token, on: member, in: .sandbox)
-        let subscription = try await world.emulator.store.ask { session in
-            try SubscriptionTable.find(Int64(member.text) ?? 0, session)
+        let subscription = try await world.emulator.store.ask { connection in
+            try SubscriptionTable.find(Int64(member.text) ?? 0, connection)
         }
         #expect(subscription?.appAccountToken == token)
         let signed = try await api.transactionInfo(member).value
@@ -91,7 +91,7 @@ struct ServerAPIClientTests {
         try await api.sendConsumption(information, of: points)
         information.preference = .grantProrated
         #expect(
-            await code { () throws(ServerAPIFault) in
+            await code { () throws(ServerAPIError) in
                 try await api.sendConsumption(information, of: member)
             } == .consumptionPercentageNotAllowed)
         try await api.sendConsumptionV1(ConsumptionInformationV1(hasConsent: true, hadSample: true), of: points)
@@ -103,10 +103,10 @@ struct ServerAPIClientTests {
         let status = try await api.testNotificationStatus(of: test, in: .sandbox)
         #expect(status.attempts.map(\.result) == [.success])
         let query = NotificationQuery(from: world.now.adding(seconds: -5), to: world.now.adding(seconds: 5))
-        var told = 0
-        for try await page in api.notificationPages(query, in: .sandbox) { told += page.value.notifications.count }
-        #expect(told == 3)
-        #expect(await code { () throws(ServerAPIFault) in try await api.lookUpOrder("M") } == nil)
+        var notified = 0
+        for try await page in api.notificationPages(query, in: .sandbox) { notified += page.value.notifications.count }
+        #expect(notified == 3)
+        #expect(await code { () throws(ServerAPIError) in try await api.lookUpOrder("M") } == nil)
         await world.remove()
     }
 
@@ -117,19 +117,19 @@ struct ServerAPIClientTests {
         let member = TransactionID(try await world.bought("member.monthly"))
         let points = TransactionID(try await world.bought())
         let days = RenewalExtension(days: 3, reason: .outage, requestIdentifier: "mine")
-        let before = try await world.emulator.store.ask { session in
-            try SubscriptionTable.find(Int64(member.text) ?? 0, session)?.expires
+        let before = try await world.emulator.store.ask { connection in
+            try SubscriptionTable.find(Int64(member.text) ?? 0, connection)?.expires
         }
         let moved = try await api.extendRenewal(of: member, by: days, in: .sandbox)
         #expect(moved.isSuccess && moved.originalTransactionID == member)
         #expect(try #require(moved.effectiveDate) > #require(before))
         _ = try await api.extendRenewal(of: member, by: days, in: .sandbox)
         #expect(
-            await code { () throws(ServerAPIFault) in
+            await code { () throws(ServerAPIError) in
                 try await api.extendRenewal(of: member, by: days, in: .sandbox)
             } == .subscriptionMaxExtension)
         #expect(
-            await code { () throws(ServerAPIFault) in
+            await code { () throws(ServerAPIError) in
                 try await api.extendRenewal(of: points, by: days, in: .sandbox)
             } == .originalTransactionIDNotFound)
         let id = try #require(UniqueID("11112222-1111-4222-8333-444455556666"))
@@ -154,7 +154,7 @@ struct ServerAPIClientTests {
         let api = try await world.client()
         let id = TransactionID(try await world.bought())
         for _ in 0..<2 { _ = try await api.transactionInfo(id) }
-        do throws(ServerAPIFault) {
+        do throws(ServerAPIError) {
             _ = try await api.transactionInfo(id)
             Issue.record("it was served")
         } catch {
@@ -165,7 +165,7 @@ struct ServerAPIClientTests {
             #expect(until.milliseconds % 3_600_000 == 0 && until > world.now)
         }
         let refused = world.now
-        _ = try await api.retrying(.patient) { (api) async throws(ServerAPIFault) in
+        _ = try await api.retrying(.patient) { (api) async throws(ServerAPIError) in
             try await api.transactionInfo(id)
         }
         #expect(world.now.seconds / 3_600 == refused.seconds / 3_600 + 1)

@@ -254,10 +254,10 @@ struct ServerAPICodeTests {
             (.generalInternalRetryable, "An unknown error occurred. Please try again."),
             (.accountNotFoundRetryable, "Account not found. Please try again."),
         ]
-        for (code, sentence) in documented { #expect(APIRefusal(code).message == sentence) }
-        #expect(APIRefusal(RenewalDateExtension.Refusal.ineligible).code == .subscriptionExtensionIneligible)
-        #expect(APIRefusal(RenewalDateExtension.Refusal.tooMany).code == .subscriptionMaxExtension)
-        #expect(APIRefusal(.familyShared).code == .familySharedSubscriptionExtensionIneligible)
+        for (code, sentence) in documented { #expect(APIError(code).message == sentence) }
+        #expect(APIError(RenewalDateExtension.Refusal.ineligible).code == .subscriptionExtensionIneligible)
+        #expect(APIError(RenewalDateExtension.Refusal.tooMany).code == .subscriptionMaxExtension)
+        #expect(APIError(.familyShared).code == .familySharedSubscriptionExtensionIneligible)
     }
 
     @Test("Unserved paths under /inApps get 404, and wrong methods 405, in the shape of Apple's errors")

@@ -56,7 +56,7 @@ struct VerifyReceiptCoverageTests {
             $0.offer = Offer(kind: .code, identifier: "SPRING", discount: .payUpFront, period: "P1M")
         }
         _ = try await world.emulator.store.change {
-            try $0.session.execute("UPDATE downloads SET preordered_at = 1000", [])
+            try $0.connection.execute("UPDATE downloads SET preordered_at = 1000", [])
         }
         var answers: [JSONValue] = []
         for kind in [ProductOffer.Kind.promotional, .code] {
@@ -76,16 +76,16 @@ struct VerifyReceiptCoverageTests {
     }
 
     @Test("Each member is there, as text or as a number, as Apple writes it")
-    func told() async throws {
+    func notified() async throws {
         let answers = try await answers()
         func check(_ objects: [JSONValue], _ expected: Set<String>, _ comment: Comment) {
-            var told: Set<String> = []
+            var notified: Set<String> = []
             for (name, value) in objects.flatMap({ $0.object ?? [:] }) {
-                told.insert(name)
+                notified.insert(name)
                 guard value.array == nil, value.object == nil else { continue }
                 #expect(Self.numbers.contains(name) ? value.int != nil : value.string != nil, "\(name) is \(value)")
             }
-            #expect(told == expected, comment)
+            #expect(notified == expected, comment)
         }
         check(answers, Self.answer, "the answer")
         check(answers.compactMap { $0["receipt"] }, Self.receipt, "receipt")

@@ -180,10 +180,10 @@ struct VerifyReceiptEndpointTests {
         let old = JSONValue.string(try await world.transactionReceipt(id))
         for receipt in [bought["receipt"], empty, old] { #expect(await ask(world, receipt)["status"] == 0) }
         #expect(await ask(world, empty)["receipt"]?["in_app"] == [])
-        try await world.emulator.store.change { turn in
-            var account = try #require(try AccountTable.find("leaver", turn.session))
+        try await world.emulator.store.change { change in
+            var account = try #require(try AccountTable.find("leaver", change.connection))
             account.isDeleted = true
-            try AccountTable.update(account, turn.session)
+            try AccountTable.update(account, change.connection)
         }
         for receipt in [bought["receipt"], empty, old] { #expect(await ask(world, receipt) == ["status": 21010]) }
         let other = try await world.buy()
@@ -219,7 +219,7 @@ struct VerifyReceiptEndpointTests {
         #expect(try fault(21009, true) == ["status": 21009])
         for (status, retryable) in [(Int64(21104), true), (21150, false)] {
             let body = VerifyReceiptEndpoint.internalFault(status, retryable: retryable).body
-            #expect(try VerifyReceiptAnswer(decoding: body).isRetryable == retryable)
+            #expect(try VerifyReceiptResponse(decoding: body).isRetryable == retryable)
         }
     }
 }

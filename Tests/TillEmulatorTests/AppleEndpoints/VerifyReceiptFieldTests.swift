@@ -169,14 +169,14 @@ struct VerifyReceiptFieldTests {
 
     @Test("Volume purchases, preorders and download versions are listed; ids are numbers in production, 0 in sandbox")
     func app() async throws {
-        for environment in [TillBilling.Environment.sandbox, .production] {
+        for environment in [TillBilling.StoreEnvironment.sandbox, .production] {
             var configuration = EmulatorConfiguration()
             configuration.environment = environment
             configuration.app.volumePurchaseExpires = EmulatedWorld.start.adding(seconds: 365 * 86_400)
             let world = try await EmulatedWorld(configuration)
             try await world.plant()
-            _ = try await world.emulator.store.change { turn in
-                try turn.session.execute(
+            _ = try await world.emulator.store.change { change in
+                try change.connection.execute(
                     "UPDATE downloads SET preordered_at = 1700000000000, original_version = '0.9'", [])
             }
             let receipt = try #require(try await world.verified()["receipt"])

@@ -7,7 +7,7 @@ import TillJSON
 /// every value of its declared type.
 enum ControlAnswers {
     /// - Returns: the deviations, each with its path.
-    static func check(_ json: JSONValue, against answer: ControlAnswer) -> [String] {
+    static func check(_ json: JSONValue, against answer: ControlResponse) -> [String] {
         members(json, answer.members, at: answer.name)
     }
 

@@ -23,18 +23,18 @@ struct ControlDescriptionTests {
     @Test("Every route is described, and every described path is served, Apple's own paths included")
     func routes() async throws {
         let world = try await EmulatedWorld()
-        let told = operations(try await document(world))
+        let notified = operations(try await document(world))
         let served = Set(world.emulator.router.routes.map { "\($0.method.rawValue) \($0.pattern)" })
-        let described = Set(told.map { "\($0.method) \($0.path)" })
+        let described = Set(notified.map { "\($0.method) \($0.path)" })
         #expect(served.subtracting(described).isEmpty, "not described: \(served.subtracting(described))")
         #expect(described.subtracting(served).isEmpty, "not served: \(described.subtracting(served))")
         #expect(served.count > 20)
-        let apple = told.filter { $0.path.hasPrefix("/inApps/") }
+        let apple = notified.filter { $0.path.hasPrefix("/inApps/") }
         #expect(!apple.isEmpty)
         #expect(apple.allSatisfy { $0.operation["tags"]?.array?.first == "App Store Server API" })
         for route in world.emulator.router.routes where route.method != .get {
             guard
-                let limit = told.first(where: { $0.method == route.method.rawValue && $0.path == route.pattern })?
+                let limit = notified.first(where: { $0.method == route.method.rawValue && $0.path == route.pattern })?
                     .operation["x-body-limit"]?.int
             else { continue }
             #expect(limit == Int64(route.bodyLimit), "\(route.pattern)")
@@ -47,10 +47,10 @@ struct ControlDescriptionTests {
         let world = try await EmulatedWorld()
         let document = try await document(world)
         #expect(document["openapi"] == "3.1.0")
-        let told = operations(document)
-        #expect(Set(told.compactMap { $0.operation["operationId"]?.string }).count == told.count)
+        let notified = operations(document)
+        #expect(Set(notified.compactMap { $0.operation["operationId"]?.string }).count == notified.count)
         let tags = Set((document["tags"]?.array ?? []).compactMap { $0["name"]?.string })
-        for (method, path, operation) in told {
+        for (method, path, operation) in notified {
             let place = "\(method) \(path)"
             #expect(operation["summary"]?.string?.isEmpty == false, "\(place)")
             #expect(operation["responses"]?.object?.isEmpty == false, "\(place)")
@@ -107,11 +107,11 @@ struct ControlDescriptionTests {
     @Test("Bodies and queries are checked against their declarations before any action")
     func checks() async throws {
         let member = { (name: String, kind: ControlMember.Kind, isRequired: Bool) in
-            ControlMember(name, kind, required: isRequired, Text(en: name, zh: name))
+            ControlMember(name, kind, required: isRequired, LocalizedText(en: name, zh: name))
         }
         var routes = ControlRoutes(Router { _, status, _ in HTTPResponse(status: status) })
         routes.on(
-            .post, "/x/{first}/{second}", Text(en: "x", zh: "x"),
+            .post, "/x/{first}/{second}", LocalizedText(en: "x", zh: "x"),
             query: [member("n", .integer(1...5), false), member("f", .bool, false), member("w", .instant, false)],
             body: [
                 member("t", .text(limit: 3), true), member("c", .choice(["a", "b"]), false),

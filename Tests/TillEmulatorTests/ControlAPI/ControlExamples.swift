@@ -137,8 +137,8 @@ enum ControlExamples {
             subjects[name] = try await world.buy(product, more)["transactionId"]?.string
         }
         subjects.merge(try await DeviceExamples.subjects(world)) { _, new in new }
-        let told = await world.ask(.get, "/emulator/notifications").json["data"]?.array?.first
-        subjects["notification"] = try #require(told?["id"]?.string)
+        let notified = await world.ask(.get, "/emulator/notifications").json["data"]?.array?.first
+        subjects["notification"] = try #require(notified?["id"]?.string)
         return subjects
     }
 }
@@ -154,8 +154,8 @@ struct ControlAnswerTests {
             $0.method == .get && $0.parameters.isEmpty && !$0.query.contains(where: \.isRequired)
         }.map { ControlExample(.get, $0.pattern) }
         let examples = ControlExamples.all + plain
-        let told = Set(examples.map(\.route))
-        let missing = routes.map { "\($0.method.rawValue) \($0.pattern)" }.filter { !told.contains($0) }
+        let notified = Set(examples.map(\.route))
+        let missing = routes.map { "\($0.method.rawValue) \($0.pattern)" }.filter { !notified.contains($0) }
         #expect(missing.isEmpty, "no example in ControlExamples.swift: \(missing.sorted().joined(separator: ", "))")
         for example in examples {
             let route = try #require(
@@ -183,12 +183,12 @@ struct ControlAnswerTests {
 
     @Test("An answer that deviates from its declaration is found")
     func found() {
-        let answer = ControlAnswer(
+        let answer = ControlResponse(
             "Sample",
             [
-                ControlMember("a", .integer(0...9), required: true, Text(en: "", zh: "")),
-                ControlMember("b", .list([ControlMember("c", .instant, Text(en: "", zh: ""))]), Text(en: "", zh: "")),
-                ControlMember("d", .choice(["x"]), Text(en: "", zh: "")),
+                ControlMember("a", .integer(0...9), required: true, LocalizedText(en: "", zh: "")),
+                ControlMember("b", .list([ControlMember("c", .instant, LocalizedText(en: "", zh: ""))]), LocalizedText(en: "", zh: "")),
+                ControlMember("d", .choice(["x"]), LocalizedText(en: "", zh: "")),
             ])
         func count(_ json: JSONValue) -> Int { ControlAnswers.check(json, against: answer).count }
         #expect(count(["a": 1]) == 0)

@@ -9,7 +9,7 @@ import TillJSON
 struct FaultControlTests {
     @Test("PUT replaces all settings and returns them, GET shows them, DELETE and an empty object turn faults off")
     func replaces() async throws {
-        try await DisturbedWorld.open { world in
+        try await FaultyWorld.open { world in
             let off = await world.ask(.get, "/emulator/faults").json
             #expect(off["seed"] == .null && off["html"] == 0.0 && off["endpoints"] == [:])
             let first: JSONValue = [
@@ -39,12 +39,12 @@ struct FaultControlTests {
 
     @Test("An endpoint's own fault rates override the common ones, one by one")
     func overlay() {
-        var settings = FaultSettings(seed: 0, defaults: Dials([.html: 0.5, .delay: 0.1]))
+        var settings = FaultSettings(seed: 0, defaults: FaultRates([.html: 0.5, .delay: 0.1]))
         settings.defaults.clockSkew = 9
-        settings.endpoints[.history] = Dials([.html: 0])
-        let history = settings.dials(of: .history)
+        settings.endpoints[.history] = FaultRates([.html: 0])
+        let history = settings.rates(of: .history)
         #expect(history.chance(of: .html) == 0 && history.chance(of: .delay) == 0.1 && history.skew == 9)
-        #expect(settings.dials(of: .finish) == settings.defaults)
+        #expect(settings.rates(of: .finish) == settings.defaults)
     }
 
     @Test(
@@ -66,8 +66,8 @@ struct FaultControlTests {
             ("{\"endpoints\":[]}", "wrong_value", "object"), ("[]", "not_an_object", "object"),
         ])
     func refuses(_ text: String, _ code: String, _ word: String) async throws {
-        try await DisturbedWorld.open { world in
-            try await world.turn(["seed": 3, "html": 1])
+        try await FaultyWorld.open { world in
+            try await world.change(["seed": 3, "html": 1])
             let before = await world.ask(.get, "/emulator/faults").json
             for language in ["en", "zh"] {
                 let response = await world.emulator.respond(
@@ -99,11 +99,11 @@ struct FaultControlTests {
             return pages
         }
         let first = await pages(world)
-        let told = await world.ask(.get, "/emulator/faults").json
+        let notified = await world.ask(.get, "/emulator/faults").json
         await world.close()
         let later = try await EmulatedWorld(directory: world.directory, start: world.now)
         let reopened = await later.ask(.get, "/emulator/faults").json
-        for member in ["seed", "html", "endpoints"] { #expect(reopened[member] == told[member]) }
+        for member in ["seed", "html", "endpoints"] { #expect(reopened[member] == notified[member]) }
         #expect(reopened["requests"] == [:])
         let second = await pages(later)
         #expect(second != first)

@@ -105,12 +105,12 @@ struct NotificationControlTests {
         #expect(Set(payloads.map { $0["notificationUUID"]?.string }) == [id])
         #expect(Set(payloads.map { $0["signedDate"]?.encoded() }).count == 1)
         #expect(world.attempts[1].signedPayload == world.attempts[2].signedPayload)
-        let told = await world.ask(.get, "/emulator/notifications/\(id)").json
+        let notified = await world.ask(.get, "/emulator/notifications/\(id)").json
         #expect(
-            told["sendAttempts"]?.array?.map { $0["result"] } == [
+            notified["sendAttempts"]?.array?.map { $0["result"] } == [
                 "SUCCESS", "UNSUCCESSFUL_HTTP_RESPONSE_CODE", "SUCCESS",
             ])
-        let text = try payload(of: told["signedPayload"]?.string)
+        let text = try payload(of: notified["signedPayload"]?.string)
         #expect(text["data"]?["bundleId"] == payloads[0]["data"]?["bundleId"])
         #expect(
             text["notificationUUID"] == payloads[0]["notificationUUID"]
@@ -121,13 +121,13 @@ struct NotificationControlTests {
 
     @Test("Each kind of failed attempt has Apple's name")
     func results() async throws {
-        let kinds: [(HTTPFault.Kind, String)] = [
+        let kinds: [(HTTPError.Kind, String)] = [
             (.timedOut, "TIMED_OUT"), (.tls, "TLS_ISSUE"), (.cannotConnect, "SOCKET_ISSUE"),
             (.connectionLost, "PREMATURE_CLOSE"), (.cannotResolve, "NO_RESPONSE"),
-            (.answerTooLarge, "INVALID_RESPONSE"), (.badURL, "OTHER"), (.other, "OTHER"),
+            (.responseTooLarge, "INVALID_RESPONSE"), (.badURL, "OTHER"), (.other, "OTHER"),
         ]
-        for (kind, name) in kinds { #expect(SendAttemptResult(HTTPFault(kind, ""))?.rawValue == name) }
-        #expect(SendAttemptResult(HTTPFault(.stopped, "")) == nil)
+        for (kind, name) in kinds { #expect(SendAttemptResult(HTTPError(kind, ""))?.rawValue == name) }
+        #expect(SendAttemptResult(HTTPError(.stopped, "")) == nil)
         for status in 200...206 { #expect(SendAttemptResult(HTTPResponse(status: status)) == .success) }
         for status in [100, 207, 301, 302, 308, 400, 404, 500, 503, 599] {
             #expect(SendAttemptResult(HTTPResponse(status: status)) == .unsuccessfulStatus)
@@ -142,8 +142,8 @@ struct NotificationControlTests {
             let response = HTTPResponse(status: 200, headers: HTTPHeaders([("Content-Type", type)]))
             #expect(SendAttemptResult(response) == result, "\(type)")
         }
-        let world = try await TimedWorld { _, payload throws(HTTPFault) in
-            if payload["subtype"] == "LATE" { throw HTTPFault(.timedOut, "") }
+        let world = try await TimedWorld { _, payload throws(HTTPError) in
+            if payload["subtype"] == "LATE" { throw HTTPError(.timedOut, "") }
             return 301
         }
         await world.tellServer()
@@ -160,8 +160,8 @@ struct NotificationControlTests {
         await world.tellServer()
         try await world.buy()
         try await world.buy()
-        _ = try await world.database.write { session in
-            try session.execute("UPDATE notifications SET content = '{' WHERE number = 1", [])
+        _ = try await world.database.write { connection in
+            try connection.execute("UPDATE notifications SET content = '{' WHERE number = 1", [])
         }
         try await world.emulator.sendDueNotifications()
         #expect(world.attempts.count == 1)

@@ -44,8 +44,8 @@ struct StateTests {
         #expect(state["subscriptions"] == ["total": 1, "byState": ["active": 1]])
         #expect(state["notifications"]?["pending"] == 5 && state["notifications"]?["failed"] == 0)
         #expect(state["clock"]?["now"] == state["now"] && state["clock"]?["stopped"] == false)
-        let counted = try await world.database.read { session in
-            try session.query(
+        let counted = try await world.database.read { connection in
+            try connection.query(
                 """
                 SELECT count(*) AS count, count(*) FILTER (WHERE finished = 0 \
                 AND state = 'purchased') AS count_2, count(revoked_at) AS count_2_2 FROM transactions
@@ -54,8 +54,8 @@ struct StateTests {
         }
         #expect(counted == [[5, 3, 1]])
         // A deleted transaction is no longer counted.
-        _ = try await world.database.write { session in
-            try session.execute("DELETE FROM transactions WHERE state = 'declined'", [])
+        _ = try await world.database.write { connection in
+            try connection.execute("DELETE FROM transactions WHERE state = 'declined'", [])
         }
         let less = await world.ask(.get, "/emulator/state").json["transactions"]
         #expect(less?["total"] == 4 && less?["byState"] == ["purchased": 4])

@@ -59,7 +59,7 @@ struct EmulatorPageBrowserTests {
                 let before = try await page.text("document.querySelector('.clock time').dateTime")
                 try await page.click(".clock button[value='1d']")
                 try await page.until(
-                    "document.querySelector('.said, .complaint') && "
+                    "document.querySelector('.said, .error') && "
                         + "document.querySelector('.clock time').dateTime !== '\(before)'", "a day has passed")
             }
             #expect(page.takeErrors().isEmpty)

@@ -129,11 +129,11 @@ struct EmulatorPageTests {
         let sales = try await walk("/emulator/page/account", [("name", "wei")], "id=\"transaction-([0-9]+)\"")
         #expect(sales.count == 25 && Set(sales).count == 25)
         let products = try await walk("/emulator/page/products", [], "href=\"/emulator\\?product=([^\"]+)\"")
-        let samples = StoreProduct.sampleCatalogue(bundleID: FullStore.bundleID).count
+        let samples = StoreProduct.sampleCatalog(bundleID: FullStore.bundleID).count
         #expect(products.count == samples + 1 + ProductState.allCases.count)
         #expect(Set(products).count == products.count)
-        let told = try await walk("/emulator/page/notifications", [], "id=\"notification-([0-9]+)\"")
-        #expect(told.count > 80 && Set(told).count == told.count)
+        let notified = try await walk("/emulator/page/notifications", [], "id=\"notification-([0-9]+)\"")
+        #expect(notified.count > 80 && Set(notified).count == notified.count)
         await store.world.remove()
     }
 
@@ -168,8 +168,8 @@ struct EmulatorPageTests {
         #expect(chosen.text.contains("模拟 App Store"))
         let cookie = try #require(chosen.cookies["till_emulator_language"])
         #expect(cookie == "zh")
-        let kept = await world.see("/emulator", [], "en", cookies: ["till_emulator_language": cookie])
-        #expect(kept.text.contains("模拟 App Store"))
+        let stored = await world.see("/emulator", [], "en", cookies: ["till_emulator_language": cookie])
+        #expect(stored.text.contains("模拟 App Store"))
         #expect(await world.see("/emulator", [("lang", "tlh")], "en").text.contains("Emulated App Store"))
         await world.remove()
     }

@@ -34,8 +34,8 @@ struct PageActionTests {
 
         let refunded = await world.submit("refund", ["id": id, "to": "/emulator"], "zh")
         #expect(refunded.status == 303 && refunded.headers["Location"] == "/emulator")
-        let told = await world.see("/emulator", [], "zh", cookies: refunded.cookies)
-        #expect(told.text.contains("交易 \(id) 已退款。"))
+        let notified = await world.see("/emulator", [], "zh", cookies: refunded.cookies)
+        #expect(notified.text.contains("交易 \(id) 已退款。"))
         #expect(await transactions(world).first?["revocationDate"]?.string != nil)
         await world.remove()
     }
@@ -197,11 +197,11 @@ struct PageActionTests {
     func served() async throws {
         let world = try await EmulatedWorld()
         let visit = PageVisit(
-            request: HTTPRequest(method: .get, path: "/emulator"), say: .init(language: .english), message: nil,
+            request: HTTPRequest(method: .get, path: "/emulator"), localize: .init(language: .english), message: nil,
             control: world.emulator.router)
         for action in PageAction.allCases { #expect(visit.serves(action), "\(action)") }
         let nothing = PageVisit(
-            request: HTTPRequest(method: .get, path: "/emulator"), say: .init(language: .english), message: nil,
+            request: HTTPRequest(method: .get, path: "/emulator"), localize: .init(language: .english), message: nil,
             control: Router { _, status, _ in HTTPResponse(status: status) })
         #expect(!nothing.serves(.buy))
         await world.remove()

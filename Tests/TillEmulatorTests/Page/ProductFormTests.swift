@@ -163,11 +163,11 @@ struct ProductFormTests {
     func priced() async throws {
         let world = try await EmulatedWorld()
         _ = await put(world, [["id": "one", "tier": 1]])
-        let (whole, one, none) = try await world.emulator.store.ask { session in
+        let (whole, one, none) = try await world.emulator.store.ask { connection in
             (
-                try ProductTable.find(ProductID("one"), session),
-                try ProductTable.priced(ProductID("one"), storefront: "CHN", session),
-                try ProductTable.priced(ProductID("one"), storefront: "BRA", session)
+                try ProductTable.find(ProductID("one"), connection),
+                try ProductTable.priced(ProductID("one"), storefront: "CHN", connection),
+                try ProductTable.priced(ProductID("one"), storefront: "BRA", connection)
             )
         }
         #expect(one?.prices.count == 1 && one?.prices["CHN"] == whole?.prices["CHN"])

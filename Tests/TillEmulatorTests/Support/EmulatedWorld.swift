@@ -22,7 +22,7 @@ final class EmulatedWorld: Sendable {
     let emulator: Emulator
     private let time: Locked<Instant>
     private let received: Locked<[Received]>
-    private let answer: Locked<@Sendable (Int) throws(HTTPFault) -> Int>
+    private let answer: Locked<@Sendable (Int) throws(HTTPError) -> Int>
 
     /// RSA keys are slow to generate, so all worlds of a run share them.
     static let keys: [String: String] = Dictionary(
@@ -46,13 +46,13 @@ final class EmulatedWorld: Sendable {
         configuration.keys.merge(Self.keys) { own, _ in own }
         let time = Locked(start)
         let received = Locked<[Received]>([])
-        let answer = Locked<@Sendable (Int) throws(HTTPFault) -> Int>({ _ in 200 })
+        let answer = Locked<@Sendable (Int) throws(HTTPError) -> Int>({ _ in 200 })
         self.directory = directory
         database = try Emulator.openDatabase(path: directory.appendingPathComponent("emulator.sqlite").path)
         emulator = try await Emulator(
             configuration: configuration, database: database, clock: { time.withLock { $0 } },
             entropy: { RandomBytes.make($0) },
-            send: { url, request throws(HTTPFault) in
+            send: { url, request throws(HTTPError) in
                 let payload = try? JSONValue(decoding: request.body)["signedPayload"]?.string
                 let count = received.withLock { list in
                     list.append(Received(url: url, signedPayload: payload ?? ""))
@@ -70,7 +70,7 @@ final class EmulatedWorld: Sendable {
     func advance(seconds: Int64) { time.withLock { $0 = $0.adding(seconds: seconds) } }
 
     /// Sets the answer of the developer's server to its n-th notification, counted from 1.
-    func answerNotifications(_ status: @escaping @Sendable (Int) throws(HTTPFault) -> Int) {
+    func answerNotifications(_ status: @escaping @Sendable (Int) throws(HTTPError) -> Int) {
         answer.withLock { $0 = status }
     }
 

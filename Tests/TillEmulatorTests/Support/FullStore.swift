@@ -27,7 +27,7 @@ struct FullStore {
     }
 
     private func fillShelves() async throws {
-        var products = StoreProduct.sampleCatalogue(bundleID: Self.bundleID)
+        var products = StoreProduct.sampleCatalog(bundleID: Self.bundleID)
         var odd = StoreProduct(
             id: ProductID("a<b>\"c"), kind: .nonConsumable, name: Self.hostile,
             prices: ["<i>": Money(amount: 120, currency: Currency("JPY"))])
@@ -52,27 +52,27 @@ struct FullStore {
     }
 
     private func openAccounts() async throws {
-        try await world.emulator.store.change { turn in
+        try await world.emulator.store.change { change in
             for name in ["lin", "wei", Self.hostile, "gone"] + (10..<40).map({ "reader-\($0)" }) {
-                _ = try AccountTable.account(name, openingIn: "CHN", turn.session)
+                _ = try AccountTable.account(name, openingIn: "CHN", change.connection)
                 _ = try DownloadTable.download(
-                    account: name, bundleID: Self.bundleID, at: turn.now, turn.session)
+                    account: name, bundleID: Self.bundleID, at: change.now, change.connection)
             }
         }
     }
 
     /// Restricts the accounts; last, because they buy before.
     private func hinder() async throws {
-        try await world.emulator.store.change { turn in
+        try await world.emulator.store.change { change in
             var hostile = StoreAccount(name: Self.hostile, storefront: "<i>")
             hostile.family = Self.hostile
             hostile.asksToBuy = true
             hostile.mayPay = false
             hostile.paymentMethodWorks = false
-            try AccountTable.update(hostile, turn.session)
+            try AccountTable.update(hostile, change.connection)
             var gone = StoreAccount(name: "gone", storefront: "USA")
             gone.isDeleted = true
-            try AccountTable.update(gone, turn.session)
+            try AccountTable.update(gone, change.connection)
         }
     }
 
@@ -100,9 +100,9 @@ struct FullStore {
     private func subscribe() async throws {
         let states: [StoreSubscription.State] = [.active, .gracePeriod, .billingRetry, .expired, .revoked]
         for account in ["lin", Self.hostile] {
-            try await world.emulator.store.change { turn in
+            try await world.emulator.store.change { change in
                 for (index, state) in states.enumerated() {
-                    try Life(account: account, group: "group-\(index)", state: state, now: turn.now).write(turn)
+                    try Life(account: account, group: "group-\(index)", state: state, now: change.now).write(change)
                 }
             }
         }
@@ -119,7 +119,7 @@ private struct Life {
 
     private static let day: Int64 = 86_400
 
-    func write(_ turn: Turn) throws {
+    func write(_ change: StoreChange) throws {
         let began = now.adding(seconds: -100 * Self.day)
         var periods: [StoreTransaction] = []
         for (index, days) in [0, 7, 20, 50, 80].enumerated() {
@@ -128,14 +128,14 @@ private struct Life {
             let product = index < 2 ? "basic" : "plus<b>"
             var period = StoreTransaction(
                 price: Money(amount: index == 0 ? 0 : 1_800, currency: Currency("CNY")),
-                number: try Counter.transaction.take(turn.session), original: 0, state: .purchased, isFinished: true,
+                number: try Counter.transaction.take(change.connection), original: 0, state: .purchased, isFinished: true,
                 environment: .sandbox, account: account, bundleID: FullStore.bundleID, productID: ProductID(product),
                 kind: .autoRenewable, quantity: 1, storefront: "CHN", appTransaction: 1,
                 reason: [1, 3, 4].contains(index) ? "RENEWAL" : "PURCHASE", purchased: start, firstPurchased: began)
             period.original = periods.first?.number ?? period.number
             period.subscription = StoreTransaction.Subscription(
                 groupID: group, expires: start.adding(seconds: length * Self.day),
-                lineItem: try Counter.lineItem.take(turn.session))
+                lineItem: try Counter.lineItem.take(change.connection))
             if index == 0 {
                 period.offer = StoreTransaction.Offer(
                     kind: .introductory, identifier: "<s>", discount: .freeTrial, period: "P1W")
@@ -145,10 +145,10 @@ private struct Life {
                 period.revocation = StoreTransaction.Revocation(
                     date: start.adding(seconds: 9 * Self.day), reason: 0, type: "REFUND_PRORATED", percentage: 70_000)
             }
-            periods.append(try TransactionTable.insert(period, turn.session))
+            periods.append(try TransactionTable.insert(period, change.connection))
         }
-        try SubscriptionTable.save(subscription(periods), turn.session)
-        try tell(periods, turn)
+        try SubscriptionTable.save(subscription(periods), change.connection)
+        try tell(periods, change)
     }
 
     private func subscription(_ periods: [StoreTransaction]) throws -> StoreSubscription {
@@ -179,8 +179,8 @@ private struct Life {
         return subscription
     }
 
-    private func tell(_ periods: [StoreTransaction], _ turn: Turn) throws {
-        let told: [(Int64, NotificationType, String?)] = [
+    private func tell(_ periods: [StoreTransaction], _ change: StoreChange) throws {
+        let notified: [(Int64, NotificationType, String?)] = [
             (0, .subscribed, "INITIAL_BUY"), (20, NotificationType(rawValue: "DID_CHANGE_RENEWAL_PREF"), "UPGRADE"),
             (55, NotificationType(rawValue: "DID_CHANGE_RENEWAL_STATUS"), "AUTO_RENEW_DISABLED"),
             (57, NotificationType(rawValue: "DID_CHANGE_RENEWAL_STATUS"), "AUTO_RENEW_ENABLED"),
@@ -188,10 +188,10 @@ private struct Life {
             (61, NotificationType(rawValue: "DID_RENEW"), "BILLING_RECOVERY"),
             (62, NotificationType(rawValue: "SOMETHING_<NEW>"), nil),
         ]
-        for (days, type, subtype) in told {
-            let moment = turn.now.adding(seconds: (days - 100) * Self.day)
-            let past = Turn(
-                session: turn.session, now: moment, configuration: turn.configuration, entropy: turn.entropy)
+        for (days, type, subtype) in notified {
+            let moment = change.now.adding(seconds: (days - 100) * Self.day)
+            let past = StoreChange(
+                connection: change.connection, now: moment, configuration: change.configuration, entropy: change.entropy)
             try past.note(
                 type, subtype.map { NotificationSubtype(rawValue: $0) }, about: periods[0])
         }

@@ -13,13 +13,13 @@ final class SeededEntropy: Sendable {
     }
 
     /// A number in 0..<sides.
-    func roll(_ sides: Int) -> Int { numbers.withLock { Int($0.next() % UInt64(sides)) } }
+    func draw(_ sides: Int) -> Int { numbers.withLock { Int($0.next() % UInt64(sides)) } }
 
     /// Runs `body` and restores the position of the random numbers afterwards.
     func aside<Value>(_ body: () async throws -> Value) async rethrows -> Value {
-        let kept = numbers.withLock { $0 }
+        let stored = numbers.withLock { $0 }
         let value = try await body()
-        numbers.withLock { $0 = kept }
+        numbers.withLock { $0 = stored }
         return value
     }
 }

@@ -18,7 +18,7 @@ final class Year: Sendable {
 
     private let running: Locked<YearWorld>
     let customers: [YearCustomer]
-    private let dice: SeededEntropy
+    private let random: SeededEntropy
     private let tally = Locked(Tally())
     /// The notifications fetched from the history after six failed attempts.
     private let history = Locked<[String]>([])
@@ -32,7 +32,7 @@ final class Year: Sendable {
         isWild: Bool = false, app: YearApp = YearApp()
     ) async throws {
         running = Locked(world)
-        dice = SeededEntropy(seed &+ 77)
+        random = SeededEntropy(seed &+ 77)
         self.app = app
         var customers: [YearCustomer] = []
         var round: Int64 = 0
@@ -45,10 +45,10 @@ final class Year: Sendable {
                             Self.name(customers.count), story: story.name, isWalker: isWild || story.isWalker,
                             host: host,
                             storefront: YearCatalogue.storefronts[(index + Int(round)) % 4],
-                            acts: acts.map { act in
-                                var act = act
-                                act.day += 3 * (round % 10)
-                                return act
+                            acts: acts.map { action in
+                                var action = action
+                                action.day += 3 * (round % 10)
+                                return action
                             }))
                 }
             }
@@ -74,12 +74,12 @@ final class Year: Sendable {
     /// Performs the acts of each day, and then the night.
     func live(_ days: Range<Int64>) async throws {
         for day in days {
-            let acts = YearActs(world: world, app: app)
+            let acts = YearActions(world: world, app: app)
             for customer in customers {
-                for act in customer.acts where act.day == day {
+                for action in customer.acts where action.day == day {
                     tally.withLock { $0.acts += 1 }
-                    guard let refused = try await acts.perform(act, by: customer) else { continue }
-                    let words = ([act.verb] + act.words).joined(separator: " ")
+                    guard let refused = try await acts.perform(action, by: customer) else { continue }
+                    let words = ([action.verb] + action.words).joined(separator: " ")
                     // A random act may have made the story's act impossible.
                     if !customer.isWalker {
                         tally.withLock { $0.refusals.append("\(customer.story), day \(day), \(words): \(refused)") }
@@ -101,7 +101,7 @@ final class Year: Sendable {
     }
 
     /// Random acts: each random customer acts every few days, and may be refused.
-    private func walk(_ day: Int64, _ acts: YearActs) async throws {
+    private func walk(_ day: Int64, _ acts: YearActions) async throws {
         let words = [
             "cancel club", "resume club", "cancel home", "resume home", "fail club", "recover club", "fail home",
             "recover home", "card off", "card on", "card on", "buy silver.month", "buy gold.month", "buy silver.twin",
@@ -116,11 +116,11 @@ final class Year: Sendable {
             "refundonce library", "buy points60 deferred", "buy gold.month interrupted", "approve", "decline", "finish",
             "join", "leave", "join",
         ]
-        for customer in customers where customer.isWalker && isRandom(day) && dice.roll(4) == 0 {
-            let parts = words[dice.roll(words.count)].split(separator: " ").map(String.init)
-            let act = YearStories.Act(day: day, verb: parts[0], words: Array(parts.dropFirst()))
+        for customer in customers where customer.isWalker && isRandom(day) && random.draw(4) == 0 {
+            let parts = words[random.draw(words.count)].split(separator: " ").map(String.init)
+            let action = YearStories.Action(day: day, verb: parts[0], words: Array(parts.dropFirst()))
             tally.withLock { $0.walks += 1 }
-            _ = try await acts.perform(act, by: customer)
+            _ = try await acts.perform(action, by: customer)
         }
     }
 
@@ -153,7 +153,7 @@ final class Year: Sendable {
     private func extendAll(_ product: String, days: Int64, storefronts: [JSONValue]?) async throws {
         var body: [String: JSONValue] = [
             "extendByDays": .int(days), "extendReasonCode": 2, "productId": .string(product),
-            "requestIdentifier": .string(UniqueID(random: dice.bytes(16)).description),
+            "requestIdentifier": .string(UniqueID(random: random.bytes(16)).description),
         ]
         body["storefrontCountryCodes"] = storefronts.map { .array($0) }
         #expect(try await world.api(.post, "/inApps/v1/subscriptions/extend/mass", .object(body)).0 == 200)

@@ -3,10 +3,10 @@ import TillBilling
 /// The acts of the year's customers. A story has one customer or a family; each line after the first of a story is
 /// another member of the same family, and `join` joins the first one's.
 ///
-/// An act is its day, a verb and its words; `YearActs` implements the verbs. `club`, `home`, `extra` and `plan` are the
+/// An act is its day, a verb and its words; `YearActions` implements the verbs. `club`, `home`, `extra` and `plan` are the
 /// groups.
 enum YearStories {
-    struct Act: Sendable {
+    struct Action: Sendable {
         var day: Int64
         var verb: String
         var words: [String]
@@ -14,7 +14,7 @@ enum YearStories {
 
     struct Story: Sendable {
         var name: String
-        var roles: [[Act]]
+        var roles: [[Action]]
 
         /// Whether its customers act at random after the written acts.
         var isWalker: Bool { name == "walker" }
@@ -29,10 +29,10 @@ enum YearStories {
     private static func read(_ line: Substring, _ stories: inout [Story]) {
         let parts = line.split(separator: "|", maxSplits: 1)
         guard parts.count == 2 else { return }
-        let acts = parts[1].split(separator: ";").compactMap { text -> Act? in
+        let acts = parts[1].split(separator: ";").compactMap { text -> Action? in
             let words = text.split(separator: " ").map(String.init)
             guard words.count > 1, let day = Int64(words[0]) else { return nil }
-            return Act(day: day, verb: words[1], words: Array(words.dropFirst(2)))
+            return Action(day: day, verb: words[1], words: Array(words.dropFirst(2)))
         }
         let name = parts[0].split(separator: " ").joined(separator: " ")
         if name.first == "+" {

@@ -80,10 +80,10 @@ final class YearWorld: Sendable {
         emulator = try await Emulator(
             configuration: Self.configuration(keys), database: database, clock: { time.withLock { $0 } },
             entropy: { entropy.bytes($0) },
-            send: { _, request throws(HTTPFault) in
+            send: { _, request throws(HTTPError) in
                 guard let text = try? JSONValue(decoding: request.body)["signedPayload"]?.string,
                     let now = clock.withLock({ $0?.now })
-                else { throw HTTPFault(.other, "no notification") }
+                else { throw HTTPError(.other, "no notification") }
                 let isUp = !outages.contains { Self.day($0.lowerBound) <= now && now < Self.day($0.upperBound) }
                 received.withLock { $0.append(Attempt(signedPayload: text, at: now, isTaken: isUp)) }
                 return HTTPResponse(status: isUp ? 200 : 503)
@@ -149,8 +149,8 @@ final class YearWorld: Sendable {
     /// The account's own subscription in a group, by the group's name in the script.
     func subscription(of account: String, _ group: String) async throws -> StoreSubscription? {
         let id = ["club": "21000001", "home": "21000002", "extra": "21000003", "plan": "21000004"][group] ?? group
-        return try await store.ask { session in
-            try SubscriptionTable.own(account: account, bundleID: YearCatalogue.bundleID, groupID: id, session)
+        return try await store.ask { connection in
+            try SubscriptionTable.own(account: account, bundleID: YearCatalogue.bundleID, groupID: id, connection)
         }
     }
 }

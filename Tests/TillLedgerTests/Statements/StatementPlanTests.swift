@@ -9,7 +9,7 @@ import TillSQLite
 /// SQLite's plans for the statements in the sources, over the real tables.
 @Suite("Statements and their tables") struct StatementPlanTests {
     /// A module with tables, and its schema.
-    struct Books: Sendable, CustomStringConvertible {
+    struct SampleLedger: Sendable, CustomStringConvertible {
         let module: String
         let schema: DatabaseSchema
         /// The least number of its statements: an extraction that finds none proves nothing.
@@ -19,35 +19,35 @@ import TillSQLite
     }
 
     static let all = [
-        Books(module: "TillLedger", schema: .ledger, least: 250),
-        Books(
+        SampleLedger(module: "TillLedger", schema: .ledger, least: 250),
+        SampleLedger(
             module: "TillEmulator", schema: DatabaseSchema(migrations: StoreSchema.migrations, applicationID: 0),
             least: 100),
     ]
 
     @Test("Every statement of the sources is prepared by SQLite over the real tables", arguments: all)
-    func prepared(_ books: Books) throws {
-        let database = try PlainDatabase(books.schema)
-        let statements = try SourceStatements.statements(of: books.module)
-        #expect(statements.count > books.least, "\(statements.count)")
+    func prepared(_ sampleLedger: SampleLedger) throws {
+        let database = try PlainDatabase(sampleLedger.schema)
+        let statements = try SourceStatements.statements(of: sampleLedger.module)
+        #expect(statements.count > sampleLedger.least, "\(statements.count)")
         for statement in statements {
-            let fault = database.fault(in: statement.whole)
-            #expect(fault == nil, "\(fault ?? "") in \(statement)")
+            let error = database.fault(in: statement.whole)
+            #expect(error == nil, "\(error ?? "") in \(statement)")
         }
     }
 
     @Test(
         "Every non-unique partial index is used by a statement whose text states its constants", arguments: all
     )
-    func partialIndices(_ books: Books) throws {
-        let database = try PlainDatabase(books.schema)
+    func partialIndices(_ sampleLedger: SampleLedger) throws {
+        let database = try PlainDatabase(sampleLedger.schema)
         let partial = try database.names(
             "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql LIKE 'CREATE INDEX % WHERE %'")
         #expect(partial.count > 10, "\(partial.count)")
-        let plans = try SourceStatements.statements(of: books.module).flatMap { try database.plan(of: $0.whole) }
+        let plans = try SourceStatements.statements(of: sampleLedger.module).flatMap { try database.plan(of: $0.whole) }
         for index in partial {
             let isUsed = plans.contains { $0.split(separator: " ").contains(Substring(index)) }
-            #expect(isUsed, "no statement of \(books.module) uses \(index)")
+            #expect(isUsed, "no statement of \(sampleLedger.module) uses \(index)")
         }
     }
 
@@ -55,7 +55,7 @@ import TillSQLite
     func planted() throws {
         let database = try PlainDatabase(.ledger)
         func plan(_ condition: String) throws -> [String] {
-            try database.plan(of: "SELECT sequence FROM notifications WHERE \(condition) ORDER BY sequence")
+            try database.plan(of: "SELECT row_id FROM notifications WHERE \(condition) ORDER BY row_id")
         }
         #expect(try plan("state = 0").contains { $0.contains("notifications_pending") })
         #expect(try plan("state = ?1").contains { $0.contains("notifications_pending") } == false)
@@ -63,8 +63,8 @@ import TillSQLite
     }
 
     @Test("No statement uses SELECT *, and every column list in a statement is known", arguments: all)
-    func lists(_ books: Books) throws {
-        for statement in try SourceStatements.statements(of: books.module) {
+    func lists(_ sampleLedger: SampleLedger) throws {
+        for statement in try SourceStatements.statements(of: sampleLedger.module) {
             #expect(!statement.text.contains(/SELECT \*|\w\.\*/), "\(statement)")
             #expect(!statement.text.contains("\\("), "a list that is not known in \(statement)")
         }

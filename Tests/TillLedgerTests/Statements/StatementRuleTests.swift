@@ -18,8 +18,8 @@ import TillSQLite
     @Test("No table and no column has a name that PostgreSQL reserves")
     func names() async throws {
         try await withLedger { ledger in
-            let names = try await ledger.read { session in
-                try session.query(
+            let names = try await ledger.read { connection in
+                try connection.query(
                     """
                     SELECT t.name AS table_name, c.name AS column_name FROM sqlite_schema t \
                     JOIN pragma_table_info(t.name) c WHERE t.type = 'table' ORDER BY t.name, c.cid
@@ -92,7 +92,7 @@ import TillSQLite
     func constraints() throws {
         // A reconciliation checks after its commit has failed whether another body would succeed.
         for (name, text) in try SourceStatements.sources(of: ["TillLedger"])
-        where name != "ReconciliationWalk" {
+        where name != "ReconciliationRunner" {
             #expect(!text.contains(".constraint"), "\(name): PostgreSQL gives the whole transaction up")
         }
     }

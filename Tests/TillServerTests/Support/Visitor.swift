@@ -5,17 +5,17 @@ import TillHTTP
 @testable import TillServer
 
 /// A visitor with a simulated browser: keeps cookies and follows the forms and links of pages.
-final class Visitor {
-    let office: Office
+final class DashboardBrowser {
+    let dashboardServer: DashboardServer
     var cookies: [String: String] = [:]
-    var headers: [String: String] = ["Host": Office.host]
+    var headers: [String: String] = ["Host": DashboardServer.host]
     var peer = "127.0.0.1"
 
-    init(_ office: Office) { self.office = office }
+    init(_ dashboardServer: DashboardServer) { self.dashboardServer = dashboardServer }
 
     /// A visitor who is logged in.
-    static func loggedIn(_ office: Office) async throws -> Visitor {
-        let visitor = Visitor(office)
+    static func loggedIn(_ dashboardServer: DashboardServer) async throws -> DashboardBrowser {
+        let visitor = DashboardBrowser(dashboardServer)
         let answer = try await visitor.logIn()
         #expect(answer.status == 303)
         return visitor
@@ -30,11 +30,11 @@ final class Visitor {
     }
 
     /// Opens the login page, and sends its form with a token.
-    func logIn(_ token: String = Office.operatorToken, to: String? = nil) async throws -> Answer {
+    func logIn(_ token: String = DashboardServer.operatorToken, to: String? = nil) async throws -> Answer {
         let page = try await get("/dashboard/login")
         var form = ["form": try page.formToken, "token": token]
         if let to { form["to"] = to }
-        return try await post("/dashboard/login", form, ["Origin": "http://\(Office.host)"])
+        return try await post("/dashboard/login", form, ["Origin": "http://\(DashboardServer.host)"])
     }
 
     private func send(
@@ -51,7 +51,7 @@ final class Visitor {
         request.body = Array(
             form.map { "\($0.key)=\($0.value.addingPercentEncoding(withAllowedCharacters: allowed) ?? "")" }
                 .joined(separator: "&").utf8)
-        let answer = Answer(await office.server.respond(to: request))
+        let answer = Answer(await dashboardServer.server.respond(to: request))
         for cookie in answer.cookies {
             cookies[cookie.name] = cookie.attributes.contains("Max-Age=0") ? nil : cookie.value
         }

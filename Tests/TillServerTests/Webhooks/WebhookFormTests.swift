@@ -11,7 +11,7 @@ import TillLedger
     @Test("The published example of Standard Webhooks is signed as published, once for each secret")
     func signature() throws {
         let body = Array(#"{"test": 2432232314}"#.utf8)
-        let secrets = [Mailroom.secret, Mailroom.olderSecret].compactMap { WebhookSecret($0) }
+        let secrets = [WebhookReceiver.secret, WebhookReceiver.olderSecret].compactMap { WebhookSecret($0) }
         let published = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
         let header = WebhookSignature.header(
             id: "msg_p5jXN8AQM9LWM0D4loKWxJek", seconds: 1_614_265_330, body: body, secrets: secrets)
@@ -55,7 +55,7 @@ import TillLedger
             let words = line.split(separator: " ").map(String.init)
             for text in words.dropFirst() {
                 count += 1
-                do throws(WebhookURL.Fault) {
+                do throws(WebhookURL.FormatError) {
                     let url = try WebhookURL(text, allowsPlain: false)
                     #expect(words[0] == "ok" && url.description == text, "\(text)")
                 } catch {
@@ -64,7 +64,7 @@ import TillLedger
             }
         }
         #expect(count > 35)
-        #expect(throws: WebhookURL.Fault.form) { try WebhookURL("https://a.example/a b", allowsPlain: true) }
+        #expect(throws: WebhookURL.FormatError.form) { try WebhookURL("https://a.example/a b", allowsPlain: true) }
         #expect(throws: Never.self) { try WebhookURL("http://10.0.0.1:8080/hook", allowsPlain: true) }
     }
 
@@ -108,13 +108,13 @@ import TillLedger
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Sources")
         var written: Set<String> = []
-        for room in ["TillServer", "TillLedger", "TillBilling/Reminders"] {
-            let folder = sources.appendingPathComponent(room)
+        for receiver in ["TillServer", "TillLedger", "TillBilling/Reminders"] {
+            let folder = sources.appendingPathComponent(receiver)
             let names = try #require(FileManager.default.enumerator(atPath: folder.path)).compactMap { $0 as? String }
             for name in names
             where name.hasSuffix(".swift") && !name.contains("Webhooks/") && !name.contains("Endpoints/") {
                 let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
-                guard text.contains("utbox") || text.contains("try tell(") || room == "TillBilling/Reminders" else {
+                guard text.contains("utbox") || text.contains("try tell(") || receiver == "TillBilling/Reminders" else {
                     continue
                 }
                 let event =

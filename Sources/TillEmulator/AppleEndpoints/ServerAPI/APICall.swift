@@ -20,25 +20,25 @@ struct APICall: Sendable {
     func values(_ name: String) -> [String] { request.query.filter { $0.name == name }.map(\.value) }
 
     /// A query parameter that may occur at most once.
-    func value(_ name: String, else code: ServerAPIErrorCode) throws(APIRefusal) -> String? {
+    func value(_ name: String, else code: ServerAPIErrorCode) throws(APIError) -> String? {
         let values = values(name)
-        guard values.count <= 1 else { throw APIRefusal(code) }
+        guard values.count <= 1 else { throw APIError(code) }
         return values.first
     }
 
     /// The members of the body; a `null` counts as absent.
-    func body() throws(APIRefusal) -> APIBody {
+    func body() throws(APIError) -> APIBody {
         guard case .object(let members)? = try? JSONValue(decoding: request.body) else {
-            throw APIRefusal(.generalBadRequest)
+            throw APIError(.generalBadRequest)
         }
         return APIBody(members: members.filter { !$0.value.isNull })
     }
 
     // MARK: Ids
 
-    static func number(_ id: String, else code: ServerAPIErrorCode = .invalidTransactionID) throws(APIRefusal) -> Int64
+    static func number(_ id: String, else code: ServerAPIErrorCode = .invalidTransactionID) throws(APIError) -> Int64
     {
-        guard let number = Int64(id), number >= 0, String(number) == id else { throw APIRefusal(code) }
+        guard let number = Int64(id), number >= 0, String(number) == id else { throw APIError(code) }
         return number
     }
 
@@ -46,42 +46,42 @@ struct APICall: Sendable {
     /// - Parameter absent: the error code when no such transaction exists.
     func transaction(
         absent: ServerAPIErrorCode = .transactionIDNotFound, malformed: ServerAPIErrorCode = .invalidTransactionID,
-        _ session: any Connection
+        _ connection: any Connection
     ) throws -> StoreTransaction {
         let number = try Self.number(id, else: malformed)
-        guard let found = try TransactionTable.find(number, session), found.bundleID == bundleID,
+        guard let found = try TransactionTable.find(number, connection), found.bundleID == bundleID,
             found.state == .purchased
         else {
-            let isDownload = try DownloadTable.find(appTransaction: number, session)?.bundleID == bundleID
-            throw APIRefusal(isDownload ? .appTransactionIDNotSupported : absent)
+            let isDownload = try DownloadTable.find(appTransaction: number, connection)?.bundleID == bundleID
+            throw APIError(isDownload ? .appTransactionIDNotSupported : absent)
         }
-        try Self.check(found.account, session)
+        try Self.check(found.account, connection)
         return found
     }
 
     /// The customer whom `{any}` names: by any of the customer's transactions in this app, or by the app transaction
     /// (facts/server-api §3).
-    func customer(_ session: any Connection) throws -> AppDownload { try customer(of: id, session) }
+    func customer(_ connection: any Connection) throws -> AppDownload { try customer(of: id, connection) }
 
-    func customer(of id: String, _ session: any Connection) throws -> AppDownload {
+    func customer(of id: String, _ connection: any Connection) throws -> AppDownload {
         let number = try Self.number(id)
         var appTransaction = number
-        if let transaction = try TransactionTable.find(number, session) {
+        if let transaction = try TransactionTable.find(number, connection) {
             guard transaction.state == .purchased, transaction.bundleID == bundleID else {
-                throw APIRefusal(.transactionIDNotFound)
+                throw APIError(.transactionIDNotFound)
             }
             appTransaction = transaction.appTransaction
         }
-        guard let download = try DownloadTable.find(appTransaction: appTransaction, session) else {
-            throw APIRefusal(appTransaction == number ? .transactionIDNotFound : .appTransactionDoesNotExist)
+        guard let download = try DownloadTable.find(appTransaction: appTransaction, connection) else {
+            throw APIError(appTransaction == number ? .transactionIDNotFound : .appTransactionDoesNotExist)
         }
-        guard download.bundleID == bundleID else { throw APIRefusal(.transactionIDNotFound) }
-        try Self.check(download.account, session)
+        guard download.bundleID == bundleID else { throw APIError(.transactionIDNotFound) }
+        try Self.check(download.account, connection)
         return download
     }
 
-    private static func check(_ account: String, _ session: any Connection) throws {
-        guard try AccountTable.find(account, session)?.isDeleted != true else { throw APIRefusal(.accountNotFound) }
+    private static func check(_ account: String, _ connection: any Connection) throws {
+        guard try AccountTable.find(account, connection)?.isDeleted != true else { throw APIError(.accountNotFound) }
     }
 }
 
@@ -93,17 +93,17 @@ struct APIBody: Sendable {
 
     func required<Value>(
         _ name: String, else code: ServerAPIErrorCode, _ read: (JSONValue) -> Value?
-    ) throws(APIRefusal) -> Value {
-        guard let member = members[name], let value = read(member) else { throw APIRefusal(code) }
+    ) throws(APIError) -> Value {
+        guard let member = members[name], let value = read(member) else { throw APIError(code) }
         return value
     }
 
     /// Nil only if the member is absent.
     func optional<Value>(
         _ name: String, else code: ServerAPIErrorCode, _ read: (JSONValue) -> Value?
-    ) throws(APIRefusal) -> Value? {
+    ) throws(APIError) -> Value? {
         guard let member = members[name] else { return nil }
-        guard let value = read(member) else { throw APIRefusal(code) }
+        guard let value = read(member) else { throw APIError(code) }
         return value
     }
 }
@@ -117,9 +117,9 @@ struct APIKey: Sendable {
     let privateKey: PrivateKey
     private let publicKey: PublicKey
 
-    init(issuerID: UniqueID, keyID: String, privateKey: PrivateKey) throws(IssuingFault) {
+    init(issuerID: UniqueID, keyID: String, privateKey: PrivateKey) throws(SigningError) {
         guard let publicKey = PublicKey(der: try privateKey.publicKeyInfo()) else {
-            throw IssuingFault("the API key has no public half")
+            throw SigningError("the API key has no public half")
         }
         self.issuerID = issuerID
         self.keyID = keyID
@@ -133,7 +133,7 @@ struct APIKey: Sendable {
         return String(decoding: random.prefix(10).map { letters[Int($0) % letters.count] }, as: UTF8.self)
     }
 
-    func json(bundleID: String) throws(IssuingFault) -> JSONValue {
+    func json(bundleID: String) throws(SigningError) -> JSONValue {
         [
             "issuerId": .string(issuerID.description), "keyId": .string(keyID), "bundleId": .string(bundleID),
             "privateKey": .string(try privateKey.pem()),
@@ -169,7 +169,7 @@ struct APIKey: Sendable {
 }
 
 /// A refusal of Apple's: HTTP status, `errorCode` and `errorMessage` (facts/server-api §6).
-struct APIRefusal: Error, Sendable, Hashable {
+struct APIError: Error, Sendable, Hashable {
     let code: ServerAPIErrorCode
     let message: String
 
@@ -187,9 +187,9 @@ struct APIRefusal: Error, Sendable, Hashable {
 
     /// The app exceeded this endpoint's rate limit. Apple's `Retry-After` is a Unix time in milliseconds
     /// (facts/server-api §7), where HTTP has seconds.
-    static func rateLimited(until room: Instant) -> HTTPResponse {
-        var response = APIRefusal(.rateLimitExceeded).response
-        response.headers.add("Retry-After", String(room.milliseconds))
+    static func rateLimited(until retryAt: Instant) -> HTTPResponse {
+        var response = APIError(.rateLimitExceeded).response
+        response.headers.add("Retry-After", String(retryAt.milliseconds))
         return response
     }
 
@@ -197,7 +197,7 @@ struct APIRefusal: Error, Sendable, Hashable {
     /// errors.
     static func unserved(_ status: Int) -> HTTPResponse {
         let message = status == 405 ? "Method not allowed." : "Not found."
-        return APIRefusal(ServerAPIErrorCode(rawValue: Int64(status) * 10_000), message).response
+        return APIError(ServerAPIErrorCode(rawValue: Int64(status) * 10_000), message).response
     }
 
     /// Apple's sentences are the names of the errors in plain words, with a few exceptions.

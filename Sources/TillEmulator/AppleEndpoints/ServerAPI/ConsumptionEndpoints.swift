@@ -9,22 +9,22 @@ extension ServerAPIEndpoint {
     func consumption(_ call: APICall) async throws -> HTTPResponse {
         let body = try call.body()
         let text = String(decoding: call.request.body, as: UTF8.self)
-        _ = try await store.change { turn -> ConsumptionOutcome in
-            let transaction = try call.transaction(turn.session)
+        _ = try await store.change { change -> ConsumptionOutcome in
+            let transaction = try call.transaction(change.connection)
             let answer =
                 call.route == .consumption
-                ? try ConsumptionAnswer(body, text: text, of: transaction.kind)
-                : try ConsumptionAnswer(v1: body, text: text, of: transaction.kind)
-            return try RefundDesk.takeConsumption(transaction.number, answer, turn)
+                ? try ConsumptionResponse(body, text: text, of: transaction.kind)
+                : try ConsumptionResponse(v1: body, text: text, of: transaction.kind)
+            return try Refunds.takeConsumption(transaction.number, answer, change)
         }
         return HTTPResponse(status: 202)
     }
 }
 
-extension ConsumptionAnswer {
+extension ConsumptionResponse {
     /// ConsumptionRequest (facts/server-api §5). Apple has no error code of its own for an invalid percentage, or for a
     /// percentage of an undelivered purchase.
-    fileprivate init(_ body: APIBody, text: String, of kind: ProductType) throws(APIRefusal) {
+    fileprivate init(_ body: APIBody, text: String, of kind: ProductType) throws(APIError) {
         typealias Information = ConsumptionInformation
         try body.requireConsent()
         let delivery = try body.required("deliveryStatus", else: .invalidDeliveryStatus) { value in
@@ -34,32 +34,32 @@ extension ConsumptionAnswer {
         let percentage = try body.optional("consumptionPercentage", else: .generalBadRequest) { value in
             value.int.flatMap { (0...100_000).contains($0) ? $0 : nil }
         }
-        guard delivery == .delivered || percentage ?? 0 == 0 else { throw APIRefusal(.generalBadRequest) }
+        guard delivery == .delivered || percentage ?? 0 == 0 else { throw APIError(.generalBadRequest) }
         let preference = try body.optional("refundPreference", else: .invalidRefundPreference) { value in
             value.string.flatMap { Information.RefundPreference(rawValue: $0) }
         }
         if preference == .grantProrated {
             if kind == .autoRenewable {
-                guard percentage == nil else { throw APIRefusal(.consumptionPercentageNotAllowed) }
+                guard percentage == nil else { throw APIError(.consumptionPercentageNotAllowed) }
             } else {
-                guard let percentage, percentage > 0 else { throw APIRefusal(.invalidRefundPreference) }
+                guard let percentage, percentage > 0 else { throw APIError(.invalidRefundPreference) }
             }
         }
-        let said: Preference =
+        let refundPreference: Preference =
             switch preference {
             case nil: .none
             case .decline: .decline
             case .grantFull: .grantFull
             case .grantProrated: .grantProrated
             }
-        self.init(preference: said, consumed: percentage, wasDelivered: delivery == .delivered, text: text)
+        self.init(preference: refundPreference, consumed: percentage, wasDelivered: delivery == .delivered, text: text)
     }
 
     /// ConsumptionRequestV1: every member is required except the preference.
-    fileprivate init(v1 body: APIBody, text: String, of kind: ProductType) throws(APIRefusal) {
+    fileprivate init(v1 body: APIBody, text: String, of kind: ProductType) throws(APIError) {
         typealias Information = ConsumptionInformationV1
         guard kind == .consumable || kind == .autoRenewable else {
-            throw APIRefusal(.invalidTransactionTypeNotSupported)
+            throw APIError(.invalidTransactionTypeNotSupported)
         }
         try body.requireConsent()
         let consumption = try body.choice(
@@ -80,7 +80,7 @@ extension ConsumptionAnswer {
         let preference = try body.optional("refundPreference", else: .invalidRefundPreference) { value in
             value.int.flatMap { Information.RefundPreference(rawValue: $0) }
         }
-        let said: Preference =
+        let refundPreference: Preference =
             switch preference {
             case nil, .undeclared, .none?: .none
             case .grant: .grantFull
@@ -93,19 +93,19 @@ extension ConsumptionAnswer {
             case .full: 100_000
             case .undeclared, .partial: nil
             }
-        self.init(preference: said, consumed: consumed, wasDelivered: delivery == .delivered, text: text)
+        self.init(preference: refundPreference, consumed: consumed, wasDelivered: delivery == .delivered, text: text)
     }
 }
 
 extension APIBody {
     /// Without the customer's consent the developer may send no information (facts/server-api §5).
-    fileprivate func requireConsent() throws(APIRefusal) {
-        guard members["customerConsented"]?.bool == true else { throw APIRefusal(.invalidCustomerConsented) }
+    fileprivate func requireConsent() throws(APIError) {
+        guard members["customerConsented"]?.bool == true else { throw APIError(.invalidCustomerConsented) }
     }
 
     fileprivate func choice<Choice: RawRepresentable>(
         _ name: String, _ type: Choice.Type, else code: ServerAPIErrorCode
-    ) throws(APIRefusal) -> Choice where Choice.RawValue == Int64 {
+    ) throws(APIError) -> Choice where Choice.RawValue == Int64 {
         try required(name, else: code) { value in value.int.flatMap { Choice(rawValue: $0) } }
     }
 }

@@ -15,18 +15,18 @@ extension ServerAPIEndpoint {
         let filter = try call.historyFilter()
         let revision = try call.value("revision", else: .invalidRequestRevision)
         let apiKey = apiKey
-        let (page, hasMore, token) = try await store.ask { session in
-            let customer = try call.customer(session)
+        let (page, hasMore, token) = try await store.ask { connection in
+            let customer = try call.customer(connection)
             let token = PageToken(question: call.question(filter, customer), apiKey: apiKey)
             let place = try revision.map { text in
-                guard let place = token.place(text, of: 1) else { throw APIRefusal(.invalidRequestRevision) }
+                guard let place = token.place(text, of: 1) else { throw APIError(.invalidRequestRevision) }
                 return place[0]
             }
-            let question = TransactionHistory.Question(
+            let question = TransactionHistory.Query(
                 account: customer.account, bundleID: customer.bundleID, filter: filter,
                 omitsFinishedConsumables: call.route == .historyV1)
             let found = try TransactionHistory.page(
-                of: question, after: place, limit: Self.pageSize + 1, session)
+                of: question, after: place, limit: Self.pageSize + 1, connection)
             let page = Array(found.prefix(Self.pageSize))
             // An empty page keeps the position of the page before it; an empty history starts at its beginning.
             let end = page.last?.modification ?? place ?? (filter.order == .descending ? .max : 0)
@@ -42,16 +42,16 @@ extension ServerAPIEndpoint {
     func refundHistory(_ call: APICall) async throws -> HTTPResponse {
         let revision = try call.value("revision", else: .invalidRequestRevision)
         let apiKey = apiKey
-        let (page, hasMore, token) = try await store.ask { session in
-            let customer = try call.customer(session)
+        let (page, hasMore, token) = try await store.ask { connection in
+            let customer = try call.customer(connection)
             let token = PageToken(question: call.question(HistoryFilter(), customer), apiKey: apiKey)
             let place = try revision.map { text in
-                guard let place = token.place(text, of: 2) else { throw APIRefusal(.invalidRequestRevision) }
+                guard let place = token.place(text, of: 2) else { throw APIError(.invalidRequestRevision) }
                 return (date: Instant(milliseconds: place[0]), modification: place[1])
             }
             let found = try TransactionHistory.refunds(
                 account: customer.account, bundleID: customer.bundleID, after: place, limit: Self.pageSize + 1,
-                session)
+                connection)
             let page = Array(found.prefix(Self.pageSize))
             let end = page.last.flatMap { last in
                 last.revocation.map { (date: $0.date, modification: last.modification) }
@@ -66,10 +66,10 @@ extension ServerAPIEndpoint {
     }
 
     func refundHistoryV1(_ call: APICall) async throws -> HTTPResponse {
-        let found = try await store.ask { session in
-            let transaction = try call.transaction(session)
+        let found = try await store.ask { connection in
+            let transaction = try call.transaction(connection)
             return try TransactionHistory.newestRefunds(
-                account: transaction.account, bundleID: transaction.bundleID, limit: Self.oldRefundLimit, session)
+                account: transaction.account, bundleID: transaction.bundleID, limit: Self.oldRefundLimit, connection)
         }
         return .json(["signedTransactions": try signed(found, at: store.now)])
     }
@@ -77,39 +77,39 @@ extension ServerAPIEndpoint {
 
 extension APICall {
     /// The parameters of facts/server-api §4.1, each refused with its own code.
-    fileprivate func historyFilter() throws(APIRefusal) -> HistoryFilter {
+    fileprivate func historyFilter() throws(APIError) -> HistoryFilter {
         var filter = HistoryFilter()
         filter.start = try instant("startDate", else: .invalidStartDate)
         filter.end = try instant("endDate", else: .invalidEndDate)
-        if let start = filter.start, let end = filter.end, start >= end { throw APIRefusal(.invalidEndDate) }
+        if let start = filter.start, let end = filter.end, start >= end { throw APIError(.invalidEndDate) }
         for text in values("productId") {
             let product = ProductID(text)
-            guard product.isWellFormed else { throw APIRefusal(.invalidProductID) }
+            guard product.isWellFormed else { throw APIError(.invalidProductID) }
             filter.products.append(product)
         }
         for text in values("productType") {
-            guard let kind = HistoryFilter.Kind(rawValue: text) else { throw APIRefusal(.invalidProductType) }
+            guard let kind = HistoryFilter.Kind(rawValue: text) else { throw APIError(.invalidProductType) }
             filter.kinds.append(kind)
         }
         if let text = try value("inAppOwnershipType", else: .invalidInAppOwnershipType) {
             let ownership = Ownership(rawValue: text)
             guard ownership == .purchased || ownership == .familyShared else {
-                throw APIRefusal(.invalidInAppOwnershipType)
+                throw APIError(.invalidInAppOwnershipType)
             }
             filter.ownership = ownership
         }
         if let text = try value("sort", else: .invalidSort) {
-            guard let order = HistoryFilter.Order(rawValue: text) else { throw APIRefusal(.invalidSort) }
+            guard let order = HistoryFilter.Order(rawValue: text) else { throw APIError(.invalidSort) }
             filter.order = order
         }
         filter.isRevoked = try truth("revoked", else: .invalidRevoked)
         if try truth("excludeRevoked", else: .invalidExcludeRevoked) == true {
-            guard filter.isRevoked != true else { throw APIRefusal(.invalidExcludeRevoked) }
+            guard filter.isRevoked != true else { throw APIError(.invalidExcludeRevoked) }
             filter.isRevoked = false
         }
         filter.subscriptionGroups = values("subscriptionGroupIdentifier")
         for group in filter.subscriptionGroups where group.isEmpty || group.utf8.count > 200 {
-            throw APIRefusal(.invalidSubscriptionGroupIdentifier)
+            throw APIError(.invalidSubscriptionGroupIdentifier)
         }
         return filter
     }
@@ -127,19 +127,19 @@ extension APICall {
         ]
     }
 
-    private func instant(_ name: String, else code: ServerAPIErrorCode) throws(APIRefusal) -> Instant? {
+    private func instant(_ name: String, else code: ServerAPIErrorCode) throws(APIError) -> Instant? {
         guard let text = try value(name, else: code) else { return nil }
-        guard let number = Int64(text), number >= 0 else { throw APIRefusal(code) }
+        guard let number = Int64(text), number >= 0 else { throw APIError(code) }
         return Instant(milliseconds: number)
     }
 
     /// Apple's Python library writes `True`.
-    private func truth(_ name: String, else code: ServerAPIErrorCode) throws(APIRefusal) -> Bool? {
+    private func truth(_ name: String, else code: ServerAPIErrorCode) throws(APIError) -> Bool? {
         guard let text = try value(name, else: code) else { return nil }
         switch text.lowercased() {
         case "true": return true
         case "false": return false
-        default: throw APIRefusal(code)
+        default: throw APIError(code)
         }
     }
 }

@@ -14,40 +14,40 @@ extension ServerAPIEndpoint {
 
     func testNotification(_ call: APICall) async throws -> HTTPResponse {
         guard let id = try await store.sendTestNotification(bundleID: call.bundleID) else {
-            throw APIRefusal(.serverNotificationURLNotFound)
+            throw APIError(.serverNotificationURLNotFound)
         }
         return .json(["testNotificationToken": .string(id.description)])
     }
 
     /// The token is valid for six months.
     func testNotificationStatus(_ call: APICall) async throws -> HTTPResponse {
-        guard let id = UniqueID(call.id) else { throw APIRefusal(.invalidTestNotificationToken) }
+        guard let id = UniqueID(call.id) else { throw APIError(.invalidTestNotificationToken) }
         guard let (notification, attempts) = try await store.testNotification(id),
             notification.bundleID == call.bundleID,
             store.now < SubscriptionPeriod.sixMonths.end(from: notification.created)
-        else { throw APIRefusal(.testNotificationNotFound) }
+        else { throw APIError(.testNotificationNotFound) }
         return .json(try json(NotificationHistory.Entry(notification: notification, attempts: attempts)))
     }
 
     func notificationHistory(_ call: APICall) async throws -> HTTPResponse {
         let now = store.now
-        let asked = try AskedNotifications(try call.body(), now: now, reach: Self.historyReach)
+        let asked = try NotificationHistoryRequest(try call.body(), now: now, reach: Self.historyReach)
         let text = try call.value("paginationToken", else: .invalidPaginationToken)
         let apiKey = apiKey
-        let (page, next) = try await store.ask { session in
-            let account = try asked.transactionID.map { try call.customer(of: $0, session).account }
-            let question = NotificationHistory.Question(
+        let (page, next) = try await store.ask { connection in
+            let account = try asked.transactionID.map { try call.customer(of: $0, connection).account }
+            let question = NotificationHistory.Query(
                 bundleID: call.bundleID, start: asked.start, end: asked.end, type: asked.type,
                 subtype: asked.subtype, account: account, onlyFailures: asked.onlyFailures)
             let token = PageToken(question: call.question(question), apiKey: apiKey)
             let place = try text.map { text in
-                guard let place = token.place(text, of: 3) else { throw APIRefusal(.invalidPaginationToken) }
+                guard let place = token.place(text, of: 3) else { throw APIError(.invalidPaginationToken) }
                 guard now < Instant(milliseconds: place[2]).adding(seconds: Self.pageLifetime) else {
-                    throw APIRefusal(.paginationTokenExpired)
+                    throw APIError(.paginationTokenExpired)
                 }
                 return (created: Instant(milliseconds: place[0]), number: place[1])
             }
-            let found = try NotificationHistory.page(of: question, after: place, limit: Self.pageSize + 1, session)
+            let found = try NotificationHistory.page(of: question, after: place, limit: Self.pageSize + 1, connection)
             let page = Array(found.prefix(Self.pageSize))
             guard found.count > Self.pageSize, let last = page.last?.notification else { return (page, String?.none) }
             return (page, token.text(at: [last.created.milliseconds, last.number, now.milliseconds]))
@@ -71,7 +71,7 @@ extension ServerAPIEndpoint {
 }
 
 /// A validated NotificationHistoryRequest (facts/server-api §4.3).
-private struct AskedNotifications: Sendable {
+private struct NotificationHistoryRequest: Sendable {
     let start: Instant
     let end: Instant
     let type: String?
@@ -80,27 +80,27 @@ private struct AskedNotifications: Sendable {
     let onlyFailures: Bool
 
     /// - Parameter reach: how many seconds the start may lie back.
-    init(_ body: APIBody, now: Instant, reach: Int64) throws(APIRefusal) {
+    init(_ body: APIBody, now: Instant, reach: Int64) throws(APIError) {
         start = Instant(milliseconds: try body.required("startDate", else: .invalidStartDate) { $0.int })
         end = Instant(milliseconds: try body.required("endDate", else: .invalidEndDate) { $0.int })
-        guard start >= now.adding(seconds: -reach) else { throw APIRefusal(.startDateTooFarInPast) }
-        guard start < end else { throw APIRefusal(.startDateAfterEndDate) }
+        guard start >= now.adding(seconds: -reach) else { throw APIError(.startDateTooFarInPast) }
+        guard start < end else { throw APIError(.startDateAfterEndDate) }
         type = try body.optional("notificationType", else: .invalidNotificationType) { value in
             value.string.flatMap { NotificationType.known.contains(NotificationType(rawValue: $0)) ? $0 : nil }
         }
         subtype = try body.optional("notificationSubtype", else: .invalidNotificationType) { value in
             value.string.flatMap { NotificationSubtype.known.contains(NotificationSubtype(rawValue: $0)) ? $0 : nil }
         }
-        guard subtype == nil || type != nil else { throw APIRefusal(.invalidNotificationType) }
+        guard subtype == nil || type != nil else { throw APIError(.invalidNotificationType) }
         transactionID = try body.optional("transactionId", else: .invalidTransactionID) { $0.string }
-        guard transactionID == nil || type == nil else { throw APIRefusal(.multipleFiltersSupplied) }
+        guard transactionID == nil || type == nil else { throw APIError(.multipleFiltersSupplied) }
         onlyFailures = try body.optional("onlyFailures", else: .generalBadRequest) { $0.bool } ?? false
     }
 }
 
 extension APICall {
     /// Everything that a page token is bound to.
-    fileprivate func question(_ question: NotificationHistory.Question) -> JSONValue {
+    fileprivate func question(_ question: NotificationHistory.Query) -> JSONValue {
         [
             .string(route.rawValue), .string(question.bundleID), .int(question.start.milliseconds),
             .int(question.end.milliseconds), .string(question.type ?? ""), .string(question.subtype ?? ""),

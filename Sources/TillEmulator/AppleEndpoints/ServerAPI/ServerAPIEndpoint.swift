@@ -36,16 +36,16 @@ struct ServerAPIEndpoint: Sendable {
             // Apple documents no JSON body for this answer (facts/server-api §2).
             return HTTPResponse(status: 401)
         }
-        if let room = meter.count(route, of: bundleID, at: now) { return APIRefusal.rateLimited(until: room) }
+        if let retryAt = meter.count(route, of: bundleID, at: now) { return APIError.rateLimited(until: retryAt) }
         do {
-            guard Self.isBundleID(bundleID) else { throw APIRefusal(.invalidAppIdentifier) }
+            guard Self.isBundleID(bundleID) else { throw APIError(.invalidAppIdentifier) }
             return try await answer(
                 APICall(route: route, request: request, parameters: parameters, bundleID: bundleID))
-        } catch let refusal as APIRefusal {
+        } catch let refusal as APIError {
             return refusal.response
         } catch {
             let isRetryable = (error as? DatabaseError)?.isRetryable ?? false
-            return APIRefusal(isRetryable ? .generalInternalRetryable : .generalInternal).response
+            return APIError(isRetryable ? .generalInternalRetryable : .generalInternal).response
         }
     }
 
@@ -191,14 +191,14 @@ struct RequestMeter: Sendable {
         var asked: [Key: Int64] = [:]
     }
 
-    private let environment: Environment
+    private let environment: StoreEnvironment
     private let quotas: RequestQuotas
     private let hour = Locked(Hour())
 
     /// The number of apps that are counted separately. A token may name any app, so the apps beyond it share one count.
     private static let appLimit = 10_000
 
-    init(_ quotas: RequestQuotas?, environment: Environment) {
+    init(_ quotas: RequestQuotas?, environment: StoreEnvironment) {
         self.quotas = quotas ?? RequestQuotas()
         self.environment = environment
     }

@@ -9,15 +9,15 @@ extension ServerAPIEndpoint {
     func subscriptionStatuses(_ call: APICall) async throws -> HTTPResponse {
         var wanted: Set<Int64> = []
         for text in call.values("status") {
-            guard let status = Int64(text), (1...5).contains(status) else { throw APIRefusal(.invalidStatus) }
+            guard let status = Int64(text), (1...5).contains(status) else { throw APIError(.invalidStatus) }
             wanted.insert(status)
         }
-        let found = try await store.ask { [wanted] session in
-            let customer = try call.customer(session)
-            let all = try SubscriptionTable.ofAccount(customer.account, bundleID: customer.bundleID, session)
+        let found = try await store.ask { [wanted] connection in
+            let customer = try call.customer(connection)
+            let all = try SubscriptionTable.ofAccount(customer.account, bundleID: customer.bundleID, connection)
             return try all.compactMap { subscription -> (StoreSubscription, StoreTransaction)? in
                 guard wanted.isEmpty || wanted.contains(subscription.state.status) else { return nil }
-                return try TransactionTable.find(subscription.current, session).map { (subscription, $0) }
+                return try TransactionTable.find(subscription.current, connection).map { (subscription, $0) }
             }
         }
         let now = store.now
@@ -47,18 +47,18 @@ extension ServerAPIEndpoint {
             value.string.flatMap { (1...128).contains($0.count) ? $0 : nil }
         }
         let number = try APICall.number(call.id, else: .invalidOriginalTransactionID)
-        let result = try await store.change { turn in
-            let original = try TransactionTable.find(number, turn.session)
+        let result = try await store.change { change in
+            let original = try TransactionTable.find(number, change.connection)
             guard let original, original.bundleID == call.bundleID, original.state == .purchased else {
-                throw APIRefusal(.originalTransactionIDNotFound)
+                throw APIError(.originalTransactionIDNotFound)
             }
-            guard try AccountTable.find(original.account, turn.session)?.isDeleted != true else {
-                throw APIRefusal(.accountNotFound)
+            guard try AccountTable.find(original.account, change.connection)?.isDeleted != true else {
+                throw APIError(.accountNotFound)
             }
-            return try SubscriptionLife.extend(number, days: days, turn)
+            return try SubscriptionLifecycle.extend(number, days: days, change)
         }
         switch result {
-        case .failure(let refusal): throw APIRefusal(refusal)
+        case .failure(let refusal): throw APIError(refusal)
         case .success(let moved):
             return .json([
                 "originalTransactionId": .string(call.id), "webOrderLineItemId": .string(String(moved.lineItem)),
@@ -71,7 +71,7 @@ extension ServerAPIEndpoint {
         let body = try call.body()
         let (days, reason) = try body.daysAndReason()
         let identifier = try body.required("requestIdentifier", else: .invalidRequestIdentifier) { $0.string }
-        guard let id = UniqueID(identifier) else { throw APIRefusal(.invalidRequestIdentifier) }
+        guard let id = UniqueID(identifier) else { throw APIError(.invalidRequestIdentifier) }
         let product = try body.required("productId", else: .invalidProductID) { $0.string.map { ProductID($0) } }
         let storefronts = try body.optional("storefrontCountryCodes", else: .invalidStorefrontCountryCode) { value in
             value.array.flatMap { codes in
@@ -80,30 +80,30 @@ extension ServerAPIEndpoint {
             }
         }
         if let storefronts {
-            guard !storefronts.isEmpty else { throw APIRefusal(.invalidEmptyStorefrontCountryCodeList) }
+            guard !storefronts.isEmpty else { throw APIError(.invalidEmptyStorefrontCountryCodeList) }
             guard storefronts.allSatisfy(Storefront.isWellFormed) else {
-                throw APIRefusal(.invalidStorefrontCountryCode)
+                throw APIError(.invalidStorefrontCountryCode)
             }
         }
         let request = MassExtension.Request(
             id: id, bundleID: call.bundleID, productID: product, days: days, reason: reason, storefronts: storefronts)
-        try await store.change { turn in
-            guard product.isWellFormed, try ProductTable.find(product, turn.session)?.kind == .autoRenewable else {
-                throw APIRefusal(.invalidProductID)
+        try await store.change { change in
+            guard product.isWellFormed, try ProductTable.find(product, change.connection)?.kind == .autoRenewable else {
+                throw APIError(.invalidProductID)
             }
-            try MassExtension.begin(request, turn)
+            try MassExtension.begin(request, change)
         }
         return .json(["requestIdentifier": .string(identifier)])
     }
 
     func massExtensionStatus(_ call: APICall) async throws -> HTTPResponse {
-        guard let id = UniqueID(call.id) else { throw APIRefusal(.invalidRequestIdentifier) }
+        guard let id = UniqueID(call.id) else { throw APIError(.invalidRequestIdentifier) }
         let product = ProductID(call.parameters["product"])
-        guard product.isWellFormed else { throw APIRefusal(.invalidProductID) }
-        let status = try await store.ask { session in
-            try MassExtension.status(id, productID: product, bundleID: call.bundleID, session)
+        guard product.isWellFormed else { throw APIError(.invalidProductID) }
+        let status = try await store.ask { connection in
+            try MassExtension.status(id, productID: product, bundleID: call.bundleID, connection)
         }
-        guard let status else { throw APIRefusal(.statusRequestNotFound) }
+        guard let status else { throw APIError(.statusRequestNotFound) }
         var members: [String: JSONValue] = [
             "requestIdentifier": .string(call.id), "complete": .bool(status.completed != nil),
         ]
@@ -116,7 +116,7 @@ extension ServerAPIEndpoint {
     }
 }
 
-extension APIRefusal {
+extension APIError {
     init(_ refusal: RenewalDateExtension.Refusal) {
         switch refusal {
         case .unknown: self.init(.originalTransactionIDNotFound)
@@ -128,7 +128,7 @@ extension APIRefusal {
 }
 
 extension APIBody {
-    fileprivate func daysAndReason() throws(APIRefusal) -> (days: Int64, reason: Int64) {
+    fileprivate func daysAndReason() throws(APIError) -> (days: Int64, reason: Int64) {
         let days = try required("extendByDays", else: .invalidExtendByDays) { value in
             value.int.flatMap { (1...90).contains($0) ? $0 : nil }
         }

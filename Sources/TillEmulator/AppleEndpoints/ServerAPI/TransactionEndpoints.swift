@@ -6,20 +6,20 @@ import TillSQL
 /// Single transactions and app downloads (facts/server-api §3: 1, 4, 13, 14, 15).
 extension ServerAPIEndpoint {
     func transactionInfo(_ call: APICall) async throws -> HTTPResponse {
-        let transaction = try await store.ask { session in try call.transaction(session) }
+        let transaction = try await store.ask { connection in try call.transaction(connection) }
         return .json(["signedTransactionInfo": .string(try issuer.signedTransaction(transaction, at: store.now))])
     }
 
     func finish(_ call: APICall) async throws -> HTTPResponse {
-        try await store.change { turn in
-            let transaction = try call.transaction(turn.session)
-            if !transaction.isFinished { try TransactionTable.setFinished(transaction.number, true, turn.session) }
+        try await store.change { change in
+            let transaction = try call.transaction(change.connection)
+            if !transaction.isFinished { try TransactionTable.setFinished(transaction.number, true, change.connection) }
         }
         return HTTPResponse(status: 200)
     }
 
     func appTransactionInfo(_ call: APICall) async throws -> HTTPResponse {
-        let download = try await store.ask { session in try call.customer(session) }
+        let download = try await store.ask { connection in try call.customer(connection) }
         let content = AppTransactionContent(
             download: download, app: store.configuration.app(call.bundleID),
             environment: store.configuration.environment)
@@ -30,14 +30,14 @@ extension ServerAPIEndpoint {
     /// refuses with the only code that the endpoint lists.
     func orderLookup(_ call: APICall) async throws -> HTTPResponse {
         guard store.configuration.environment == .production else {
-            throw APIRefusal(.generalBadRequest, "Order ids are looked up in production only.")
+            throw APIError(.generalBadRequest, "Order ids are looked up in production only.")
         }
-        guard call.id.utf8.count <= 100 else { throw APIRefusal(.generalBadRequest) }
+        guard call.id.utf8.count <= 100 else { throw APIError(.generalBadRequest) }
         let number = OrderNumber(call.id)
-        let found = try await store.ask { session in
-            guard let number, let found = try TransactionTable.find(number.transaction, session),
+        let found = try await store.ask { connection in
+            guard let number, let found = try TransactionTable.find(number.transaction, connection),
                 found.bundleID == call.bundleID, found.orderNumber == number,
-                try AccountTable.find(found.account, session)?.isDeleted != true
+                try AccountTable.find(found.account, connection)?.isDeleted != true
             else { return StoreTransaction?.none }
             return found
         }
@@ -51,19 +51,19 @@ extension ServerAPIEndpoint {
         let token = try call.body().required("appAccountToken", else: .invalidAppAccountTokenUUID) {
             $0.string.flatMap { UniqueID($0) }
         }
-        try await store.change { turn in
-            var transaction = try call.transaction(absent: .originalTransactionIDNotFound, turn.session)
-            guard transaction.sharedFrom == nil else { throw APIRefusal(.familyTransactionNotSupported) }
+        try await store.change { change in
+            var transaction = try call.transaction(absent: .originalTransactionIDNotFound, change.connection)
+            guard transaction.sharedFrom == nil else { throw APIError(.familyTransactionNotSupported) }
             guard transaction.number == transaction.original else {
-                throw APIRefusal(.transactionIDIsNotOriginalTransactionID)
+                throw APIError(.transactionIDIsNotOriginalTransactionID)
             }
-            if var subscription = try SubscriptionTable.find(transaction.number, turn.session) {
+            if var subscription = try SubscriptionTable.find(transaction.number, change.connection) {
                 subscription.appAccountToken = token
-                try SubscriptionTable.save(subscription, turn.session)
-                transaction = try TransactionTable.find(subscription.current, turn.session) ?? transaction
+                try SubscriptionTable.save(subscription, change.connection)
+                transaction = try TransactionTable.find(subscription.current, change.connection) ?? transaction
             }
             transaction.appAccountToken = token
-            try TransactionTable.update(transaction, turn.session)
+            try TransactionTable.update(transaction, change.connection)
         }
         return HTTPResponse(status: 200)
     }

@@ -10,7 +10,7 @@ struct VerifyReceiptEndpoint: Sendable {
     let store: Store
     let configuration: EmulatorConfiguration
     let verifier: SignedDataVerifier
-    let receipts: ReceiptPrinter
+    let receipts: ReceiptBuilder
 
     /// An internal error of Apple's service, caused by injected faults: 21005, 21009, 21100 to 21199. Apple documents
     /// the flag only for the range 21100 to 21199; nil omits it there too.
@@ -21,7 +21,7 @@ struct VerifyReceiptEndpoint: Sendable {
     }
 
     func add(to router: inout Router) {
-        let faces: [(String, Environment)] = [
+        let faces: [(String, StoreEnvironment)] = [
             ("/verifyReceipt", configuration.verifyReceiptFace ?? configuration.environment),
             ("/production/verifyReceipt", .production),
             ("/sandbox/verifyReceipt", .sandbox),
@@ -36,7 +36,7 @@ struct VerifyReceiptEndpoint: Sendable {
         }
     }
 
-    private func answer(_ body: [UInt8], face: Environment) async -> HTTPResponse {
+    private func answer(_ body: [UInt8], face: StoreEnvironment) async -> HTTPResponse {
         do {
             return .json(try await verify(body, face: face))
         } catch let status as VerifyReceiptStatus {
@@ -48,30 +48,30 @@ struct VerifyReceiptEndpoint: Sendable {
         }
     }
 
-    private func verify(_ body: [UInt8], face: Environment) async throws -> JSONValue {
+    private func verify(_ body: [UInt8], face: StoreEnvironment) async throws -> JSONValue {
         guard let request = try? JSONValue(decoding: body), let text = request["receipt-data"]?.string else {
             throw VerifyReceiptStatus.malformed
         }
         if let receipt = try oldStyleReceipt(in: text) {
             try check(configuration.environment, face)
             try checkSecret(request["password"], isSubscriber: receipt.purchase.expiresDate != nil)
-            return try await OldStyleAnswer(store: store, receipts: receipts).answer(receipt)
+            return try await OldStyleResponse(store: store, receipts: receipts).answer(receipt)
         }
         let receipt: VerifiedReceipt
-        do throws(VerificationFailure) {
+        do throws(VerificationError) {
             receipt = try verifier.receipt(base64: text)
         } catch {
             throw error.verdict == .malformed ? VerifyReceiptStatus.malformed : .notAuthentic
         }
         try check(receipt.environment, face)
-        let answer = UnifiedAnswer(
+        let answer = UnifiedResponse(
             receipt: receipt, excludesOldTransactions: request["exclude-old-transactions"]?.bool ?? false,
             store: store, receipts: receipts)
         try checkSecret(request["password"], isSubscriber: answer.isSubscriber)
         return try await answer.answer()
     }
 
-    private func check(_ environment: Environment, _ face: Environment) throws(VerifyReceiptStatus) {
+    private func check(_ environment: StoreEnvironment, _ face: StoreEnvironment) throws(VerifyReceiptStatus) {
         guard environment == face else { throw face == .production ? .sandboxReceipt : .productionReceipt }
     }
 

@@ -23,19 +23,19 @@ enum DownloadTable {
 
     /// The account's download of this app; the first call records the download.
     static func download(
-        account: String, bundleID: String, at now: Instant, _ session: any Connection
+        account: String, bundleID: String, at now: Instant, _ connection: any Connection
     ) throws -> AppDownload {
-        if let known = try find(account: account, bundleID: bundleID, session) { return known }
-        let number = try Counter.appTransaction.take(session)
-        try session.execute(
+        if let known = try find(account: account, bundleID: bundleID, connection) { return known }
+        let number = try Counter.appTransaction.take(connection)
+        try connection.execute(
             "INSERT INTO downloads (\(columns)) VALUES (\(marks: 4))",
             [.text(account), .text(bundleID), .integer(number), .integer(now.milliseconds)])
         return AppDownload(account: account, bundleID: bundleID, appTransaction: number, downloaded: now)
     }
 
     /// Updates the circumstances of the download. Its account, app and number never change.
-    static func update(_ download: AppDownload, _ session: any Connection) throws {
-        try session.execute(
+    static func update(_ download: AppDownload, _ connection: any Connection) throws {
+        try connection.execute(
             "UPDATE downloads SET original_version = ?, preordered_at = ?, platform = ? WHERE app_transaction = ?",
             [
                 .optional(download.originalVersion), .optional(download.preordered?.milliseconds),
@@ -44,15 +44,15 @@ enum DownloadTable {
     }
 
     /// Nil if the account never downloaded the app.
-    static func find(account: String, bundleID: String, _ session: any Connection) throws -> AppDownload? {
-        try session.first(
+    static func find(account: String, bundleID: String, _ connection: any Connection) throws -> AppDownload? {
+        try connection.first(
             """
             SELECT \(columns), \(details) FROM downloads WHERE account = ? AND bundle_id = ?
             """, [.text(account), .text(bundleID)], read)
     }
 
-    static func find(appTransaction: Int64, _ session: any Connection) throws -> AppDownload? {
-        try session.first(
+    static func find(appTransaction: Int64, _ connection: any Connection) throws -> AppDownload? {
+        try connection.first(
             """
             SELECT \(columns), \(details) FROM downloads WHERE app_transaction = ?
             """, [.integer(appTransaction)], read)

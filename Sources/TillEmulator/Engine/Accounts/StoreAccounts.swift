@@ -21,26 +21,26 @@ extension Store {
     public func changeAccount(
         _ name: String, _ change: AccountChange
     ) async throws -> Result<StoreAccount, StoreRefusal> {
-        try await self.change { turn in try AccountDesk.change(name, change, turn) }
+        try await self.change { storeChange in try AccountChanges.change(name, change, storeChange) }
     }
 
     public func account(_ name: String) async throws -> StoreAccount? {
-        try await ask { session in try AccountTable.find(name, session) }
+        try await ask { connection in try AccountTable.find(name, connection) }
     }
 
     /// Ordered by name, starting after `after`.
     public func accounts(after: String = "", limit: Int) async throws -> [StoreAccount] {
-        try await ask { session in try AccountTable.all(after: after, limit: limit, session) }
+        try await ask { connection in try AccountTable.all(after: after, limit: limit, connection) }
     }
 
     /// Removes an account from its family; when the organizer leaves, all members do.
     public func leaveFamily(_ name: String) async throws -> Result<StoreAccount, StoreRefusal> {
-        try await change { turn in
-            guard let account = try AccountTable.find(name, turn.session) else {
+        try await change { storeChange in
+            guard let account = try AccountTable.find(name, storeChange.connection) else {
                 return .failure(.unknownAccount(name))
             }
             guard account.family != nil else { return .failure(.noFamily(name)) }
-            return .success(try FamilyCircle.leave(account, turn))
+            return .success(try FamilyMembership.leave(account, storeChange))
         }
     }
 
@@ -48,82 +48,82 @@ extension Store {
     public func signIn(
         _ account: String, on id: UniqueID, name: String, platform: StoreDevice.Platform
     ) async throws -> Result<StoreDevice, StoreRefusal> {
-        try await change { turn in try AccountDesk.signIn(account, on: id, name: name, platform: platform, turn) }
+        try await change { storeChange in try AccountChanges.signIn(account, on: id, name: name, platform: platform, storeChange) }
     }
 
     public func devices(of account: String) async throws -> Result<[StoreDevice], StoreRefusal> {
-        try await ask { session in
-            guard try AccountTable.find(account, session) != nil else { return .failure(.unknownAccount(account)) }
-            return .success(try DeviceTable.ofAccount(account, session))
+        try await ask { connection in
+            guard try AccountTable.find(account, connection) != nil else { return .failure(.unknownAccount(account)) }
+            return .success(try DeviceTable.ofAccount(account, connection))
         }
     }
 
     /// The device, whichever account is signed in on it.
     public func device(_ id: UniqueID) async throws -> Result<StoreDevice, StoreRefusal> {
-        try await ask { session in
-            try DeviceTable.find(id, session).map { .success($0) } ?? .failure(.unknownDevice(id))
+        try await ask { connection in
+            try DeviceTable.find(id, connection).map { .success($0) } ?? .failure(.unknownDevice(id))
         }
     }
 
     /// The device, if this account is signed in on it.
     public func device(_ id: UniqueID, of account: String) async throws -> Result<StoreDevice, StoreRefusal> {
-        try await ask { session in try AccountDesk.device(id, of: account, session) }
+        try await ask { connection in try AccountChanges.device(id, of: account, connection) }
     }
 }
 
 /// Opens and changes accounts, and signs them in on devices.
-enum AccountDesk {
+enum AccountChanges {
     static func change(
-        _ name: String, _ change: AccountChange, _ turn: Turn
+        _ name: String, _ change: AccountChange, _ storeChange: StoreChange
     ) throws -> Result<StoreAccount, StoreRefusal> {
         var account =
-            try AccountTable.find(name, turn.session)
-            ?? StoreAccount(name: name, storefront: change.storefront ?? turn.configuration.storefront)
+            try AccountTable.find(name, storeChange.connection)
+            ?? StoreAccount(name: name, storefront: change.storefront ?? storeChange.configuration.storefront)
         // All refusals are checked first, so a refused change changes nothing.
         if let organizer = change.family, account.family != organizer,
-            let refusal = try FamilyCircle.refusal(of: account, joining: organizer, change, turn)
+            let refusal = try FamilyMembership.refusal(of: account, joining: organizer, change, storeChange)
         {
             return .failure(refusal)
         }
-        account = try AccountTable.account(name, openingIn: account.storefront, turn.session)
+        account = try AccountTable.account(name, openingIn: account.storefront, storeChange.connection)
         account.storefront = change.storefront ?? account.storefront
         account.asksToBuy = change.asksToBuy ?? account.asksToBuy
         account.mayPay = change.mayPay ?? account.mayPay
         account.paymentMethodWorks = change.paymentMethodWorks ?? account.paymentMethodWorks
         account.paymentSheet = change.paymentSheet ?? account.paymentSheet
         account.isDeleted = change.isDeleted ?? account.isDeleted
-        try AccountTable.update(account, turn.session)
-        if account.isDeleted, account.family != nil { account = try FamilyCircle.leave(account, turn) }
+        try AccountTable.update(account, storeChange.connection)
+        if account.isDeleted, account.family != nil { account = try FamilyMembership.leave(account, storeChange) }
         if let organizer = change.family, account.family != organizer {
-            account = try FamilyCircle.join(account, organizer: organizer, turn)
+            account = try FamilyMembership.join(account, organizer: organizer, storeChange)
         }
         return .success(account)
     }
 
     static func signIn(
-        _ account: String, on id: UniqueID, name: String, platform: StoreDevice.Platform, _ turn: Turn
+        _ account: String, on id: UniqueID, name: String, platform: StoreDevice.Platform, _ storeChange: StoreChange
     ) throws -> Result<StoreDevice, StoreRefusal> {
-        guard let known = try AccountTable.find(account, turn.session) else {
+        guard let known = try AccountTable.find(account, storeChange.connection) else {
             return .failure(.unknownAccount(account))
         }
         guard !known.isDeleted else { return .failure(.accountDeleted(account)) }
-        let found = try DeviceTable.find(id, turn.session)
+        let found = try DeviceTable.find(id, storeChange.connection)
         if found?.account != account {
-            guard try DeviceTable.count(ofAccount: account, turn.session) < DeviceTable.limit else {
+            guard try DeviceTable.count(ofAccount: account, storeChange.connection) < DeviceTable.limit else {
                 return .failure(.tooManyDevices(DeviceTable.limit))
             }
         }
         let device = StoreDevice(
             id: id, account: account, name: name, platform: platform,
-            verificationID: found?.verificationID ?? turn.uniqueID())
-        try DeviceTable.save(device, turn.session)
+            verificationID: found?.verificationID ?? storeChange.uniqueID())
+        try DeviceTable.save(device, storeChange.connection)
         return .success(device)
     }
 
     static func device(
-        _ id: UniqueID, of account: String, _ session: any Connection
+        _ id: UniqueID, of account: String, _ connection: any Connection
     ) throws -> Result<StoreDevice, StoreRefusal> {
-        guard let device = try DeviceTable.find(id, session) else { return .failure(.unknownDevice(id)) }
+        guard let device = try DeviceTable.find(id, connection) else { return .failure(.unknownDevice(id)) }
         return device.account == account ? .success(device) : .failure(.deviceOfAnother(id))
     }
 }
@@ -167,39 +167,39 @@ enum AccountTable {
 
     /// The account; a new one is opened in `storefront`.
     static func account(
-        _ name: String, openingIn storefront: String, _ session: any Connection
+        _ name: String, openingIn storefront: String, _ connection: any Connection
     ) throws -> StoreAccount {
-        if let known = try find(name, session) { return known }
-        try session.execute(
+        if let known = try find(name, connection) { return known }
+        try connection.execute(
             "INSERT INTO accounts (name, storefront) VALUES (?, ?)", [.text(name), .text(storefront)])
         return StoreAccount(name: name, storefront: storefront)
     }
 
-    static func find(_ name: String, _ session: any Connection) throws -> StoreAccount? {
-        try session.first(
+    static func find(_ name: String, _ connection: any Connection) throws -> StoreAccount? {
+        try connection.first(
             """
             SELECT \(columns) FROM accounts WHERE name = ?
             """, [.text(name)], read)
     }
 
     /// Ordered by name, starting after `after`.
-    static func all(after: String, limit: Int, _ session: any Connection) throws -> [StoreAccount] {
-        try session.query(
+    static func all(after: String, limit: Int, _ connection: any Connection) throws -> [StoreAccount] {
+        try connection.query(
             """
             SELECT \(columns) FROM accounts WHERE name > ? ORDER BY name LIMIT ?
             """, [.text(after), .integer(Int64(limit))], read)
     }
 
     /// Every account of a family, the organizer's included.
-    static func family(_ organizer: String, _ session: any Connection) throws -> [StoreAccount] {
-        try session.query(
+    static func family(_ organizer: String, _ connection: any Connection) throws -> [StoreAccount] {
+        try connection.query(
             """
             SELECT \(columns) FROM accounts WHERE family = ? ORDER BY name
             """, [.text(organizer)], read)
     }
 
-    static func update(_ account: StoreAccount, _ session: any Connection) throws {
-        try session.execute(
+    static func update(_ account: StoreAccount, _ connection: any Connection) throws {
+        try connection.execute(
             """
             UPDATE accounts SET storefront = ?, family = ?, asks_to_buy = ?, may_pay = ?, payment_works = ?,
                 is_deleted = ?, payment_sheet = ?

@@ -14,26 +14,26 @@ public struct ProductFile: Sendable {
     public internal(set) var ignored: [String]
 
     /// Why a file can't be used.
-    public struct Fault: Error, Sendable, Hashable {
+    public struct FormatError: Error, Sendable, Hashable {
         /// A stable code.
         public let code: String
         /// Names the member by its path.
-        public let sentence: Text
+        public let sentence: LocalizedText
     }
 
     /// Larger files are refused, in bytes.
     public static let byteLimit = 4 << 20
 
     /// - Parameter bytes: the file, JSON.
-    public init(_ bytes: [UInt8]) throws(Fault) {
+    public init(_ bytes: [UInt8]) throws(FormatError) {
         do {
             try self.init(reading: bytes)
         } catch {
-            throw Fault(code: error.code, sentence: Text(en: error.english, zh: error.chinese))
+            throw FormatError(code: error.code, sentence: LocalizedText(en: error.english, zh: error.chinese))
         }
     }
 
-    init(reading bytes: [UInt8]) throws(Problem) {
+    init(reading bytes: [UInt8]) throws(ControlError) {
         guard bytes.count <= Self.byteLimit,
             let value = try? JSONValue(decoding: bytes.isEmpty ? Array("{}".utf8) : bytes)
         else {
@@ -70,23 +70,23 @@ struct FileMember {
     }
 
     /// The member with this name; nil if it is missing or `null`.
-    func member(_ name: String) throws(Problem) -> FileMember? {
+    func member(_ name: String) throws(ControlError) -> FileMember? {
         guard case .object(let members) = value else { throw wrong("an object", "一个对象") }
         guard let value = members[name], !value.isNull else { return .none }
         return FileMember(value, path: place(name))
     }
 
-    func required(_ name: String) throws(Problem) -> FileMember {
+    func required(_ name: String) throws(ControlError) -> FileMember {
         if let member = try member(name) { return member }
         throw .badRequest("missing_member", "\"\(place(name))\" is missing.", "缺少成员 “\(place(name))”。")
     }
 
     /// The items of a list; empty if the member is missing.
-    func list(_ name: String, upTo limit: Int) throws(Problem) -> [FileMember] {
+    func list(_ name: String, upTo limit: Int) throws(ControlError) -> [FileMember] {
         try member(name)?.items(upTo: limit) ?? []
     }
 
-    func items(upTo limit: Int) throws(Problem) -> [FileMember] {
+    func items(upTo limit: Int) throws(ControlError) -> [FileMember] {
         guard case .array(let items) = value, items.count <= limit else {
             throw wrong("a list of at most \(limit)", "不超过 \(limit) 项的列表")
         }
@@ -94,7 +94,7 @@ struct FileMember {
     }
 
     /// Names and values of an object with arbitrary member names, sorted by name.
-    func members(upTo limit: Int) throws(Problem) -> [(name: String, member: FileMember)] {
+    func members(upTo limit: Int) throws(ControlError) -> [(name: String, member: FileMember)] {
         guard case .object(let members) = value, members.count <= limit else {
             throw wrong("an object of at most \(limit) members", "不超过 \(limit) 个成员的对象")
         }
@@ -102,9 +102,9 @@ struct FileMember {
     }
 
     /// A text of 1 to `limit` characters.
-    func text(_ name: String, upTo limit: Int) throws(Problem) -> String? { try member(name)?.text(upTo: limit) }
+    func text(_ name: String, upTo limit: Int) throws(ControlError) -> String? { try member(name)?.text(upTo: limit) }
 
-    func text(upTo limit: Int) throws(Problem) -> String {
+    func text(upTo limit: Int) throws(ControlError) -> String {
         // Counted in scalars, because one character may consist of any number of them.
         guard case .string(let text) = value, (1...limit).contains(text.unicodeScalars.count) else {
             throw wrong("a text of 1 to \(limit) characters", "1 到 \(limit) 个字符的文本")
@@ -113,12 +113,12 @@ struct FileMember {
     }
 
     /// A text that customers read, of at most `limit` characters; it may be empty.
-    func copy(_ name: String, upTo limit: Int) throws(Problem) -> String {
+    func copy(_ name: String, upTo limit: Int) throws(ControlError) -> String {
         let member = try required(name)
         return member.value == "" ? "" : try member.text(upTo: limit)
     }
 
-    func integer(_ name: String, in range: ClosedRange<Int64>) throws(Problem) -> Int64? {
+    func integer(_ name: String, in range: ClosedRange<Int64>) throws(ControlError) -> Int64? {
         guard let member = try member(name) else { return nil }
         guard case .int(let number) = member.value, range.contains(number) else {
             throw member.wrong(
@@ -128,13 +128,13 @@ struct FileMember {
         return number
     }
 
-    func bool(_ name: String) throws(Problem) -> Bool? {
+    func bool(_ name: String) throws(ControlError) -> Bool? {
         guard let member = try member(name) else { return nil }
         guard case .bool(let truth) = member.value else { throw member.wrong("true or false", "true 或 false") }
         return truth
     }
 
-    func choice<Choice>(_ name: String, of choices: [(text: String, value: Choice)]) throws(Problem) -> Choice? {
+    func choice<Choice>(_ name: String, of choices: [(text: String, value: Choice)]) throws(ControlError) -> Choice? {
         guard let member = try member(name) else { return nil }
         if case .string(let text) = member.value, let found = choices.first(where: { $0.text == text }) {
             return found.value
@@ -145,12 +145,12 @@ struct FileMember {
 
     func choice<Choice: RawRepresentable & CaseIterable>(
         _ name: String, of type: Choice.Type
-    ) throws(Problem) -> Choice? where Choice.RawValue == String {
+    ) throws(ControlError) -> Choice? where Choice.RawValue == String {
         try choice(name, of: Choice.allCases.map { ($0.rawValue, $0) })
     }
 
     /// Refuses members with other names.
-    func knows(_ names: [String]) throws(Problem) {
+    func knows(_ names: [String]) throws(ControlError) {
         guard case .object(let members) = value else { throw wrong("an object", "一个对象") }
         for name in members.keys.sorted() where !names.contains(name) {
             let nearest = nearestName(to: String(name.prefix(60)), among: names)
@@ -163,7 +163,7 @@ struct FileMember {
         }
     }
 
-    func wrong(_ english: String, _ chinese: String) -> Problem {
+    func wrong(_ english: String, _ chinese: String) -> ControlError {
         path.isEmpty
             ? .badRequest("wrong_value", "The file must be \(english).", "文件必须是\(chinese)。")
             : RequestBody.wrong(path, english, chinese)

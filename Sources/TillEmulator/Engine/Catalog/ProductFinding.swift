@@ -21,9 +21,9 @@ struct ProductFinding: Sendable, Hashable {
     /// Nil for a finding about a whole group.
     let product: String?
     /// What is wrong.
-    let sentence: Text
+    let sentence: LocalizedText
     /// What to do about it.
-    let cure: Text
+    let cure: LocalizedText
 
     /// A product as the app expects it.
     struct Expectation: Sendable {
@@ -33,9 +33,9 @@ struct ProductFinding: Sendable, Hashable {
 }
 
 /// Checks a catalogue.
-struct ProductLint {
+struct ProductValidator {
     let products: [StoreProduct]
-    let environment: Environment
+    let environment: StoreEnvironment
 
     /// - Parameter expected: the app's own list; nil if the caller gave none.
     func findings(comparing expected: [ProductFinding.Expectation]? = nil) -> [ProductFinding] {
@@ -57,10 +57,10 @@ struct ProductLint {
         return [
             ProductFinding(
                 code: .noAppVersion, product: id,
-                sentence: Text(
+                sentence: LocalizedText(
                     en: "\(id) is the app's first product and is not submitted together with an app version.",
                     zh: "\(id) 是此 App 的首个商品，但没有随 App 版本一起提交。"),
-                cure: Text(
+                cure: LocalizedText(
                     en: "Submit it together with an app version: POST /emulator/products/\(id)/submit with "
                         + "{\"withAppVersion\": true}.",
                     zh: "请与 App 版本一起提交：POST /emulator/products/\(id)/submit，内容 {\"withAppVersion\": true}。"))
@@ -74,8 +74,8 @@ struct ProductLint {
             findings.append(
                 ProductFinding(
                     code: .missingScreenshot, product: id,
-                    sentence: Text(en: "\(id) has no screenshot for App Review.", zh: "\(id) 没有审核截图。"),
-                    cure: Text(
+                    sentence: LocalizedText(en: "\(id) has no screenshot for App Review.", zh: "\(id) 没有审核截图。"),
+                    cure: LocalizedText(
                         en: "Upload a screenshot: \"reviewScreenshot\": true.", zh: "请上传截图：\"reviewScreenshot\": true。")
                 ))
         }
@@ -84,18 +84,18 @@ struct ProductLint {
             findings.append(
                 ProductFinding(
                     code: .missingLocalization, product: id,
-                    sentence: Text(
+                    sentence: LocalizedText(
                         en: "\(id) has no name and description for customers.", zh: "\(id) 没有面向客户的名称和描述。"),
-                    cure: Text(en: "Add at least one item to \"localizations\".", zh: "请在 \"localizations\" 中至少添加一项。")))
+                    cure: LocalizedText(en: "Add at least one item to \"localizations\".", zh: "请在 \"localizations\" 中至少添加一项。")))
         }
         if !product.isSold(in: environment) {
             findings.append(
                 ProductFinding(
                     code: .notReturned, product: id,
-                    sentence: Text(
+                    sentence: LocalizedText(
                         en: "The store does not return \(id): it is \(product.state.rawValue).",
                         zh: "商店不返回 \(id)：状态为 \(product.state.rawValue)。"),
-                    cure: Text(
+                    cure: LocalizedText(
                         en: environment == .sandbox
                             ? "Complete its metadata. Testers see the product once it is READY_TO_SUBMIT."
                             : "Submit it for review. In production, customers see the product once it is APPROVED.",
@@ -117,10 +117,10 @@ struct ProductLint {
                 findings.append(
                     ProductFinding(
                         code: .priceOffTable, product: id,
-                        sentence: Text(
+                        sentence: LocalizedText(
                             en: "\(id) costs \(price) in \(shown): \(off.en)",
                             zh: "\(id) 在 \(shown) 的价格为 \(price)：\(off.zh)"),
-                        cure: Text(
+                        cure: LocalizedText(
                             en:
                                 "Choose a tier (\"tier\": 1), or a price that App Store Connect offers there.",
                             zh: "请选用某一价格档（\"tier\": 1），或 App Store Connect 在该地区提供的价格。")))
@@ -130,22 +130,22 @@ struct ProductLint {
                 findings.append(
                     ProductFinding(
                         code: .foreignCurrency, product: id,
-                        sentence: Text(
+                        sentence: LocalizedText(
                             en: "\(id) is priced in \(price.currency) in \(code), where customers pay in \(currency).",
                             zh: "\(id) 在 \(code) 以 \(price.currency) 标价，而当地客户以 \(currency) 付款。"),
-                        cure: Text(en: "Give the price in \(currency).", zh: "请改用 \(currency) 标价。")))
+                        cure: LocalizedText(en: "Give the price in \(currency).", zh: "请改用 \(currency) 标价。")))
             }
         }
         return findings
     }
 
-    private func offTable(_ price: Money) -> Text? {
-        switch PriceStanding(of: price) {
+    private func offTable(_ price: Money) -> LocalizedText? {
+        switch PriceAvailability(of: price) {
         case .onTiers, .pricePoint, .unknownCurrency: nil
         case .notOffered:
-            Text(en: "Apple has no such price point.", zh: "Apple 没有这个价格点。")
+            LocalizedText(en: "Apple has no such price point.", zh: "Apple 没有这个价格点。")
         case .onNoTier:
-            Text(
+            LocalizedText(
                 en: "this price is on no classic tier. Till cannot tell whether it is a current price point.",
                 zh: "不在任何经典价格档上；Till 无法判断它是否为现行价格点。")
         }
@@ -161,10 +161,10 @@ struct ProductLint {
         return [
             ProductFinding(
                 code: .longText, product: id,
-                sentence: Text(
+                sentence: LocalizedText(
                     en: "The \(long.locale) name or description of \(id) is longer than 35 or 55 characters.",
                     zh: "\(id) 的 \(long.locale) 名称或描述超过 35 或 55 个字符。"),
-                cure: Text(
+                cure: LocalizedText(
                     en: "Shorten it: at most 30 characters for the name and 45 for the description.",
                     zh: "请缩短：名称不超过 30 个字符，描述不超过 45 个字符。"))
         ]
@@ -179,10 +179,10 @@ struct ProductLint {
             let name = offer.identifier ?? offer.kind.rawValue
             return ProductFinding(
                 code: .oddOfferPeriod, product: product.id.text,
-                sentence: Text(
+                sentence: LocalizedText(
                     en: "The offer \(name) of \(product.id) lasts \(period), which App Store Connect does not offer.",
                     zh: "\(product.id) 的优惠 \(name) 时长为 \(period)，App Store Connect 没有这一选项。"),
-                cure: Text(
+                cure: LocalizedText(
                     en: "Choose 3 days, 1 or 2 weeks, 1, 2, 3 or 6 months, or a year.",
                     zh: "请选用 3 天、1 或 2 周、1、2、3、6 个月或 1 年。"))
         }
@@ -199,10 +199,10 @@ struct ProductLint {
             let shown = levels.sorted().map(String.init).joined(separator: ", ")
             return ProductFinding(
                 code: .oddLevels, product: nil,
-                sentence: Text(
+                sentence: LocalizedText(
                     en: "The levels of group \(group) are \(shown). Levels must start at 1 without gaps.",
                     zh: "订阅组 \(group) 的等级为 \(shown)。等级必须从 1 起连续编号。"),
-                cure: Text(en: "Number them from 1, where 1 is the highest level of service.", zh: "请从 1 起编号，1 为最高等级。"))
+                cure: LocalizedText(en: "Number them from 1, where 1 is the highest level of service.", zh: "请从 1 起编号，1 为最高等级。"))
         }
     }
 
@@ -227,15 +227,15 @@ struct ProductLint {
     private func duplicate(_ id: String) -> ProductFinding {
         ProductFinding(
             code: .duplicateID, product: id,
-            sentence: Text(en: "The app lists \(id) twice.", zh: "App 的列表中 \(id) 出现了两次。"),
-            cure: Text(en: "Remove one of the two.", zh: "请删去其中一个。"))
+            sentence: LocalizedText(en: "The app lists \(id) twice.", zh: "App 的列表中 \(id) 出现了两次。"),
+            cure: LocalizedText(en: "Remove one of the two.", zh: "请删去其中一个。"))
     }
 
     private func unknown(_ id: String, nearest: String?) -> ProductFinding {
         ProductFinding(
             code: .unknownID, product: id,
-            sentence: Text(en: "The store has no product \(id).", zh: "商店没有商品 \(id)。"),
-            cure: Text(
+            sentence: LocalizedText(en: "The store has no product \(id).", zh: "商店没有商品 \(id)。"),
+            cure: LocalizedText(
                 en: nearest.map { "Did you mean \($0)?" } ?? "Create it, or correct the id in the app.",
                 zh: nearest.map { "是否想写 \($0)？" } ?? "请新建该商品，或更正 App 中的 id。"))
     }
@@ -243,11 +243,11 @@ struct ProductLint {
     private func wrongType(_ product: StoreProduct, _ kind: ProductType) -> ProductFinding {
         ProductFinding(
             code: .wrongType, product: product.id.text,
-            sentence: Text(
+            sentence: LocalizedText(
                 en:
                     "The app expects \(product.id) to be \(kind.rawValue), but it is \(product.kind.rawValue).",
                 zh: "App 认为 \(product.id) 的类型是 \(kind.rawValue)，但商店中的类型是 \(product.kind.rawValue)。"),
-            cure: Text(
+            cure: LocalizedText(
                 en: "Correct the app. A product's type cannot change, so another type needs a new product id.",
                 zh: "请更正 App；商品类型不可更改，其他类型需要新的商品 ID。"))
     }

@@ -134,9 +134,9 @@ struct OfferedProduct: Sendable {
 
     /// Nil for a product that is not on sale there.
     static func find(
-        _ id: String, storefront: String, _ configuration: EmulatorConfiguration, _ session: any Connection
+        _ id: String, storefront: String, _ configuration: EmulatorConfiguration, _ connection: any Connection
     ) throws -> OfferedProduct? {
-        guard let product = try ProductTable.offered(id, storefront: storefront, session),
+        guard let product = try ProductTable.offered(id, storefront: storefront, connection),
             product.isSold(in: configuration.environment), product.isOnSale, let price = product.prices[storefront]
         else { return nil }
         let locale = StorefrontLanguage.locale(of: storefront)
@@ -172,16 +172,16 @@ extension Store {
         _ ids: [String], on device: UniqueID
     ) async throws -> Result<OfferedProducts, StoreRefusal> {
         let configuration = configuration
-        return try await ask { session in
-            guard let device = try DeviceTable.find(device, session) else { return .failure(.unknownDevice(device)) }
-            guard let account = try AccountTable.find(device.account, session) else {
+        return try await ask { connection in
+            guard let device = try DeviceTable.find(device, connection) else { return .failure(.unknownDevice(device)) }
+            guard let account = try AccountTable.find(device.account, connection) else {
                 return .failure(.unknownAccount(device.account))
             }
             var answer = OfferedProducts(storefront: account.storefront, products: [], invalid: [])
             var seen: Set<String> = []
             for id in ids where seen.insert(id).inserted {
                 if let found = try OfferedProduct.find(
-                    id, storefront: account.storefront, configuration, session)
+                    id, storefront: account.storefront, configuration, connection)
                 {
                     answer.products.append(found)
                 } else {

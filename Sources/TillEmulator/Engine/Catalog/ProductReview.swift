@@ -44,7 +44,7 @@ enum ProductReview {
     }
 
     /// The state of a saved product: its metadata decides between Missing Metadata and Ready to Submit.
-    static func settled(_ product: StoreProduct) -> ProductState {
+    static func reviewed(_ product: StoreProduct) -> ProductState {
         switch product.state {
         case .missingMetadata, .readyToSubmit: missing(product).isEmpty ? .readyToSubmit : .missingMetadata
         default: product.state
@@ -83,16 +83,16 @@ enum ProductReview {
 
 extension ProductReview {
     static func take(
-        _ step: Step, _ id: String, withAppVersion: Bool, byApple: Bool, _ turn: Turn
+        _ step: Step, _ id: String, withAppVersion: Bool, byApple: Bool, _ change: StoreChange
     ) throws -> Result<StoreProduct, StoreRefusal> {
-        guard var product = try ProductTable.find(ProductID(id), turn.session) else {
-            return .failure(try ProductTable.unknown(id, turn.session))
+        guard var product = try ProductTable.find(ProductID(id), change.connection) else {
+            return .failure(try ProductTable.unknown(id, change.connection))
         }
         if step == .submit {
-            product.state = settled(product)
+            product.state = reviewed(product)
             let missing = missing(product)
             guard missing.isEmpty else { return .failure(.missingMetadata(id, missing)) }
-            let isFirst = try !ProductTable.states(turn.session).contains(where: hasBeenApproved)
+            let isFirst = try !ProductTable.states(change.connection).contains(where: hasBeenApproved)
             guard withAppVersion || !isFirst else { return .failure(.needsAppVersion(id)) }
             product.isWithAppVersion = withAppVersion
         }
@@ -102,14 +102,14 @@ extension ProductReview {
         product.state = next
         // The app version is released, and later submissions need none.
         if next == .approved { product.isWithAppVersion = false }
-        try ProductTable.update(product, turn.session)
+        try ProductTable.update(product, change.connection)
         return .success(product)
     }
 
     /// The developer saves one product again. Its id and kind stay, and the store determines its state.
-    static func edit(_ product: StoreProduct, _ turn: Turn) throws -> Result<StoreProduct, StoreRefusal> {
-        guard let saved = try ProductTable.find(product.id, turn.session) else {
-            return .failure(try ProductTable.unknown(product.id.text, turn.session))
+    static func edit(_ product: StoreProduct, _ change: StoreChange) throws -> Result<StoreProduct, StoreRefusal> {
+        guard let saved = try ProductTable.find(product.id, change.connection) else {
+            return .failure(try ProductTable.unknown(product.id.text, change.connection))
         }
         guard saved.kind == product.kind else { return .failure(.kindIsFixed(product.id.text, saved.kind)) }
         if editable(in: saved.state) == .nameAndPrices, differInMore(saved, product) {
@@ -119,8 +119,8 @@ extension ProductReview {
         product.state = saved.state
         product.isWithAppVersion = saved.isWithAppVersion
         product.appleID = saved.appleID
-        product.state = settled(product)
-        try ProductTable.update(product, turn.session)
+        product.state = reviewed(product)
+        try ProductTable.update(product, change.connection)
         return .success(product)
     }
 }
@@ -133,7 +133,7 @@ enum ProductRules {
     /// The most prices of all products together: our own bound, 1,100 products in every storefront.
     static let priceLimit = 200_000
 
-    static func check(_ product: StoreProduct, at place: FileMember) throws(Problem) {
+    static func check(_ product: StoreProduct, at place: FileMember) throws(ControlError) {
         guard product.id.isWellFormed else {
             throw place.wrong(
                 "a product whose id is 1 to 100 letters, digits, - . _", "商品 id 由 1 到 100 个字母、数字、- . _ 组成的商品")
@@ -177,7 +177,7 @@ enum ProductRules {
 
     private static func check(
         _ offer: ProductOffer, of product: StoreProduct, at place: FileMember
-    ) throws(Problem) {
+    ) throws(ControlError) {
         let isForSubscription = product.kind == .autoRenewable
         guard isForSubscription || offer.kind == .code else {
             throw place.wrong("an offer code: other offers are for auto-renewable subscriptions", "优惠代码：其他优惠只属于自动续期订阅")
@@ -220,7 +220,7 @@ enum ProductRules {
     }
 
     /// The rules for a list of products as a whole.
-    static func check(_ products: [StoreProduct]) throws(Problem) {
+    static func check(_ products: [StoreProduct]) throws(ControlError) {
         var seen: Set<String> = []
         for product in products where !seen.insert(product.id.text).inserted {
             throw .badRequest("duplicate_product", "\(product.id) is listed twice.", "商品 \(product.id) 重复。")

@@ -13,9 +13,9 @@ enum ProductTable {
     ///
     /// - Parameter force: whether removed ids may return. App Store Connect never allows it.
     static func replace(
-        _ products: [StoreProduct], force: Bool = true, _ session: any Connection
+        _ products: [StoreProduct], force: Bool = true, _ connection: any Connection
     ) throws -> Result<Void, StoreRefusal> {
-        let (selling, removed) = (try numbers(session), try removedNumbers(session))
+        let (selling, removed) = (try numbers(connection), try removedNumbers(connection))
         for product in products {
             let known = selling[product.id.text] ?? removed[product.id.text]
             if let known, known.kind != product.kind.rawValue {
@@ -24,52 +24,52 @@ enum ProductTable {
             }
             if !force, removed[product.id.text] != nil { return .failure(.idWasUsed(product.id.text)) }
         }
-        try session.execute(
+        try connection.execute(
             """
             INSERT INTO removed_products (\(numberColumns))
             SELECT \(numberColumns) FROM products WHERE true ON CONFLICT DO NOTHING
             """, [])
-        try session.execute("DELETE FROM prices", [])
-        try session.execute("DELETE FROM products", [])
+        try connection.execute("DELETE FROM prices", [])
+        try connection.execute("DELETE FROM products", [])
         for (position, product) in products.enumerated() {
             var product = product
             if let known = selling[product.id.text] ?? removed[product.id.text] { product.appleID = known.number }
-            if product.appleID == 0 { product.appleID = try Counter.product.take(session) }
-            try insert(product, position: Int64(position), session)
-            try session.execute("DELETE FROM removed_products WHERE product_id = ?", [.text(product.id.text)])
+            if product.appleID == 0 { product.appleID = try Counter.product.take(connection) }
+            try insert(product, position: Int64(position), connection)
+            try connection.execute("DELETE FROM removed_products WHERE product_id = ?", [.text(product.id.text)])
         }
         return .success(())
     }
 
     private typealias Numbers = [String: (kind: String, number: Int64)]
 
-    private static func numbers(_ session: any Connection) throws -> Numbers {
+    private static func numbers(_ connection: any Connection) throws -> Numbers {
         Dictionary(
-            try session.query("SELECT \(numberColumns) FROM products", []) {
+            try connection.query("SELECT \(numberColumns) FROM products", []) {
                 ($0.text("product_id"), (kind: $0.text("kind"), number: $0.integer("apple_id")))
             }, uniquingKeysWith: { first, _ in first })
     }
 
-    private static func removedNumbers(_ session: any Connection) throws -> Numbers {
+    private static func removedNumbers(_ connection: any Connection) throws -> Numbers {
         Dictionary(
-            try session.query("SELECT \(numberColumns) FROM removed_products", []) {
+            try connection.query("SELECT \(numberColumns) FROM removed_products", []) {
                 ($0.text("product_id"), (kind: $0.text("kind"), number: $0.integer("apple_id")))
             }, uniquingKeysWith: { first, _ in first })
     }
 
     /// Writes everything except a product's id and kind.
-    static func update(_ product: StoreProduct, _ session: any Connection) throws {
-        let position = try session.first(
+    static func update(_ product: StoreProduct, _ connection: any Connection) throws {
+        let position = try connection.first(
             "SELECT position FROM products WHERE product_id = ?", [.text(product.id.text)]
         ) { $0.integer("position") }
         guard let position else { return }
-        try session.execute("DELETE FROM prices WHERE product_id = ?", [.text(product.id.text)])
-        try session.execute("DELETE FROM products WHERE product_id = ?", [.text(product.id.text)])
-        try insert(product, position: position, session)
+        try connection.execute("DELETE FROM prices WHERE product_id = ?", [.text(product.id.text)])
+        try connection.execute("DELETE FROM products WHERE product_id = ?", [.text(product.id.text)])
+        try insert(product, position: position, connection)
     }
 
-    private static func insert(_ product: StoreProduct, position: Int64, _ session: any Connection) throws {
-        try session.execute(
+    private static func insert(_ product: StoreProduct, position: Int64, _ connection: any Connection) throws {
+        try connection.execute(
             """
             INSERT INTO products (\(columns), localizations, position, group_id) VALUES (\(marks: 9))
             """,
@@ -80,7 +80,7 @@ enum ProductTable {
                 .optional(product.subscription?.groupID),
             ])
         for (storefront, price) in product.prices.sorted(by: { $0.key < $1.key }) {
-            try session.execute(
+            try connection.execute(
                 "INSERT INTO prices (\(priceColumns)) VALUES (\(marks: 4))",
                 [
                     .text(product.id.text), .text(storefront), .integer(price.amount), .text(price.currency.text),
@@ -88,13 +88,13 @@ enum ProductTable {
         }
     }
 
-    static func all(_ session: any Connection) throws -> [StoreProduct] {
+    static func all(_ connection: any Connection) throws -> [StoreProduct] {
         var prices: [String: [String: Money]] = [:]
-        _ = try session.query("SELECT \(priceColumns) FROM prices", []) { row in
+        _ = try connection.query("SELECT \(priceColumns) FROM prices", []) { row in
             prices[row.text("product_id"), default: [:]][row.text("storefront")] = Money(
                 amount: row.integer("amount"), currency: Currency(row.text("currency")))
         }
-        let products = try session.query(
+        let products = try connection.query(
             """
             SELECT \(columns), localizations FROM products ORDER BY position
             """, [], wholeProduct)
@@ -105,26 +105,26 @@ enum ProductTable {
         }
     }
 
-    static func ids(_ session: any Connection) throws -> [String] {
-        try session.query("SELECT product_id FROM products ORDER BY position", []) { $0.text("product_id") }
+    static func ids(_ connection: any Connection) throws -> [String] {
+        try connection.query("SELECT product_id FROM products ORDER BY position", []) { $0.text("product_id") }
     }
 
-    static func states(_ session: any Connection) throws -> [ProductState] {
-        try session.query("SELECT DISTINCT state FROM products", []) { ProductState(rawValue: $0.text("state")) }
+    static func states(_ connection: any Connection) throws -> [ProductState] {
+        try connection.query("SELECT DISTINCT state FROM products", []) { ProductState(rawValue: $0.text("state")) }
             .compactMap { $0 }
     }
 
     /// The refusal of an unknown product, with the nearest known id.
-    static func unknown(_ id: String, _ session: any Connection) throws -> StoreRefusal {
+    static func unknown(_ id: String, _ connection: any Connection) throws -> StoreRefusal {
         .unknownProduct(
             String(id.prefix(100)),
-            nearest: id.utf8.count <= 100 ? nearestName(to: id, among: try ids(session)) : nil)
+            nearest: id.utf8.count <= 100 ? nearestName(to: id, among: try ids(connection)) : nil)
     }
 
     /// The product with its price in one storefront only and without its localizations: all that a purchase needs, in
     /// one row. It must not be saved again.
-    static func priced(_ id: ProductID, storefront: String, _ session: any Connection) throws -> StoreProduct? {
-        let found = try session.first(
+    static func priced(_ id: ProductID, storefront: String, _ connection: any Connection) throws -> StoreProduct? {
+        let found = try connection.first(
             """
             SELECT \(columns, of: "p"), q.amount, q.currency
             FROM products p LEFT JOIN prices q ON q.product_id = p.product_id AND q.storefront = ?
@@ -142,8 +142,8 @@ enum ProductTable {
 
     /// The product as a device shows it: with its price in one storefront only, and with its localizations. It must not
     /// be saved again.
-    static func offered(_ id: String, storefront: String, _ session: any Connection) throws -> StoreProduct? {
-        let found = try session.first(
+    static func offered(_ id: String, storefront: String, _ connection: any Connection) throws -> StoreProduct? {
+        let found = try connection.first(
             """
             SELECT \(columns, of: "p"), p.localizations, q.amount, q.currency
             FROM products p JOIN prices q ON q.product_id = p.product_id AND q.storefront = ?
@@ -160,8 +160,8 @@ enum ProductTable {
     }
 
     /// Every auto-renewable with a price in this storefront, in the same form.
-    static func subscriptions(storefront: String, _ session: any Connection) throws -> [StoreProduct] {
-        try session.query(
+    static func subscriptions(storefront: String, _ connection: any Connection) throws -> [StoreProduct] {
+        try connection.query(
             """
             SELECT \(columns, of: "p"), p.localizations, q.amount, q.currency
             FROM products p JOIN prices q ON q.product_id = p.product_id AND q.storefront = ?
@@ -176,13 +176,13 @@ enum ProductTable {
         }.compactMap { $0 }
     }
 
-    static func find(_ id: ProductID, _ session: any Connection) throws -> StoreProduct? {
-        let found = try session.first(
+    static func find(_ id: ProductID, _ connection: any Connection) throws -> StoreProduct? {
+        let found = try connection.first(
             """
             SELECT \(columns), localizations FROM products WHERE product_id = ?
             """, [.text(id.text)], wholeProduct)
         guard var product = found ?? nil else { return nil }
-        _ = try session.query(
+        _ = try connection.query(
             "SELECT \(priceColumns) FROM prices WHERE product_id = ?", [.text(id.text)]
         ) { row in
             product.prices[row.text("storefront")] = Money(
@@ -250,11 +250,11 @@ extension Store {
     ///
     /// - Throws: `StoreRefusal` for a known id with another kind, or `DatabaseError`.
     public func replaceProducts(_ products: [StoreProduct]) async throws {
-        try await change { turn in try ProductTable.replace(products, turn.session) }.get()
+        try await change { change in try ProductTable.replace(products, change.connection) }.get()
     }
 
     public func products() async throws -> [StoreProduct] {
-        try await ask { session in try ProductTable.all(session) }
+        try await ask { connection in try ProductTable.all(connection) }
     }
 
     /// Loads a product file with its settings, completely or not at all.
@@ -262,31 +262,31 @@ extension Store {
     /// - Parameter force: whether removed ids may return.
     /// - Returns: the products now on sale.
     public func load(_ file: ProductFile, force: Bool = false) async throws -> Result<[StoreProduct], StoreRefusal> {
-        try await change { turn in
-            if case .failure(let refusal) = try ProductTable.replace(file.products, force: force, turn.session) {
+        try await change { change in
+            if case .failure(let refusal) = try ProductTable.replace(file.products, force: force, change.connection) {
                 return .failure(refusal)
             }
-            if let pace = file.pace { try RenewalPace.set(pace, turn.session) }
+            if let pace = file.pace { try RenewalPace.set(pace, change.connection) }
             if let storefront = file.storefront {
                 // Xcode has one customer, in the file's storefront.
                 var account = try AccountTable.account(
-                    Emulator.defaultAccount, openingIn: storefront, turn.session)
+                    Emulator.defaultAccount, openingIn: storefront, change.connection)
                 account.storefront = storefront
-                try AccountTable.update(account, turn.session)
+                try AccountTable.update(account, change.connection)
             }
-            return .success(try ProductTable.all(turn.session))
+            return .success(try ProductTable.all(change.connection))
         }
     }
 
     func review(
         _ step: ProductReview.Step, _ id: String, withAppVersion: Bool, byApple: Bool
     ) async throws -> Result<StoreProduct, StoreRefusal> {
-        try await change { turn in
-            try ProductReview.take(step, id, withAppVersion: withAppVersion, byApple: byApple, turn)
+        try await change { change in
+            try ProductReview.take(step, id, withAppVersion: withAppVersion, byApple: byApple, change)
         }
     }
 
     func edit(_ product: StoreProduct) async throws -> Result<StoreProduct, StoreRefusal> {
-        try await change { turn in try ProductReview.edit(product, turn) }
+        try await change { change in try ProductReview.edit(product, change) }
     }
 }

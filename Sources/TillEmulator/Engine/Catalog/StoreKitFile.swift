@@ -19,7 +19,7 @@ struct StoreKitFile {
         ])
     }
 
-    init(_ root: FileMember) throws(Problem) {
+    init(_ root: FileMember) throws(ControlError) {
         self.root = root
         let named = try root.member("settings")?.member("_storefront")
         let code = try named?.text(upTo: 20) ?? Self.storefrontOfOlderFiles
@@ -33,12 +33,12 @@ struct StoreKitFile {
     /// Xcode's default storefront (SKTestSession.h, `storefront`), for files without one.
     private static let storefrontOfOlderFiles = "USA"
 
-    func content() throws(Problem) -> ProductFile {
+    func content() throws(ControlError) -> ProductFile {
         var reader = self
         return try reader.read()
     }
 
-    private mutating func read() throws(Problem) -> ProductFile {
+    private mutating func read() throws(ControlError) -> ProductFile {
         try checkVersion()
         note(
             root,
@@ -73,7 +73,7 @@ struct StoreKitFile {
     }
 
     /// A newer major version is read too, and its new members are listed as ignored.
-    private mutating func checkVersion() throws(Problem) {
+    private mutating func checkVersion() throws(ControlError) {
         guard let version = try root.member("version") else { return }
         let major = try version.integer("major", in: 0...1_000) ?? 1
         if major > 5 { ignored.insert("version.major") }
@@ -81,7 +81,7 @@ struct StoreKitFile {
 
     // MARK: Settings
 
-    private mutating func settings() throws(Problem) -> RenewalPace? {
+    private mutating func settings() throws(ControlError) -> RenewalPace? {
         guard let settings = try root.member("settings") else { return nil }
         note(settings, except: ["_storefront", "_timeRate"])
         guard let rate = try settings.integer("_timeRate", in: 0...1_000_000) else { return nil }
@@ -105,7 +105,7 @@ struct StoreKitFile {
         "displayPrice", "familyShareable", "localizations", "productID", "referenceName", "type", "codeOffers",
     ]
 
-    private mutating func oneTimeProduct(_ item: FileMember, isNonRenewing: Bool) throws(Problem) -> StoreProduct {
+    private mutating func oneTimeProduct(_ item: FileMember, isNonRenewing: Bool) throws(ControlError) -> StoreProduct {
         note(item, except: Self.commonMembers)
         let kinds: [(text: String, value: ProductType)] =
             isNonRenewing
@@ -123,7 +123,7 @@ struct StoreKitFile {
         return product
     }
 
-    private mutating func subscription(_ item: FileMember, group: String) throws(Problem) -> StoreProduct {
+    private mutating func subscription(_ item: FileMember, group: String) throws(ControlError) -> StoreProduct {
         note(
             item,
             except: Self.commonMembers + [
@@ -147,7 +147,7 @@ struct StoreKitFile {
             allowsMonthlyBilling: false)
         if period == .year, let plan = try monthlyPlan(item) {
             terms.allowsMonthlyBilling = true
-            terms.monthlyPrices = try plan.member("displayPrice").map { _ throws(Problem) in
+            terms.monthlyPrices = try plan.member("displayPrice").map { _ throws(ControlError) in
                 [storefront: try price(plan)]
             }
         }
@@ -159,7 +159,7 @@ struct StoreKitFile {
 
     private mutating func product(
         _ item: FileMember, _ kind: ProductType, _ terms: SubscriptionTerms?
-    ) throws(Problem) -> StoreProduct {
+    ) throws(ControlError) -> StoreProduct {
         let id = try item.required("productID").text(upTo: 100)
         let name = try item.member("referenceName").flatMap { $0.value == "" ? nil : $0 }
         var product = StoreProduct(
@@ -182,7 +182,7 @@ struct StoreKitFile {
         return product
     }
 
-    private func price(_ item: FileMember) throws(Problem) -> Money {
+    private func price(_ item: FileMember) throws(ControlError) -> Money {
         let member = try item.required("displayPrice")
         if case .string(let text) = member.value, let price = Money(decimal: text, currency: currency) { return price }
         throw member.wrong(
@@ -191,7 +191,7 @@ struct StoreKitFile {
     }
 
     /// Version 5: the monthly billing plan, a commitment of twelve months; nil if there is none.
-    private mutating func monthlyPlan(_ item: FileMember) throws(Problem) -> FileMember? {
+    private mutating func monthlyPlan(_ item: FileMember) throws(ControlError) -> FileMember? {
         var monthly: FileMember?
         for plan in try item.list("billingPlans", upTo: 10) {
             let isMonthly = try plan.required("billingPlanType").text(upTo: 40) == "MONTHLY"
@@ -213,7 +213,7 @@ extension StoreKitFile {
         "displayPrice", "numberOfPeriods", "offerID", "paymentMode", "referenceName", "subscriptionPeriod",
     ]
 
-    private mutating func offers(_ item: FileMember, _ period: SubscriptionPeriod) throws(Problem) -> [ProductOffer] {
+    private mutating func offers(_ item: FileMember, _ period: SubscriptionPeriod) throws(ControlError) -> [ProductOffer] {
         var offers: [ProductOffer] = []
         let introductory =
             try [item.member("introductoryOffer")].compactMap { $0 } + item.list("introductoryOffers", upTo: 100)
@@ -235,7 +235,7 @@ extension StoreKitFile {
 
     private mutating func offer(
         _ item: FileMember, _ kind: ProductOffer.Kind, _ period: SubscriptionPeriod
-    ) throws(Problem) -> ProductOffer {
+    ) throws(ControlError) -> ProductOffer {
         note(item, except: Self.offerMembers + (kind == .code ? ["eligibility"] : []))
         guard let discount = try item.choice("paymentMode", of: Self.modes) else {
             throw .badRequest(
@@ -265,7 +265,7 @@ extension StoreKitFile {
     ]
 
     /// Xcode lists all three kinds by default; an offer for all customers is stored as nil.
-    private mutating func customers(_ item: FileMember) throws(Problem) -> [ProductOffer.Customer]? {
+    private mutating func customers(_ item: FileMember) throws(ControlError) -> [ProductOffer.Customer]? {
         guard let list = try item.member("eligibility") else { return nil }
         var named: Set<ProductOffer.Customer> = []
         for member in try list.items(upTo: 10) {
@@ -280,7 +280,7 @@ extension StoreKitFile {
     }
 
     /// An offer code of a one-time purchase (API 1.18).
-    private mutating func oneTimeOffer(_ item: FileMember) throws(Problem) -> ProductOffer {
+    private mutating func oneTimeOffer(_ item: FileMember) throws(ControlError) -> ProductOffer {
         note(item, except: Self.offerMembers)
         return ProductOffer(
             kind: .code, identifier: try identifier(item, .code), discount: .oneTime,
@@ -288,7 +288,7 @@ extension StoreKitFile {
     }
 
     /// Code offers have a reference name, and an id in later versions only.
-    private func identifier(_ item: FileMember, _ kind: ProductOffer.Kind) throws(Problem) -> String? {
+    private func identifier(_ item: FileMember, _ kind: ProductOffer.Kind) throws(ControlError) -> String? {
         if kind == .introductory { return nil }
         if let id = try item.text("offerID", upTo: 64) { return id }
         if let name = try item.text("referenceName", upTo: 64) { return name }

@@ -52,7 +52,7 @@ public struct StoreProduct: Sendable, Hashable {
 
     /// Whether customers can buy it: in production once it is approved and has a price, in sandbox from Ready to Submit
     /// on (facts/business-rules §3).
-    public func isSold(in environment: Environment) -> Bool {
+    public func isSold(in environment: StoreEnvironment) -> Bool {
         switch environment {
         case .production: state == .approved && !prices.isEmpty
         case .sandbox: !state.isIncomplete && !prices.isEmpty

@@ -41,8 +41,8 @@ enum PurchaseIntentTable {
     /// The most intents that may wait for one app.
     static let limit = 100
 
-    static func insert(_ intent: PurchaseIntent, _ session: any Connection) throws {
-        try session.execute(
+    static func insert(_ intent: PurchaseIntent, _ connection: any Connection) throws {
+        try connection.execute(
             """
             INSERT INTO purchase_intents (\(columns)) VALUES (\(marks: 6))
             """,
@@ -52,8 +52,8 @@ enum PurchaseIntentTable {
             ])
     }
 
-    static func find(_ id: UniqueID, _ session: any Connection) throws -> PurchaseIntent? {
-        try session.first(
+    static func find(_ id: UniqueID, _ connection: any Connection) throws -> PurchaseIntent? {
+        try connection.first(
             """
             SELECT \(columns), taken_by FROM purchase_intents WHERE id = ?
             """, [.text(id.description)], read) ?? nil
@@ -61,9 +61,9 @@ enum PurchaseIntentTable {
 
     /// The intents that no app has taken, for this device or for any device, in the order of the taps.
     static func waiting(
-        account: String, bundleID: String, device: UniqueID, _ session: any Connection
+        account: String, bundleID: String, device: UniqueID, _ connection: any Connection
     ) throws -> [PurchaseIntent] {
-        try session.query(
+        try connection.query(
             waiting, [.text(account), .text(bundleID), .text(device.description), .integer(Int64(limit))], read
         ).compactMap { $0 }
     }
@@ -74,15 +74,15 @@ enum PurchaseIntentTable {
         ORDER BY number LIMIT ?
         """
 
-    static func count(account: String, bundleID: String, _ session: any Connection) throws -> Int64 {
-        try session.first(
+    static func count(account: String, bundleID: String, _ connection: any Connection) throws -> Int64 {
+        try connection.first(
             "SELECT count(*) AS count FROM purchase_intents WHERE account = ? AND bundle_id = ? AND taken_by IS NULL",
             [.text(account), .text(bundleID)]
         ) { $0.integer("count") } ?? 0
     }
 
-    static func take(_ id: UniqueID, by device: UniqueID, _ session: any Connection) throws {
-        try session.execute(
+    static func take(_ id: UniqueID, by device: UniqueID, _ connection: any Connection) throws {
+        try connection.execute(
             "UPDATE purchase_intents SET taken_by = ? WHERE id = ? AND taken_by IS NULL",
             [.text(device.description), .text(id.description)])
     }
@@ -104,17 +104,17 @@ extension Store {
     func tap(
         _ productID: String, offer: String?, account name: String, bundleID: String, device: UniqueID?
     ) async throws -> Result<PurchaseIntent, StoreRefusal> {
-        try await change { turn in
-            let account = try AccountTable.account(name, openingIn: turn.configuration.storefront, turn.session)
+        try await change { change in
+            let account = try AccountTable.account(name, openingIn: change.configuration.storefront, change.connection)
             guard !account.isDeleted else { return .failure(.accountDeleted(name)) }
-            if let device, case .failure(let refusal) = try AccountDesk.device(device, of: name, turn.session) {
+            if let device, case .failure(let refusal) = try AccountChanges.device(device, of: name, change.connection) {
                 return .failure(refusal)
             }
             let found = try OfferedProduct.find(
-                productID, storefront: account.storefront, turn.configuration, turn.session)
+                productID, storefront: account.storefront, change.configuration, change.connection)
             guard let found else {
-                guard let product = try ProductTable.find(ProductID(productID), turn.session) else {
-                    return .failure(try ProductTable.unknown(productID, turn.session))
+                guard let product = try ProductTable.find(ProductID(productID), change.connection) else {
+                    return .failure(try ProductTable.unknown(productID, change.connection))
                 }
                 return .failure(
                     product.prices[account.storefront] == nil
@@ -125,13 +125,13 @@ extension Store {
                 return .failure(.unknownOffer(offer, product: productID))
             }
             guard
-                try PurchaseIntentTable.count(account: name, bundleID: bundleID, turn.session)
+                try PurchaseIntentTable.count(account: name, bundleID: bundleID, change.connection)
                     < PurchaseIntentTable.limit
             else { return .failure(.tooManyIntents(PurchaseIntentTable.limit)) }
             let intent = PurchaseIntent(
-                id: turn.uniqueID(), account: name, bundleID: bundleID, productID: found.product.id, offer: offer,
+                id: change.uniqueID(), account: name, bundleID: bundleID, productID: found.product.id, offer: offer,
                 device: device)
-            try PurchaseIntentTable.insert(intent, turn.session)
+            try PurchaseIntentTable.insert(intent, change.connection)
             return .success(intent)
         }
     }
@@ -139,15 +139,15 @@ extension Store {
     /// The app on this device continues with a tapped product. The first device to take an intent keeps it; further
     /// calls change nothing.
     func take(_ id: UniqueID, on device: UniqueID) async throws -> Result<PurchaseIntent, StoreRefusal> {
-        try await change { turn in
-            guard let device = try DeviceTable.find(device, turn.session) else {
+        try await change { change in
+            guard let device = try DeviceTable.find(device, change.connection) else {
                 return .failure(.unknownDevice(device))
             }
-            guard let intent = try PurchaseIntentTable.find(id, turn.session), intent.account == device.account,
+            guard let intent = try PurchaseIntentTable.find(id, change.connection), intent.account == device.account,
                 intent.device == nil || intent.device == device.id
             else { return .failure(.unknownIntent(id)) }
-            try PurchaseIntentTable.take(id, by: device.id, turn.session)
-            return .success(try PurchaseIntentTable.find(id, turn.session) ?? intent)
+            try PurchaseIntentTable.take(id, by: device.id, change.connection)
+            return .success(try PurchaseIntentTable.find(id, change.connection) ?? intent)
         }
     }
 }

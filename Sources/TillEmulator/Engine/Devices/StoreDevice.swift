@@ -30,8 +30,8 @@ enum DeviceTable {
     static let limit: Int64 = 100
 
     /// Inserts or updates the device. Its `verificationID` never changes.
-    static func save(_ device: StoreDevice, _ session: any Connection) throws {
-        try session.execute(
+    static func save(_ device: StoreDevice, _ connection: any Connection) throws {
+        try connection.execute(
             """
             INSERT INTO devices (\(columns)) VALUES (\(marks: 5))
             ON CONFLICT (id) DO UPDATE SET
@@ -43,22 +43,22 @@ enum DeviceTable {
             ])
     }
 
-    static func find(_ id: UniqueID, _ session: any Connection) throws -> StoreDevice? {
-        try session.first(
+    static func find(_ id: UniqueID, _ connection: any Connection) throws -> StoreDevice? {
+        try connection.first(
             "SELECT \(columns) FROM devices WHERE id = ?",
             [.text(id.description)], read) ?? nil
     }
 
-    static func ofAccount(_ account: String, _ session: any Connection) throws -> [StoreDevice] {
-        try session.query(
+    static func ofAccount(_ account: String, _ connection: any Connection) throws -> [StoreDevice] {
+        try connection.query(
             """
             SELECT \(columns) FROM devices WHERE account = ? ORDER BY id LIMIT ?
             """, [.text(account), .integer(limit)], read
         ).compactMap { $0 }
     }
 
-    static func count(ofAccount account: String, _ session: any Connection) throws -> Int64 {
-        try session.first(
+    static func count(ofAccount account: String, _ connection: any Connection) throws -> Int64 {
+        try connection.first(
             "SELECT count(*) AS count FROM devices WHERE account = ?", [.text(account)]
         ) { $0.integer("count") } ?? 0
     }

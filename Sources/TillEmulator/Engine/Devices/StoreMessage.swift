@@ -57,34 +57,34 @@ extension StoreMessage {
 
 extension Store {
     /// Creates a message without a cause in the store, so that an app can be tested with it.
-    func tell(
+    func show(
         _ reason: StoreMessage.Reason, account name: String, bundleID: String
     ) async throws -> Result<StoreMessage, StoreRefusal> {
-        try await change { turn in
-            let account = try AccountTable.account(name, openingIn: turn.configuration.storefront, turn.session)
+        try await change { change in
+            let account = try AccountTable.account(name, openingIn: change.configuration.storefront, change.connection)
             guard !account.isDeleted else { return .failure(.accountDeleted(name)) }
-            let waiting = try MessageTable.made(account: name, bundleID: bundleID, turn.session)
+            let waiting = try MessageTable.made(account: name, bundleID: bundleID, change.connection)
             guard waiting.count < MessageTable.limit else { return .failure(.tooManyMessages(MessageTable.limit)) }
-            let message = StoreMessage(id: turn.uniqueID().description, reason: reason)
-            try MessageTable.insert(message, account: name, bundleID: bundleID, turn.session)
+            let message = StoreMessage(id: change.uniqueID().description, reason: reason)
+            try MessageTable.insert(message, account: name, bundleID: bundleID, change.connection)
             return .success(message)
         }
     }
 
     /// The device has shown a message, which removes it for all devices of the account. Repeated calls change nothing.
     func shown(_ id: String, on device: UniqueID) async throws -> Result<Void, StoreRefusal> {
-        try await change { turn in
-            guard let device = try DeviceTable.find(device, turn.session) else {
+        try await change { change in
+            guard let device = try DeviceTable.find(device, change.connection) else {
                 return .failure(.unknownDevice(device))
             }
-            if try MessageTable.show(id, account: device.account, turn.session) { return .success(()) }
+            if try MessageTable.show(id, account: device.account, change.connection) { return .success(()) }
             guard let original = StoreMessage.original(in: id),
-                let subscription = try SubscriptionTable.find(original, turn.session),
+                let subscription = try SubscriptionTable.find(original, change.connection),
                 subscription.account == device.account
             else { return .failure(.unknownMessage(id)) }
             // If the cause ended while the message was on the screen, there is nothing to remember.
             if StoreMessage.all(about: subscription).contains(where: { $0.id == id }) {
-                try MessageTable.remember(id, account: device.account, turn.session)
+                try MessageTable.remember(id, account: device.account, change.connection)
             }
             return .success(())
         }
@@ -92,7 +92,7 @@ extension Store {
 }
 
 extension StoreSchema {
-    /// Messages created by `tell`, and the shown ones of those with a cause.
+    /// Messages created by `show`, and the shown ones of those with a cause.
     static let storeMessages: StaticString = """
         CREATE TABLE messages (
             number INTEGER PRIMARY KEY,
@@ -119,16 +119,16 @@ enum MessageTable {
 
     /// The messages not shown yet: created ones first, then those caused by the account's subscriptions.
     static func waiting(
-        account: String, bundleID: String, _ subscriptions: [StoreSubscription], _ session: any Connection
+        account: String, bundleID: String, _ subscriptions: [StoreSubscription], _ connection: any Connection
     ) throws -> [StoreMessage] {
-        try made(account: account, bundleID: bundleID, session)
+        try made(account: account, bundleID: bundleID, connection)
             + subscriptions.flatMap(StoreMessage.all).filter { message in
-                try session.first(wasShown, [.text(account), .text(message.id)]) { _ in true } == nil
+                try connection.first(wasShown, [.text(account), .text(message.id)]) { _ in true } == nil
             }
     }
 
-    static func made(account: String, bundleID: String, _ session: any Connection) throws -> [StoreMessage] {
-        try session.query(made, [.text(account), .text(bundleID), .integer(Int64(limit))]) { row in
+    static func made(account: String, bundleID: String, _ connection: any Connection) throws -> [StoreMessage] {
+        try connection.query(made, [.text(account), .text(bundleID), .integer(Int64(limit))]) { row in
             StoreMessage.Reason(rawValue: row.text("reason")).map { StoreMessage(id: row.text("id"), reason: $0) }
         }.compactMap { $0 }
     }
@@ -140,21 +140,21 @@ enum MessageTable {
     static let wasShown: SQL = "SELECT 1 FROM shown_messages WHERE account = ? AND id = ?"
 
     static func insert(
-        _ message: StoreMessage, account: String, bundleID: String, _ session: any Connection
+        _ message: StoreMessage, account: String, bundleID: String, _ connection: any Connection
     ) throws {
-        try session.execute(
+        try connection.execute(
             "INSERT INTO messages (id, account, bundle_id, reason) VALUES (?, ?, ?, ?)",
             [.text(message.id), .text(account), .text(bundleID), .text(message.reason.rawValue)])
     }
 
     /// - Returns: whether the message was created for this account, shown before or not.
-    static func show(_ id: String, account: String, _ session: any Connection) throws -> Bool {
-        try session.execute("UPDATE messages SET shown = 1 WHERE id = ? AND account = ?", [.text(id), .text(account)])
+    static func show(_ id: String, account: String, _ connection: any Connection) throws -> Bool {
+        try connection.execute("UPDATE messages SET shown = 1 WHERE id = ? AND account = ?", [.text(id), .text(account)])
             > 0
     }
 
-    static func remember(_ id: String, account: String, _ session: any Connection) throws {
-        try session.execute(
+    static func remember(_ id: String, account: String, _ connection: any Connection) throws {
+        try connection.execute(
             "INSERT INTO shown_messages (account, id) VALUES (?, ?) ON CONFLICT DO NOTHING",
             [.text(account), .text(id)])
     }

@@ -35,10 +35,10 @@ public struct Issuer: Sendable {
     /// The clock that dates payloads; nil: that of the requested endpoint.
     var clock: SkewedClock?
 
-    init(identities: [Name: SigningIdentity]) throws(IssuingFault) {
+    init(identities: [Name: SigningIdentity]) throws(SigningError) {
         guard let signer = identities[.signer], let receiptSigner = identities[.receiptSigner],
             let purchaseSigner = identities[.purchaseSigner]
-        else { throw IssuingFault("an issuer needs a signer, a receipt signer and a purchase signer") }
+        else { throw SigningError("an issuer needs a signer, a receipt signer and a purchase signer") }
         self.identities = identities
         self.signer = signer
         self.receiptSigner = receiptSigner
@@ -54,14 +54,14 @@ public struct Issuer: Sendable {
     ///
     /// - Parameter keys: PEM private keys by name, for reproducible runs; missing ones are generated.
     /// - Parameter serials: returns 16 random bytes on each call.
-    public static func found(
+    public static func create(
         at now: Instant, keys: [String: String] = [:], commonName: String = "Till Emulator Root CA",
         serials: () -> [UInt8]
-    ) throws(IssuingFault) -> Issuer {
-        func key(_ name: Name, _ kind: PrivateKey.Kind) throws(IssuingFault) -> PrivateKey {
+    ) throws(SigningError) -> Issuer {
+        func key(_ name: Name, _ kind: PrivateKey.Kind) throws(SigningError) -> PrivateKey {
             guard let pem = keys[name.rawValue] else { return try .generate(kind) }
             let key = try PrivateKey(pem: pem)
-            guard key.kind == kind else { throw IssuingFault("the key for \(name.rawValue) must be \(kind.rawValue)") }
+            guard key.kind == kind else { throw SigningError("the key for \(name.rawValue) must be \(kind.rawValue)") }
             return key
         }
         func template(
@@ -108,14 +108,14 @@ public struct Issuer: Sendable {
 
     /// JWS compact serialization of a JSON payload in Apple's form: ES256 and an `x5c` of three certificates (facts/jws
     /// §1).
-    public func sign(payload: [UInt8]) throws(IssuingFault) -> String {
+    public func sign(payload: [UInt8]) throws(SigningError) -> String {
         let message = header + Array(Base64.encode(payload, .url).utf8)
         let signature = try signer.key.signES256(message)
         return String(decoding: message, as: UTF8.self) + "." + Base64.encode(signature, .url)
     }
 
     /// An app receipt with this `payload`: DER of CMS SignedData (facts/pkcs7-receipt §2).
-    public func receipt(payload: [UInt8]) throws(IssuingFault) -> [UInt8] {
+    public func receipt(payload: [UInt8]) throws(SigningError) -> [UInt8] {
         try SignedMessageWriter.sign(payload, by: receiptSigner)
     }
 
@@ -123,7 +123,7 @@ public struct Issuer: Sendable {
     /// and markers. Nil if `token` is no compact serialization.
     public static func forged(
         _ token: String, at now: Instant, serials: () -> [UInt8]
-    ) throws(IssuingFault) -> String? {
+    ) throws(SigningError) -> String? {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let payload = Base64.decode(parts[1], .url) else { return nil }
         return try found(at: now, serials: serials).sign(payload: payload)
@@ -132,7 +132,7 @@ public struct Issuer: Sendable {
     /// The same for an app receipt. Nil if `receipt` is invalid.
     public static func forged(
         receipt: [UInt8], at now: Instant, serials: () -> [UInt8]
-    ) throws(IssuingFault) -> [UInt8]? {
+    ) throws(SigningError) -> [UInt8]? {
         guard let message = try? SignedMessage(receipt) else { return nil }
         return try found(at: now, serials: serials).receipt(payload: message.content)
     }
@@ -144,9 +144,9 @@ enum IdentityTable {
     static let columns: Columns = "name, private_key, certificate"
 
     /// The stored issuer; nil in a new database.
-    static func issuer(_ session: any Connection) throws -> Issuer? {
+    static func issuer(_ connection: any Connection) throws -> Issuer? {
         var stored: [Issuer.Name: (key: PrivateKey, certificate: [UInt8])] = [:]
-        let rows = try session.query("SELECT \(columns) FROM identities", []) { row in
+        let rows = try connection.query("SELECT \(columns) FROM identities", []) { row in
             (row.text("name"), row.text("private_key"), row.isNull("certificate") ? nil : row.blob("certificate"))
         }
         for (text, pem, certificate) in rows {
@@ -165,9 +165,9 @@ enum IdentityTable {
         return try Issuer(identities: identities)
     }
 
-    static func store(_ issuer: Issuer, _ session: any Connection) throws {
+    static func store(_ issuer: Issuer, _ connection: any Connection) throws {
         for (name, identity) in issuer.identities {
-            try session.execute(
+            try connection.execute(
                 "INSERT INTO identities (\(columns)) VALUES (\(marks: 3))",
                 [.text(name.rawValue), .text(try identity.key.pem()), .blob(identity.chain.first ?? [])])
         }
@@ -175,15 +175,15 @@ enum IdentityTable {
 
     private static let apiKeyName = "apiKey"
 
-    static func apiKey(_ session: any Connection) throws -> PrivateKey? {
-        let pem = try session.first(
+    static func apiKey(_ connection: any Connection) throws -> PrivateKey? {
+        let pem = try connection.first(
             "SELECT private_key FROM identities WHERE name = ?", [.text(apiKeyName)]
         ) { $0.text("private_key") }
         return try pem.map { try PrivateKey(pem: $0) }
     }
 
-    static func store(apiKey: PrivateKey, _ session: any Connection) throws {
-        try session.execute(
+    static func store(apiKey: PrivateKey, _ connection: any Connection) throws {
+        try connection.execute(
             "INSERT INTO identities (name, private_key) VALUES (?, ?)",
             [.text(apiKeyName), .text(try apiKey.pem())])
     }

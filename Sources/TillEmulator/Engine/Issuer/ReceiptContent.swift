@@ -7,7 +7,7 @@ import TillSQL
 /// §3).
 struct ReceiptContent {
     var app: EmulatedApp
-    var environment: Environment
+    var environment: StoreEnvironment
     var purchases: [ListedPurchase]
     var created: Instant
     /// Nil if the account never downloaded the app.
@@ -232,7 +232,7 @@ extension StoreTransaction.Offer {
 }
 
 /// Creates receipts of the store's current state.
-struct ReceiptPrinter: Sendable {
+struct ReceiptBuilder: Sendable {
     let store: Store
     let issuer: Issuer
     let configuration: EmulatorConfiguration
@@ -242,11 +242,11 @@ struct ReceiptPrinter: Sendable {
     ///
     /// - Parameter device: 16 bytes of identifierForVendor, to which the receipt's hash binds it; nil: random bytes.
     func appReceipt(account: String, bundleID: String, device: [UInt8]?) async throws -> [UInt8] {
-        let (transactions, download) = try await store.ask { session in
+        let (transactions, download) = try await store.ask { connection in
             (
                 try TransactionTable.inReceipt(
-                    account: account, bundleID: bundleID, limit: Store.receiptLimit, session),
-                try DownloadTable.find(account: account, bundleID: bundleID, session)
+                    account: account, bundleID: bundleID, limit: Store.receiptLimit, connection),
+                try DownloadTable.find(account: account, bundleID: bundleID, connection)
             )
         }
         let content = ReceiptContent(

@@ -126,7 +126,7 @@ extension TransactionPayload.Commitment {
 }
 
 extension Issuer {
-    func sign(_ payload: some WrittenPayload, for proof: DeviceProof? = nil) throws -> String {
+    func sign(_ payload: some JSONPayload, for proof: DeviceProof? = nil) throws -> String {
         try sign((payload.json.object ?? [:]).merging(proof?.payload.json.object ?? [:]) { _, new in new })
     }
 
@@ -145,11 +145,11 @@ extension Issuer {
 public struct AppTransactionContent: Sendable {
     public var download: AppDownload
     public var app: EmulatedApp
-    public var environment: Environment
+    public var environment: StoreEnvironment
     /// For the requesting device, if there is one.
     var proof: DeviceProof?
 
-    public init(download: AppDownload, app: EmulatedApp, environment: Environment) {
+    public init(download: AppDownload, app: EmulatedApp, environment: StoreEnvironment) {
         self.download = download
         self.app = app
         self.environment = environment

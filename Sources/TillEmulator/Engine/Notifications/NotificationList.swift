@@ -13,24 +13,24 @@ enum NotificationFilter: String, Sendable, CaseIterable {
 extension NotificationTable {
     /// Newest first, starting below number `before`.
     static func list(
-        _ filter: NotificationFilter, before: Int64, limit: Int, _ session: any Connection
+        _ filter: NotificationFilter, before: Int64, limit: Int, _ connection: any Connection
     ) throws -> [StoredNotification] {
         let values: [SQLValue] = [.integer(before), .integer(Int64(limit))]
         let found =
             switch filter {
             case .all:
-                try session.query(
+                try connection.query(
                     """
                     SELECT \(columns), \(outcome) FROM notifications WHERE number < ? ORDER BY number DESC LIMIT ?
                     """, values, read)
             case .pending:
-                try session.query(
+                try connection.query(
                     """
                     SELECT \(columns), \(outcome) FROM notifications
                     WHERE due_at IS NOT NULL AND number < ? ORDER BY number DESC LIMIT ?
                     """, values, read)
             case .failed:
-                try session.query(
+                try connection.query(
                     """
                     SELECT \(columns), \(outcome) FROM notifications
                     WHERE due_at IS NULL AND result <> 'SUCCESS' AND number < ?
@@ -53,24 +53,24 @@ extension Store {
     func notification(
         _ uuid: UniqueID
     ) async throws -> (notification: StoredNotification, attempts: [SendAttempt])? {
-        try await ask { session in
-            guard let found = try NotificationTable.find(uuid, session) else { return nil }
-            return (found, try NotificationTable.attempts(of: found.number, session))
+        try await ask { connection in
+            guard let found = try NotificationTable.find(uuid, connection) else { return nil }
+            return (found, try NotificationTable.attempts(of: found.number, connection))
         }
     }
 
     /// Sends a notification once more, whatever its result was, with the same id and content.
     func resendNotification(_ uuid: UniqueID) async throws -> Result<StoredNotification, StoreRefusal> {
-        try await change { turn in
-            guard let found = try NotificationTable.find(uuid, turn.session) else {
+        try await change { change in
+            guard let found = try NotificationTable.find(uuid, change.connection) else {
                 return .failure(.unknownNotification(uuid.description))
             }
-            guard try SettingTable.value(.notificationURL, turn.session) != nil else {
+            guard try SettingTable.value(.notificationURL, change.connection) != nil else {
                 return .failure(.noNotificationURL)
             }
             guard found.attempts < 100 else { return .failure(.sentTooOften(uuid.description)) }
-            try NotificationTable.setDue(found, at: turn.now, turn.session)
-            return .success(try NotificationTable.find(uuid, turn.session) ?? found)
+            try NotificationTable.setDue(found, at: change.now, change.connection)
+            return .success(try NotificationTable.find(uuid, change.connection) ?? found)
         }
     }
 }
@@ -94,7 +94,7 @@ extension StoreRefusal {
 
 /// Pages of notifications that were attempted at least once, oldest first (facts/server-api §4.3).
 enum NotificationHistory {
-    struct Question: Sendable {
+    struct Query: Sendable {
         var bundleID: String
         /// Created then or later.
         var start: Instant
@@ -115,9 +115,9 @@ enum NotificationHistory {
 
     /// - Parameter place: creation and number of the previous page's last entry; nil for the first page.
     static func page(
-        of question: Question, after place: (created: Instant, number: Int64)?, limit: Int, _ session: any Connection
+        of query: Query, after place: (created: Instant, number: Int64)?, limit: Int, _ connection: any Connection
     ) throws -> [Entry] {
-        let ids = try session.query(
+        let ids = try connection.query(
             """
             SELECT uuid FROM notifications AS told
             WHERE bundle_id = ? AND created_at >= ? AND created_at < ? AND (created_at, number) > (?, ?)
@@ -129,17 +129,17 @@ enum NotificationHistory {
             ORDER BY created_at, number LIMIT ?
             """,
             [
-                .text(question.bundleID), .integer(question.start.milliseconds),
-                .integer(question.end.milliseconds), .integer(place?.created.milliseconds ?? .min),
-                .integer(place?.number ?? .min), .optional(question.type), .optional(question.type),
-                .optional(question.subtype), .optional(question.subtype), .optional(question.account),
-                .optional(question.account), .flag(question.onlyFailures), .integer(Int64(limit)),
+                .text(query.bundleID), .integer(query.start.milliseconds),
+                .integer(query.end.milliseconds), .integer(place?.created.milliseconds ?? .min),
+                .integer(place?.number ?? .min), .optional(query.type), .optional(query.type),
+                .optional(query.subtype), .optional(query.subtype), .optional(query.account),
+                .optional(query.account), .flag(query.onlyFailures), .integer(Int64(limit)),
             ]
         ) { UniqueID($0.text("uuid")) }
         return try ids.compactMap { id in
-            guard let id, let found = try NotificationTable.find(id, session) else { return nil }
+            guard let id, let found = try NotificationTable.find(id, connection) else { return nil }
             return Entry(
-                notification: found, attempts: try NotificationTable.attempts(of: found.number, session))
+                notification: found, attempts: try NotificationTable.attempts(of: found.number, connection))
         }
     }
 }

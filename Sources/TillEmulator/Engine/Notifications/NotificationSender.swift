@@ -21,7 +21,7 @@ struct NotificationSender: Sendable {
         var isUnderWay = false
         var isAsked = false
         /// The clock advance that waits to take over the sending.
-        var heir: CheckedContinuation<Void, Never>?
+        var successor: CheckedContinuation<Void, Never>?
     }
 
     private enum Progress {
@@ -34,7 +34,7 @@ struct NotificationSender: Sendable {
 
     private let work = Locked(Work())
     /// Wakes `run` while it is running.
-    private let bell = Locked<AsyncStream<Void>.Continuation?>(nil)
+    private let signal = Locked<AsyncStream<Void>.Continuation?>(nil)
 
     init(
         database: any Database, issuer: Issuer, configuration: EmulatorConfiguration,
@@ -53,12 +53,12 @@ struct NotificationSender: Sendable {
     // MARK: Waking
 
     /// Makes `run` check for due notifications.
-    func wake() { _ = bell.withLock { $0?.yield() } }
+    func wake() { _ = signal.withLock { $0?.yield() } }
 
     /// One element to start with and one for each wake; wakes that are not consumed yet count as one.
-    func rings() -> AsyncStream<Void> {
+    func signals() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        bell.withLock { $0 = continuation }
+        signal.withLock { $0 = continuation }
         continuation.yield()
         return stream
     }
@@ -80,14 +80,14 @@ struct NotificationSender: Sendable {
     }
 
     private func mustLookAgain() -> Bool {
-        let (isAsked, heir) = work.withLock { work in
-            defer { (work.isAsked, work.heir) = (false, nil) }
+        let (isAsked, successor) = work.withLock { work in
+            defer { (work.isAsked, work.successor) = (false, nil) }
             // Sending stays marked as under way while it passes to the clock advance.
-            let goesOn = work.isAsked && work.heir == nil
-            work.isUnderWay = goesOn || work.heir != nil
-            return (goesOn, work.heir)
+            let continues = work.isAsked && work.successor == nil
+            work.isUnderWay = continues || work.successor != nil
+            return (continues, work.successor)
         }
-        heir?.resume()
+        successor?.resume()
         return isAsked
     }
 
@@ -100,7 +100,7 @@ struct NotificationSender: Sendable {
                     work.isUnderWay = true
                     return true
                 }
-                work.heir = continuation
+                work.successor = continuation
                 return false
             }
             if isFree { continuation.resume() }
@@ -125,22 +125,22 @@ struct NotificationSender: Sendable {
     }
 
     /// Whether this sender may start the next attempt.
-    private var goesOn: Bool {
-        !Task.isCancelled && !clock.isEnding && work.withLock { $0.heir == nil }
+    private var continues: Bool {
+        !Task.isCancelled && !clock.isEnding && work.withLock { $0.successor == nil }
     }
 
     private func sendBatch() async throws -> Progress {
         let now = clock.now
         let batch = 32
-        let (url, due) = try await database.read { session in
+        let (url, due) = try await database.read { connection in
             (
-                try SettingTable.value(.notificationURL, session),
-                try NotificationTable.due(at: now, limit: batch, session)
+                try SettingTable.value(.notificationURL, connection),
+                try NotificationTable.due(at: now, limit: batch, connection)
             )
         }
         guard let url else { return .done }
         for notification in due {
-            guard goesOn else { return .halted }
+            guard continues else { return .halted }
             let began = clock.now
             // A notification that can't be signed must not block the others for ever.
             let text = try? notification.signedPayload ?? signedPayload(notification)
@@ -150,10 +150,10 @@ struct NotificationSender: Sendable {
             let attempt = Int(clamping: notification.attempts)
             let isTriedAgain = result != .success && text != nil && attempt < retries.count
             let next = isTriedAgain ? began.adding(milliseconds: max(0, retries[attempt])) : nil
-            try await database.write { session in
+            try await database.write { connection in
                 try NotificationTable.record(
                     notification, SendAttempt(at: began, result: result.rawValue), next: next,
-                    keeping: next == nil ? nil : text, session)
+                    keeping: next == nil ? nil : text, connection)
             }
         }
         return due.count < batch ? .done : .more
@@ -165,7 +165,7 @@ struct NotificationSender: Sendable {
         headers.add("Content-Type", "application/json")
         let body = JSONValue.object(["signedPayload": .string(payload)]).encoded()
         let request = HTTPRequest(method: .post, path: "", headers: headers, body: Array(body.utf8))
-        do throws(HTTPFault) {
+        do throws(HTTPError) {
             return SendAttemptResult(try await send(url, request))
         } catch {
             return SendAttemptResult(error)
@@ -182,27 +182,27 @@ extension NotificationTable {
     static let testLifetime = 184 * day
 
     /// Whether anything can be deleted.
-    static func hasOutlived(at now: Instant, _ session: any Connection) throws -> Bool {
-        try !outlived(at: now, limit: 1, session).isEmpty
+    static func hasOutlived(at now: Instant, _ connection: any Connection) throws -> Bool {
+        try !outlived(at: now, limit: 1, connection).isEmpty
     }
 
     /// Deletes the oldest notifications beyond the history's reach, `limit` at most.
     /// - Returns: how many were deleted.
-    static func sweep(at now: Instant, limit: Int, _ session: any Connection) throws -> Int {
-        let old = try outlived(at: now, limit: limit, session)
+    static func sweep(at now: Instant, limit: Int, _ connection: any Connection) throws -> Int {
+        let old = try outlived(at: now, limit: limit, connection)
         for entry in old {
-            try session.execute("DELETE FROM send_attempts WHERE notification = ?", [.integer(entry.number)])
-            try session.execute("DELETE FROM notifications WHERE number = ?", [.integer(entry.number)])
+            try connection.execute("DELETE FROM send_attempts WHERE notification = ?", [.integer(entry.number)])
+            try connection.execute("DELETE FROM notifications WHERE number = ?", [.integer(entry.number)])
         }
         let pending = old.count { $0.isPending }
-        if pending > 0 { try Counter.pendingNotifications.add(-Int64(pending), session) }
+        if pending > 0 { try Counter.pendingNotifications.add(-Int64(pending), connection) }
         return old.count
     }
 
     private static func outlived(
-        at now: Instant, limit: Int, _ session: any Connection
+        at now: Instant, limit: Int, _ connection: any Connection
     ) throws -> [(number: Int64, isPending: Bool)] {
-        try session.query(
+        try connection.query(
             """
             SELECT number, due_at IS NOT NULL AS is_pending FROM notifications WHERE created_at < ? \
             AND (type <> 'TEST' OR created_at < ?) ORDER BY created_at LIMIT ?
@@ -218,24 +218,24 @@ extension NotificationTable {
 extension Store {
     /// Sets the URL that notifications are sent to, already recorded ones included; nil turns them off.
     public func setNotificationURL(_ url: String?) async throws {
-        try await change { turn in try SettingTable.set(.notificationURL, to: url, turn.session) }
+        try await change { change in try SettingTable.set(.notificationURL, to: url, change.connection) }
     }
 
     /// Sends a notification of type TEST.
     /// - Returns: its id; nil if no URL is configured.
     public func sendTestNotification(bundleID: String) async throws -> UniqueID? {
-        try await change { turn in try turn.note(Notice(.test, bundleID: bundleID)) }
+        try await change { change in try change.note(NotificationDraft(.test, bundleID: bundleID)) }
     }
 
     /// A notification of type TEST that was attempted at least once, with its attempts.
     func testNotification(
         _ uuid: UniqueID
     ) async throws -> (notification: StoredNotification, attempts: [SendAttempt])? {
-        try await ask { session in
-            guard let found = try NotificationTable.find(uuid, session), found.type == "TEST", found.attempts > 0 else {
+        try await ask { connection in
+            guard let found = try NotificationTable.find(uuid, connection), found.type == "TEST", found.attempts > 0 else {
                 return nil
             }
-            return (found, try NotificationTable.attempts(of: found.number, session))
+            return (found, try NotificationTable.attempts(of: found.number, connection))
         }
     }
 }

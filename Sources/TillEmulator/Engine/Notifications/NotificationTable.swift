@@ -42,9 +42,9 @@ enum NotificationTable {
     static let attemptColumns: Columns = "attempted_at, result"
 
     static func insert(
-        _ notification: StoredNotification, due: Instant?, _ session: any Connection
+        _ notification: StoredNotification, due: Instant?, _ connection: any Connection
     ) throws {
-        try session.execute(
+        try connection.execute(
             """
             INSERT INTO notifications (\(columns)) VALUES (\(marks: 8))
             """,
@@ -54,12 +54,12 @@ enum NotificationTable {
                 .integer(notification.created.milliseconds), .text(notification.content),
                 .optional(due?.milliseconds),
             ])
-        if due != nil { try Counter.pendingNotifications.add(1, session) }
+        if due != nil { try Counter.pendingNotifications.add(1, connection) }
     }
 
     /// The notifications that are due, the earliest first.
-    static func due(at now: Instant, limit: Int, _ session: any Connection) throws -> [StoredNotification] {
-        try session.query(
+    static func due(at now: Instant, limit: Int, _ connection: any Connection) throws -> [StoredNotification] {
+        try connection.query(
             """
             SELECT \(columns), \(outcome) FROM notifications
             WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, number LIMIT ?
@@ -67,8 +67,8 @@ enum NotificationTable {
         ).compactMap { $0 }
     }
 
-    static func find(_ uuid: UniqueID, _ session: any Connection) throws -> StoredNotification? {
-        try session.first(
+    static func find(_ uuid: UniqueID, _ connection: any Connection) throws -> StoredNotification? {
+        try connection.first(
             """
             SELECT \(columns), \(outcome) FROM notifications WHERE uuid = ?
             """, [.text(uuid.description)], read) ?? nil
@@ -77,15 +77,15 @@ enum NotificationTable {
     /// Records an attempt. `next` is nil if there is no further attempt.
     static func record(
         _ notification: StoredNotification, _ attempt: SendAttempt, next: Instant?, keeping payload: String?,
-        _ session: any Connection
+        _ connection: any Connection
     ) throws {
-        try session.execute(
+        try connection.execute(
             "INSERT INTO send_attempts (notification, attempt, \(attemptColumns)) VALUES (\(marks: 4))",
             [
                 .integer(notification.number), .integer(notification.attempts + 1),
                 .integer(attempt.at.milliseconds), .text(attempt.result),
             ])
-        try session.execute(
+        try connection.execute(
             """
             UPDATE notifications SET attempts = attempts + 1, due_at = ?, signed_payload = ?, result = ?
             WHERE number = ?
@@ -94,27 +94,27 @@ enum NotificationTable {
                 .optional(next?.milliseconds), .optional(payload), .text(attempt.result),
                 .integer(notification.number),
             ])
-        if next == nil { try Counter.pendingNotifications.add(-1, session) }
+        if next == nil { try Counter.pendingNotifications.add(-1, connection) }
     }
 
     /// Schedules the next attempt, and counts the notification as pending if it was not.
-    static func setDue(_ notification: StoredNotification, at due: Instant, _ session: any Connection) throws {
-        try session.execute(
+    static func setDue(_ notification: StoredNotification, at due: Instant, _ connection: any Connection) throws {
+        try connection.execute(
             "UPDATE notifications SET due_at = ? WHERE number = ?",
             [.integer(due.milliseconds), .integer(notification.number)])
-        if notification.due == nil { try Counter.pendingNotifications.add(1, session) }
+        if notification.due == nil { try Counter.pendingNotifications.add(1, connection) }
     }
 
-    static func attempts(of number: Int64, _ session: any Connection) throws -> [SendAttempt] {
-        try session.query(
+    static func attempts(of number: Int64, _ connection: any Connection) throws -> [SendAttempt] {
+        try connection.query(
             "SELECT \(attemptColumns) FROM send_attempts WHERE notification = ? ORDER BY attempt",
             [.integer(number)]
         ) { SendAttempt(at: Instant(milliseconds: $0.integer("attempted_at")), result: $0.text("result")) }
     }
 
     /// When the first pending notification is due.
-    static func nextDue(_ session: any Connection) throws -> Instant? {
-        let found = try session.first(
+    static func nextDue(_ connection: any Connection) throws -> Instant? {
+        let found = try connection.first(
             "SELECT min(due_at) AS due_at FROM notifications WHERE due_at IS NOT NULL", []
         ) { row in
             row.optionalInteger("due_at").map(Instant.init(milliseconds:))
@@ -122,13 +122,13 @@ enum NotificationTable {
         return found ?? nil
     }
 
-    static func count(_ session: any Connection) throws -> Int64 {
-        try session.first("SELECT count(*) AS count FROM notifications", []) { $0.integer("count") } ?? 0
+    static func count(_ connection: any Connection) throws -> Int64 {
+        try connection.first("SELECT count(*) AS count FROM notifications", []) { $0.integer("count") } ?? 0
     }
 
     /// The number of notifications that failed with no further attempt.
-    static func failed(_ session: any Connection) throws -> Int64 {
-        try session.first(
+    static func failed(_ connection: any Connection) throws -> Int64 {
+        try connection.first(
             "SELECT count(*) AS count FROM notifications WHERE due_at IS NULL AND result <> 'SUCCESS'", []
         ) { $0.integer("count") } ?? 0
     }
@@ -169,15 +169,15 @@ enum SendAttemptResult: String, Sendable, Hashable, CaseIterable {
     }
 
     /// Nil if the attempt has no result because the sender itself is stopping.
-    init?(_ fault: HTTPFault) {
-        switch fault.kind {
+    init?(_ error: HTTPError) {
+        switch error.kind {
         case .stopped: return nil
         case .timedOut: self = .timedOut
         case .tls: self = .tlsIssue
         case .cannotConnect: self = .socketIssue
         case .connectionLost: self = .prematureClose
         case .cannotResolve: self = .noResponse
-        case .answerTooLarge: self = .invalidResponse
+        case .responseTooLarge: self = .invalidResponse
         case .badURL, .addressRefused, .other: self = .other
         }
     }

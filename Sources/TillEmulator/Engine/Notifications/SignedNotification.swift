@@ -9,7 +9,7 @@ struct SignedNotification: Sendable {
 
     func text(_ notification: StoredNotification) throws -> String {
         let content = try JSONValue(decoding: notification.content)
-        let flaws = Set((content["flaws"]?.array ?? []).compactMap { $0.string.flatMap(Notice.Flaw.init(rawValue:)) })
+        let flaws = Set((content["flaws"]?.array ?? []).compactMap { $0.string.flatMap(NotificationDraft.Flaw.init(rawValue:)) })
         var payload = NotificationPayload()
         payload.notificationType = NotificationType(rawValue: notification.type)
         payload.subtype = notification.subtype.map { NotificationSubtype(rawValue: $0) }
@@ -28,11 +28,11 @@ struct SignedNotification: Sendable {
 
     /// Adds the one of the four objects that this notification has.
     private func addSubject(
-        of notification: StoredNotification, _ content: JSONValue, _ flaws: Set<Notice.Flaw>,
+        of notification: StoredNotification, _ content: JSONValue, _ flaws: Set<NotificationDraft.Flaw>,
         to payload: inout NotificationPayload
     ) throws {
         let app = configuration.app(notification.bundleID)
-        let other: Environment = configuration.environment == .sandbox ? .production : .sandbox
+        let other: StoreEnvironment = configuration.environment == .sandbox ? .production : .sandbox
         let environment = flaws.contains(.wrongEnvironment) ? other : configuration.environment
         let bundleID = flaws.contains(.wrongBundle) ? "com.example.somebody-elses" : notification.bundleID
         // Apple's sandbox has no app id (facts/jws §7).
@@ -72,7 +72,7 @@ struct SignedNotification: Sendable {
         }
     }
 
-    private func sign(_ members: [String: JSONValue], _ flaws: Set<Notice.Flaw>) throws -> String {
+    private func sign(_ members: [String: JSONValue], _ flaws: Set<NotificationDraft.Flaw>) throws -> String {
         let token = try issuer.sign(members)
         guard flaws.contains(.badSignature), let end = token.lastIndex(of: ".") else { return token }
         // A well-formed signature by the same key over another text.

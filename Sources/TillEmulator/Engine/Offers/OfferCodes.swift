@@ -2,14 +2,14 @@ import TillBilling
 import TillSQL
 
 /// Creates and redeems offer codes (facts/business-rules §9).
-enum CodeCounter {
+enum OfferCodeIssuer {
     /// The most redemptions of one app's codes in a quarter (facts/limits §2).
     static let quarterlyLimit: Int64 = 1_000_000
     /// The most codes created at once (our choice).
     static let batchLimit: Int64 = 10_000
 
     /// The kind of codes to create.
-    enum Wish: Sendable, Hashable {
+    enum CodeRequest: Sendable, Hashable {
         /// A number of codes, each for one customer.
         case oneTime(count: Int64)
         /// One text that up to `limit` customers may redeem.
@@ -18,30 +18,30 @@ enum CodeCounter {
 
     /// - Returns: the codes; or a refusal if the product has no such offer, or the text is in use.
     static func make(
-        _ wish: Wish, offer identifier: String, productID: ProductID, bundleID: String, expires: Instant?, _ turn: Turn
+        _ request: CodeRequest, offer identifier: String, productID: ProductID, bundleID: String, expires: Instant?, _ change: StoreChange
     ) throws -> Result<[String], StoreRefusal> {
-        guard let product = try ProductTable.find(productID, turn.session) else {
+        guard let product = try ProductTable.find(productID, change.connection) else {
             return .failure(.unknownProduct(productID.text, nearest: nil))
         }
         guard product.offers(.code).contains(where: { $0.identifier == identifier }) else {
             return .failure(.unknownOffer(identifier, product: productID.text))
         }
-        if case .custom(let text, _) = wish, try OfferCodeTable.find(text, turn.session) != nil {
+        if case .custom(let text, _) = request, try OfferCodeTable.find(text, change.connection) != nil {
             return .failure(.codeTaken(text))
         }
         var batch = OfferCode.Batch(
             bundleID: bundleID, productID: productID, offer: identifier, isCustom: false, expires: expires)
-        if case .custom = wish { batch.isCustom = true }
-        let number = try OfferCodeTable.insert(batch, turn.session)
+        if case .custom = request { batch.isCustom = true }
+        let number = try OfferCodeTable.insert(batch, change.connection)
         var codes: [String] = []
-        switch wish {
+        switch request {
         case .custom(let text, let limit):
             codes.append(text.uppercased())
-            _ = try OfferCodeTable.insert(text.uppercased(), batch: number, limit: limit, turn.session)
+            _ = try OfferCodeTable.insert(text.uppercased(), batch: number, limit: limit, change.connection)
         case .oneTime(let count):
             while codes.count < min(count, batchLimit) {
-                let code = text(of: turn.entropy(18))
-                if try OfferCodeTable.insert(code, batch: number, limit: 1, turn.session) { codes.append(code) }
+                let code = text(of: change.entropy(18))
+                if try OfferCodeTable.insert(code, batch: number, limit: 1, change.connection) { codes.append(code) }
             }
         }
         return .success(codes)
@@ -49,14 +49,14 @@ enum CodeCounter {
 
     /// The code and its offer on this product, if it may still be redeemed.
     static func find(
-        _ text: String, for product: StoreProduct, account: String?, _ turn: Turn
+        _ text: String, for product: StoreProduct, account: String?, _ change: StoreChange
     ) throws -> Result<(code: OfferCode, offer: ProductOffer), StoreRefusal> {
-        guard let code = try OfferCodeTable.find(text, turn.session) else { return .failure(.unknownCode(text)) }
+        guard let code = try OfferCodeTable.find(text, change.connection) else { return .failure(.unknownCode(text)) }
         guard code.batch.productID == product.id else {
             return .failure(.codeOfAnotherProduct(code.text, product: code.batch.productID.text))
         }
-        if let expires = code.batch.expires, turn.now >= expires { return .failure(.codeExpired(code.text)) }
-        if code.batch.isCustom, let account, try OfferCodeTable.hasRedeemed(code.text, account, turn.session) {
+        if let expires = code.batch.expires, change.now >= expires { return .failure(.codeExpired(code.text)) }
+        if code.batch.isCustom, let account, try OfferCodeTable.hasRedeemed(code.text, account, change.connection) {
             return .failure(.codeRedeemed(code.text))
         }
         guard code.remaining > 0 else { return .failure(.codeUsedUp(code.text)) }
@@ -64,16 +64,16 @@ enum CodeCounter {
             return .failure(.unknownOffer(code.batch.offer, product: product.id.text))
         }
         let before = try OfferCodeTable.redemptions(
-            bundleID: code.batch.bundleID, quarter: quarter(of: turn.now), turn.session)
+            bundleID: code.batch.bundleID, quarter: quarter(of: change.now), change.connection)
         guard before < quarterlyLimit else { return .failure(.tooManyRedemptions(quarterlyLimit)) }
         return .success((code, offer))
     }
 
-    static func use(_ code: OfferCode, account: String?, _ turn: Turn) throws {
-        try OfferCodeTable.redeem(code.text, turn.session)
-        if let account { try OfferCodeTable.setRedeemed(code.text, account, turn.session) }
+    static func use(_ code: OfferCode, account: String?, _ change: StoreChange) throws {
+        try OfferCodeTable.redeem(code.text, change.connection)
+        if let account { try OfferCodeTable.setRedeemed(code.text, account, change.connection) }
         try OfferCodeTable.addRedemption(
-            bundleID: code.batch.bundleID, quarter: quarter(of: turn.now), turn.session)
+            bundleID: code.batch.bundleID, quarter: quarter(of: change.now), change.connection)
     }
 
     /// Eighteen letters and digits without similar ones.
@@ -92,24 +92,24 @@ enum CodeCounter {
 extension Store {
     /// Creates codes for an offer of a product.
     func makeOfferCodes(
-        _ wish: CodeCounter.Wish, offer: String, productID: ProductID, bundleID: String, expires: Instant?
+        _ request: OfferCodeIssuer.CodeRequest, offer: String, productID: ProductID, bundleID: String, expires: Instant?
     ) async throws -> Result<[String], StoreRefusal> {
-        try await change { turn in
-            try CodeCounter.make(
-                wish, offer: offer, productID: productID, bundleID: bundleID, expires: expires, turn)
+        try await change { change in
+            try OfferCodeIssuer.make(
+                request, offer: offer, productID: productID, bundleID: bundleID, expires: expires, change)
         }
     }
 
     public func offerCode(_ code: String) async throws -> OfferCode? {
-        try await ask { session in try OfferCodeTable.find(code, session) }
+        try await ask { connection in try OfferCodeTable.find(code, connection) }
     }
 
     /// Redeems a code outside the app.
     public func redeem(
         _ code: String, account: String, bundleID: String
     ) async throws -> Result<PurchaseResult, StoreRefusal> {
-        try await change { turn in
-            try OfferDesk.redeemOutside(code, account: account, bundleID: bundleID, turn)
+        try await change { change in
+            try OfferChecks.redeemOutside(code, account: account, bundleID: bundleID, change)
         }
     }
 }
@@ -176,8 +176,8 @@ public struct OfferCode: Sendable, Hashable {
 
 /// Every offer code and the number of its redemptions.
 enum OfferCodeTable {
-    static func insert(_ batch: OfferCode.Batch, _ session: any Connection) throws -> Int64 {
-        try session.insert(
+    static func insert(_ batch: OfferCode.Batch, _ connection: any Connection) throws -> Int64 {
+        try connection.insert(
             """
             INSERT INTO offer_code_batches (bundle_id, product_id, offer, is_custom, expires_at) VALUES (?, ?, ?, ?, ?)
             """,
@@ -188,15 +188,15 @@ enum OfferCodeTable {
     }
 
     /// - Returns: false if a code with this text exists.
-    static func insert(_ code: String, batch: Int64, limit: Int64, _ session: any Connection) throws -> Bool {
-        try session.execute(
+    static func insert(_ code: String, batch: Int64, limit: Int64, _ connection: any Connection) throws -> Bool {
+        try connection.execute(
             "INSERT INTO offer_codes (code, batch, remaining) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
             [.text(code), .integer(batch), .integer(limit)]) == 1
     }
 
     /// Not case-sensitive.
-    static func find(_ code: String, _ session: any Connection) throws -> OfferCode? {
-        try session.first(
+    static func find(_ code: String, _ connection: any Connection) throws -> OfferCode? {
+        try connection.first(
             """
             SELECT code, remaining, redeemed, bundle_id, product_id, offer, is_custom, expires_at
             FROM offer_codes JOIN offer_code_batches ON number = batch WHERE code = ?
@@ -213,34 +213,34 @@ enum OfferCodeTable {
         }
     }
 
-    static func redeem(_ code: String, _ session: any Connection) throws {
-        try session.execute(
+    static func redeem(_ code: String, _ connection: any Connection) throws {
+        try connection.execute(
             """
             UPDATE offer_codes SET remaining = remaining - 1, redeemed = redeemed + 1 WHERE code = ? AND remaining > 0
             """, [.text(code)])
     }
 
-    static func hasRedeemed(_ code: String, _ account: String, _ session: any Connection) throws -> Bool {
-        try session.first(
+    static func hasRedeemed(_ code: String, _ account: String, _ connection: any Connection) throws -> Bool {
+        try connection.first(
             "SELECT 1 FROM offer_code_customers WHERE code = ? AND account = ?", [.text(code), .text(account)]
         ) { _ in true } ?? false
     }
 
-    static func setRedeemed(_ code: String, _ account: String, _ session: any Connection) throws {
-        try session.execute(
+    static func setRedeemed(_ code: String, _ account: String, _ connection: any Connection) throws {
+        try connection.execute(
             "INSERT INTO offer_code_customers (code, account) VALUES (?, ?) ON CONFLICT DO NOTHING",
             [.text(code), .text(account)])
     }
 
-    static func redemptions(bundleID: String, quarter: Int64, _ session: any Connection) throws -> Int64 {
-        try session.first(
+    static func redemptions(bundleID: String, quarter: Int64, _ connection: any Connection) throws -> Int64 {
+        try connection.first(
             "SELECT redeemed FROM offer_code_quarters WHERE bundle_id = ? AND quarter = ?",
             [.text(bundleID), .integer(quarter)]
         ) { $0.integer("redeemed") } ?? 0
     }
 
-    static func addRedemption(bundleID: String, quarter: Int64, _ session: any Connection) throws {
-        try session.execute(
+    static func addRedemption(bundleID: String, quarter: Int64, _ connection: any Connection) throws {
+        try connection.execute(
             """
             INSERT INTO offer_code_quarters (bundle_id, quarter, redeemed) VALUES (?, ?, 1)
             ON CONFLICT (bundle_id, quarter) DO UPDATE SET redeemed = redeemed + 1

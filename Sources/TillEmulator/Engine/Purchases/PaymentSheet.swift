@@ -4,18 +4,18 @@ import TillSQL
 /// Turns a confirmed purchase request into a transaction.
 enum PaymentSheet {
     /// Every kind of product takes the same steps: check for refusals, determine the outcome, then charge.
-    static func pay(_ request: PurchaseRequest, _ turn: Turn) throws -> Result<PurchaseResult, StoreRefusal> {
+    static func pay(_ request: PurchaseRequest, _ change: StoreChange) throws -> Result<PurchaseResult, StoreRefusal> {
         let account = try AccountTable.account(
-            request.account, openingIn: turn.configuration.storefront, turn.session)
-        if let refusal = try refusal(of: request, by: account, turn) { return .failure(refusal) }
+            request.account, openingIn: change.configuration.storefront, change.connection)
+        if let refusal = try refusal(of: request, by: account, change) { return .failure(refusal) }
         let storefront = request.storefront ?? account.storefront
-        guard let product = try ProductTable.priced(request.productID, storefront: storefront, turn.session) else {
-            return .failure(try ProductTable.unknown(request.productID.text, turn.session))
+        guard let product = try ProductTable.priced(request.productID, storefront: storefront, change.connection) else {
+            return .failure(try ProductTable.unknown(request.productID.text, change.connection))
         }
         guard let price = product.prices[storefront] else {
             return .failure(.notForSale(product: product.id.text, storefront: storefront))
         }
-        guard product.isSold(in: turn.configuration.environment), product.isOnSale else {
+        guard product.isSold(in: change.configuration.environment), product.isOnSale else {
             return .failure(.notOnSale(product.id.text, product.state))
         }
         guard request.quantity == 1 || product.kind.allowsQuantity && request.offer == nil else {
@@ -24,26 +24,26 @@ enum PaymentSheet {
         var purchase = Purchase(
             request: request, product: product, account: account, storefront: storefront, price: price,
             outcome: request.outcome ?? account.paymentSheet)
-        if let ended = try end(purchase, turn) { return ended }
+        if let ended = try end(purchase, change) { return ended }
         if account.asksToBuy { purchase.outcome = .deferred }
-        if purchase.outcome == .deferred, let asked = try ApprovalDesk.request(like: purchase, turn) {
+        if purchase.outcome == .deferred, let asked = try PurchaseApprovals.request(like: purchase, change) {
             return .success(.waiting(asked))
         }
         let result =
             try product.subscription == nil
-            ? OneTimeSale.sell(purchase, turn) : SubscriptionLife.subscribe(purchase, turn)
-        if case .success(.waiting(let transaction)) = result { try ApprovalDesk.open(transaction, turn) }
+            ? OneTimeSale.sell(purchase, change) : SubscriptionLifecycle.subscribe(purchase, change)
+        if case .success(.waiting(let transaction)) = result { try PurchaseApprovals.open(transaction, change) }
         return result
     }
 
     /// Why this account may not buy anything.
     private static func refusal(
-        of request: PurchaseRequest, by account: StoreAccount, _ turn: Turn
+        of request: PurchaseRequest, by account: StoreAccount, _ change: StoreChange
     ) throws -> StoreRefusal? {
         if account.isDeleted { return .accountDeleted(account.name) }
         if !account.mayPay { return .paymentNotAllowed(account.name) }
         if let device = request.device,
-            case .failure(let refusal) = try AccountDesk.device(device, of: account.name, turn.session)
+            case .failure(let refusal) = try AccountChanges.device(device, of: account.name, change.connection)
         {
             return refusal
         }
@@ -51,17 +51,17 @@ enum PaymentSheet {
     }
 
     /// The result of a purchase that ends before a charge: cancelled, failed, or already owned. Nil if it continues.
-    private static func end(_ purchase: Purchase, _ turn: Turn) throws -> Result<PurchaseResult, StoreRefusal>? {
+    private static func end(_ purchase: Purchase, _ change: StoreChange) throws -> Result<PurchaseResult, StoreRefusal>? {
         let outcome = purchase.outcome
         let isGivenUp = outcome == .cancelled || outcome == .failed
-        if !isGivenUp, let owned = try OneTimeSale.takeAgain(purchase, turn) { return .success(.ownedAlready(owned)) }
+        if !isGivenUp, let owned = try OneTimeSale.takeAgain(purchase, change) { return .success(.ownedAlready(owned)) }
         // An Ask to Buy purchase is charged later, and an interrupted one may wait for a new card.
         let isCharged = outcome == .purchased && !purchase.account.asksToBuy
         guard isGivenUp || isCharged && !purchase.account.paymentMethodWorks else { return nil }
         // The device checks a signature before it shows the payment sheet. A signature is valid for one attempt, even a
         // failed one.
         if case .promotional(let identifier, let signature) = purchase.request.offer,
-            let refusal = try OfferDesk.check(signature, offer: identifier, of: purchase.request, turn)
+            let refusal = try OfferChecks.check(signature, offer: identifier, of: purchase.request, change)
         {
             return .failure(refusal)
         }
@@ -81,17 +81,17 @@ struct Purchase {
     var outcome: PurchaseRequest.Outcome
 
     /// The transaction of this purchase, paid at this moment. It is not stored yet and is its own original.
-    func transaction(price: Money? = nil, _ turn: Turn) throws -> StoreTransaction {
-        let number = try Counter.transaction.take(turn.session)
+    func transaction(price: Money? = nil, _ change: StoreChange) throws -> StoreTransaction {
+        let number = try Counter.transaction.take(change.connection)
         let download = try DownloadTable.download(
-            account: account.name, bundleID: request.bundleID, at: turn.now, turn.session)
+            account: account.name, bundleID: request.bundleID, at: change.now, change.connection)
         return StoreTransaction(
             price: price ?? Money(amount: self.price.amount * request.quantity, currency: self.price.currency),
             number: number, original: number, state: .purchased, isFinished: false,
-            environment: turn.configuration.environment, account: account.name, bundleID: request.bundleID,
+            environment: change.configuration.environment, account: account.name, bundleID: request.bundleID,
             productID: product.id, kind: product.kind, quantity: request.quantity, storefront: storefront,
             appAccountToken: request.appAccountToken, appTransaction: download.appTransaction, reason: "PURCHASE",
-            purchased: turn.now, firstPurchased: turn.now, subscription: nil, revocation: nil)
+            purchased: change.now, firstPurchased: change.now, subscription: nil, revocation: nil)
     }
 }
 
@@ -163,15 +163,15 @@ public enum PurchaseResult: Sendable, Hashable {
 
 /// Sells one-time purchases: consumables, non-consumables and non-renewing subscriptions.
 enum OneTimeSale {
-    static func sell(_ purchase: Purchase, _ turn: Turn) throws -> Result<PurchaseResult, StoreRefusal> {
+    static func sell(_ purchase: Purchase, _ change: StoreChange) throws -> Result<PurchaseResult, StoreRefusal> {
         var offer: ProductOffer?
         if let wanted = purchase.request.offer {
-            switch try OfferDesk.offer(wanted, of: purchase, turn) {
+            switch try OfferChecks.offer(wanted, of: purchase, change) {
             case .success(let found): offer = found
             case .failure(let refusal): return .failure(refusal)
             }
         }
-        var transaction = try purchase.transaction(price: offer?.prices[purchase.storefront], turn)
+        var transaction = try purchase.transaction(price: offer?.prices[purchase.storefront], change)
         transaction.offer = offer.map {
             StoreTransaction.Offer(kind: $0.kind, identifier: $0.identifier, discount: $0.discount, period: nil)
         }
@@ -180,28 +180,28 @@ enum OneTimeSale {
         case .interrupted: transaction.state = .interrupted
         case .purchased, .cancelled, .failed: break
         }
-        transaction = try TransactionTable.insert(transaction, turn.session)
+        transaction = try TransactionTable.insert(transaction, change.connection)
         guard transaction.state == .purchased else { return .success(.waiting(transaction)) }
-        try tell(of: transaction, turn)
+        try notify(of: transaction, change)
         return .success(.purchased(transaction))
     }
 
     /// Notifies the developer of a paid purchase and shares it with the family.
-    static func tell(of transaction: StoreTransaction, _ turn: Turn) throws {
-        try turn.note(.oneTimeCharge, about: transaction)
-        try FamilySharing.share(transaction, nil, turn)
+    static func notify(of transaction: StoreTransaction, _ change: StoreChange) throws {
+        try change.note(.oneTimeCharge, about: transaction)
+        try FamilySharing.share(transaction, nil, change)
     }
 
     /// A non-consumable that the account already owns, bought or shared, is returned free of charge: the same
     /// transaction is in the queue again (facts/business-rules §1).
-    static func takeAgain(_ purchase: Purchase, _ turn: Turn) throws -> StoreTransaction? {
+    static func takeAgain(_ purchase: Purchase, _ change: StoreChange) throws -> StoreTransaction? {
         guard purchase.product.kind == .nonConsumable,
             var owned = try SharedPurchaseTable.owned(
                 purchase.product.id, by: purchase.account.name, bundleID: purchase.request.bundleID, shared: true,
-                turn.session)
+                change.connection)
         else { return nil }
         owned.isFinished = false
-        try TransactionTable.setFinished(owned.number, false, turn.session)
+        try TransactionTable.setFinished(owned.number, false, change.connection)
         return owned
     }
 }

@@ -3,42 +3,42 @@ import TillSQL
 
 extension Store {
     public func purchase(_ request: PurchaseRequest) async throws -> Result<PurchaseResult, StoreRefusal> {
-        let request = chaos.arrived(request)
+        let request = faultInjector.arrived(request)
         return try await change { try PaymentSheet.pay(request, $0) }
     }
 
     /// Approves or declines an Ask to Buy request, or completes an interrupted purchase.
-    public func settle(_ number: Int64, approved: Bool) async throws -> Result<StoreTransaction, StoreRefusal> {
-        try await change { try ApprovalDesk.settle(number, approved: approved, $0) }
+    public func decide(_ number: Int64, approved: Bool) async throws -> Result<StoreTransaction, StoreRefusal> {
+        try await change { try PurchaseApprovals.decide(number, approved: approved, $0) }
     }
 
     /// Removes a transaction from its account's queue. A second call changes nothing.
     public func finish(_ number: Int64) async throws -> Result<StoreTransaction, StoreRefusal> {
-        try await change { turn in
-            guard var transaction = try TransactionTable.find(number, turn.session) else {
+        try await change { change in
+            guard var transaction = try TransactionTable.find(number, change.connection) else {
                 return .failure(.unknownTransaction(String(number)))
             }
             guard transaction.state == .purchased else { return .failure(.notPurchased(String(number))) }
-            if !transaction.isFinished { try TransactionTable.setFinished(number, true, turn.session) }
+            if !transaction.isFinished { try TransactionTable.setFinished(number, true, change.connection) }
             transaction.isFinished = true
             return .success(transaction)
         }
     }
 
     public func transaction(_ number: Int64) async throws -> StoreTransaction? {
-        try await ask { session in try TransactionTable.find(number, session) }
+        try await ask { connection in try TransactionTable.find(number, connection) }
     }
 
     /// The account's transactions in one app, or in all apps, oldest first, starting after number `after`.
     public func transactions(
         account: String, bundleID: String? = nil, unfinishedOnly: Bool, after: Int64 = 0, limit: Int
     ) async throws -> [StoreTransaction] {
-        try await ask { session in
+        try await ask { connection in
             unfinishedOnly
                 ? try TransactionTable.unfinished(
-                    account: account, bundleID: bundleID, after: after, limit: limit, session)
+                    account: account, bundleID: bundleID, after: after, limit: limit, connection)
                 : try TransactionTable.ofAccount(
-                    account, bundleID: bundleID, after: after, limit: limit, session)
+                    account, bundleID: bundleID, after: after, limit: limit, connection)
         }
     }
 
@@ -47,10 +47,10 @@ extension Store {
     public func transactions(
         in state: StoreTransaction.State, account: String, bundleID: String? = nil, after: Int64 = 0, limit: Int
     ) async throws -> [StoreTransaction] {
-        try await ask { session in
+        try await ask { connection in
             state == .purchased
-                ? try WaitingTable.paid(account: account, bundleID: bundleID, after: after, limit: limit, session)
-                : try WaitingTable.all(state, account: account, bundleID: bundleID, after: after, limit: limit, session)
+                ? try PendingPurchaseTable.paid(account: account, bundleID: bundleID, after: after, limit: limit, connection)
+                : try PendingPurchaseTable.all(state, account: account, bundleID: bundleID, after: after, limit: limit, connection)
         }
     }
 
@@ -71,13 +71,13 @@ public struct RestoredPurchase: Sendable, Hashable {
 ///
 /// The store records only that the ids are used. A restore changes no receipt, history or entitlement, and apps read
 /// the original, so each answer is independent.
-enum Restore {
+enum RestoredPurchases {
     /// The most purchases restored at once.
     static let limit = 1_000
 
     /// The newest finished purchase of each chain that was not refunded. Unfinished ones are in the queue anyway.
-    static func restore(account: String, bundleID: String, _ turn: Turn) throws -> [RestoredPurchase] {
-        let numbers = try turn.session.query(
+    static func restore(account: String, bundleID: String, _ change: StoreChange) throws -> [RestoredPurchase] {
+        let numbers = try change.connection.query(
             """
             SELECT max(number) AS newest FROM transactions INDEXED BY transactions_of_product WHERE account = ? \
             AND bundle_id = ? AND state = 'purchased' AND kind <> 'Consumable' \
@@ -86,8 +86,8 @@ enum Restore {
             """, [.text(account), .text(bundleID), .integer(Int64(limit))]
         ) { $0.integer("newest") }
         return try numbers.compactMap { number in
-            guard let original = try TransactionTable.find(number, turn.session) else { return nil }
-            return RestoredPurchase(number: try Counter.transaction.take(turn.session), original: original)
+            guard let original = try TransactionTable.find(number, change.connection) else { return nil }
+            return RestoredPurchase(number: try Counter.transaction.take(change.connection), original: original)
         }
     }
 }
@@ -97,15 +97,15 @@ extension Store {
     public func restore(
         account: String, bundleID: String, device: UniqueID? = nil
     ) async throws -> Result<[RestoredPurchase], StoreRefusal> {
-        try await change { turn in
-            guard let known = try AccountTable.find(account, turn.session) else {
+        try await change { change in
+            guard let known = try AccountTable.find(account, change.connection) else {
                 return .failure(.unknownAccount(account))
             }
             guard !known.isDeleted else { return .failure(.accountDeleted(account)) }
-            if let device, case .failure(let refusal) = try AccountDesk.device(device, of: account, turn.session) {
+            if let device, case .failure(let refusal) = try AccountChanges.device(device, of: account, change.connection) {
                 return .failure(refusal)
             }
-            return .success(try Restore.restore(account: account, bundleID: bundleID, turn))
+            return .success(try RestoredPurchases.restore(account: account, bundleID: bundleID, change))
         }
     }
 }

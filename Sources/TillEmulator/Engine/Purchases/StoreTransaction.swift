@@ -54,7 +54,7 @@ public struct StoreTransaction: Sendable, Hashable {
     public var original: Int64
     public var state: State
     public var isFinished: Bool
-    public var environment: Environment
+    public var environment: StoreEnvironment
     public var account: String
     public var bundleID: String
     public var productID: ProductID

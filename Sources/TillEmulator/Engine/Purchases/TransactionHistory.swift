@@ -6,7 +6,7 @@ import TillSQL
 /// A customer's paid transactions in pages (facts/server-api §4.1). A page starts after a position in the order, not
 /// after a count, so late pages of a million transactions are as fast as the first.
 enum TransactionHistory {
-    struct Question: Sendable {
+    struct Query: Sendable {
         var account: String
         var bundleID: String
         var filter: HistoryFilter
@@ -18,9 +18,9 @@ enum TransactionHistory {
     ///
     /// - Parameter place: the `modification` of the previous page's last one; nil for the first page.
     static func page(
-        of question: Question, after place: Int64?, limit: Int, _ session: any Connection
+        of query: Query, after place: Int64?, limit: Int, _ connection: any Connection
     ) throws -> [StoreTransaction] {
-        let (filter, isDescending) = (question.filter, question.filter.order == .descending)
+        let (filter, isDescending) = (query.filter, query.filter.order == .descending)
         func list(_ texts: [String]) -> SQLValue {
             texts.isEmpty ? .null : .text(JSONValue.array(texts.map { .string($0) }).encoded())
         }
@@ -30,14 +30,14 @@ enum TransactionHistory {
         let isShared = SQLValue.optional(filter.ownership.map { $0 == .familyShared ? 1 : 0 })
         let isRevoked = SQLValue.optional(filter.isRevoked.map { $0 ? 1 : 0 })
         let values: [SQLValue] = [
-            .text(question.account), .text(question.bundleID),
+            .text(query.account), .text(query.bundleID),
             .integer(place ?? (isDescending ? .max : .min)),
             .integer(filter.start?.milliseconds ?? .min), .integer(filter.end?.milliseconds ?? .max),
             products, products, kinds, kinds, groups, groups, isShared, isShared, isRevoked, isRevoked,
-            .flag(question.omitsFinishedConsumables), .integer(Int64(limit)),
+            .flag(query.omitsFinishedConsumables), .integer(Int64(limit)),
         ]
-        let numbers = try session.query(isDescending ? backwards : forwards, values) { $0.integer("number") }
-        return try numbers.compactMap { try TransactionTable.find($0, session) }
+        let numbers = try connection.query(isDescending ? backwards : forwards, values) { $0.integer("number") }
+        return try numbers.compactMap { try TransactionTable.find($0, connection) }
     }
 
     private static let forwards: SQL = """
@@ -72,9 +72,9 @@ enum TransactionHistory {
     ///   refunds may share a date, and a page may end between them.
     static func refunds(
         account: String, bundleID: String, after place: (date: Instant, modification: Int64)?, limit: Int,
-        _ session: any Connection
+        _ connection: any Connection
     ) throws -> [StoreTransaction] {
-        let numbers = try session.query(
+        let numbers = try connection.query(
             """
             SELECT number FROM transactions
             WHERE account = ? AND bundle_id = ? AND revoked_at IS NOT NULL AND (revoked_at, modification) > (?, ?)
@@ -86,21 +86,21 @@ enum TransactionHistory {
                 .integer(place?.modification ?? .min), .integer(Int64(limit)),
             ]
         ) { $0.integer("number") }
-        return try numbers.compactMap { try TransactionTable.find($0, session) }
+        return try numbers.compactMap { try TransactionTable.find($0, connection) }
     }
 
     /// The newest refunds, in order from old to new.
     static func newestRefunds(
-        account: String, bundleID: String, limit: Int, _ session: any Connection
+        account: String, bundleID: String, limit: Int, _ connection: any Connection
     ) throws -> [StoreTransaction] {
-        let numbers = try session.query(
+        let numbers = try connection.query(
             """
             SELECT number FROM transactions
             WHERE account = ? AND bundle_id = ? AND revoked_at IS NOT NULL AND revocation_type <> 'FAMILY_REVOKE'
             ORDER BY revoked_at DESC, modification DESC LIMIT ?
             """, [.text(account), .text(bundleID), .integer(Int64(limit))]
         ) { $0.integer("number") }
-        return try numbers.reversed().compactMap { try TransactionTable.find($0, session) }
+        return try numbers.reversed().compactMap { try TransactionTable.find($0, connection) }
     }
 }
 

@@ -23,7 +23,7 @@ public enum TransactionSet: String, Sendable, Hashable, CaseIterable {
 }
 
 /// An app's query for transactions of an account, in pages, oldest first.
-struct TransactionSetQuestion: Sendable {
+struct TransactionSetQuery: Sendable {
     var set: TransactionSet
     var account: String
     var bundleID: String
@@ -35,42 +35,42 @@ struct TransactionSetQuestion: Sendable {
     var after: Int64 = 0
     var limit = 20
 
-    func answer(_ session: any Connection) throws -> [StoreTransaction] {
+    func answer(_ connection: any Connection) throws -> [StoreTransaction] {
         let numbers =
             switch set {
-            case .unfinished: try numbers(Self.unfinished, session)
-            case .all: try history(session)
-            case .currentEntitlements: try entitlements(session)
-            case .latest: try latest(session)
+            case .unfinished: try numbers(Self.unfinished, connection)
+            case .all: try history(connection)
+            case .currentEntitlements: try entitlements(connection)
+            case .latest: try latest(connection)
             }
         return try numbers.filter { $0 > after }.sorted().prefix(limit).compactMap {
-            try TransactionTable.find($0, session)
+            try TransactionTable.find($0, connection)
         }
     }
 
     // MARK: Sets
 
-    private func history(_ session: any Connection) throws -> [Int64] {
-        if includesConsumables { return try numbers(Self.paid, session) }
-        return try numbers(Self.lasting, session) + numbers(Self.revokedConsumables, session)
+    private func history(_ connection: any Connection) throws -> [Int64] {
+        if includesConsumables { return try numbers(Self.paid, connection) }
+        return try numbers(Self.lasting, connection) + numbers(Self.revokedConsumables, connection)
     }
 
     /// A customer who has a product twice, bought and shared, has two entitlements; StoreKit's
     /// `currentEntitlements(for:)` is a sequence for that reason.
-    private func entitlements(_ session: any Connection) throws -> [Int64] {
+    private func entitlements(_ connection: any Connection) throws -> [Int64] {
         let values: [SQLValue] = [.text(account), .text(bundleID), .optional(productID), .optional(productID)]
-        let bought = try session.query(Self.bought, values) { $0.integer("number") }
-        let subscribed = try SubscriptionTable.ofAccount(account, bundleID: bundleID, session)
+        let bought = try connection.query(Self.bought, values) { $0.integer("number") }
+        let subscribed = try SubscriptionTable.ofAccount(account, bundleID: bundleID, connection)
             .filter { $0.isServing && productID ?? $0.productID.text == $0.productID.text }
         return bought + subscribed.map(\.current)
     }
 
-    private func latest(_ session: any Connection) throws -> [Int64] {
+    private func latest(_ connection: any Connection) throws -> [Int64] {
         let values: [SQLValue] = [.text(account), .text(bundleID), .optional(productID), .optional(productID)]
         let queries = includesConsumables ? [Self.newestPaid] : [Self.newestLasting, Self.newestRevokedConsumables]
         var newest: [String: Int64] = [:]
         for sql in queries {
-            for (product, number) in try session.query(sql, values, { ($0.text("product_id"), $0.integer("number")) }) {
+            for (product, number) in try connection.query(sql, values, { ($0.text("product_id"), $0.integer("number")) }) {
                 newest[product] = max(number, newest[product] ?? number)
             }
         }
@@ -79,8 +79,8 @@ struct TransactionSetQuestion: Sendable {
 
     // MARK: Queries
 
-    private func numbers(_ sql: SQL, _ session: any Connection) throws -> [Int64] {
-        try session.query(
+    private func numbers(_ sql: SQL, _ connection: any Connection) throws -> [Int64] {
+        try connection.query(
             sql,
             [
                 .text(account), .text(bundleID), .integer(after), .optional(productID), .optional(productID),
@@ -147,7 +147,7 @@ struct TransactionSetQuestion: Sendable {
 }
 
 extension Store {
-    func transactions(_ question: TransactionSetQuestion) async throws -> [StoreTransaction] {
-        try await ask { session in try question.answer(session) }
+    func transactions(_ query: TransactionSetQuery) async throws -> [StoreTransaction] {
+        try await ask { connection in try query.answer(connection) }
     }
 }

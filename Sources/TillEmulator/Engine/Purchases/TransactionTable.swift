@@ -12,10 +12,10 @@ enum TransactionTable {
 
     /// - Returns: the transaction with its position in the order of changes.
     @discardableResult
-    static func insert(_ transaction: StoreTransaction, _ session: any Connection) throws -> StoreTransaction {
+    static func insert(_ transaction: StoreTransaction, _ connection: any Connection) throws -> StoreTransaction {
         var transaction = transaction
-        transaction.modification = try Counter.modification.take(session)
-        try session.execute(
+        transaction.modification = try Counter.modification.take(connection)
+        try connection.execute(
             """
             INSERT INTO transactions (\(columns)) VALUES (\(marks: 30))
             """,
@@ -43,10 +43,10 @@ enum TransactionTable {
     /// not a change in a history: `setFinished` stores it without a new position.
     /// - Returns: the transaction with its new position.
     @discardableResult
-    static func update(_ transaction: StoreTransaction, _ session: any Connection) throws -> StoreTransaction {
+    static func update(_ transaction: StoreTransaction, _ connection: any Connection) throws -> StoreTransaction {
         var transaction = transaction
-        transaction.modification = try Counter.modification.take(session)
-        try session.execute(
+        transaction.modification = try Counter.modification.take(connection)
+        try connection.execute(
             """
             UPDATE transactions SET state = ?, finished = ?, purchased_at = ?, first_purchased_at = ?, expires_at = ?,
                 revoked_at = ?, revocation_reason = ?, revocation_type = ?, revocation_percentage = ?,
@@ -67,22 +67,22 @@ enum TransactionTable {
     }
 
     /// Adds a transaction to its account's queue, or removes it.
-    static func setFinished(_ number: Int64, _ isFinished: Bool, _ session: any Connection) throws {
-        try session.execute(
+    static func setFinished(_ number: Int64, _ isFinished: Bool, _ connection: any Connection) throws {
+        try connection.execute(
             "UPDATE transactions SET finished = ? WHERE number = ?", [.flag(isFinished), .integer(number)])
     }
 
-    static func find(_ number: Int64, _ session: any Connection) throws -> StoreTransaction? {
-        try session.query(
+    static func find(_ number: Int64, _ connection: any Connection) throws -> StoreTransaction? {
+        try connection.query(
             "SELECT \(columns) FROM transactions WHERE number = ?", [.integer(number)], read
         ).first ?? nil
     }
 
     /// Oldest first, starting after the transaction `after`; of one app, or of all apps.
     static func ofAccount(
-        _ account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Connection
+        _ account: String, bundleID: String?, after: Int64, limit: Int, _ connection: any Connection
     ) throws -> [StoreTransaction] {
-        try session.query(
+        try connection.query(
             """
             SELECT \(columns) FROM transactions
             WHERE account = ? AND number > ? AND (? IS NULL OR bundle_id = ?) ORDER BY number LIMIT ?
@@ -95,9 +95,9 @@ enum TransactionTable {
 
     /// StoreKit's queue: paid and unfinished transactions. It belongs to the account and outlives the app.
     static func unfinished(
-        account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Connection
+        account: String, bundleID: String?, after: Int64, limit: Int, _ connection: any Connection
     ) throws -> [StoreTransaction] {
-        try session.query(
+        try connection.query(
             """
             SELECT \(columns) FROM transactions
             WHERE account = ? AND number > ? AND finished = 0 AND state = 'purchased'
@@ -113,9 +113,9 @@ enum TransactionTable {
     /// The purchases that an app receipt lists: a consumable until it is finished, other types for ever
     /// (facts/business-rules §1). The newest `limit` of them, oldest first.
     static func inReceipt(
-        account: String, bundleID: String, limit: Int, _ session: any Connection
+        account: String, bundleID: String, limit: Int, _ connection: any Connection
     ) throws -> [StoreTransaction] {
-        try session.query(
+        try connection.query(
             """
             SELECT \(columns) FROM transactions
             WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND (finished = 0 OR kind <> 'Consumable')
@@ -126,9 +126,9 @@ enum TransactionTable {
 
     /// The account's newest purchase of a product that is not a consumable.
     static func newest(
-        account: String, bundleID: String, productID: ProductID, _ session: any Connection
+        account: String, bundleID: String, productID: ProductID, _ connection: any Connection
     ) throws -> StoreTransaction? {
-        try session.query(
+        try connection.query(
             """
             SELECT \(columns) FROM transactions
             WHERE account = ? AND bundle_id = ? AND product_id = ? AND state = 'purchased' AND kind <> 'Consumable'
@@ -140,7 +140,7 @@ enum TransactionTable {
     /// Nil for a row that this version can't read.
     static func read(_ row: any Row) throws -> StoreTransaction? {
         guard let state = StoreTransaction.State(rawValue: row.text("state")),
-            let environment = Environment(rawValue: row.text("environment")),
+            let environment = StoreEnvironment(rawValue: row.text("environment")),
             let kind = ProductType(rawValue: row.text("kind"))
         else { return nil }
         var transaction = StoreTransaction(

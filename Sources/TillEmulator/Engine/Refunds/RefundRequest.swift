@@ -43,7 +43,7 @@ public struct RefundRequest: Sendable, Hashable {
     /// Nil while the request is open.
     public var outcome: Outcome?
     /// The developer's preference; nil without an answer.
-    var preference: ConsumptionAnswer.Preference?
+    var preference: ConsumptionResponse.Preference?
     /// The consumed part in thousandths of a percent, according to the developer.
     var consumed: Int64?
     /// The developer's answer as received.
@@ -56,8 +56,8 @@ public struct RefundRequest: Sendable, Hashable {
 enum RefundRequestTable {
     static let columns: Columns = "number, reason, decision, asked_at, outcome, preference, consumed, answer"
 
-    static func save(_ request: RefundRequest, _ session: any Connection) throws {
-        try session.execute(
+    static func save(_ request: RefundRequest, _ connection: any Connection) throws {
+        try connection.execute(
             """
             INSERT INTO refund_requests (\(columns)) VALUES (\(marks: 8))
             ON CONFLICT (number) DO UPDATE SET
@@ -72,8 +72,8 @@ enum RefundRequestTable {
             ])
     }
 
-    static func find(_ number: Int64, _ session: any Connection) throws -> RefundRequest? {
-        try session.first(
+    static func find(_ number: Int64, _ connection: any Connection) throws -> RefundRequest? {
+        try connection.first(
             """
             SELECT \(columns) FROM refund_requests WHERE number = ?
             """, [.integer(number)]
@@ -83,7 +83,7 @@ enum RefundRequestTable {
                 decision: RefundRequest.Decision(rawValue: row.text("decision")) ?? .developer,
                 asked: Instant(milliseconds: row.integer("asked_at")),
                 outcome: row.optionalText("outcome").flatMap { RefundRequest.Outcome(rawValue: $0) },
-                preference: row.optionalText("preference").flatMap { ConsumptionAnswer.Preference(rawValue: $0) },
+                preference: row.optionalText("preference").flatMap { ConsumptionResponse.Preference(rawValue: $0) },
                 consumed: row.optionalInteger("consumed"), answer: row.optionalText("answer"))
         }
     }
@@ -91,7 +91,7 @@ enum RefundRequestTable {
 
 /// The developer's consumption information for a refund request (facts/server-api §5), validated and in one form for
 /// both versions of the endpoint.
-struct ConsumptionAnswer: Sendable, Hashable {
+struct ConsumptionResponse: Sendable, Hashable {
     enum Preference: String, Sendable, Hashable {
         case none
         case decline
@@ -109,7 +109,7 @@ struct ConsumptionAnswer: Sendable, Hashable {
 
 /// The result of an answer to CONSUMPTION_REQUEST.
 enum ConsumptionOutcome: Sendable, Hashable {
-    case taken
+    case accepted
     /// There is no refund request for this transaction.
     case notRequested
     /// Twelve hours have passed, and the App Store has decided.

@@ -10,7 +10,7 @@ public struct Store: Sendable {
     let clock: StoreClock
     let entropy: @Sendable (Int) -> [UInt8]
     let notifications: NotificationSender
-    let chaos: Chaos
+    let faultInjector: FaultInjector
 
     /// The store's time; see `StoreClock`.
     public var now: Instant { clock.now }
@@ -18,16 +18,16 @@ public struct Store: Sendable {
     // MARK: Writing and reading
 
     /// Changes the store. Everything already due happens first, so a caller never acts on an outdated state.
-    func change<Value: Sendable>(_ body: @escaping @Sendable (Turn) throws -> Value) async throws -> Value {
+    func change<Value: Sendable>(_ body: @escaping @Sendable (StoreChange) throws -> Value) async throws -> Value {
         try await catchUp()
         let (clock, configuration, entropy) = (clock, configuration, entropy)
-        let value = try await database.write { session in
+        let value = try await database.write { connection in
             let now = clock.now
             // Few entries fall due after `catchUp`, so this write performs them itself.
-            while let entry = try Agenda.next(by: now, session) {
-                try Self.perform(entry, session, configuration, entropy)
+            while let entry = try Schedule.next(by: now, connection) {
+                try Self.perform(entry, connection, configuration, entropy)
             }
-            return try body(Turn(session: session, now: now, configuration: configuration, entropy: entropy))
+            return try body(StoreChange(connection: connection, now: now, configuration: configuration, entropy: entropy))
         }
         notifications.wake()
         return value
@@ -42,13 +42,13 @@ public struct Store: Sendable {
     /// Performs everything that is due, each entry at its own moment, in order.
     func catchUp() async throws {
         let clock = clock
-        while try await database.read({ try Agenda.next(by: clock.now, $0) }) != nil {
+        while try await database.read({ try Schedule.next(by: clock.now, $0) }) != nil {
             let (configuration, entropy) = (configuration, entropy)
-            try await database.write { session in
+            try await database.write { connection in
                 // A bound per commit: a store that was off for long may catch up on a year of a thousand customers.
                 for _ in 0..<256 {
-                    guard let entry = try Agenda.next(by: clock.now, session) else { return }
-                    try Self.perform(entry, session, configuration, entropy)
+                    guard let entry = try Schedule.next(by: clock.now, connection) else { return }
+                    try Self.perform(entry, connection, configuration, entropy)
                 }
             }
             notifications.wake()
@@ -57,24 +57,24 @@ public struct Store: Sendable {
 
     /// Removes an entry from the schedule and performs it at its own moment. Performing it may schedule the next one.
     static func perform(
-        _ entry: Agenda.Entry, _ session: any Connection, _ configuration: EmulatorConfiguration,
+        _ entry: Schedule.Entry, _ connection: any Connection, _ configuration: EmulatorConfiguration,
         _ entropy: @escaping @Sendable (Int) -> [UInt8]
     ) throws {
-        try Agenda.set(entry.kind, entry.subject, at: nil, session)
-        let turn = Turn(session: session, now: entry.due, configuration: configuration, entropy: entropy)
+        try Schedule.set(entry.kind, entry.subject, at: nil, connection)
+        let change = StoreChange(connection: connection, now: entry.due, configuration: configuration, entropy: entropy)
         switch entry.kind {
-        case .subscription: try SubscriptionLife.reachDate(of: entry.subject, turn)
-        case .refund: try RefundDesk.decide(entry.subject, turn)
-        case .approval: try ApprovalDesk.expire(entry.subject, turn)
-        case .massExtension: try MassExtension.proceed(entry.subject, turn)
-        case .priceIncrease: try ProductPriceIncrease.proceed(entry.subject, turn)
+        case .subscription: try SubscriptionLifecycle.reachDate(of: entry.subject, change)
+        case .refund: try Refunds.decide(entry.subject, change)
+        case .approval: try PurchaseApprovals.expire(entry.subject, change)
+        case .massExtension: try MassExtension.proceed(entry.subject, change)
+        case .priceIncrease: try ProductPriceIncrease.proceed(entry.subject, change)
         }
     }
 }
 
 /// One store change: its connection, its moment and its notifications, all in one commit.
-struct Turn {
-    let session: any Connection
+struct StoreChange {
+    let connection: any Connection
     /// The moment of everything in this change: now, or the scheduled time.
     let now: Instant
     let configuration: EmulatorConfiguration
@@ -86,14 +86,14 @@ struct Turn {
     /// Records a notification to the developer's server, if a URL is configured.
     /// - Returns: its id; nil if no URL is configured.
     @discardableResult
-    func note(_ notice: Notice) throws -> UniqueID? {
-        guard try SettingTable.value(.notificationURL, session) != nil else { return nil }
+    func note(_ notice: NotificationDraft) throws -> UniqueID? {
+        guard try SettingTable.value(.notificationURL, connection) != nil else { return nil }
         let notification = StoredNotification(
             number: 0, uuid: uniqueID(), type: notice.type.rawValue, subtype: notice.subtype?.rawValue,
             bundleID: notice.bundleID, original: notice.transaction?.original, created: now,
             content: notice.content(at: now).encoded(), signedPayload: nil, attempts: 0)
-        let hasRoom = try Counter.pendingNotifications.value(session) < configuration.notificationLimit
-        try NotificationTable.insert(notification, due: hasRoom ? now : nil, session)
+        let hasSpace = try Counter.pendingNotifications.value(connection) < configuration.notificationLimit
+        try NotificationTable.insert(notification, due: hasSpace ? now : nil, connection)
         return notification.uuid
     }
 
@@ -102,7 +102,7 @@ struct Turn {
         _ type: NotificationType, _ subtype: NotificationSubtype? = nil, about transaction: StoreTransaction,
         _ subscription: StoreSubscription? = nil
     ) throws {
-        try note(Notice(type, subtype, transaction, subscription))
+        try note(NotificationDraft(type, subtype, transaction, subscription))
     }
 }
 

@@ -135,13 +135,13 @@ public enum StoreSchema {
             WHERE shared_from IS NULL;
         CREATE INDEX subscriptions_shared ON subscriptions (shared_from) WHERE shared_from IS NOT NULL;
 
-        CREATE TABLE agenda (
+        CREATE TABLE schedule (
             kind TEXT NOT NULL,
             subject INTEGER NOT NULL,
             due_at INTEGER NOT NULL,
             PRIMARY KEY (kind, subject)
         ) STRICT, WITHOUT ROWID;
-        CREATE INDEX agenda_due ON agenda (due_at, subject, kind);
+        CREATE INDEX schedule_due ON schedule (due_at, subject, kind);
 
         CREATE TABLE notifications (
             number INTEGER PRIMARY KEY,
@@ -174,6 +174,6 @@ public enum StoreSchema {
         notificationHistory,
         pageIndexes,
         priceIncreases,
-        paymentSheets, deviceNews, transactionSets, purchaseIntents, storeMessages,
+        paymentSheets, deviceUpdates, transactionSets, purchaseIntents, storeMessages,
     ]
 }

@@ -72,21 +72,21 @@ extension StoreSchema {
 extension Store {
     func summary() async throws -> StoreSummary {
         let clock = clock
-        return try await ask { session in
+        return try await ask { connection in
             StoreSummary(
-                products: try ProductTable.all(session).count,
-                accounts: try session.first("SELECT count(*) AS count FROM accounts", []) { $0.integer("count") } ?? 0,
-                tallies: try Self.tallies(session), subscriptions: try Self.subscriptionsByState(session),
-                notificationURL: try SettingTable.value(.notificationURL, session),
-                notifications: try NotificationTable.count(session),
-                pendingNotifications: try Counter.pendingNotifications.value(session),
-                failedNotifications: try NotificationTable.failed(session),
-                clock: try ClockState(clock, session), nextAttempt: try NotificationTable.nextDue(session))
+                products: try ProductTable.all(connection).count,
+                accounts: try connection.first("SELECT count(*) AS count FROM accounts", []) { $0.integer("count") } ?? 0,
+                tallies: try Self.tallies(connection), subscriptions: try Self.subscriptionsByState(connection),
+                notificationURL: try SettingTable.value(.notificationURL, connection),
+                notifications: try NotificationTable.count(connection),
+                pendingNotifications: try Counter.pendingNotifications.value(connection),
+                failedNotifications: try NotificationTable.failed(connection),
+                clock: try ClockState(clock, connection), nextAttempt: try NotificationTable.nextDue(connection))
         }
     }
 
-    private static func tallies(_ session: any Connection) throws -> [TransactionTally] {
-        try session.query(
+    private static func tallies(_ connection: any Connection) throws -> [TransactionTally] {
+        try connection.query(
             "SELECT state, kind, finished, refunded, count FROM transaction_tallies WHERE count > 0", []
         ) { row in
             TransactionTally(
@@ -96,8 +96,8 @@ extension Store {
         }
     }
 
-    private static func subscriptionsByState(_ session: any Connection) throws -> [String: Int64] {
-        let counts = try session.query("SELECT state, count(*) AS count FROM subscriptions GROUP BY state", []) { row in
+    private static func subscriptionsByState(_ connection: any Connection) throws -> [String: Int64] {
+        let counts = try connection.query("SELECT state, count(*) AS count FROM subscriptions GROUP BY state", []) { row in
             (row.text("state"), row.integer("count"))
         }
         return Dictionary(counts) { $0 + $1 }

@@ -20,17 +20,17 @@ enum SettingTable {
         case faults
     }
 
-    static func value(_ name: Name, _ session: any Connection) throws -> String? {
-        try session.first("SELECT value FROM settings WHERE name = ?", [.text(name.rawValue)]) { $0.text("value") }
+    static func value(_ name: Name, _ connection: any Connection) throws -> String? {
+        try connection.first("SELECT value FROM settings WHERE name = ?", [.text(name.rawValue)]) { $0.text("value") }
     }
 
     /// Nil deletes the setting.
-    static func set(_ name: Name, to value: String?, _ session: any Connection) throws {
+    static func set(_ name: Name, to value: String?, _ connection: any Connection) throws {
         guard let value else {
-            try session.execute("DELETE FROM settings WHERE name = ?", [.text(name.rawValue)])
+            try connection.execute("DELETE FROM settings WHERE name = ?", [.text(name.rawValue)])
             return
         }
-        try session.execute(
+        try connection.execute(
             """
             INSERT INTO settings (name, value) VALUES (?, ?)
             ON CONFLICT (name) DO UPDATE SET value = excluded.value
@@ -51,7 +51,7 @@ enum Counter: String, CaseIterable {
 
     /// Every store starts at a random offset. Otherwise a store without a data directory would reuse transaction ids
     /// that a server still remembers.
-    static func begin(environment: Environment, entropy: (Int) -> [UInt8], _ session: any Connection) throws {
+    static func begin(environment: StoreEnvironment, entropy: (Int) -> [UInt8], _ connection: any Connection) throws {
         for counter in allCases {
             let random = entropy(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
             let offset = Int64(random % 900_000_000)
@@ -64,18 +64,18 @@ enum Counter: String, CaseIterable {
                 case (_, .sandbox): 2_000_000_000_000_000 + offset
                 case (_, .production): 340_000_000_000_000 + offset
                 }
-            try session.execute(
+            try connection.execute(
                 "INSERT INTO counters (name, next) VALUES (?, ?) ON CONFLICT DO NOTHING",
                 [.text(counter.rawValue), .integer(first)])
         }
     }
 
-    func take(_ session: any Connection) throws -> Int64 { try add(1, session) - 1 }
+    func take(_ connection: any Connection) throws -> Int64 { try add(1, connection) - 1 }
 
     /// Returns the value after the addition.
     @discardableResult
-    func add(_ difference: Int64, _ session: any Connection) throws -> Int64 {
-        let changed = try session.first(
+    func add(_ difference: Int64, _ connection: any Connection) throws -> Int64 {
+        let changed = try connection.first(
             "UPDATE counters SET next = next + ? WHERE name = ? RETURNING next",
             [.integer(difference), .text(rawValue)]
         ) { $0.integer("next") }
@@ -83,8 +83,8 @@ enum Counter: String, CaseIterable {
         return changed
     }
 
-    func value(_ session: any Connection) throws -> Int64 {
-        try session.first("SELECT next FROM counters WHERE name = ?", [.text(rawValue)]) { $0.integer("next") } ?? 0
+    func value(_ connection: any Connection) throws -> Int64 {
+        try connection.first("SELECT next FROM counters WHERE name = ?", [.text(rawValue)]) { $0.integer("next") } ?? 0
     }
 }
 

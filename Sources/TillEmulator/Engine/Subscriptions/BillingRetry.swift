@@ -16,98 +16,98 @@ enum BillingRetry {
     }
 
     /// Starts billing retry: the period has ended and the next one is not paid.
-    static func begin(_ known: StoreSubscription, _ turn: Turn) throws {
+    static func begin(_ known: StoreSubscription, _ change: StoreChange) throws {
         var subscription = known
-        let pace = try RenewalPace.current(turn.session)
-        let current = try SubscriptionLife.current(of: known, turn)
+        let pace = try RenewalPace.current(change.connection)
+        let current = try SubscriptionLifecycle.current(of: known, change)
         let end = known.expires.adding(milliseconds: pace.retry)
         subscription.retryUntil = end
         subscription.expirationIntent = SubscriptionEnd.billingError.intent
-        subscription.nextCharge = nextAttempt(after: turn.now, expired: known.expires, until: end)
-        let grace = try BillingGracePeriod.current(turn.configuration, turn.session)
+        subscription.nextCharge = nextAttempt(after: change.now, expired: known.expires, until: end)
+        let grace = try BillingGracePeriod.current(change.configuration, change.connection)
         if let grace, grace.covers(renewalAfterPaying: current.price.amount) {
-            let period = try ProductTable.find(known.productID, turn.session)?.subscription?.period
+            let period = try ProductTable.find(known.productID, change.connection)?.subscription?.period
             subscription.state = .gracePeriod
             subscription.graceExpires = known.expires.adding(milliseconds: pace.grace(grace, weekly: period == .week))
         } else {
             subscription.state = .billingRetry
         }
-        try SubscriptionLife.keep(subscription, turn)
+        try SubscriptionLifecycle.save(subscription, change)
         let subtype: NotificationSubtype? = subscription.state == .gracePeriod ? .gracePeriod : nil
-        try turn.note(.didFailToRenew, subtype, about: current, subscription)
+        try change.note(.didFailToRenew, subtype, about: current, subscription)
         // If the service stops, shared access stops too.
-        if !subscription.isServing { try FamilySharing.revoke(current, turn) }
+        if !subscription.isServing { try FamilySharing.revoke(current, change) }
     }
 
     /// Performs the next step: a retry, the end of the grace period, or the end of all retries.
-    static func reachDate(_ known: StoreSubscription, _ turn: Turn) throws {
+    static func reachDate(_ known: StoreSubscription, _ change: StoreChange) throws {
         var subscription = known
-        if let attempt = known.nextCharge, attempt <= turn.now {
-            subscription = try recover(known, turn)
-        } else if known.state == .gracePeriod, let end = known.graceExpires, end <= turn.now {
+        if let attempt = known.nextCharge, attempt <= change.now {
+            subscription = try recover(known, change)
+        } else if known.state == .gracePeriod, let end = known.graceExpires, end <= change.now {
             subscription.state = .billingRetry
             // The renewal info keeps this date: it is the end of the service.
-            try SubscriptionLife.keep(subscription, turn)
-            let current = try SubscriptionLife.current(of: subscription, turn)
-            try turn.note(.gracePeriodExpired, about: current, subscription)
-            try FamilySharing.revoke(current, turn)
-        } else if let end = known.retryUntil, end <= turn.now {
-            try SubscriptionLife.end(subscription, .billingError, turn)
+            try SubscriptionLifecycle.save(subscription, change)
+            let current = try SubscriptionLifecycle.current(of: subscription, change)
+            try change.note(.gracePeriodExpired, about: current, subscription)
+            try FamilySharing.revoke(current, change)
+        } else if let end = known.retryUntil, end <= change.now {
+            try SubscriptionLifecycle.end(subscription, .billingError, change)
         } else {
-            try SubscriptionLife.keep(subscription, turn)
+            try SubscriptionLifecycle.save(subscription, change)
         }
     }
 
     /// Tries to charge now.
     /// - Returns: the updated subscription; active if the charge succeeded.
-    static func recover(_ known: StoreSubscription, _ turn: Turn) throws -> StoreSubscription {
-        switch try Renewal.decide(known, turn) {
-        case .charged(let price): return try Renewal.charge(known, price, turn)
+    static func recover(_ known: StoreSubscription, _ change: StoreChange) throws -> StoreSubscription {
+        switch try Renewal.decide(known, change) {
+        case .charged(let price): return try Renewal.charge(known, price, change)
         case .over(let reason):
-            try SubscriptionLife.end(known, reason, turn)
-            return try SubscriptionTable.find(known.original, turn.session) ?? known
+            try SubscriptionLifecycle.end(known, reason, change)
+            return try SubscriptionTable.find(known.original, change.connection) ?? known
         case .failed:
             var subscription = known
             subscription.nextCharge = known.retryUntil.flatMap {
-                nextAttempt(after: turn.now, expired: known.expires, until: $0)
+                nextAttempt(after: change.now, expired: known.expires, until: $0)
             }
-            try SubscriptionLife.keep(subscription, turn)
+            try SubscriptionLifecycle.save(subscription, change)
             return subscription
         }
     }
 
     /// Makes charges for this subscription fail, until `repair`.
-    static func breakBilling(_ original: Int64, _ turn: Turn) throws -> Result<StoreSubscription, StoreRefusal> {
-        switch try SubscriptionLife.changeable(original, turn) {
+    static func breakBilling(_ original: Int64, _ change: StoreChange) throws -> Result<StoreSubscription, StoreRefusal> {
+        switch try SubscriptionLifecycle.changeable(original, change) {
         case .failure(let refusal): return .failure(refusal)
         case .success(var subscription):
             guard subscription.isGoingOn else { return .failure(.subscriptionEnded(String(original))) }
             subscription.billingFails = true
-            try SubscriptionLife.keep(subscription, turn)
+            try SubscriptionLifecycle.save(subscription, change)
             return .success(subscription)
         }
     }
 
     /// Makes charges succeed again, and charges an overdue period at once.
-    static func repair(_ original: Int64, _ turn: Turn) throws -> Result<StoreSubscription, StoreRefusal> {
-        switch try SubscriptionLife.changeable(original, turn) {
+    static func repair(_ original: Int64, _ change: StoreChange) throws -> Result<StoreSubscription, StoreRefusal> {
+        switch try SubscriptionLifecycle.changeable(original, change) {
         case .failure(let refusal): return .failure(refusal)
         case .success(var subscription):
-            var account = try AccountTable.find(subscription.account, turn.session)
+            var account = try AccountTable.find(subscription.account, change.connection)
             let wasBroken = subscription.billingFails || account?.paymentMethodWorks == false
             guard subscription.isFailing || wasBroken else {
                 return .failure(.nothingToRecover(String(original)))
             }
             if account?.paymentMethodWorks == false {
                 account?.paymentMethodWorks = true
-                if let account { try AccountTable.update(account, turn.session) }
+                if let account { try AccountTable.update(account, change.connection) }
             }
             subscription.billingFails = false
             guard subscription.isFailing else {
-                try SubscriptionLife.keep(subscription, turn)
+                try SubscriptionLifecycle.save(subscription, change)
                 return .success(subscription)
             }
-            return .success(try recover(subscription, turn))
+            return .success(try recover(subscription, change))
         }
     }
 }
@@ -147,16 +147,16 @@ public struct BillingGracePeriod: Sendable, Hashable {
 extension BillingGracePeriod {
     /// The grace period of later billing errors: the store's setting, or by default the configuration's.
     static func current(
-        _ configuration: EmulatorConfiguration, _ session: any Connection
+        _ configuration: EmulatorConfiguration, _ connection: any Connection
     ) throws -> BillingGracePeriod? {
-        guard let text = try SettingTable.value(.billingGracePeriod, session) else {
+        guard let text = try SettingTable.value(.billingGracePeriod, connection) else {
             return configuration.billingGracePeriod
         }
         return BillingGracePeriod(setting: text)
     }
 
-    static func set(_ period: BillingGracePeriod?, _ session: any Connection) throws {
-        try SettingTable.set(.billingGracePeriod, to: period?.setting ?? "none", session)
+    static func set(_ period: BillingGracePeriod?, _ connection: any Connection) throws {
+        try SettingTable.set(.billingGracePeriod, to: period?.setting ?? "none", connection)
     }
 
     private var setting: String { "\(length.rawValue) \(scope.rawValue)" }
@@ -178,6 +178,6 @@ extension Store {
 
     /// Sets the grace period of later billing errors, which outlives a restart. A running grace period is unchanged.
     public func setBillingGracePeriod(_ period: BillingGracePeriod?) async throws {
-        try await change { try BillingGracePeriod.set(period, $0.session) }
+        try await change { try BillingGracePeriod.set(period, $0.connection) }
     }
 }

@@ -5,7 +5,7 @@ import TillSQL
 /// Price increases for existing subscribers (facts/business-rules §8.4).
 enum PriceIncrease {
     /// The increase that the developer requests.
-    struct Wish: Sendable, Hashable {
+    struct IncreaseRequest: Sendable, Hashable {
         var price: Money
         /// Nil: determined by the function `needsConsent`.
         var needsConsent: Bool?
@@ -33,54 +33,54 @@ enum PriceIncrease {
     }
 
     static func raise(
-        _ original: Int64, _ wish: Wish, _ turn: Turn
+        _ original: Int64, _ request: IncreaseRequest, _ change: StoreChange
     ) throws -> Result<StoreSubscription, StoreRefusal> {
-        switch try SubscriptionLife.changeable(original, turn) {
+        switch try SubscriptionLifecycle.changeable(original, change) {
         case .failure(let refusal): return .failure(refusal)
-        case .success(let subscription): return try raise(subscription, wish, turn)
+        case .success(let subscription): return try raise(subscription, request, change)
         }
     }
 
     private static func raise(
-        _ known: StoreSubscription, _ wish: Wish, _ turn: Turn
+        _ known: StoreSubscription, _ request: IncreaseRequest, _ change: StoreChange
     ) throws -> Result<StoreSubscription, StoreRefusal> {
         let id = String(known.original)
         guard known.isGoingOn else { return .failure(.subscriptionEnded(id)) }
-        guard let old = known.renewalPrice, old.currency == wish.price.currency, old.amount < wish.price.amount else {
+        guard let old = known.renewalPrice, old.currency == request.price.currency, old.amount < request.price.amount else {
             return .failure(.notAnIncrease(id))
         }
-        let own = try ProductTable.find(known.renewalProductID, turn.session)?.subscription?.period
+        let own = try ProductTable.find(known.renewalProductID, change.connection)?.subscription?.period
         let period = known.monthlyBilling ? .month : own
         let needsConsent =
-            wish.needsConsent
-            ?? Self.needsConsent(from: old, to: wish.price, period: period, last: known.lastIncrease, now: turn.now)
+            request.needsConsent
+            ?? Self.needsConsent(from: old, to: request.price, period: period, last: known.lastIncrease, now: change.now)
         var subscription = known
         subscription.priceIncrease = StoreSubscription.PriceIncrease(
-            price: wish.price, effective: max(wish.effective ?? turn.now, turn.now), needsConsent: needsConsent,
+            price: request.price, effective: max(request.effective ?? change.now, change.now), needsConsent: needsConsent,
             isAccepted: !needsConsent)
-        try SubscriptionLife.keep(subscription, turn)
-        let current = try SubscriptionLife.current(of: subscription, turn)
-        try turn.note(.priceIncrease, needsConsent ? .pending : .accepted, about: current, subscription)
+        try SubscriptionLifecycle.save(subscription, change)
+        let current = try SubscriptionLifecycle.current(of: subscription, change)
+        try change.note(.priceIncrease, needsConsent ? .pending : .accepted, about: current, subscription)
         return .success(subscription)
     }
 
     /// Records the customer's answer. A refusal turns renewal off, as a cancellation does.
     static func answer(
-        _ original: Int64, accepts: Bool, _ turn: Turn
+        _ original: Int64, accepts: Bool, _ change: StoreChange
     ) throws -> Result<StoreSubscription, StoreRefusal> {
         var subscription: StoreSubscription
-        switch try SubscriptionLife.changeable(original, turn) {
+        switch try SubscriptionLifecycle.changeable(original, change) {
         case .failure(let refusal): return .failure(refusal)
         case .success(let found): subscription = found
         }
         guard subscription.isGoingOn, let increase = subscription.priceIncrease, !increase.isAccepted else {
             return .failure(.noConsentAsked(String(original)))
         }
-        guard accepts else { return try PlanChoice.cancel(original, turn) }
+        guard accepts else { return try PlanChoice.cancel(original, change) }
         subscription.priceIncrease?.isAccepted = true
-        try SubscriptionLife.keep(subscription, turn)
-        let current = try SubscriptionLife.current(of: subscription, turn)
-        try turn.note(.priceIncrease, .accepted, about: current, subscription)
+        try SubscriptionLifecycle.save(subscription, change)
+        let current = try SubscriptionLifecycle.current(of: subscription, change)
+        try change.note(.priceIncrease, .accepted, about: current, subscription)
         return .success(subscription)
     }
 }
@@ -106,7 +106,7 @@ public struct ProductPriceIncrease: Sendable, Hashable, Codable {
     /// The increase applies to renewals from then on; nil: from the next one on.
     public var effective: Instant?
     /// The number of subscribers informed so far.
-    public internal(set) var told: Int64 = 0
+    public internal(set) var notified: Int64 = 0
     /// Whether all subscribers were processed.
     public internal(set) var isComplete = false
     /// The last processed subscription.
@@ -129,9 +129,9 @@ public struct ProductPriceIncrease: Sendable, Hashable, Codable {
     }
 
     /// - Returns: the increase with its progress.
-    func begin(_ turn: Turn) throws -> Result<ProductPriceIncrease, StoreRefusal> {
-        guard var product = try ProductTable.find(productID, turn.session) else {
-            return .failure(try ProductTable.unknown(productID.text, turn.session))
+    func begin(_ change: StoreChange) throws -> Result<ProductPriceIncrease, StoreRefusal> {
+        guard var product = try ProductTable.find(productID, change.connection) else {
+            return .failure(try ProductTable.unknown(productID.text, change.connection))
         }
         guard product.subscription != nil, let old = product.prices[storefront] else {
             return .failure(.notForSale(product: productID.text, storefront: storefront))
@@ -140,42 +140,42 @@ public struct ProductPriceIncrease: Sendable, Hashable, Codable {
             return .failure(.notAnIncrease(ofProduct: productID.text))
         }
         product.prices[storefront] = price
-        try ProductTable.update(product, turn.session)
-        let number = try turn.session.insert(
+        try ProductTable.update(product, change.connection)
+        let number = try change.connection.insert(
             "INSERT INTO price_increases (content) VALUES (?)", [.text(try StoredDocument.text(self))])
-        return .success(try proceed(number, turn))
+        return .success(try proceed(number, change))
     }
 
     /// Continues an increase where it stopped.
-    static func proceed(_ number: Int64, _ turn: Turn) throws {
-        let stored = try turn.session.first(
+    static func proceed(_ number: Int64, _ change: StoreChange) throws {
+        let stored = try change.connection.first(
             "SELECT content FROM price_increases WHERE number = ?", [.integer(number)]
         ) { try StoredDocument.read(ProductPriceIncrease.self, from: $0.text("content")) }
-        if let stored, !stored.isComplete { _ = try stored.proceed(number, turn) }
+        if let stored, !stored.isComplete { _ = try stored.proceed(number, change) }
     }
 
-    private func proceed(_ number: Int64, _ turn: Turn) throws -> ProductPriceIncrease {
+    private func proceed(_ number: Int64, _ change: StoreChange) throws -> ProductPriceIncrease {
         var increase = self
         let page = try SubscriptionTable.ofProduct(
-            productID, bundleID: bundleID, after: after, limit: Self.batch, turn.session)
-        let product = try ProductTable.find(productID, turn.session)
+            productID, bundleID: bundleID, after: after, limit: Self.batch, change.connection)
+        let product = try ProductTable.find(productID, change.connection)
         for subscription in page where subscription.renewalProductID == productID && subscription.isGoingOn {
-            let current = try SubscriptionLife.current(of: subscription, turn)
+            let current = try SubscriptionLifecycle.current(of: subscription, change)
             // Subscribers with a monthly plan are informed of the monthly price.
             guard current.storefront == storefront,
                 let price = subscription.monthlyBilling
                     ? product?.chargePrice(in: storefront, byTheMonth: true) : price
             else { continue }
-            let wish = PriceIncrease.Wish(price: price, needsConsent: needsConsent, effective: effective)
-            if case .success = try PriceIncrease.raise(subscription.original, wish, turn) { increase.told += 1 }
+            let request = PriceIncrease.IncreaseRequest(price: price, needsConsent: needsConsent, effective: effective)
+            if case .success = try PriceIncrease.raise(subscription.original, request, change) { increase.notified += 1 }
         }
         increase.after = page.last?.original ?? after
         increase.isComplete = page.count < Self.batch
-        try turn.session.execute(
+        try change.connection.execute(
             "UPDATE price_increases SET content = ? WHERE number = ?",
             [.text(try StoredDocument.text(increase)), .integer(number)])
         if !increase.isComplete {
-            try Agenda.set(.priceIncrease, number, at: turn.now.adding(seconds: Self.pause), turn.session)
+            try Schedule.set(.priceIncrease, number, at: change.now.adding(seconds: Self.pause), change.connection)
         }
         return increase
     }

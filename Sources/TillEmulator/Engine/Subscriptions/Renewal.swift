@@ -26,7 +26,7 @@ enum Renewal {
     static func price(of subscription: StoreSubscription, listPrice: Money) -> Money {
         if let increase = subscription.duePriceIncrease, increase.isAccepted { return increase.price }
         guard let own = subscription.renewalPrice, own.currency == listPrice.currency else { return listPrice }
-        let isCut = listPrice.amount < (subscription.shelfPrice ?? own).amount
+        let isCut = listPrice.amount < (subscription.catalogPrice ?? own).amount
         return isCut && listPrice.amount < own.amount ? listPrice : own
     }
 
@@ -40,59 +40,59 @@ enum Renewal {
         return .charged(owed ?? subscription.runningOffer?.price ?? price(of: subscription, listPrice: listPrice))
     }
 
-    static func decide(_ subscription: StoreSubscription, _ turn: Turn) throws -> Outcome {
-        let current = try SubscriptionLife.current(of: subscription, turn)
-        let product = try ProductTable.find(subscription.renewalProductID, turn.session)
+    static func decide(_ subscription: StoreSubscription, _ change: StoreChange) throws -> Outcome {
+        let current = try SubscriptionLifecycle.current(of: subscription, change)
+        let product = try ProductTable.find(subscription.renewalProductID, change.connection)
         let isSold = product?.isOnSale == true && product?.subscription?.groupID == subscription.groupID
         let listPrice = product?.chargePrice(in: current.storefront, byTheMonth: subscription.monthlyBilling)
-        let account = try AccountTable.find(subscription.account, turn.session)
+        let account = try AccountTable.find(subscription.account, change.connection)
         return decide(
             subscription,
             Circumstances(
                 listPrice: isSold ? listPrice : nil,
                 paymentWorks: account?.paymentMethodWorks ?? true, isAccountDeleted: account?.isDeleted ?? false,
-                renewalLimit: try RenewalPace.current(turn.session).renewalLimit))
+                renewalLimit: try RenewalPace.current(change.connection).renewalLimit))
     }
 
     /// Tries to charge an active subscription. A charge that fails in the last day of a period is retried at its end,
     /// and only then counts as a failure.
-    static func attempt(_ subscription: StoreSubscription, _ turn: Turn) throws {
-        let outcome = try decide(subscription, turn)
+    static func attempt(_ subscription: StoreSubscription, _ change: StoreChange) throws {
+        let outcome = try decide(subscription, change)
         if case .charged(let price) = outcome {
-            _ = try charge(subscription, price, turn)
-        } else if turn.now < subscription.expires {
+            _ = try charge(subscription, price, change)
+        } else if change.now < subscription.expires {
             var waiting = subscription
             waiting.nextCharge = subscription.expires
-            try SubscriptionLife.keep(waiting, turn)
+            try SubscriptionLifecycle.save(waiting, change)
         } else if case .over(let reason) = outcome {
-            try SubscriptionLife.end(subscription, reason, turn)
+            try SubscriptionLifecycle.end(subscription, reason, change)
         } else {
-            try BillingRetry.begin(subscription, turn)
+            try BillingRetry.begin(subscription, change)
         }
     }
 
     /// Charges the next period. It starts at the end of the last one, in a grace period too; after the grace period it
     /// starts at the payment (facts/business-rules §8.3).
-    static func charge(_ known: StoreSubscription, _ price: Money, _ turn: Turn) throws -> StoreSubscription {
+    static func charge(_ known: StoreSubscription, _ price: Money, _ change: StoreChange) throws -> StoreSubscription {
         var subscription = known
         let recovers = known.isFailing
         let isOwed = known.owedMonth != nil
-        let last = try SubscriptionLife.current(of: known, turn)
-        let pace = try RenewalPace.current(turn.session)
-        let product = try ProductTable.find(known.nextProductID, turn.session)
+        let last = try SubscriptionLifecycle.current(of: known, change)
+        let pace = try RenewalPace.current(change.connection)
+        let product = try ProductTable.find(known.nextProductID, change.connection)
         let period = period(of: known, product)
-        var start = known.state == .billingRetry ? turn.now : known.expires
+        var start = known.state == .billingRetry ? change.now : known.expires
         // If the new period would already be over, as after a grace period of the same length, it starts now.
-        if pace.end(of: period, from: start, billingDay: known.billingDay) <= turn.now { start = turn.now }
+        if pace.end(of: period, from: start, billingDay: known.billingDay) <= change.now { start = change.now }
         if start != known.expires { subscription.billingDay = start.dayOfMonth }
         let expires = pace.end(of: period, from: start, billingDay: subscription.billingDay)
         if !period.isCalendar { subscription.billingDay = expires.dayOfMonth }
 
         var transaction = last
-        transaction.number = try Counter.transaction.take(turn.session)
+        transaction.number = try Counter.transaction.take(change.connection)
         transaction.productID = known.nextProductID
         transaction.reason = "RENEWAL"
-        transaction.purchased = turn.now
+        transaction.purchased = change.now
         transaction.price = price
         transaction.isFinished = false
         transaction.isUpgraded = false
@@ -109,8 +109,8 @@ enum Renewal {
         transaction.offer = isOwed ? nil : known.runningOffer?.offer
         transaction.appAccountToken = known.appAccountToken
         transaction.subscription = StoreTransaction.Subscription(
-            groupID: known.groupID, expires: expires, lineItem: try Counter.lineItem.take(turn.session))
-        transaction = try TransactionTable.insert(transaction, turn.session)
+            groupID: known.groupID, expires: expires, lineItem: try Counter.lineItem.take(change.connection))
+        transaction = try TransactionTable.insert(transaction, change.connection)
 
         subscription.productID = known.nextProductID
         subscription.current = transaction.number
@@ -118,11 +118,11 @@ enum Renewal {
         subscription.renewals += 1
         subscription.commitment = transaction.commitment
         let listPrice = product?.chargePrice(in: transaction.storefront, byTheMonth: known.monthlyBilling)
-        settle(&subscription, known, listPrice: listPrice, at: turn.now)
-        subscription.nextCharge = try SubscriptionLife.chargeDate(before: expires, turn)
-        try SubscriptionLife.keep(subscription, turn)
-        try turn.note(.didRenew, recovers ? .billingRecovery : nil, about: transaction, subscription)
-        try FamilySharing.share(transaction, subscription, turn)
+        finishRenewal(&subscription, known, listPrice: listPrice, at: change.now)
+        subscription.nextCharge = try SubscriptionLifecycle.chargeDate(before: expires, change)
+        try SubscriptionLifecycle.save(subscription, change)
+        try change.note(.didRenew, recovers ? .billingRecovery : nil, about: transaction, subscription)
+        try FamilySharing.share(transaction, subscription, change)
         return subscription
     }
 
@@ -134,7 +134,7 @@ enum Renewal {
     }
 
     /// Updates the subscription after a charge: no failure, one offer charge less, and a completed price increase.
-    static func settle(
+    static func finishRenewal(
         _ subscription: inout StoreSubscription, _ known: StoreSubscription, listPrice: Money?, at now: Instant
     ) {
         subscription.state = .active
@@ -145,7 +145,7 @@ enum Renewal {
         guard known.owedMonth == nil else { return }
         if let listPrice {
             subscription.renewalPrice = price(of: known, listPrice: listPrice)
-            subscription.shelfPrice = listPrice
+            subscription.catalogPrice = listPrice
         }
         if known.duePriceIncrease != nil {
             subscription.priceIncrease = nil
@@ -177,9 +177,9 @@ extension TransactionTable {
     /// The paid periods of a subscription that end after `moment` and were not cut short, oldest first: at most two,
     /// because a renewal is charged in the last day.
     static func running(
-        original: Int64, at moment: Instant, isShared: Bool = false, _ session: any Connection
+        original: Int64, at moment: Instant, isShared: Bool = false, _ connection: any Connection
     ) throws -> [Int64] {
-        try session.query(
+        try connection.query(
             """
             SELECT number FROM transactions
             WHERE original = ? AND group_id IS NOT NULL AND state = 'purchased' AND expires_at > ? AND is_upgraded = 0
@@ -190,8 +190,8 @@ extension TransactionTable {
     }
 
     /// Whether any period of the subscription cost money.
-    static func wasPaid(original: Int64, _ session: any Connection) throws -> Bool {
-        try session.first(
+    static func wasPaid(original: Int64, _ connection: any Connection) throws -> Bool {
+        try connection.first(
             """
             SELECT 1 FROM transactions
             WHERE original = ? AND group_id IS NOT NULL AND state = 'purchased' AND price > 0 LIMIT 1
@@ -200,8 +200,8 @@ extension TransactionTable {
     }
 
     /// Attaches a transaction that waited to a subscription that started in the meantime, at the current price.
-    static func join(_ transaction: StoreTransaction, _ session: any Connection) throws {
-        try session.execute(
+    static func join(_ transaction: StoreTransaction, _ connection: any Connection) throws {
+        try connection.execute(
             "UPDATE transactions SET original = ?, price = ?, offer = ? WHERE number = ?",
             [
                 .integer(transaction.original), .integer(transaction.price.amount),

@@ -20,43 +20,43 @@ struct RenewalDateExtension: Sendable, Hashable {
     var lineItem: Int64
 }
 
-extension SubscriptionLife {
+extension SubscriptionLifecycle {
     /// Extends the renewal date (facts/server-api §4.4), with the notification RENEWAL_EXTENDED.
     ///
     /// - Parameter days: 1 to 90; a faster pace scales them down.
     static func extend(
-        _ original: Int64, days: Int64, _ turn: Turn
+        _ original: Int64, days: Int64, _ change: StoreChange
     ) throws -> Result<RenewalDateExtension, RenewalDateExtension.Refusal> {
-        guard var subscription = try SubscriptionTable.find(original, turn.session) else { return .failure(.unknown) }
-        var transaction = try current(of: subscription, turn)
-        if let refusal = try refusal(of: subscription, transaction, turn) { return .failure(refusal) }
+        guard var subscription = try SubscriptionTable.find(original, change.connection) else { return .failure(.unknown) }
+        var transaction = try current(of: subscription, change)
+        if let refusal = try refusal(of: subscription, transaction, change) { return .failure(refusal) }
         guard (1...90).contains(days) else { return .failure(.ineligible) }
 
-        let pace = try RenewalPace.current(turn.session)
+        let pace = try RenewalPace.current(change.connection)
         let expires = subscription.expires.adding(milliseconds: days * pace.day)
         subscription.commitment?.move(by: days * pace.day)
         transaction.commitment = subscription.commitment
         subscription.expires = expires
         subscription.billingDay = expires.dayOfMonth
-        subscription.extensions = recent(subscription.extensions, at: turn.now) + [turn.now]
-        if subscription.nextCharge != nil { subscription.nextCharge = try chargeDate(before: expires, turn) }
+        subscription.extensions = recent(subscription.extensions, at: change.now) + [change.now]
+        if subscription.nextCharge != nil { subscription.nextCharge = try chargeDate(before: expires, change) }
         transaction.subscription?.expires = expires
-        transaction = try TransactionTable.update(transaction, turn.session)
-        try keep(subscription, turn)
-        try turn.note(.renewalExtended, about: transaction, subscription)
-        try extendShares(of: original, to: expires, turn)
+        transaction = try TransactionTable.update(transaction, change.connection)
+        try save(subscription, change)
+        try change.note(.renewalExtended, about: transaction, subscription)
+        try extendShares(of: original, to: expires, change)
         return .success(
             RenewalDateExtension(effective: expires, lineItem: transaction.subscription?.lineItem ?? 0))
     }
 
     private static func refusal(
-        of subscription: StoreSubscription, _ transaction: StoreTransaction, _ turn: Turn
+        of subscription: StoreSubscription, _ transaction: StoreTransaction, _ change: StoreChange
     ) throws -> RenewalDateExtension.Refusal? {
         if subscription.sharedFrom != nil { return .familyShared }
         guard subscription.state == .active, transaction.price.amount > 0,
-            try TransactionTable.wasPaid(original: subscription.original, turn.session)
+            try TransactionTable.wasPaid(original: subscription.original, change.connection)
         else { return .ineligible }
-        return recent(subscription.extensions, at: turn.now).count < 2 ? nil : .tooMany
+        return recent(subscription.extensions, at: change.now).count < 2 ? nil : .tooMany
     }
 
     private static func recent(_ extensions: [Instant], at now: Instant) -> [Instant] {
@@ -64,13 +64,13 @@ extension SubscriptionLife {
     }
 
     /// Extends the shared subscriptions of the family's members too.
-    private static func extendShares(of original: Int64, to expires: Instant, _ turn: Turn) throws {
-        for var share in try SubscriptionTable.shares(of: original, turn.session) where share.state == .active {
-            var copy = try current(of: share, turn)
+    private static func extendShares(of original: Int64, to expires: Instant, _ change: StoreChange) throws {
+        for var share in try SubscriptionTable.shares(of: original, change.connection) where share.state == .active {
+            var copy = try current(of: share, change)
             copy.subscription?.expires = expires
-            try TransactionTable.update(copy, turn.session)
+            try TransactionTable.update(copy, change.connection)
             share.expires = expires
-            try SubscriptionTable.save(share, turn.session)
+            try SubscriptionTable.save(share, change.connection)
         }
     }
 }
@@ -99,48 +99,48 @@ enum MassExtension {
     private static let pause: Int64 = 60
 
     /// Accepts a request, which the schedule then works through. A repeated id changes nothing.
-    static func begin(_ request: Request, _ turn: Turn) throws {
-        guard let number = try MassExtensionTable.insert(request, at: turn.now, turn.session) else { return }
-        try Agenda.set(.massExtension, number, at: turn.now.adding(seconds: 1), turn.session)
+    static func begin(_ request: Request, _ change: StoreChange) throws {
+        guard let number = try MassExtensionTable.insert(request, at: change.now, change.connection) else { return }
+        try Schedule.set(.massExtension, number, at: change.now.adding(seconds: 1), change.connection)
     }
 
     /// Nil if there was no such request for this product.
     static func status(
-        _ id: UniqueID, productID: ProductID, bundleID: String, _ session: any Connection
+        _ id: UniqueID, productID: ProductID, bundleID: String, _ connection: any Connection
     ) throws -> Status? {
-        try MassExtensionTable.status(id, productID: productID, bundleID: bundleID, session)
+        try MassExtensionTable.status(id, productID: productID, bundleID: bundleID, connection)
     }
 
     /// Continues a request where it stopped.
-    static func proceed(_ number: Int64, _ turn: Turn) throws {
-        guard var progress = try MassExtensionTable.progress(number, turn.session) else { return }
+    static func proceed(_ number: Int64, _ change: StoreChange) throws {
+        guard var progress = try MassExtensionTable.progress(number, change.connection) else { return }
         let request = progress.request
         let page = try SubscriptionTable.ofProduct(
-            request.productID, bundleID: request.bundleID, after: progress.after, limit: batch, turn.session)
+            request.productID, bundleID: request.bundleID, after: progress.after, limit: batch, change.connection)
         for subscription in page where subscription.isGoingOn {
-            let transaction = try SubscriptionLife.current(of: subscription, turn)
+            let transaction = try SubscriptionLifecycle.current(of: subscription, change)
             if let storefronts = request.storefronts, !storefronts.contains(transaction.storefront) { continue }
-            switch try SubscriptionLife.extend(subscription.original, days: request.days, turn) {
+            switch try SubscriptionLifecycle.extend(subscription.original, days: request.days, change) {
             case .success: progress.succeeded += 1
             case .failure:
                 progress.failed += 1
-                try turn.note(.renewalExtension, .failure, about: transaction, subscription)
+                try change.note(.renewalExtension, .failure, about: transaction, subscription)
             }
         }
         progress.after = page.last?.original ?? progress.after
         guard page.count == batch else {
-            try MassExtensionTable.save(progress, completed: turn.now, turn.session)
-            try turn.note(summary(of: progress, turn))
+            try MassExtensionTable.save(progress, completed: change.now, change.connection)
+            try change.note(summary(of: progress, change))
             return
         }
-        try MassExtensionTable.save(progress, completed: nil, turn.session)
-        try Agenda.set(.massExtension, number, at: turn.now.adding(seconds: pause), turn.session)
+        try MassExtensionTable.save(progress, completed: nil, change.connection)
+        try Schedule.set(.massExtension, number, at: change.now.adding(seconds: pause), change.connection)
     }
 
     /// The notification RENEWAL_EXTENSION, SUMMARY (facts/jws §7).
-    private static func summary(of progress: MassExtensionTable.Progress, _ turn: Turn) -> Notice {
+    private static func summary(of progress: MassExtensionTable.Progress, _ change: StoreChange) -> NotificationDraft {
         let request = progress.request
-        var notice = Notice(.renewalExtension, bundleID: request.bundleID)
+        var notice = NotificationDraft(.renewalExtension, bundleID: request.bundleID)
         notice.subtype = .summary
         var summary = NotificationPayload.Summary()
         summary.productID = request.productID.text
@@ -186,8 +186,8 @@ enum MassExtensionTable {
     }
 
     /// - Returns: the request's number; nil if a request with this id exists.
-    static func insert(_ request: MassExtension.Request, at now: Instant, _ session: any Connection) throws -> Int64? {
-        try session.first(
+    static func insert(_ request: MassExtension.Request, at now: Instant, _ connection: any Connection) throws -> Int64? {
+        try connection.first(
             """
             INSERT INTO mass_extensions (\(columns), begun_at) VALUES (\(marks: 7))
             ON CONFLICT (id) DO NOTHING RETURNING number
@@ -201,9 +201,9 @@ enum MassExtensionTable {
     }
 
     static func status(
-        _ id: UniqueID, productID: ProductID, bundleID: String, _ session: any Connection
+        _ id: UniqueID, productID: ProductID, bundleID: String, _ connection: any Connection
     ) throws -> MassExtension.Status? {
-        try session.first(
+        try connection.first(
             """
             SELECT completed_at, succeeded, failed FROM mass_extensions
             WHERE id = ? AND product_id = ? AND bundle_id = ?
@@ -217,8 +217,8 @@ enum MassExtensionTable {
     }
 
     /// Nil for a completed request.
-    static func progress(_ number: Int64, _ session: any Connection) throws -> Progress? {
-        let found = try session.first(
+    static func progress(_ number: Int64, _ connection: any Connection) throws -> Progress? {
+        let found = try connection.first(
             """
             SELECT \(columns), done_to, succeeded, failed FROM mass_extensions WHERE number = ? AND completed_at IS NULL
             """, [.integer(number)]
@@ -238,8 +238,8 @@ enum MassExtensionTable {
         return found ?? nil
     }
 
-    static func save(_ progress: Progress, completed: Instant?, _ session: any Connection) throws {
-        try session.execute(
+    static func save(_ progress: Progress, completed: Instant?, _ connection: any Connection) throws {
+        try connection.execute(
             "UPDATE mass_extensions SET done_to = ?, succeeded = ?, failed = ?, completed_at = ? WHERE number = ?",
             [
                 .integer(progress.after), .integer(progress.succeeded), .integer(progress.failed),

@@ -92,7 +92,7 @@ public struct StoreSubscription: Sendable, Hashable, Codable {
     /// Whether the next renewal is a year paid monthly; within a commitment, whether another commitment follows it.
     public var monthlyBilling: Bool
     /// The list price when `renewalPrice` was set. Only a lower list price than this is a price cut.
-    public var shelfPrice: Money?
+    public var catalogPrice: Money?
     /// The time of Apple's next charge; nil if nothing is charged before the period ends.
     public var nextCharge: Instant?
     /// When the customer used the group's introductory offer, which is available once (facts/business-rules §9).
@@ -146,8 +146,8 @@ extension StoreSubscription {
 /// Every subscription of the store, by original transaction.
 enum SubscriptionTable {
     /// Inserts or updates the subscription.
-    static func save(_ subscription: StoreSubscription, _ session: any Connection) throws {
-        try session.execute(
+    static func save(_ subscription: StoreSubscription, _ connection: any Connection) throws {
+        try connection.execute(
             """
             INSERT INTO subscriptions (original, account, bundle_id, group_id, product_id, state, shared_from, content)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -161,15 +161,15 @@ enum SubscriptionTable {
             ])
     }
 
-    static func find(_ original: Int64, _ session: any Connection) throws -> StoreSubscription? {
-        try session.first("SELECT content FROM subscriptions WHERE original = ?", [.integer(original)], read)
+    static func find(_ original: Int64, _ connection: any Connection) throws -> StoreSubscription? {
+        try connection.first("SELECT content FROM subscriptions WHERE original = ?", [.integer(original)], read)
     }
 
     /// The account's own subscription in the group; shared ones are excluded.
     static func own(
-        account: String, bundleID: String, groupID: String, _ session: any Connection
+        account: String, bundleID: String, groupID: String, _ connection: any Connection
     ) throws -> StoreSubscription? {
-        try session.first(
+        try connection.first(
             """
             SELECT content FROM subscriptions
             WHERE account = ? AND bundle_id = ? AND group_id = ? AND shared_from IS NULL
@@ -177,9 +177,9 @@ enum SubscriptionTable {
     }
 
     /// All of an account's subscriptions, shared ones included, ordered by group.
-    static func ofAccount(_ account: String, bundleID: String, _ session: any Connection) throws -> [StoreSubscription]
+    static func ofAccount(_ account: String, bundleID: String, _ connection: any Connection) throws -> [StoreSubscription]
     {
-        try session.query(
+        try connection.query(
             contents, [.text(account), .text(bundleID)], read)
     }
 
@@ -189,24 +189,24 @@ enum SubscriptionTable {
 
     /// The same with their stored texts, which differ whenever a subscription does.
     static func documents(
-        account: String, bundleID: String, _ session: any Connection
+        account: String, bundleID: String, _ connection: any Connection
     ) throws -> [(text: String, subscription: StoreSubscription)] {
-        try session.query(
+        try connection.query(
             contents, [.text(account), .text(bundleID)]
         ) { ($0.text("content"), try read($0)) }
     }
 
     /// The family members' shares of this subscription.
-    static func shares(of original: Int64, _ session: any Connection) throws -> [StoreSubscription] {
-        try session.query(
+    static func shares(of original: Int64, _ connection: any Connection) throws -> [StoreSubscription] {
+        try connection.query(
             "SELECT content FROM subscriptions WHERE shared_from = ? ORDER BY original", [.integer(original)], read)
     }
 
     /// The paid subscriptions of a product, starting after the original transaction `after`.
     static func ofProduct(
-        _ productID: ProductID, bundleID: String, after: Int64, limit: Int, _ session: any Connection
+        _ productID: ProductID, bundleID: String, after: Int64, limit: Int, _ connection: any Connection
     ) throws -> [StoreSubscription] {
-        try session.query(
+        try connection.query(
             """
             SELECT content FROM subscriptions
             WHERE product_id = ? AND bundle_id = ? AND shared_from IS NULL AND original > ? ORDER BY original LIMIT ?
@@ -214,8 +214,8 @@ enum SubscriptionTable {
     }
 
     /// Every subscription, for pages and checks, starting after the original transaction `after`.
-    static func all(after: Int64, limit: Int, _ session: any Connection) throws -> [StoreSubscription] {
-        try session.query(
+    static func all(after: Int64, limit: Int, _ connection: any Connection) throws -> [StoreSubscription] {
+        try connection.query(
             "SELECT content FROM subscriptions WHERE original > ? ORDER BY original LIMIT ?",
             [.integer(after), .integer(Int64(limit))], read)
     }
@@ -223,9 +223,9 @@ enum SubscriptionTable {
     /// The subscriptions of one account or of all, in one app or in all, starting after the original transaction
     /// `after`.
     static func page(
-        account: String?, bundleID: String?, after: Int64, limit: Int, _ session: any Connection
+        account: String?, bundleID: String?, after: Int64, limit: Int, _ connection: any Connection
     ) throws -> [StoreSubscription] {
-        try session.query(
+        try connection.query(
             """
             SELECT content FROM subscriptions
             WHERE original > ? AND (? IS NULL OR account = ?) AND (? IS NULL OR bundle_id = ?)
@@ -258,10 +258,10 @@ struct GroupStatus: Sendable {
 
     /// Every group that is on sale in the account's storefront or was ever subscribed in the app, ordered by id.
     static func all(
-        account: StoreAccount, bundleID: String, _ configuration: EmulatorConfiguration, _ session: any Connection
+        account: StoreAccount, bundleID: String, _ configuration: EmulatorConfiguration, _ connection: any Connection
     ) throws -> [GroupStatus] {
         var names: [String: String] = [:]
-        for product in try ProductTable.subscriptions(storefront: account.storefront, session)
+        for product in try ProductTable.subscriptions(storefront: account.storefront, connection)
         where product.isSold(in: configuration.environment) && product.isOnSale {
             guard let terms = product.subscription else { continue }
             // The first named product of a group determines the group's name.
@@ -272,7 +272,7 @@ struct GroupStatus: Sendable {
             }
         }
         var held: [String: [StoreSubscription]] = [:]
-        for subscription in try SubscriptionTable.ofAccount(account.name, bundleID: bundleID, session) {
+        for subscription in try SubscriptionTable.ofAccount(account.name, bundleID: bundleID, connection) {
             held[subscription.groupID, default: []].append(subscription)
         }
         return try Set(names.keys).union(held.keys).sorted().map { group in
@@ -282,7 +282,7 @@ struct GroupStatus: Sendable {
                 groupID: group, groupName: names[group] ?? group,
                 isEligibleForIntroductory: SubscriptionOffer.isNew(own.first),
                 entries: try (own + subscriptions.filter { $0.sharedFrom != nil }).compactMap { subscription in
-                    try TransactionTable.find(subscription.current, session).map {
+                    try TransactionTable.find(subscription.current, connection).map {
                         Entry(subscription: subscription, current: $0)
                     }
                 })
@@ -296,13 +296,13 @@ extension Store {
         on device: UniqueID, bundleID: String
     ) async throws -> Result<(device: StoreDevice, groups: [GroupStatus]), StoreRefusal> {
         let configuration = configuration
-        return try await ask { session in
-            guard let device = try DeviceTable.find(device, session) else { return .failure(.unknownDevice(device)) }
-            guard let account = try AccountTable.find(device.account, session) else {
+        return try await ask { connection in
+            guard let device = try DeviceTable.find(device, connection) else { return .failure(.unknownDevice(device)) }
+            guard let account = try AccountTable.find(device.account, connection) else {
                 return .failure(.unknownAccount(device.account))
             }
             return .success(
-                (device, try GroupStatus.all(account: account, bundleID: bundleID, configuration, session)))
+                (device, try GroupStatus.all(account: account, bundleID: bundleID, configuration, connection)))
         }
     }
 }

@@ -3,15 +3,15 @@ import TillSQL
 
 extension Store {
     public func subscription(_ original: Int64) async throws -> StoreSubscription? {
-        try await ask { session in try SubscriptionTable.find(original, session) }
+        try await ask { connection in try SubscriptionTable.find(original, connection) }
     }
 
     /// Subscriptions ordered by original transaction, starting after `after`. Nil: every account, every app.
     public func subscriptions(
         account: String? = nil, bundleID: String? = nil, after: Int64 = 0, limit: Int
     ) async throws -> [StoreSubscription] {
-        try await ask { session in
-            try SubscriptionTable.page(account: account, bundleID: bundleID, after: after, limit: limit, session)
+        try await ask { connection in
+            try SubscriptionTable.page(account: account, bundleID: bundleID, after: after, limit: limit, connection)
         }
     }
 
@@ -29,14 +29,14 @@ extension Store {
     public func changePlan(
         _ original: Int64, to productID: ProductID
     ) async throws -> Result<PurchaseResult, StoreRefusal> {
-        try await change { turn in
+        try await change { change in
             let subscription: StoreSubscription
-            switch try SubscriptionLife.changeable(original, turn) {
+            switch try SubscriptionLifecycle.changeable(original, change) {
             case .failure(let refusal): return .failure(refusal)
             case .success(let found): subscription = found
             }
             // A product of another group would start another subscription.
-            let product = try ProductTable.find(productID, turn.session)
+            let product = try ProductTable.find(productID, change.connection)
             if let product, product.subscription?.groupID != subscription.groupID {
                 return .failure(.otherGroup(product: productID.text, String(original)))
             }
@@ -44,11 +44,11 @@ extension Store {
             request.account = subscription.account
             // The change is made in the subscription settings, without a payment sheet.
             request.outcome = .purchased
-            request.storefront = try SubscriptionLife.current(of: subscription, turn).storefront
+            request.storefront = try SubscriptionLifecycle.current(of: subscription, change).storefront
             request.appAccountToken = subscription.appAccountToken
             // A monthly plan is kept if the product has one.
             request.monthlyBilling = subscription.monthlyBilling && product?.subscription?.hasBothPlans == true
-            return try PaymentSheet.pay(request, turn)
+            return try PaymentSheet.pay(request, change)
         }
     }
 
@@ -81,18 +81,18 @@ extension Store {
     public func raisePrice(
         of original: Int64, to price: Money, needsConsent: Bool? = nil, effective: Instant? = nil
     ) async throws -> Result<StoreSubscription, StoreRefusal> {
-        let wish = PriceIncrease.Wish(price: price, needsConsent: needsConsent, effective: effective)
-        return try await change { try PriceIncrease.raise(original, wish, $0) }
+        let request = PriceIncrease.IncreaseRequest(price: price, needsConsent: needsConsent, effective: effective)
+        return try await change { try PriceIncrease.raise(original, request, $0) }
     }
 
     /// Extends a subscription's renewal date by 1 to 90 days (facts/server-api §4.4).
     public func extendSubscription(
         _ original: Int64, days: Int64
     ) async throws -> Result<StoreSubscription, StoreRefusal> {
-        try await change { turn in
-            switch try SubscriptionLife.extend(original, days: days, turn) {
+        try await change { change in
+            switch try SubscriptionLifecycle.extend(original, days: days, change) {
             case .failure(let refusal): return .failure(.notExtended(String(original), refusal))
-            case .success: return try SubscriptionLife.changeable(original, turn)
+            case .success: return try SubscriptionLifecycle.changeable(original, change)
             }
         }
     }

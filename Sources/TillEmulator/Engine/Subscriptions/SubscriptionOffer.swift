@@ -22,17 +22,17 @@ enum SubscriptionOffer {
     ///
     /// - Parameter known: the customer's current or former subscription in the group.
     static func choose(
-        _ purchase: Purchase, known: StoreSubscription?, _ turn: Turn
+        _ purchase: Purchase, known: StoreSubscription?, _ change: StoreChange
     ) throws -> Result<StoreSubscription.RunningOffer?, StoreRefusal> {
         let offer: ProductOffer
         switch purchase.request.offer {
         // A commitment starts without an offer.
         case nil where purchase.request.monthlyBilling: return .success(nil)
-        case nil: return try introductory(purchase, known: known, turn)
+        case nil: return try introductory(purchase, known: known, change)
         case .promotional(let identifier, let signature):
             // The signature is verified first and used up by any attempt; without a valid signature the caller learns
             // nothing about eligibility.
-            if let refusal = try OfferDesk.check(signature, offer: identifier, of: purchase.request, turn) {
+            if let refusal = try OfferChecks.check(signature, offer: identifier, of: purchase.request, change) {
                 return .failure(refusal)
             }
             guard let found = find(.promotional, identifier, purchase.product) else {
@@ -46,7 +46,7 @@ enum SubscriptionOffer {
             }
             guard known?.state == .expired else { return .failure(.notEligible(offer: identifier)) }
             offer = found
-        case .code(let code): return try redeem(code, purchase, known: known, turn)
+        case .code(let code): return try redeem(code, purchase, known: known, change)
         }
         guard let terms = terms(of: offer, storefront: purchase.storefront, listPrice: purchase.price) else {
             return .failure(.notForSale(product: purchase.product.id.text, storefront: purchase.storefront))
@@ -56,10 +56,10 @@ enum SubscriptionOffer {
 
     /// Checks existence, eligibility and price in this order, so a customer who can't use a code keeps it.
     private static func redeem(
-        _ text: String, _ purchase: Purchase, known: StoreSubscription?, _ turn: Turn
+        _ text: String, _ purchase: Purchase, known: StoreSubscription?, _ change: StoreChange
     ) throws -> Result<StoreSubscription.RunningOffer?, StoreRefusal> {
         let found: (code: OfferCode, offer: ProductOffer)
-        switch try OfferDesk.find(text, of: purchase, turn) {
+        switch try OfferChecks.find(text, of: purchase, change) {
         case .failure(let refusal): return .failure(refusal)
         case .success(let value): found = value
         }
@@ -67,7 +67,7 @@ enum SubscriptionOffer {
         guard let terms = terms(of: found.offer, storefront: purchase.storefront, listPrice: purchase.price) else {
             return .failure(.notForSale(product: purchase.product.id.text, storefront: purchase.storefront))
         }
-        try CodeCounter.use(found.code, account: purchase.account.name, turn)
+        try OfferCodeIssuer.use(found.code, account: purchase.account.name, change)
         return .success(terms)
     }
 
@@ -89,11 +89,11 @@ enum SubscriptionOffer {
 
     /// Once per group and customer, and not while subscribed; the developer's signed token overrides both.
     private static func introductory(
-        _ purchase: Purchase, known: StoreSubscription?, _ turn: Turn
+        _ purchase: Purchase, known: StoreSubscription?, _ change: StoreChange
     ) throws -> Result<StoreSubscription.RunningOffer?, StoreRefusal> {
         var isEligible = isNew(known)
         if let token = purchase.request.introductoryEligibility {
-            switch try OfferDesk.introductoryEligibility(token, of: purchase.request, turn) {
+            switch try OfferChecks.introductoryEligibility(token, of: purchase.request, change) {
             case .failure(let refusal): return .failure(refusal)
             case .success(let word): isEligible = word
             }

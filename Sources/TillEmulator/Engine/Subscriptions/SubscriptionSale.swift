@@ -6,14 +6,14 @@ import TillSQL
 enum SubscriptionSale {
     /// - Parameter known: the customer's current or former subscription in the group.
     static func charge(
-        _ purchase: Purchase, known: StoreSubscription?, _ turn: Turn
+        _ purchase: Purchase, known: StoreSubscription?, _ change: StoreChange
     ) throws -> Result<PurchaseResult, StoreRefusal> {
         let offer: StoreSubscription.RunningOffer?
-        switch try SubscriptionOffer.choose(purchase, known: known, turn) {
+        switch try SubscriptionOffer.choose(purchase, known: known, change) {
         case .failure(let refusal): return .failure(refusal)
         case .success(let chosen): offer = chosen
         }
-        var transaction = try purchase.transaction(price: offer?.price, turn)
+        var transaction = try purchase.transaction(price: offer?.price, change)
         transaction.offer = offer?.offer
         let ownPeriod = purchase.product.subscription.map { OfferPeriod($0.period) }
         let byTheMonth = purchase.request.monthlyBilling
@@ -22,46 +22,46 @@ enum SubscriptionSale {
         else {
             return .failure(.notForSale(product: purchase.product.id.text, storefront: purchase.storefront))
         }
-        let pace = try RenewalPace.current(turn.session)
+        let pace = try RenewalPace.current(change.connection)
         transaction.subscription = StoreTransaction.Subscription(
-            groupID: groupID, expires: pace.end(of: period, from: turn.now, billingDay: turn.now.dayOfMonth),
-            lineItem: try Counter.lineItem.take(turn.session))
+            groupID: groupID, expires: pace.end(of: period, from: change.now, billingDay: change.now.dayOfMonth),
+            lineItem: try Counter.lineItem.take(change.connection))
         if byTheMonth {
             transaction.commitment = Commitment.begin(
-                monthly: purchase.price, at: turn.now, billingDay: turn.now.dayOfMonth, pace)
+                monthly: purchase.price, at: change.now, billingDay: change.now.dayOfMonth, pace)
         }
         transaction.isBilledUpFront = !byTheMonth && purchase.product.subscription?.hasBothPlans == true
         if let known {
             transaction.original = known.original
             transaction.firstPurchased =
-                try TransactionTable.find(known.original, turn.session)?.firstPurchased ?? turn.now
+                try TransactionTable.find(known.original, change.connection)?.firstPurchased ?? change.now
         }
         switch purchase.outcome {
         case .deferred: transaction.state = .deferred
         case .interrupted: transaction.state = .interrupted
         case .purchased, .cancelled, .failed: break
         }
-        transaction = try TransactionTable.insert(transaction, turn.session)
+        transaction = try TransactionTable.insert(transaction, change.connection)
         guard transaction.state == .purchased else { return .success(.waiting(transaction)) }
         return .success(
             .purchased(
-                try begin(transaction, known: known, offer: offer, period: period, listPrice: purchase.price, turn)))
+                try begin(transaction, known: known, offer: offer, period: period, listPrice: purchase.price, change)))
     }
 
     /// Completes a purchase that waited for approval or for the customer: it is paid now, and its period starts now. If
     /// the customer subscribed in the group in the meantime, that subscription continues with it.
-    static func complete(_ transaction: StoreTransaction, _ turn: Turn) throws -> StoreTransaction {
+    static func complete(_ transaction: StoreTransaction, _ change: StoreChange) throws -> StoreTransaction {
         guard let waiting = transaction.subscription else { return transaction }
         let known = try SubscriptionTable.own(
-            account: transaction.account, bundleID: transaction.bundleID, groupID: waiting.groupID, turn.session)
-        let product = try ProductTable.find(transaction.productID, turn.session)
+            account: transaction.account, bundleID: transaction.bundleID, groupID: waiting.groupID, change.connection)
+        let product = try ProductTable.find(transaction.productID, change.connection)
         let byTheMonth = transaction.commitment != nil
         let listPrice =
             product?.chargePrice(in: transaction.storefront, byTheMonth: byTheMonth) ?? transaction.price
         let offer = offer(of: transaction, product, known: known, listPrice: listPrice)
         let ownPeriod = product?.subscription.map { OfferPeriod($0.period) }
         let period = byTheMonth ? Commitment.period : offer?.period ?? ownPeriod ?? Commitment.period
-        let pace = try RenewalPace.current(turn.session)
+        let pace = try RenewalPace.current(change.connection)
         var transaction = transaction
         // A customer who used the introductory offer in the meantime pays the list price.
         if transaction.offer != nil, offer == nil {
@@ -69,21 +69,21 @@ enum SubscriptionSale {
             transaction.price = listPrice
         }
         transaction.state = .purchased
-        transaction.purchased = turn.now
-        transaction.firstPurchased = turn.now
-        transaction.subscription?.expires = pace.end(of: period, from: turn.now, billingDay: turn.now.dayOfMonth)
+        transaction.purchased = change.now
+        transaction.firstPurchased = change.now
+        transaction.subscription?.expires = pace.end(of: period, from: change.now, billingDay: change.now.dayOfMonth)
         if let asked = transaction.commitment {
             transaction.commitment = Commitment.begin(
-                monthly: asked.monthlyPrice, at: turn.now, billingDay: turn.now.dayOfMonth, pace)
+                monthly: asked.monthlyPrice, at: change.now, billingDay: change.now.dayOfMonth, pace)
         }
         if let known {
             transaction.original = known.original
             transaction.firstPurchased =
-                try TransactionTable.find(known.original, turn.session)?.firstPurchased ?? turn.now
+                try TransactionTable.find(known.original, change.connection)?.firstPurchased ?? change.now
         }
-        try TransactionTable.join(transaction, turn.session)
-        transaction = try TransactionTable.update(transaction, turn.session)
-        return try begin(transaction, known: known, offer: offer, period: period, listPrice: listPrice, turn)
+        try TransactionTable.join(transaction, change.connection)
+        transaction = try TransactionTable.update(transaction, change.connection)
+        return try begin(transaction, known: known, offer: offer, period: period, listPrice: listPrice, change)
     }
 
     /// The offer of the waiting purchase. An introductory offer is dropped if the customer has subscribed or used one
@@ -103,14 +103,14 @@ enum SubscriptionSale {
 
     /// Why a waiting purchase can't be paid any more; nil if it can. After a subscription in the meantime it must not
     /// charge twice for one plan, nor let a lower plan cut a higher one short.
-    static func refusal(of transaction: StoreTransaction, _ turn: Turn) throws -> StoreRefusal? {
+    static func refusal(of transaction: StoreTransaction, _ change: StoreChange) throws -> StoreRefusal? {
         guard let waiting = transaction.subscription,
             let known = try SubscriptionTable.own(
-                account: transaction.account, bundleID: transaction.bundleID, groupID: waiting.groupID, turn.session),
+                account: transaction.account, bundleID: transaction.bundleID, groupID: waiting.groupID, change.connection),
             known.isServing
         else { return nil }
-        let old = try ProductTable.find(known.productID, turn.session)?.subscription
-        let new = try ProductTable.find(transaction.productID, turn.session)?.subscription
+        let old = try ProductTable.find(known.productID, change.connection)?.subscription
+        let new = try ProductTable.find(transaction.productID, change.connection)?.subscription
         guard let old, let new else { return nil }
         let isLater = PlanChange(from: old, to: new) == .atRenewal
         return known.productID == transaction.productID || isLater
@@ -120,17 +120,17 @@ enum SubscriptionSale {
     /// Starts the subscription of a paid transaction and records its notification.
     private static func begin(
         _ transaction: StoreTransaction, known: StoreSubscription?, offer: StoreSubscription.RunningOffer?,
-        period: OfferPeriod, listPrice: Money, _ turn: Turn
+        period: OfferPeriod, listPrice: Money, _ change: StoreChange
     ) throws -> StoreTransaction {
         let (type, subtype) = notification(known: known, offer: offer)
-        if let known, known.isGoingOn { try cutShort(known, by: transaction.number, turn) }
-        let expires = transaction.subscription?.expires ?? turn.now
+        if let known, known.isGoingOn { try cutShort(known, by: transaction.number, change) }
+        let expires = transaction.subscription?.expires ?? change.now
         var subscription = StoreSubscription(
             original: transaction.original, account: transaction.account, bundleID: transaction.bundleID,
             groupID: transaction.subscription?.groupID ?? "", state: .active, productID: transaction.productID,
             current: transaction.number, expires: expires,
-            billingDay: period.isCalendar ? turn.now.dayOfMonth : expires.dayOfMonth, renews: true,
-            renewalProductID: transaction.productID, renewalPrice: listPrice, recentStart: turn.now,
+            billingDay: period.isCalendar ? change.now.dayOfMonth : expires.dayOfMonth, renews: true,
+            renewalProductID: transaction.productID, renewalPrice: listPrice, recentStart: change.now,
             eligibleWinBacks: [], appAccountToken: transaction.appAccountToken, renewals: 0,
             extensions: known?.extensions ?? [], billingFails: false,
             monthlyBilling: transaction.commitment != nil)
@@ -139,18 +139,18 @@ enum SubscriptionSale {
             subscription.runningOffer = offer
             subscription.runningOffer?.charges -= 1
         }
-        subscription.nextCharge = try SubscriptionLife.chargeDate(before: expires, turn)
+        subscription.nextCharge = try SubscriptionLifecycle.chargeDate(before: expires, change)
         subscription.hadIntroductory =
-            offer?.offer.kind == .introductory ? turn.now : known?.hadIntroductory
-        subscription.shelfPrice = listPrice
+            offer?.offer.kind == .introductory ? change.now : known?.hadIntroductory
+        subscription.catalogPrice = listPrice
         subscription.lastIncrease = known?.lastIncrease
         if let known {
-            let gap = try RenewalPace.current(turn.session).retry
-            if turn.now <= known.expires.adding(milliseconds: gap) { subscription.recentStart = known.recentStart }
+            let gap = try RenewalPace.current(change.connection).retry
+            if change.now <= known.expires.adding(milliseconds: gap) { subscription.recentStart = known.recentStart }
         }
-        try SubscriptionLife.keep(subscription, turn)
-        try turn.note(type, subtype, about: transaction, subscription)
-        try FamilySharing.share(transaction, subscription, turn)
+        try SubscriptionLifecycle.save(subscription, change)
+        try change.note(type, subtype, about: transaction, subscription)
+        try FamilySharing.share(transaction, subscription, change)
         return transaction
     }
 
@@ -165,21 +165,21 @@ enum SubscriptionSale {
     }
 
     /// Ends the periods that the new one replaces: the newest, and the one before it if the newest was charged early.
-    private static func cutShort(_ known: StoreSubscription, by new: Int64, _ turn: Turn) throws {
-        let running = try TransactionTable.running(original: known.original, at: turn.now, turn.session)
+    private static func cutShort(_ known: StoreSubscription, by new: Int64, _ change: StoreChange) throws {
+        let running = try TransactionTable.running(original: known.original, at: change.now, change.connection)
         for number in running where number != new {
-            guard var old = try TransactionTable.find(number, turn.session), old.revocation == nil else { continue }
+            guard var old = try TransactionTable.find(number, change.connection), old.revocation == nil else { continue }
             old.isUpgraded = true
-            try TransactionTable.update(old, turn.session)
+            try TransactionTable.update(old, change.connection)
         }
     }
 }
 
-extension SubscriptionLife {
-    /// Completes a subscription purchase that waited: charges now and starts the period. `ApprovalDesk` checks whether
+extension SubscriptionLifecycle {
+    /// Completes a subscription purchase that waited: charges now and starts the period. `PurchaseApprovals` checks whether
     /// it may.
     /// - Returns: the stored transaction.
-    static func complete(_ transaction: StoreTransaction, _ turn: Turn) throws -> StoreTransaction {
-        try SubscriptionSale.complete(transaction, turn)
+    static func complete(_ transaction: StoreTransaction, _ change: StoreChange) throws -> StoreTransaction {
+        try SubscriptionSale.complete(transaction, change)
     }
 }

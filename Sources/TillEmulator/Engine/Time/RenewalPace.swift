@@ -26,17 +26,17 @@ public enum RenewalPace: String, Sendable, Hashable, Codable, CaseIterable {
 
 extension RenewalPace {
     /// The pace of new periods. A period that has begun keeps its end.
-    static func current(_ session: any Connection) throws -> RenewalPace {
-        try SettingTable.value(.renewalPace, session).flatMap(RenewalPace.init) ?? .real
+    static func current(_ connection: any Connection) throws -> RenewalPace {
+        try SettingTable.value(.renewalPace, connection).flatMap(RenewalPace.init) ?? .real
     }
 
-    static func set(_ pace: RenewalPace, _ session: any Connection) throws {
-        try SettingTable.set(.renewalPace, to: pace.rawValue, session)
+    static func set(_ pace: RenewalPace, _ connection: any Connection) throws {
+        try SettingTable.set(.renewalPace, to: pace.rawValue, connection)
     }
 
     /// Uses the configured pace until another one is set, which outlives a restart.
-    static func begin(_ configured: RenewalPace, _ session: any Connection) throws {
-        if try SettingTable.value(.renewalPace, session) == nil { try set(configured, session) }
+    static func begin(_ configured: RenewalPace, _ connection: any Connection) throws {
+        if try SettingTable.value(.renewalPace, connection) == nil { try set(configured, connection) }
     }
 }
 

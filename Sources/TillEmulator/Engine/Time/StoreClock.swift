@@ -6,7 +6,7 @@ import TillThreads
 /// clock advance.
 final class StoreClock: Sendable {
     /// The state that outlives a restart.
-    struct Kept: Sendable, Hashable {
+    struct SavedState: Sendable, Hashable {
         /// Milliseconds ahead of the given clock; negative after the clock was stopped for a while.
         var ahead: Int64 = 0
         /// The moment at which the clock is stopped, if it is.
@@ -15,7 +15,7 @@ final class StoreClock: Sendable {
 
     private struct Reading {
         var ahead: Int64
-        var standing: Instant?
+        var stoppedAt: Instant?
         /// It stays stopped after a clock advance too.
         var isStopped: Bool
         var isMoving = false
@@ -24,8 +24,8 @@ final class StoreClock: Sendable {
         /// The latest time that was read. Later reads, and so signed dates, never go back before it.
         var latest = Instant(milliseconds: .min)
 
-        mutating func tell(_ given: Instant) -> Instant {
-            latest = max(latest, standing ?? given.adding(milliseconds: ahead))
+        mutating func time(_ given: Instant) -> Instant {
+            latest = max(latest, stoppedAt ?? given.adding(milliseconds: ahead))
             return latest
         }
     }
@@ -36,48 +36,48 @@ final class StoreClock: Sendable {
     private let given: @Sendable () -> Instant
     private let reading: Locked<Reading>
 
-    init(_ given: @escaping @Sendable () -> Instant, _ kept: Kept = Kept()) {
+    init(_ given: @escaping @Sendable () -> Instant, _ savedState: SavedState = SavedState()) {
         self.given = given
-        reading = Locked(Reading(ahead: kept.ahead, standing: kept.stopped, isStopped: kept.stopped != nil))
+        reading = Locked(Reading(ahead: savedState.ahead, stoppedAt: savedState.stopped, isStopped: savedState.stopped != nil))
     }
 
     var now: Instant {
         let given = given()
-        return reading.withLock { $0.tell(given) }
+        return reading.withLock { $0.time(given) }
     }
 
     var isStopped: Bool { reading.withLock { $0.isStopped } }
     var isMoving: Bool { reading.withLock { $0.isMoving } }
     var isEnding: Bool { reading.withLock { $0.isEnding } }
 
-    var kept: Kept {
+    var savedState: SavedState {
         let given = given()
         return reading.withLock { reading in
-            let now = reading.tell(given)
-            return Kept(ahead: Self.milliseconds(from: given, to: now), stopped: reading.isStopped ? now : nil)
+            let now = reading.time(given)
+            return SavedState(ahead: Self.milliseconds(from: given, to: now), stopped: reading.isStopped ? now : nil)
         }
     }
 
     // MARK: Stopping
 
-    /// Stops the clock. It then moves only by advances, until `goOn`.
+    /// Stops the clock. It then moves only by advances, until `resume`.
     func stop() -> Result<Void, StoreRefusal> {
         let given = given()
         return reading.withLock { reading in
             guard !reading.isMoving else { return .failure(.clockIsMoving) }
-            reading.standing = reading.tell(given)
+            reading.stoppedAt = reading.time(given)
             reading.isStopped = true
             return .success(())
         }
     }
 
     /// Lets the clock run from where it stands.
-    func goOn() -> Result<Void, StoreRefusal> {
+    func resume() -> Result<Void, StoreRefusal> {
         let given = given()
         return reading.withLock { reading in
             guard !reading.isMoving else { return .failure(.clockIsMoving) }
-            reading.ahead = Self.milliseconds(from: given, to: reading.tell(given))
-            reading.standing = nil
+            reading.ahead = Self.milliseconds(from: given, to: reading.time(given))
+            reading.stoppedAt = nil
             reading.isStopped = false
             return .success(())
         }
@@ -85,38 +85,38 @@ final class StoreClock: Sendable {
 
     // MARK: Advances
 
-    /// Stops the clock and begins an advance, the only one until `arrive`.
+    /// Stops the clock and begins an advance, the only one until `endAdvance`.
     /// - Returns: the target.
-    func depart(to target: (_ start: Instant) -> Instant) -> Result<Instant, StoreRefusal> {
+    func beginAdvance(to target: (_ start: Instant) -> Instant) -> Result<Instant, StoreRefusal> {
         let given = given()
         return reading.withLock { reading in
             guard !reading.isMoving else { return .failure(.clockIsMoving) }
-            let start = reading.tell(given)
-            guard !reading.isEnding else { return .failure(.journeyCutShort(at: start)) }
+            let start = reading.time(given)
+            guard !reading.isEnding else { return .failure(.clockAdvanceInterrupted(at: start)) }
             let target = target(start)
             guard target >= start else { return .failure(.clockOnlyGoesForward(now: start)) }
             let farthest = min(start.adding(milliseconds: Span.longest.milliseconds), Self.end)
             guard target <= farthest else { return .failure(.tooFarAhead) }
             reading.isMoving = true
-            reading.standing = start
+            reading.stoppedAt = start
             return .success(target)
         }
     }
 
     /// Sets the clock to a moment of the advance; never to an earlier one than before.
-    func stand(at moment: Instant) {
-        reading.withLock { $0.standing = max($0.latest, moment) }
+    func hold(at moment: Instant) {
+        reading.withLock { $0.stoppedAt = max($0.latest, moment) }
     }
 
     /// Ends the advance where the clock stands. The clock runs from there unless it was stopped.
-    func arrive() {
+    func endAdvance() {
         let given = given()
         reading.withLock { reading in
-            let now = reading.tell(given)
+            let now = reading.time(given)
             reading.isMoving = false
             guard !reading.isStopped else { return }
             reading.ahead = Self.milliseconds(from: given, to: now)
-            reading.standing = nil
+            reading.stoppedAt = nil
         }
     }
 
@@ -129,16 +129,16 @@ final class StoreClock: Sendable {
     }
 }
 
-extension StoreClock.Kept {
-    init(_ session: any Connection) throws {
-        ahead = try SettingTable.value(.clockAhead, session).flatMap { Int64($0) } ?? 0
-        stopped = try SettingTable.value(.clockStopped, session).flatMap { Int64($0) }
+extension StoreClock.SavedState {
+    init(_ connection: any Connection) throws {
+        ahead = try SettingTable.value(.clockAhead, connection).flatMap { Int64($0) } ?? 0
+        stopped = try SettingTable.value(.clockStopped, connection).flatMap { Int64($0) }
             .map { Instant(milliseconds: $0) }
     }
 
-    func store(_ session: any Connection) throws {
-        try SettingTable.set(.clockAhead, to: String(ahead), session)
-        try SettingTable.set(.clockStopped, to: (stopped?.milliseconds).map { String($0) }, session)
+    func store(_ connection: any Connection) throws {
+        try SettingTable.set(.clockAhead, to: String(ahead), connection)
+        try SettingTable.set(.clockStopped, to: (stopped?.milliseconds).map { String($0) }, connection)
     }
 }
 
@@ -164,20 +164,20 @@ public struct ClockState: Sendable, Hashable {
     /// The next few events, in order.
     public var upcoming: [Event]
 
-    init(_ clock: StoreClock, _ session: any Connection) throws {
-        let kept = clock.kept
+    init(_ clock: StoreClock, _ connection: any Connection) throws {
+        let savedState = clock.savedState
         now = clock.now
-        ahead = kept.ahead
+        ahead = savedState.ahead
         isStopped = clock.isStopped
         isMoving = clock.isMoving
-        pace = try RenewalPace.current(session)
+        pace = try RenewalPace.current(connection)
         let limit = 10
-        let events = try Agenda.upcoming(limit: limit, session).map {
+        let events = try Schedule.upcoming(limit: limit, connection).map {
             Event(kind: $0.kind.rawValue, subject: String($0.subject), date: $0.due)
         }
-        let isTold = try SettingTable.value(.notificationURL, session) != nil
+        let hasReceiver = try SettingTable.value(.notificationURL, connection) != nil
         let farthest = StoreClock.end
-        let attempts = isTold ? try NotificationTable.due(at: farthest, limit: limit, session) : []
+        let attempts = hasReceiver ? try NotificationTable.due(at: farthest, limit: limit, connection) : []
         let sent = attempts.compactMap { notification in
             notification.due.map {
                 Event(kind: "notification", subject: notification.uuid.description, date: $0)
@@ -201,15 +201,15 @@ extension Store {
     /// advance.
     public func setClockStopped(_ isStopped: Bool) async throws -> Result<Void, StoreRefusal> {
         let clock = clock
-        return try await change { turn in
-            let result = isStopped ? clock.stop() : clock.goOn()
-            try clock.kept.store(turn.session)
+        return try await change { change in
+            let result = isStopped ? clock.stop() : clock.resume()
+            try clock.savedState.store(change.connection)
             return result
         }
     }
 
     public func setPace(_ pace: RenewalPace) async throws {
-        try await change { try RenewalPace.set(pace, $0.session) }
+        try await change { try RenewalPace.set(pace, $0.connection) }
     }
 }
 
@@ -230,9 +230,9 @@ extension StoreRefusal {
         "The clock can be advanced by at most a hundred years, and not past the year 9999.", "时钟一次最多推进一百年，且不超过 9999 年。")
 
     /// The caller's task was cancelled, or the emulator is stopping.
-    static func journeyCutShort(at now: Instant) -> StoreRefusal {
+    static func clockAdvanceInterrupted(at now: Instant) -> StoreRefusal {
         StoreRefusal(
-            "journey_cut_short", status: 503,
+            "clock_advance_interrupted", status: 503,
             "The clock was stopped at \(now.rfc3339). All events due by then have been processed. Advance it again.",
             "时钟在途中停在 \(now.rfc3339)，此前到期的事件均已处理。请再次推进。")
     }

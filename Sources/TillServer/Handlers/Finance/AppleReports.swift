@@ -9,20 +9,20 @@ extension Server {
     /// unchanged. The report is stored whole or not at all; importing the same text again changes nothing.
     func importAppleReport(_ call: Call) async throws -> HTTPResponse {
         let language = Language(preference: call.request.headers["Accept-Language"] ?? "")
-        let name = try Bounds.prose(call.request.queryValue("name") ?? "report.txt", "name", 255)
-        let imported = try await ledger.keepAppleReport(call.request.body, name: name, actor: call.credential.name)
+        let name = try InputLimits.prose(call.request.queryValue("name") ?? "report.txt", "name", 255)
+        let imported = try await ledger.storeAppleReport(call.request.body, name: name, actor: call.credential.name)
         switch imported {
-        case .kept(let entry, let isNew, let remarks):
+        case .stored(let entry, let isNew, let remarks):
             return JSONText.response(
                 isNew ? 201 : 200,
                 ImportReply(report: AppleReportReply(entry), remarks: remarks.map(ReportFindingReply.init)))
         case .unusable(let findings):
             // All lines of a file have the same format, so the first findings show how to correct the rest.
             guard !findings.isEmpty else {
-                throw Refused(.reportUnusable, language == .chinese ? "文件中没有任何行" : "the file has no lines")
+                throw RefusalError(.reportUnusable, language == .chinese ? "文件中没有任何行" : "the file has no lines")
             }
             let told = findings.filter(\.isError).prefix(5).map { $0.sentence(language) }
-            throw Refused(.reportUnusable, told.joined(separator: language == .chinese ? "" : " "))
+            throw RefusalError(.reportUnusable, told.joined(separator: language == .chinese ? "" : " "))
         }
     }
 
@@ -30,15 +30,15 @@ extension Server {
     func listAppleReports(_ call: Call) async throws -> HTTPResponse {
         let page = try await page(call)
         let found = try await database.read { try AppleReportTable($0).list(before: page.before, limit: page.rows) }
-        return page.response(found, at: \.sequence) { AppleReportReply($0) }
+        return page.response(found, at: \.rowID) { AppleReportReply($0) }
     }
 
     /// `GET /v1/finance/comparison?fiscalYear=&period=&environment=`: compares Apple's reports of a period with the
     /// ledger.
     func compareAppleReports(_ call: Call) async throws -> HTTPResponse {
-        guard let period = try call.fiscalPeriod() else { throw Refused(.invalidField, "period: missing") }
+        guard let period = try call.fiscalPeriod() else { throw RefusalError(.invalidField, "period: missing") }
         let environment = try call.environment(configuration)
-        let (imported, comparison) = try await financeDesk.alone {
+        let (imported, comparison) = try await reportLimiter.withLimit {
             let imported = try await finance.imported(period)
             return (imported, try await finance.comparison(of: imported.lines, with: period, in: environment))
         }

@@ -14,11 +14,11 @@ extension Server {
 
     /// `GET /v1/finance/tiers?tier=|price=&currency=`: the classic price tiers, or those that match.
     func readPriceTiers(_ call: Call) async throws -> HTTPResponse {
-        guard let table = PriceTierTable.latest else { throw Refused(.internalError) }
+        guard let table = PriceTierTable.latest else { throw RefusalError(.internalError) }
         let language = Language(preference: call.request.headers["Accept-Language"] ?? "")
         if let id = call.request.queryValue("tier") {
             guard let tier = table[id] else {
-                throw Refused(.invalidField, "tier: 0 to 87, A, B, alt1 to alt5, not \(id.prefix(20))")
+                throw RefusalError(.invalidField, "tier: 0 to 87, A, B, alt1 to alt5, not \(id.prefix(20))")
             }
             return JSONText.response(200, TiersReply(validFrom: table.validFrom, tiers: [tier], language))
         }
@@ -31,38 +31,38 @@ extension Server {
     /// `GET /v1/finance/proceeds?price=&currency=&storefront=&at=&type=&paidDays=&smallBusiness=`: how the price of one
     /// unit divides into tax, commission and proceeds. `smallBusiness` defaults to the configuration.
     func readProceeds(_ call: Call) async throws -> HTTPResponse {
-        guard let price = try call.price() else { throw Refused(.invalidField, "price: missing") }
+        guard let price = try call.price() else { throw RefusalError(.invalidField, "price: missing") }
         guard let storefront = call.request.queryValue("storefront"), let territory = Territory(code: storefront) else {
-            throw Refused(.invalidField, "storefront: must be a country code like CHN")
+            throw RefusalError(.invalidField, "storefront: must be a country code like CHN")
         }
         let day = try call.request.queryValue("at").map { text in
             guard let day = CivilDate(iso8601: text) else {
-                throw Refused(.invalidField, "at: must be a day like 2026-03-15")
+                throw RefusalError(.invalidField, "at: must be a day like 2026-03-15")
             }
             return day
         }
         let at = day ?? ReportingDay.day(of: clock(), storefront: territory.alpha3)
         let type =
             try call.request.queryValue("type").map { text in
-                guard let type = ProductType(word: text) else {
-                    throw Refused(.invalidField, "type: \(ProductType.words.joined(separator: ", "))")
+                guard let type = ProductType(name: text) else {
+                    throw RefusalError(.invalidField, "type: \(ProductType.names.joined(separator: ", "))")
                 }
                 return type
             } ?? .consumable
         let paidDays = try call.request.queryValue("paidDays").map { text in
             guard let days = Int(text), (0...36_525).contains(days) else {
-                throw Refused(.invalidField, "paidDays: 0 to 36525")
+                throw RefusalError(.invalidField, "paidDays: 0 to 36525")
             }
             return days
         }
         let isSmallBusiness = try call.request.queryValue("smallBusiness").map { text in
-            guard let flag = Bool(text) else { throw Refused(.invalidField, "smallBusiness: must be true or false") }
+            guard let flag = Bool(text) else { throw RefusalError(.invalidField, "smallBusiness: must be true or false") }
             return flag
         }
         let proceeds = Proceeds(
             price: price, storefront: territory.alpha3, at: at, type: type, paidDays: paidDays ?? 0,
             isSmallBusiness: isSmallBusiness ?? configuration.developerTerms.isSmallBusiness(on: at))
-        guard let proceeds else { throw Refused(.invalidField, "price: must not be negative") }
+        guard let proceeds else { throw RefusalError(.invalidField, "price: must not be negative") }
         return JSONText.response(
             200, ProceedsReply(proceeds, storefront: territory.alpha3, at: at, type: type))
     }
@@ -73,9 +73,9 @@ extension Call {
     fileprivate func price() throws -> Money? {
         guard let text = request.queryValue("price") else { return nil }
         let currency = Currency(request.queryValue("currency") ?? "")
-        guard currency.isWellFormed else { throw Refused(.invalidField, "currency: must be a code like CNY") }
+        guard currency.isWellFormed else { throw RefusalError(.invalidField, "currency: must be a code like CNY") }
         guard let price = Money(decimal: text, currency: currency) else {
-            throw Refused(.invalidField, "price: must be a decimal like 6.00")
+            throw RefusalError(.invalidField, "price: must be a decimal like 6.00")
         }
         return price
     }
@@ -83,10 +83,10 @@ extension Call {
 
 extension ProductType {
     /// The names that `till proceeds --type` takes.
-    static let words = ["consumable", "non-consumable", "auto-renewable", "non-renewing"]
+    static let names = ["consumable", "non-consumable", "auto-renewable", "non-renewing"]
 
-    init?(word: String) {
-        switch word {
+    init?(name: String) {
+        switch name {
         case "consumable": self = .consumable
         case "non-consumable": self = .nonConsumable
         case "auto-renewable": self = .autoRenewable

@@ -9,7 +9,7 @@ extension Server {
     func readFinanceReport(_ call: Call) async throws -> HTTPResponse {
         let span = try call.financeSpan(now: clock())
         let environment = try call.environment(configuration)
-        let report = try await financeDesk.alone { try await finance.report(span, in: environment) }
+        let report = try await reportLimiter.withLimit { try await finance.report(span, in: environment) }
         var response: HTTPResponse
         if call.wantsCSV {
             response = HTTPResponse(
@@ -23,7 +23,7 @@ extension Server {
         return response
     }
 
-    var finance: FinanceBooks { FinanceBooks(database: database, terms: configuration.developerTerms) }
+    var finance: FinanceReports { FinanceReports(database: database, terms: configuration.developerTerms) }
 }
 
 extension FinanceReport {
@@ -37,14 +37,14 @@ extension Call {
             let period = try fiscalPeriod()
             if let period { return FinanceSpan(period) }
             let year = try fiscalYear() ?? FiscalCalendar.period(containing: CivilDate(now)).fiscalYear
-            guard let span = FinanceSpan(fiscalYear: year) else { throw Bounds.wrongFiscalYear }
+            guard let span = FinanceSpan(fiscalYear: year) else { throw InputLimits.wrongFiscalYear }
             return span
         }
         guard request.queryValue("fiscalYear") == nil, request.queryValue("period") == nil else {
-            throw Refused(.invalidField, "from, to: not allowed beside fiscalYear or period")
+            throw RefusalError(.invalidField, "from, to: not allowed beside fiscalYear or period")
         }
         guard let span = FinanceSpan(from: try day("from"), through: try day("to")) else {
-            throw Refused(.invalidField, "to: must not be before from, and at most ten years after it")
+            throw RefusalError(.invalidField, "to: must not be before from, and at most ten years after it")
         }
         return span
     }
@@ -52,24 +52,24 @@ extension Call {
     /// `?fiscalYear=&period=`; nil without `period`.
     func fiscalPeriod() throws -> FiscalPeriod? {
         guard let asked = request.queryValue("period") else { return nil }
-        guard let year = try fiscalYear() else { throw Refused(.invalidField, "fiscalYear: required beside period") }
-        return try Bounds.fiscalPeriod(asked, of: year)
+        guard let year = try fiscalYear() else { throw RefusalError(.invalidField, "fiscalYear: required beside period") }
+        return try InputLimits.fiscalPeriod(asked, of: year)
     }
 
     func fiscalYear(_ name: String = "fiscalYear") throws -> Int? {
-        try request.queryValue(name).map(Bounds.fiscalYear)
+        try request.queryValue(name).map(InputLimits.fiscalYear)
     }
 
     private func day(_ name: String) throws -> CivilDate {
         guard let day = CivilDate(iso8601: request.queryValue(name) ?? "") else {
-            throw Refused(.invalidField, "\(name): must be a day like 2026-03-15")
+            throw RefusalError(.invalidField, "\(name): must be a day like 2026-03-15")
         }
         return day
     }
 
     /// `?environment=`, or the server's usual environment.
-    func environment(_ configuration: ServerConfiguration) throws -> Environment {
-        try request.queryValue("environment").map(Bounds.environment) ?? configuration.usualEnvironment
+    func environment(_ configuration: ServerConfiguration) throws -> StoreEnvironment {
+        try request.queryValue("environment").map(InputLimits.environment) ?? configuration.usualEnvironment
     }
 
     /// Whether the client accepts comma-separated text.

@@ -17,20 +17,20 @@ extension Server {
             let status: String
             let database: String
         }
-        guard let fault = await readiness.fault(at: clock(), checking: { await findFault() }) else {
+        guard let error = await readiness.fault(at: clock(), checking: { await firstFailure() }) else {
             return JSONText.response(200, Readiness(status: "ready", database: "ok"))
         }
-        var response = JSONText.response(503, Readiness(status: "not_ready", database: fault))
+        var response = JSONText.response(503, Readiness(status: "not_ready", database: error))
         response.headers.add("Retry-After", Server.retryAfter)
         return response
     }
 
     /// The fault of the ledger; nil if it can be read and written.
-    private func findFault() async -> String? {
+    private func firstFailure() async -> String? {
         do {
             let now = clock()
             try await database.write(locking: [.ledger("heartbeat")]) { try HeartbeatTable($0).beat(at: now) }
-            _ = try await database.read { try OrderTable($0).find(sequence: 1) }
+            _ = try await database.read { try OrderTable($0).find(rowID: 1) }
             return nil
         } catch {
             return (error as? DatabaseError)?.kind.rawValue ?? "unknown"
@@ -40,7 +40,7 @@ extension Server {
 
 /// Runs one check of the ledger for all callers that ask at the same time. Success is cached for a second; a fault is
 /// not cached, so that recovery shows at once.
-final class ReadinessDesk: Sendable {
+final class ReadinessCheck: Sendable {
     /// Milliseconds.
     static let memory: Int64 = 1_000
 
@@ -51,7 +51,7 @@ final class ReadinessDesk: Sendable {
         var waiters: [CheckedContinuation<String?, Never>] = []
     }
 
-    private enum Part {
+    private enum Role {
         case checks, waits
         case knows
     }
@@ -60,7 +60,7 @@ final class ReadinessDesk: Sendable {
 
     /// The fault; nil if the ledger is ready.
     func fault(at now: Instant, checking check: () async -> String?) async -> String? {
-        let part = state.withLock { state -> Part in
+        let part = state.withLock { state -> Role in
             if let wellAt = state.wellAt, (0..<Self.memory).contains(now.milliseconds - wellAt.milliseconds) {
                 return .knows
             }
@@ -72,17 +72,17 @@ final class ReadinessDesk: Sendable {
         case .knows: return nil
         case .waits: return await waitForAnswer()
         case .checks:
-            let fault = await check()
+            let error = await check()
             let waiters = state.withLock { state in
                 state.isChecking = false
-                state.wellAt = fault == nil ? now : nil
-                state.lastFault = fault
+                state.wellAt = error == nil ? now : nil
+                state.lastFault = error
                 let waiters = state.waiters
                 state.waiters = []
                 return waiters
             }
-            for waiter in waiters { waiter.resume(returning: fault) }
-            return fault
+            for waiter in waiters { waiter.resume(returning: error) }
+            return error
         }
     }
 
@@ -94,7 +94,7 @@ final class ReadinessDesk: Sendable {
                 state.waiters.append(continuation)
                 return .none
             }
-            if case .some(let fault) = answer { continuation.resume(returning: fault) }
+            if case .some(let error) = answer { continuation.resume(returning: error) }
         }
     }
 }

@@ -22,7 +22,7 @@ extension Server {
         Metric(
             name: "till_job_last_success_age_seconds", kind: .gauge,
             help: "Seconds since the job last finished without a fault, or since the start of the server.",
-            samples: jobRecord.lastSuccesses.map { job in
+            samples: jobHistory.lastSuccesses.map { job in
                 Metric.Sample(
                     max(0, Double(now.milliseconds - job.at.milliseconds) / 1_000), (name: "job", value: job.name))
             })

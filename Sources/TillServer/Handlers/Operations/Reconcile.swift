@@ -7,9 +7,9 @@ extension Server {
     /// `POST /v1/reconciliations`: starts a reconciliation, or returns the running one. A job carries it out.
     func startReconciliation(_ call: Call) async throws -> HTTPResponse {
         let body = try call.bodyIfAny(StartReconciliationBody.self) ?? StartReconciliationBody()
-        guard ledger.serverAPI != nil else { throw Refused(.noInAppPurchaseKey) }
+        guard ledger.serverAPI != nil else { throw RefusalError(.noInAppPurchaseKey) }
         let now = clock()
-        if let since = body.since, since > now { throw Refused(.invalidField, "since: must not be in the future") }
+        if let since = body.since, since > now { throw RefusalError(.invalidField, "since: must not be in the future") }
         guard body.dryRun != true else {
             let run = DryRunQueue.DryRun(
                 id: UniqueID(random: entropy(16)), caller: call.caller, since: body.since, beganAt: now)
@@ -23,11 +23,11 @@ extension Server {
     /// `GET /v1/reconciliations?limit=&cursor=`: the recorded reconciliations, newest first. Dry runs are not recorded.
     func listReconciliations(_ call: Call) async throws -> HTTPResponse {
         let page = try await page(call)
-        let found = try await database.read { session in
-            let table = ReconciliationTable(session)
-            return try table.list(before: page.before, limit: page.rows).map { ($0, try table.counts(of: $0.sequence)) }
+        let found = try await database.read { connection in
+            let table = ReconciliationTable(connection)
+            return try table.list(before: page.before, limit: page.rows).map { ($0, try table.counts(of: $0.rowID)) }
         }
-        return page.response(found, at: \.0.sequence) { ReconciliationReply($0.0, counts: $0.1) }
+        return page.response(found, at: \.0.rowID) { ReconciliationReply($0.0, counts: $0.1) }
     }
 
     /// `GET /v1/reconciliations/{id}?limit=&cursor=`: the progress and the differences found.
@@ -35,25 +35,25 @@ extension Server {
         let page = try await page(call)
         let id = call.parameters["id"]
         if let id = UniqueID(id) {
-            guard let run = ledger.dryRuns.find(id) else { throw Refused(.notFound) }
+            guard let run = ledger.dryRuns.find(id) else { throw RefusalError(.notFound) }
             return JSONText.response(200, ReconciliationDetail(run, page))
         }
-        guard let sequence = Int64(id) else { throw Refused(.notFound) }
-        let found = try await database.read { session in
-            let table = ReconciliationTable(session)
-            return try table.find(sequence).map { run in
+        guard let rowID = Int64(id) else { throw RefusalError(.notFound) }
+        let found = try await database.read { connection in
+            let table = ReconciliationTable(connection)
+            return try table.find(rowID).map { run in
                 (
-                    run, try table.counts(of: sequence),
-                    try DifferenceTable(session).list(run: sequence, after: page.after, limit: page.rows)
+                    run, try table.counts(of: rowID),
+                    try DifferenceTable(connection).list(run: rowID, after: page.after, limit: page.rows)
                 )
             }
         }
-        guard let (run, counts, differences) = found else { throw Refused(.notFound) }
+        guard let (run, counts, differences) = found else { throw RefusalError(.notFound) }
         return JSONText.response(
             200,
             ReconciliationDetail(
                 ReconciliationReply(run, counts: counts),
-                page.page(differences, at: \.sequence) { DifferenceReply($0.difference, foundAt: $0.foundAt) }))
+                page.page(differences, at: \.rowID) { DifferenceReply($0.difference, foundAt: $0.foundAt) }))
     }
 }
 
@@ -66,12 +66,12 @@ extension ReconciliationReply {
             case .failed: .failed
             }
         self.init(
-            id: String(run.sequence), dryRun: false, state: state, asked: (run.reason, run.caller), since: run.since,
+            id: String(run.rowID), dryRun: false, state: state, asked: (run.reason, run.caller), since: run.since,
             beganAt: run.beganAt)
         if run.state == .running {
-            phase = run.place.phase.name
-            environment = run.place.environment
-            done = run.place.done
+            phase = run.progress.phase.name
+            environment = run.progress.environment
+            done = run.progress.done
         }
         progressedAt = run.progressedAt
         waitsUntil = run.wait?.until
@@ -82,7 +82,7 @@ extension ReconciliationReply {
     }
 
     /// The reply about a comparison that is running and changes nothing.
-    public init(of comparison: BookComparison, caller: String, since: Instant?, beganAt: Instant, id: String = "") {
+    public init(of comparison: LedgerComparison, caller: String, since: Instant?, beganAt: Instant, id: String = "") {
         self.init(
             id: id, dryRun: true, state: .running, asked: ("asked", caller), since: since, beganAt: beganAt)
         counts = comparison.listedCounts
@@ -97,9 +97,9 @@ extension ReconciliationReply {
     }
 }
 
-extension BookComparison {
+extension LedgerComparison {
     fileprivate var listedCounts: [ReconciliationReply.Count] {
-        [Environment.production, .sandbox].flatMap { environment in
+        [StoreEnvironment.production, .sandbox].flatMap { environment in
             counts[environment, default: [:]].sorted { $0.key < $1.key }.map {
                 ReconciliationReply.Count(environment: environment, name: $0.key, count: $0.value)
             }
@@ -121,7 +121,7 @@ extension ReconciliationTable.Phase {
     var name: String {
         switch self {
         case .notifications: "notifications"
-        case .suspects: "suspects"
+        case .candidates: "candidates"
         case .customers: "customers"
         case .refunds: "refunds"
         case .quarantine: "quarantine"

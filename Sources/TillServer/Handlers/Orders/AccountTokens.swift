@@ -15,29 +15,29 @@ extension Server {
         let user = try call.userInPath()
         try await ledger.requireKnownForm(of: user, "userId")
         guard let token = UniqueID(call.parameters["token"]), !token.isAbsent else {
-            throw Refused(.invalidField, "token: must be a UUID other than the nil and the max UUID")
+            throw RefusalError(.invalidField, "token: must be a UUID other than the nil and the max UUID")
         }
         let (inputs, terms) = (ledger.intake.processor.inputs(), configuration.guests)
         let (entry, isNew) = try await database.write(locking: [.order(token), .customer(user)]) {
-            session -> (AccountTokenTable.Entry, Bool) in
-            let tokens = AccountTokenTable(session)
+            connection -> (AccountTokenTable.Entry, Bool) in
+            let tokens = AccountTokenTable(connection)
             if let known = try tokens.find(token) {
-                guard known.user == user else { throw Refused(.tokenInUse) }
+                guard known.user == user else { throw RefusalError(.tokenInUse) }
                 return (known, false)
             }
             // An order of the same user does not block the token if its id is forgeable and nothing paid it: that
             // repairs an order whose id was seen in a payment before.
-            if let order = try OrderTable(session).find(token)?.order {
+            if let order = try OrderTable(connection).find(token)?.order {
                 let mayRepair = order.userID == user && !order.idSource.isUnforgeable && order.transactionID == nil
-                guard mayRepair else { throw Refused(.tokenInUse) }
+                guard mayRepair else { throw RefusalError(.tokenInUse) }
             }
             guard try tokens.list(of: user, limit: Self.accountTokenLimit).count < Self.accountTokenLimit else {
-                throw Refused(.tooManyRequests, "a user can have at most \(Self.accountTokenLimit) account tokens")
+                throw RefusalError(.tooManyRequests, "a user can have at most \(Self.accountTokenLimit) account tokens")
             }
             let entry = AccountTokenTable.Entry(token: token, user: user, since: inputs.now)
-            try CustomerTable(session).recordNamed(user, under: terms, at: inputs.now)
+            try CustomerTable(connection).recordNamed(user, under: terms, at: inputs.now)
             try tokens.insert(entry)
-            try ledger.intake.processor.release(paidUnder: token, inputs.begin(), session)
+            try ledger.intake.processor.release(paidUnder: token, inputs.begin(), connection)
             return (entry, true)
         }
         return JSONText.response(

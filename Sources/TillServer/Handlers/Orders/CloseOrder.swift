@@ -16,26 +16,26 @@ extension Server {
         let reason = try call.bodyIfAny(OrderReasonBody.self)?.reason ?? ""
         let now = clock()
         let credential = call.credential
-        let view = try await database.write(locking: [.order(id)]) { session -> OrderView in
-            let orders = OrderTable(session)
-            guard var stored = try orders.find(id) else { throw Refused(.unknownOrder) }
-            try requireOwner(credential, of: stored.order, session)
+        let view = try await database.write(locking: [.order(id)]) { connection -> OrderView in
+            let orders = OrderTable(connection)
+            guard var stored = try orders.find(id) else { throw RefusalError(.unknownOrder) }
+            try requireOwner(credential, of: stored.order, connection)
             if stored.order.status != status {
                 guard stored.order.mayMove(to: status) else {
-                    throw Refused(.illegalMove)
+                    throw RefusalError(.illegalMove)
                 }
                 stored = try orders.move(stored, along: [status], at: now, reason: reason)
             }
-            return OrderView(stored.order, try orders.moves(of: stored.sequence))
+            return OrderView(stored.order, try orders.moves(of: stored.rowID))
         }
         return JSONText.response(200, view.reply)
     }
 
     /// The order of a guest who signed in belongs to the account: only the account may close it.
-    private func requireOwner(_ credential: Credential, of order: Order, _ session: any Connection) throws {
-        let account = try CustomerTable(session).account(of: order.userID)
+    private func requireOwner(_ credential: Credential, of order: Order, _ connection: any Connection) throws {
+        let account = try CustomerTable(connection).account(of: order.userID)
         let isGuests = (try? credential.mayActFor(order.userID)) != nil
         guard (try? credential.mayActFor(account ?? order.userID)) == nil else { return }
-        throw Refused(isGuests ? .guestMerged : .unknownOrder)
+        throw RefusalError(isGuests ? .guestMerged : .unknownOrder)
     }
 }

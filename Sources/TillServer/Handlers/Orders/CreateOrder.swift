@@ -11,12 +11,12 @@ extension Server {
         let buyer = try call.credential.buyer(naming: body.userId)
         try await ledger.requireKnownForm(of: buyer, "userId")
         guard let product = configuration.catalog[ProductID(body.productId)], product.type != .freeSubscription else {
-            throw Refused(.unknownProduct)
+            throw RefusalError(.unknownProduct)
         }
         let quantity = body.quantity ?? 1
-        guard quantity == 1 || product.type.allowsQuantity else { throw Refused(.quantityNotAllowed) }
+        guard quantity == 1 || product.type.allowsQuantity else { throw RefusalError(.quantityNotAllowed) }
         let (price, overflow) = product.price.amount.multipliedReportingOverflow(by: Int64(quantity))
-        guard !overflow else { throw Refused(.quantityNotAllowed) }
+        guard !overflow else { throw RefusalError(.quantityNotAllowed) }
         let device = body.deviceId.map(DeviceID.init)
         if let plan = Plan(soldBy: product) { try plan.requireDevice(device) }
         let metadata = try body.metadata.map(Self.text)
@@ -38,21 +38,21 @@ extension Server {
         let version = try await ledger.recordCatalog()
         let (isRecorded, terms) = (recordedCustomers.contains(buyer, as: kind), configuration.guests)
         let (found, isNew) = try await database.write(locking: [.order(order.id), .customer(buyer)]) {
-            session -> (OrderView, Bool) in
-            let orders = OrderTable(session)
+            connection -> (OrderView, Bool) in
+            let orders = OrderTable(connection)
             if let existing = try orders.find(order.id), chosen.source != nil || existing.order.userID == buyer {
-                return (OrderView(existing.order, try orders.moves(of: existing.sequence)), false)
+                return (OrderView(existing.order, try orders.moves(of: existing.rowID)), false)
             }
-            try CustomerTable(session).requireUnmerged(buyer)
-            if !isRecorded { try CustomerTable(session).record(buyer, as: kind, under: terms, at: now) }
-            try check(chosen, of: buyer, session)
+            try CustomerTable(connection).requireUnmerged(buyer)
+            if !isRecorded { try CustomerTable(connection).record(buyer, as: kind, under: terms, at: now) }
+            try check(chosen, of: buyer, connection)
             let stored = try orders.insert(order, reason: "opened", catalogVersion: version)
-            try ledger.intake.processor.release(paidUnder: order.id, inputs.begin(), session)
+            try ledger.intake.processor.release(paidUnder: order.id, inputs.begin(), connection)
             let opened = try orders.find(order.id) ?? stored
-            return (OrderView(opened.order, try orders.moves(of: opened.sequence)), true)
+            return (OrderView(opened.order, try orders.moves(of: opened.rowID)), true)
         }
         if isNew { recordedCustomers.insert(buyer, as: kind) }
-        guard isNew || found.order.isSame(as: order) else { throw Refused(.orderConflict) }
+        guard isNew || found.order.isSame(as: order) else { throw RefusalError(.orderConflict) }
         return JSONText.response(isNew ? 201 : 200, found.reply)
     }
 
@@ -60,15 +60,15 @@ extension Server {
     /// reads before the write and keeps the writer free, so concurrent requests may exceed the limit by a few.
     func checkQuota(of user: UserID, opening id: OrderID, at now: Instant) async throws {
         let (terms, anHourAgo) = (configuration.orders, now.adding(seconds: -3_600))
-        let refused = try await database.read { session -> Refused? in
-            let orders = OrderTable(session)
+        let refused = try await database.read { connection -> RefusalError? in
+            let orders = OrderTable(connection)
             guard try orders.find(id) == nil else { return nil }
             if let oldest = try orders.opened(by: user, number: terms.perHour), oldest > anHourAgo {
                 let wait = max(1, oldest.seconds + 3_600 - now.seconds)
-                return Refused(.tooManyOrders, "at most \(terms.perHour) orders an hour", retryAfter: wait)
+                return RefusalError(.tooManyOrders, "at most \(terms.perHour) orders an hour", retryAfter: wait)
             }
             guard try orders.hasOpen(terms.maximumOpen, of: user) else { return nil }
-            return Refused(.tooManyOrders, "at most \(terms.maximumOpen) open orders", retryAfter: 3_600)
+            return RefusalError(.tooManyOrders, "at most \(terms.maximumOpen) open orders", retryAfter: 3_600)
         }
         if let refused { throw refused }
     }
@@ -76,36 +76,36 @@ extension Server {
     /// Checks that a purchase now has the result that the preview showed. The preview is a function of the purchases
     /// before its moment, so it is computed again rather than stored. An existing order was checked when it was opened.
     private func check(
-        _ preview: OpenOrderBody.Preview, of order: Order, for product: Product, in environment: Environment
+        _ preview: OpenOrderBody.Preview, of order: Order, for product: CatalogProduct, in environment: StoreEnvironment
     ) async throws {
         guard let plan = Plan(soldBy: product) else {
-            throw Refused(.invalidField, "preview: the product sells no plan with a length of time")
+            throw RefusalError(.invalidField, "preview: the product sells no plan with a length of time")
         }
         guard preview.price == nil || preview.price == order.price else {
-            throw Refused(.previewChanged, "price: \(order.price) now")
+            throw RefusalError(.previewChanged, "price: \(order.price) now")
         }
-        let purchases = try await database.read { [catalogs] session in
-            try OrderTable(session).find(order.id) == nil
-                ? try PlanHistory.purchases(of: order.userID, in: environment, catalogs, session) : nil
+        let purchases = try await database.read { [catalogs] connection in
+            try OrderTable(connection).find(order.id) == nil
+                ? try PlanHistory.purchases(of: order.userID, in: environment, catalogs, connection) : nil
         }
         guard let purchases else { return }
         let now = PlanHistory.next(after: purchases, at: order.createdAt)
         guard preview.at <= now, now <= preview.at.adding(seconds: PlanPurchase.previewLife) else {
-            throw Refused(.previewChanged, "preview.at: at most 24 hours ago")
+            throw RefusalError(.previewChanged, "preview.at: at most 24 hours ago")
         }
         let proration = Service.proration(
             of: PlanPurchase(
                 plan: plan, quantity: order.quantity, paid: nil, at: now, previewedAt: preview.at,
                 deviceID: order.deviceID), among: purchases)
         guard proration.expiresAt == preview.expiresAt else {
-            throw Refused(.previewChanged, "expiresAt: \(proration.expiresAt) now")
+            throw RefusalError(.previewChanged, "expiresAt: \(proration.expiresAt) now")
         }
     }
 
     private static func text(_ metadata: Metadata) throws -> String {
         let text = JSONText.encodeSorted(metadata)
         guard text.count <= Metadata.maximumSize else {
-            throw Refused(.invalidField, "metadata: at most \(Metadata.maximumSize) bytes")
+            throw RefusalError(.invalidField, "metadata: at most \(Metadata.maximumSize) bytes")
         }
         return String(decoding: text, as: UTF8.self)
     }
@@ -139,12 +139,12 @@ struct ChosenOrderID: Sendable {
 extension Server {
     /// With a user token, the id is a commitment to the caller or the server's choice. A backend may choose any id.
     func chosenID(_ body: OpenOrderBody, for buyer: UserID, _ call: Call, at now: Instant) throws -> ChosenOrderID {
-        if let id = body.id, id.namesNone {
-            throw Refused(.invalidField, "id: must not be the nil or the max UUID")
+        if let id = body.id, id.isNilOrMaximum {
+            throw RefusalError(.invalidField, "id: must not be the nil or the max UUID")
         }
         if let number = body.orderNumber {
             guard body.id == nil, body.idNonce == nil else {
-                throw Refused(.invalidField, "orderNumber: not allowed beside id or idNonce")
+                throw RefusalError(.invalidField, "orderNumber: not allowed beside id or idNonce")
             }
             return ChosenOrderID(id: OrderIDCommitment(user: buyer, orderNumber: number).id, source: .proven)
         }
@@ -152,14 +152,14 @@ extension Server {
             return ChosenOrderID(id: call.repeatableID ?? UniqueID(random: entropy(16)), source: .server)
         }
         if let nonce = body.idNonce {
-            let user = try body.idUserId.map(Bounds.user) ?? buyer
+            let user = try body.idUserId.map(InputLimits.user) ?? buyer
             if OrderIDCommitment(user: user, nonce: nonce).id == id {
                 return ChosenOrderID(id: id, source: .proven, guest: user == buyer ? nil : user)
             }
         }
         switch call.credential {
         case .backend: return ChosenOrderID(id: id, source: .secretKey)
-        case .user, .nobody:
+        case .user, .anonymous:
             #if PLANTED_MISTAKES
                 if PlantedMistake.acceptsUnprovenIDs.isPlanted { return ChosenOrderID(id: id, source: .proven) }
             #endif
@@ -169,14 +169,14 @@ extension Server {
     }
 
     /// The checks of a new id that need the ledger.
-    func check(_ chosen: ChosenOrderID, of buyer: UserID, _ session: any Connection) throws {
-        guard chosen.source != nil else { throw Refused(.orderIDUnproven) }
-        if let guest = chosen.guest, try CustomerTable(session).account(of: guest) != buyer {
-            throw Refused(.orderIDUnproven, "idUserId: must be a guest who was merged into this account")
+    func check(_ chosen: ChosenOrderID, of buyer: UserID, _ connection: any Connection) throws {
+        guard chosen.source != nil else { throw RefusalError(.orderIDUnproven) }
+        if let guest = chosen.guest, try CustomerTable(connection).account(of: guest) != buyer {
+            throw RefusalError(.orderIDUnproven, "idUserId: must be a guest who was merged into this account")
         }
         #if PLANTED_MISTAKES
             if PlantedMistake.opensOrdersUnderAccountTokens.isPlanted { return }
         #endif
-        guard try AccountTokenTable(session).find(chosen.id) == nil else { throw Refused(.tokenInUse) }
+        guard try AccountTokenTable(connection).find(chosen.id) == nil else { throw RefusalError(.tokenInUse) }
     }
 }

@@ -8,7 +8,7 @@ extension Server {
     /// The proof that the order id commits to a user; nil without a nonce, or without a user it can apply to.
     func tokenProof(_ body: SubmitProofBody, _ caller: Caller) throws -> TokenProof? {
         guard let nonce = body.idNonce else { return nil }
-        switch (try body.idUserId.map(Bounds.user), caller) {
+        switch (try body.idUserId.map(InputLimits.user), caller) {
         case (let user?, _), (nil, .user(let user)), (nil, .backend(_, let user?)):
             return TokenProof(nonce: nonce, user: user)
         case (nil, .backend(_, nil)), (nil, .apple): return nil
@@ -34,12 +34,12 @@ extension Server {
         }
         guard proof.proves(id) else { return }
         // A payment by a guest who signed in belongs to the account, and so does its order.
-        let found = try await database.read { session -> (needsOrder: Bool, owner: UserID) in
-            let stored = try TransactionTable(session).find(verified.id, in: verified.environment)
+        let found = try await database.read { connection -> (needsOrder: Bool, owner: UserID) in
+            let stored = try TransactionTable(connection).find(verified.id, in: verified.environment)
             let isDecided = stored.map { $0.state != .quarantined } ?? false
             return (
-                try !isDecided && OrderTable(session).find(id) == nil,
-                try CustomerTable(session).account(of: caller) ?? caller
+                try !isDecided && OrderTable(connection).find(id) == nil,
+                try CustomerTable(connection).account(of: caller) ?? caller
             )
         }
         guard found.needsOrder else { return }
@@ -52,12 +52,12 @@ extension Server {
             price: Money(amount: amount, currency: product.price.currency),
             deviceID: Plan(soldBy: product)?.scope == .device ? origin.device : nil, createdAt: now, updatedAt: now,
             idSource: .proven)
-        try await database.write(locking: [.order(id), .customer(found.owner)]) { session in
-            try CustomerTable(session).requireUnmerged(found.owner)
-            guard try proof.user == caller || CustomerTable(session).account(of: proof.user) == caller,
-                try OrderTable(session).find(id) == nil, try AccountTokenTable(session).find(id) == nil
+        try await database.write(locking: [.order(id), .customer(found.owner)]) { connection in
+            try CustomerTable(connection).requireUnmerged(found.owner)
+            guard try proof.user == caller || CustomerTable(connection).account(of: proof.user) == caller,
+                try OrderTable(connection).find(id) == nil, try AccountTokenTable(connection).find(id) == nil
             else { return }
-            try OrderTable(session).insert(order, reason: "opened_for_payment")
+            try OrderTable(connection).insert(order, reason: "opened_for_payment")
         }
     }
 }

@@ -7,14 +7,14 @@ extension Server {
     /// `GET /v1/orders/{id}`.
     func readOrder(_ call: Call) async throws -> HTTPResponse {
         let id = try call.orderInPath()
-        let found = try await database.read { session -> OrderView? in
-            let orders = OrderTable(session)
+        let found = try await database.read { connection -> OrderView? in
+            let orders = OrderTable(connection)
             guard let stored = try orders.find(id) else { return nil }
-            return OrderView(stored.order, try orders.moves(of: stored.sequence))
+            return OrderView(stored.order, try orders.moves(of: stored.rowID))
         }
         // To a caller who may not act for its user, an order is unknown.
         guard let found, (try? call.credential.mayActFor(found.order.userID)) != nil else {
-            throw Refused(.unknownOrder)
+            throw RefusalError(.unknownOrder)
         }
         return JSONText.response(200, found.reply)
     }
@@ -26,16 +26,16 @@ extension Server {
         let page = try await page(call)
         let status = try call.request.queryValue("status").map { name -> OrderStatus in
             guard let status = OrderStatus(name: name) else {
-                throw Refused(.invalidField, "status: \(OrderStatus.allCases.map(\.name).joined(separator: ", "))")
+                throw RefusalError(.invalidField, "status: \(OrderStatus.allCases.map(\.name).joined(separator: ", "))")
             }
             return status
         }
-        let found = try await database.read { session in
-            let orders = OrderTable(session)
+        let found = try await database.read { connection in
+            let orders = OrderTable(connection)
             return try orders.list(
                 user: user, environment: environment, status: status, before: page.before, limit: page.rows
             )
-            .map { stored in (stored.sequence, OrderView(stored.order, try orders.moves(of: stored.sequence))) }
+            .map { stored in (stored.rowID, OrderView(stored.order, try orders.moves(of: stored.rowID))) }
         }
         return page.response(found, at: \.0) { $0.1.reply }
     }

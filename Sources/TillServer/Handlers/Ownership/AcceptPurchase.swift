@@ -16,64 +16,64 @@ extension Server {
         let found = try await database.read {
             try TransactionTable($0).claimable(by: user, in: environment, before: page.before, limit: page.rows)
         }
-        return page.response(found, at: \.sequence) { ClaimableReply($0) }
+        return page.response(found, at: \.rowID) { ClaimableReply($0) }
     }
 
     /// `POST /v1/users/{userId}/claims` with a `transactionId`. Apple's token names the user, so Apple is not asked.
     func acceptPurchase(_ text: String, in named: String?, as user: UserID, _ call: Call) async throws -> HTTPResponse {
         let id = TransactionID(text)
-        let environment = try Environment(parameter: named) ?? call.environment(for: user, configuration)
+        let environment = try StoreEnvironment(parameter: named) ?? call.environment(for: user, configuration)
         let (claimID, inputs, actor) = (
             UniqueID(random: entropy(16)), ledger.intake.processor.inputs(), call.credential.name
         )
         let terms = configuration.guests
-        let reply = try await database.write(locking: [.customer(user)]) { session in
-            try CustomerTable(session).requireUnmerged(user)
+        let reply = try await database.write(locking: [.customer(user)]) { connection in
+            try CustomerTable(connection).requireUnmerged(user)
             if case .backend = call.credential {
-                try CustomerTable(session).recordNamed(user, under: terms, at: inputs.now)
+                try CustomerTable(connection).recordNamed(user, under: terms, at: inputs.now)
             }
-            guard let stored = try TransactionTable(session).find(id, in: environment) else {
-                throw Refused(.unknownTransaction)
+            guard let stored = try TransactionTable(connection).find(id, in: environment) else {
+                throw RefusalError(.unknownTransaction)
             }
             // A transaction that has returned to quarantine since can be accepted again.
             if stored.state != .quarantined,
-                let known = try ClaimTable(session).acceptance(of: stored.sequence, by: user)
+                let known = try ClaimTable(connection).acceptance(of: stored.rowID, by: user)
             {
                 return ClaimReply(known)
             }
             guard stored.quarantine == .contradictsOrder,
-                try TokenFacts.user(namedByTokenOf: stored.sequence, session) == user
-            else { throw Refused(.unknownTransaction) }
-            return ClaimReply(try accept(stored, claimID, as: user, actor: actor, inputs.begin(), session))
+                try TokenFacts.user(namedByTokenOf: stored.rowID, connection) == user
+            else { throw RefusalError(.unknownTransaction) }
+            return ClaimReply(try accept(stored, claimID, as: user, actor: actor, inputs.begin(), connection))
         }
         return JSONText.response(200, reply)
     }
 
     private func accept(
         _ stored: TransactionTable.Stored, _ id: UniqueID, as user: UserID, actor: String, _ inputs: CommitInputs,
-        _ session: any Connection
+        _ connection: any Connection
     ) throws -> ClaimTable.Stored {
         var origin = PurchaseOrigin(
             source: .claim, caller: Caller(name: actor, naming: nil) ?? .user(user))
         origin.claim = OwnershipClaim(user: user, ground: .order)
         let grant: Grant
         let outcome: ClaimedTransaction.Outcome
-        switch try ledger.intake.processor.processClaimed(stored.sequence, from: origin, inputs, session) {
+        switch try ledger.intake.processor.processClaimed(stored.rowID, from: origin, inputs, connection) {
         case .granted(let given), .alreadyGranted(let given), .moved(let given), .contested(let given, _):
             (grant, outcome) = (given, .granted)
         // Apple refunded part of the quantity: the rest is granted.
         case .revoked(let given): (grant, outcome) = (given, .revoked)
-        case .quarantined(let reason): throw Refused(.notClaimable, reason.rawValue)
-        case .revokedUnseen, nil: throw Refused(.notInQuarantine)
+        case .quarantined(let reason): throw RefusalError(.notClaimable, reason.rawValue)
+        case .revokedUnseen, nil: throw RefusalError(.notInQuarantine)
         }
         // Processing the rest of the chain may have returned it to quarantine in the same commit.
-        guard try TransactionTable(session).find(sequence: stored.sequence)?.state != .quarantined else {
-            throw Refused(.notClaimable, QuarantineReason.noOwner.rawValue)
+        guard try TransactionTable(connection).find(rowID: stored.rowID)?.state != .quarantined else {
+            throw RefusalError(.notClaimable, QuarantineReason.noOwner.rawValue)
         }
         let told = ClaimedTransaction(
             outcome, transactionId: stored.id.text, productId: stored.productID.text, orderId: grant.orderID)
-        return try ClaimTable(session).insert(
-            id, acceptanceOf: stored.sequence, by: user, actor: actor,
+        return try ClaimTable(connection).insert(
+            id, acceptanceOf: stored.rowID, by: user, actor: actor,
             answer: String(decoding: JSONText.encode([told]), as: UTF8.self), at: inputs.now)
     }
 }

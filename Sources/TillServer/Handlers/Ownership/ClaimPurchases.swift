@@ -16,26 +16,26 @@ extension Server {
         switch (body.orderNumber, body.transactionId) {
         case (let text?, nil): number = try Self.orderNumber(text)
         case (nil, let id?): return try await acceptPurchase(id, in: body.environment, as: user, call)
-        default: throw Refused(.invalidField, "exactly one of orderNumber and transactionId is required")
+        default: throw RefusalError(.invalidField, "exactly one of orderNumber and transactionId is required")
         }
         guard configuration.apple.environments.contains(.production) else {
-            throw Refused(.noOrderLookup, "the server does not accept the production environment")
+            throw RefusalError(.noOrderLookup, "the server does not accept the production environment")
         }
         guard let claims = OrderNumberClaim(self, askedBy: user) else {
-            throw Refused(.noOrderLookup, "the server has no App Store Server API key")
+            throw RefusalError(.noOrderLookup, "the server has no App Store Server API key")
         }
         let (id, now, actor) = (UniqueID(random: entropy(16)), clock(), call.credential.name)
         let terms = configuration.guests
-        let (claim, isNew) = try await database.write(locking: [.customer(user)]) { session in
-            try CustomerTable(session).requireUnmerged(user)
+        let (claim, isNew) = try await database.write(locking: [.customer(user)]) { connection in
+            try CustomerTable(connection).requireUnmerged(user)
             if case .backend = call.credential {
-                try CustomerTable(session).recordNamed(user, under: terms, at: now)
+                try CustomerTable(connection).recordNamed(user, under: terms, at: now)
             }
-            let table = ClaimTable(session)
+            let table = ClaimTable(connection)
             // While a claim waits, the same number returns that claim.
             if let waiting = try table.waiting(of: user, orderNumber: number) { return (waiting, false) }
             let tried = try table.count(of: user, since: now.adding(seconds: -OrderNumberClaim.day))
-            guard tried < OrderNumberClaim.dailyLimit else { throw Refused(.tooManyRequests) }
+            guard tried < OrderNumberClaim.dailyLimit else { throw RefusalError(.tooManyRequests) }
             let claim = try table.insert(
                 id, of: user, orderNumber: number, by: actor, at: now, due: now.adding(seconds: Self.claimHeadStart))
             return (claim, true)
@@ -46,7 +46,7 @@ extension Server {
         switch reply.state {
         case .answered: return JSONText.response(200, reply)
         case .waiting: return JSONText.response(202, reply)
-        case .unknown: throw Refused(.unknownOrderNumber)
+        case .unknown: throw RefusalError(.unknownOrderNumber)
         }
     }
 
@@ -55,7 +55,7 @@ extension Server {
         let user = try call.userInPath()
         let page = try await page(call)
         let found = try await database.read { try ClaimTable($0).list(of: user, before: page.before, limit: page.rows) }
-        return try page.response(found, at: \.sequence) { try ClaimReply($0) }
+        return try page.response(found, at: \.rowID) { try ClaimReply($0) }
     }
 
     /// Seconds in which only the request asks Apple; the job takes over after that.
@@ -66,7 +66,7 @@ extension Server {
         let number = String(text.filter { $0 != " " })
         let isPlain = number.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & 0xDF) }
         guard (1...64).contains(number.utf8.count), isPlain else {
-            throw Refused(.invalidField, "orderNumber: 1 to 64 letters and digits")
+            throw RefusalError(.invalidField, "orderNumber: 1 to 64 letters and digits")
         }
         return number.uppercased()
     }

@@ -8,9 +8,9 @@ extension Server {
     /// `GET /v1/quarantine?limit=&cursor=`: paid, verified transactions without an owner, newest first.
     func listQuarantined(_ call: Call) async throws -> HTTPResponse {
         let page = try await page(call)
-        let found = try await database.read { session in
-            try TransactionTable(session).quarantined(before: page.before, limit: page.rows).map { stored in
-                (stored.sequence, try QuarantinedTransaction(stored, session))
+        let found = try await database.read { connection in
+            try TransactionTable(connection).quarantined(before: page.before, limit: page.rows).map { stored in
+                (stored.rowID, try QuarantinedTransaction(stored, connection))
             }
         }
         return page.response(found, at: \.0) { $0.1 }
@@ -19,14 +19,14 @@ extension Server {
     /// `POST /v1/quarantine/{transactionId}/claims`: an operator of the app decides the owner and gives a reason.
     func claimQuarantined(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(ClaimQuarantinedBody.self)
-        let id = TransactionID(try Bounds.string(call.parameters["transactionId"], "transactionId", 128))
-        let environment = try Environment(parameter: body.environment) ?? configuration.usualEnvironment
+        let id = TransactionID(try InputLimits.string(call.parameters["transactionId"], "transactionId", 128))
+        let environment = try StoreEnvironment(parameter: body.environment) ?? configuration.usualEnvironment
         guard let stored = try await database.read({ try TransactionTable($0).find(id, in: environment) }) else {
-            throw Refused(.unknownTransaction)
+            throw RefusalError(.unknownTransaction)
         }
         let decision = OperatorClaim(
             user: UserID(body.userId), reason: body.reason, operatorName: body.operator, actor: call.credential.name)
-        let (isNew, grant) = try await ledger.decide(stored.sequence, decision)
+        let (isNew, grant) = try await ledger.decide(stored.rowID, decision)
         return JSONText.response(
             200,
             SubmitProofReply(
@@ -37,17 +37,17 @@ extension Server {
 }
 
 extension QuarantinedTransaction {
-    fileprivate init(_ stored: TransactionTable.Stored, _ session: any Connection) throws {
+    fileprivate init(_ stored: TransactionTable.Stored, _ connection: any Connection) throws {
         self.init(
             ids: (stored.id, stored.originalID), productID: stored.productID, quantity: stored.quantity,
             environment: stored.environment, price: stored.price, times: (stored.purchasedAt, stored.receivedAt),
             reason: stored.quarantine?.rawValue ?? "",
-            evidence: try EvidenceTable(session).list(transaction: stored.sequence).map { entry in
+            evidence: try EvidenceTable(connection).list(transaction: stored.rowID).map { entry in
                 Evidence(
                     at: entry.at, decision: entry.decision, ground: entry.ground, detail: entry.detail,
-                    door: entry.door, caller: entry.caller)
+                    source: entry.source, caller: entry.caller)
             },
-            reasons: try QuarantineReasonTable(session).list(of: stored.sequence).map { found in
+            reasons: try QuarantineReasonTable(connection).list(of: stored.rowID).map { found in
                 Reason(
                     reason: found.reason, count: found.posts, firstAt: found.firstAt, lastAt: found.lastAt,
                     lastCaller: found.lastCaller)
@@ -55,14 +55,14 @@ extension QuarantinedTransaction {
     }
 }
 
-extension Environment {
+extension StoreEnvironment {
     /// The environment that a request names; nil if it names none.
     init?(parameter: String?) throws {
         switch parameter {
         case nil: return nil
         case "production": self = .production
         case "sandbox": self = .sandbox
-        default: throw Refused(.invalidField, "environment: production or sandbox")
+        default: throw RefusalError(.invalidField, "environment: production or sandbox")
         }
     }
 }

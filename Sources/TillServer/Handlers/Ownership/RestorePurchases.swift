@@ -16,12 +16,12 @@ extension Server {
         case (let tokens?, nil):
             for token in tokens { restored.append(try await restore.signedTransaction(token)) }
         case (nil, let text?): restored = try await restore.receipt(text)
-        default: throw Refused(.invalidField, "exactly one of signedTransactions and receipt is required")
+        default: throw RefusalError(.invalidField, "exactly one of signedTransactions and receipt is required")
         }
         return JSONText.response(200, RestoreReply(data: restored))
     }
 
-    private func restore(_ body: RestoreBody, _ call: Call) async throws -> Restore {
+    private func restore(_ body: RestoreBody, _ call: Call) async throws -> RestoreRun {
         let named = try call.credential.buyer(naming: body.userId)
         try await ledger.requireKnownForm(of: named, "userId")
         try await database.read { try CustomerTable($0).requireUnmerged(named) }
@@ -29,19 +29,19 @@ extension Server {
         switch call.credential {
         // A backend's named user gets an unclaimed purchase only as `claimant`, under the restore policy.
         case .backend(let keyID): caller = .backend(keyID: keyID, naming: nil)
-        case .user, .nobody: caller = .user(named)
+        case .user, .anonymous: caller = .user(named)
         }
         var origin = PurchaseOrigin(
             source: .restore, caller: caller,
             claimant: configuration.restore.policy == .ask ? nil : named)
         if case .user = call.credential { origin.network = call.request.clientNetwork }
-        return Restore(server: self, credential: call.credential, restorer: named, origin: origin)
+        return RestoreRun(server: self, credential: call.credential, restorer: named, origin: origin)
     }
 }
 
 /// Restores one proof after the other for one customer. Each proof is processed in its own commit, and so is each move:
 /// an interrupted restore continues when the client repeats it.
-private struct Restore {
+private struct RestoreRun {
     let server: Server
     let credential: Credential
     let restorer: UserID
@@ -59,14 +59,14 @@ private struct Restore {
             if server.verifier.knowsSigner(of: token) {
                 purchase = try await server.ledger.intake.verify(token)
             } else {
-                guard server.unknownSigners.mayJudge(token, for: credential, now: server.clock()) else {
-                    throw HeavyDesk.refusal
+                guard server.unknownSigners.mayVerify(token, for: credential, now: server.clock()) else {
+                    throw HeavyWorkLimiter.refusal
                 }
                 purchase = try await server.heavy.run(for: credential) {
                     try await server.ledger.intake.verify(token)
                 }
             }
-        } catch let error as ProofRefusal {
+        } catch let error as ProofError {
             try await server.ledger.intake.refusals.write(error, from: origin)
             return RestoredTransaction(
                 transaction: nil, outcome: .refused, reason: error.refusal.rawValue, finish: false)
@@ -80,15 +80,15 @@ private struct Restore {
         do {
             (bytes, receipt) = try await server.heavy.run(for: credential) {
                 guard let bytes = Base64.decode(ignoringBlanks: text) else {
-                    throw Refused(.malformed, "receipt: must be base64")
+                    throw RefusalError(.malformed, "receipt: must be base64")
                 }
                 return (bytes, try await server.verifier.receipt(bytes))
             }
-        } catch let error as ProofRefusal {
+        } catch let error as ProofError {
             try await server.ledger.intake.refusals.write(error, from: origin)
-            throw Refused(error.refusal, error.detail)
+            throw RefusalError(error.refusal, error.detail)
         }
-        let proof = PurchaseProof(kind: .receipt, bytes: bytes, isUnderDoubt: receipt.isUnderDoubt)
+        let proof = PurchaseProof(kind: .receipt, bytes: bytes, isRevocationUnknown: receipt.isRevocationUnknown)
         var restored: [RestoredTransaction] = []
         for verified in newest(in: receipt.value) {
             let outcome = try await server.ledger.intake.accept(VerifiedPurchase(verified, proof), from: origin)
@@ -124,23 +124,23 @@ private struct Restore {
         _ verified: VerifiedTransaction, _ outcome: PurchaseIntake.Outcome
     ) async throws -> RestoredTransaction {
         var reason: String?
-        let standing: RestoreFacts.Standing
+        let status: RestoreFacts.Status
         switch outcome {
-        case .processed(.granted(let grant)): standing = try await granted(grant, verified)
+        case .processed(.granted(let grant)): status = try await granted(grant, verified)
         case .processed(.alreadyGranted(let grant)), .processed(.moved(let grant)):
-            standing = .granted(to: grant.userID)
+            status = .granted(to: grant.userID)
         case .processed(.contested(let grant, let why)):
-            standing = grant.userID == restorer ? .granted(to: restorer) : .quarantined
+            status = grant.userID == restorer ? .granted(to: restorer) : .quarantined
             reason = why.rawValue
-        case .processed(.revoked), .processed(.revokedUnseen): standing = .revoked
+        case .processed(.revoked), .processed(.revokedUnseen): status = .revoked
         case .processed(.quarantined(let why)):
-            standing = .quarantined
+            status = .quarantined
             reason = why.rawValue
         case .waiting, .saved:
-            standing = .waiting
+            status = .waiting
             reason = PurchaseIntake.waitingReason
         }
-        let facts = RestoreFacts(standing: standing, type: type(of: verified), restorer: restorer)
+        let facts = RestoreFacts(status: status, type: type(of: verified), restorer: restorer)
         var decision = RestoreDecision(facts, terms)
         if decision == .move { decision = try await move(verified) }
         return reply(verified, decision, reason)
@@ -173,13 +173,13 @@ private struct Restore {
 
     /// A grant made just now: to the owner that Apple's data names, or to the restorer because the purchase was
     /// unclaimed.
-    private func granted(_ grant: Grant, _ verified: VerifiedTransaction) async throws -> RestoreFacts.Standing {
+    private func granted(_ grant: Grant, _ verified: VerifiedTransaction) async throws -> RestoreFacts.Status {
         guard grant.userID == restorer, origin.claimant != nil else { return .granted(to: grant.userID) }
-        let ground = try await server.database.read { session -> String? in
-            guard let stored = try TransactionTable(session).find(verified.id, in: verified.environment) else {
+        let ground = try await server.database.read { connection -> String? in
+            guard let stored = try TransactionTable(connection).find(verified.id, in: verified.environment) else {
                 return nil
             }
-            return try EvidenceTable(session).list(transaction: stored.sequence).last { $0.decision == "granted" }?
+            return try EvidenceTable(connection).list(transaction: stored.rowID).last { $0.decision == "granted" }?
                 .ground
         }
         return ground == OwnerMatch.claim.rawValue ? .claimed : .granted(to: grant.userID)
@@ -192,24 +192,24 @@ private struct Restore {
         let freshID = UniqueID(random: server.entropy(16))
         let (restorer, terms, actor) = (restorer, terms, origin.callerName)
         return try await server.database.write(locking: [.chain(chain, environment), .customer(restorer)]) {
-            [server] session in
-            let transactions = TransactionTable(session)
+            [server] connection in
+            let transactions = TransactionTable(connection)
             guard let stored = try transactions.find(id, in: environment), stored.state == .granted,
-                let grant = try GrantTable(session).find(transaction: stored.sequence)
+                let grant = try GrantTable(connection).find(transaction: stored.rowID)
             else { return .revoked }
-            let holder = try HolderTable(session).present(grant, of: stored.sequence).userID
-            let moves = try TransferTable(session).moves(
+            let owner = try GrantOwnerTable(connection).present(grant, of: stored.rowID).userID
+            let moves = try TransferTable(connection).moves(
                 of: chain, in: environment, kind: .restore, since: now.adding(milliseconds: -RestoreTerms.year))
-            let named = try TokenFacts.user(namedByTokenOf: stored.sequence, session)
+            let named = try TokenFacts.user(namedByTokenOf: stored.rowID, connection)
             let facts = RestoreFacts(
-                standing: .granted(to: holder), type: type, restorer: restorer, moves: moves,
+                status: .granted(to: owner), type: type, restorer: restorer, moves: moves,
                 isNamed: named == restorer)
             let decision = RestoreDecision(facts, terms)
             if decision == .move {
-                let books = TransferRecorder(
-                    session, actor: actor, now: now, freshID: freshID, reminders: server.ledger.reminders(session))
-                _ = try books.move(
-                    chain: chain, in: environment, from: holder, to: restorer, kind: .restore, reason: "restored",
+                let recorder = TransferRecorder(
+                    connection, actor: actor, now: now, freshID: freshID, reminders: server.ledger.reminders(connection))
+                _ = try recorder.move(
+                    chain: chain, in: environment, from: owner, to: restorer, kind: .restore, reason: "restored",
                     under: server.configuration.guests)
             }
             return decision

@@ -16,8 +16,8 @@ extension Server {
         try await ledger.requireKnownForm(of: guest, "guestId")
         let reason = body.reason ?? "signed_in"
         let terms = configuration.guests
-        let (isNew, reply) = try await changing(call, [.customer(guest), .customer(account)]) { books, view in
-            let made = try books.merge(guest: guest, into: account, reason: reason, for: requester, under: terms)
+        let (isNew, reply) = try await changing(call, [.customer(guest), .customer(account)]) { recorder, view in
+            let made = try recorder.merge(guest: guest, into: account, reason: reason, for: requester, under: terms)
             return (made.isNew, try view.reply(made.stored))
         }
         return JSONText.response(isNew ? 201 : 200, reply)
@@ -30,7 +30,7 @@ extension Server {
         // A token with the kind `account` records its user as an account permanently, even if the merge is refused.
         if let bearer, bearer.kind == .account { try await record(bearer) }
         guard let bearer, case .user(guest) = bearer.credential, let kind = bearer.kind else {
-            throw Refused(.forbidden, "guestToken: must be a valid user token of the guest")
+            throw RefusalError(.forbidden, "guestToken: must be a valid user token of the guest")
         }
         return .token(kind)
     }
@@ -41,12 +41,12 @@ extension Server {
         let body = try call.body(MakeTransferBody.self)
         let to = UserID(body.to)
         try await ledger.requireKnownForm(of: to, "to")
-        let environment = try Environment(parameter: body.environment) ?? configuration.usualEnvironment
+        let environment = try StoreEnvironment(parameter: body.environment) ?? configuration.usualEnvironment
         let terms = configuration.guests
         let keys: [LockKey] = [.customer(UserID(body.from)), .customer(to)]
-        let reply = try await changing(call, keys) { books, view in
+        let reply = try await changing(call, keys) { recorder, view in
             try view.reply(
-                try books.move(
+                try recorder.move(
                     chain: TransactionID(body.originalTransactionId), in: environment, from: UserID(body.from), to: to,
                     kind: .support, reason: body.reason, by: body.operator, under: terms))
         }
@@ -55,11 +55,11 @@ extension Server {
 
     /// `POST /v1/transfers/{id}/reversal`: moves back what the receiver still owns, once.
     func reverseTransfer(_ call: Call) async throws -> HTTPResponse {
-        guard let id = UniqueID(call.parameters["id"]) else { throw Refused(.unknownTransfer) }
+        guard let id = UniqueID(call.parameters["id"]) else { throw RefusalError(.unknownTransfer) }
         let body = try call.body(ReverseTransferBody.self)
         let terms = configuration.guests
-        let (isNew, reply) = try await changing(call, [.transfer(id)]) { books, view in
-            let made = try books.reverse(id, reason: body.reason, by: body.operator, terms: terms)
+        let (isNew, reply) = try await changing(call, [.transfer(id)]) { recorder, view in
+            let made = try recorder.reverse(id, reason: body.reason, by: body.operator, terms: terms)
             return (made.isNew, try view.reply(made.stored))
         }
         return JSONText.response(isNew ? 201 : 200, reply)
@@ -69,10 +69,10 @@ extension Server {
     func listTransfers(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         let page = try await page(call)
-        let found = try await database.read { session in
-            let view = TransferView(session)
-            return try TransferTable(session).list(user: user, before: page.before, limit: page.rows)
-                .map { ($0.sequence, try view.reply($0)) }
+        let found = try await database.read { connection in
+            let view = TransferView(connection)
+            return try TransferTable(connection).list(user: user, before: page.before, limit: page.rows)
+                .map { ($0.rowID, try view.reply($0)) }
         }
         return page.response(found, at: \.0) { $0.1 }
     }
@@ -81,10 +81,10 @@ extension Server {
         _ call: Call, _ keys: [LockKey], _ change: @escaping @Sendable (TransferRecorder, TransferView) throws -> Value
     ) async throws -> Value {
         let (actor, now, id) = (call.credential.name, clock(), UniqueID(random: entropy(16)))
-        return try await database.write(locking: keys) { session in
-            let books = TransferRecorder(
-                session, actor: actor, now: now, freshID: id, reminders: ledger.reminders(session))
-            return try change(books, TransferView(session))
+        return try await database.write(locking: keys) { connection in
+            let recorder = TransferRecorder(
+                connection, actor: actor, now: now, freshID: id, reminders: ledger.reminders(connection))
+            return try change(recorder, TransferView(connection))
         }
     }
 }
@@ -93,35 +93,35 @@ extension Server {
 struct TransferView {
     private let transfers: TransferTable
 
-    init(_ session: any Connection) { transfers = TransferTable(session) }
+    init(_ connection: any Connection) { transfers = TransferTable(connection) }
 
     private static let grantLimit = 100
 
     func reply(_ stored: TransferTable.Stored) throws -> TransferReply {
-        let count = try transfers.itemCount(of: stored.sequence)
-        let points = try transfers.points(of: stored.sequence)
-        let reversed = try stored.reverses.flatMap { try transfers.find(sequence: $0) }
+        let count = try transfers.itemCount(of: stored.rowID)
+        let points = try transfers.points(of: stored.rowID)
+        let reversed = try stored.reverses.flatMap { try transfers.find(rowID: $0) }
         return TransferReply(
             stored.transfer, grantCount: count,
-            grants: try transfers.items(of: stored.sequence, limit: Self.grantLimit).map { item in
+            grants: try transfers.items(of: stored.rowID, limit: Self.grantLimit).map { item in
                 TransferReply.MovedGrant(
                     id: item.grantID, transactionID: item.transactionID, originalID: item.originalID,
                     productID: item.productID, environment: item.environment)
             },
             points: points, reverses: reversed?.transfer.id,
-            reversedBy: try transfers.reversal(of: stored.sequence)?.transfer.id,
-            stayed: try reversed.map { try stayed(of: $0, points, without: stored.sequence) })
+            reversedBy: try transfers.reversal(of: stored.rowID)?.transfer.id,
+            stayed: try reversed.map { try stayed(of: $0, points, without: stored.rowID) })
     }
 
     /// The part of a transfer that its reversal did not move back.
     private func stayed(
         of reversed: TransferTable.Stored, _ points: [MovedPoints], without reversal: Int64
-    ) throws -> TransferReply.Stayed {
+    ) throws -> TransferReply.Remaining {
         let back = Dictionary(
             points.map { ([$0.environment.rawValue, $0.currency], $0.amount) }, uniquingKeysWith: +)
-        return TransferReply.Stayed(
-            grantCount: try transfers.itemCount(of: reversed.sequence, without: reversal),
-            points: try transfers.points(of: reversed.sequence).compactMap { moved in
+        return TransferReply.Remaining(
+            grantCount: try transfers.itemCount(of: reversed.rowID, without: reversal),
+            points: try transfers.points(of: reversed.rowID).compactMap { moved in
                 let rest = moved.amount - back[[moved.environment.rawValue, moved.currency], default: 0]
                 guard moved.amount > 0, rest > 0 else { return nil }
                 return MovedPoints(environment: moved.environment, currency: moved.currency, amount: rest)

@@ -7,7 +7,7 @@ extension Server {
     /// `GET /v1/users/{userId}/entitlements?environment=`: the entitlements that a user has now.
     func listEntitlements(_ call: Call) async throws -> HTTPResponse {
         let (all, environment) = try await rights(call)
-        let rights = all.held.sorted {
+        let rights = all.active.sorted {
             ($0.since, $0.transactionID) < ($1.since, $1.transactionID)
         }
         return JSONText.response(
@@ -17,18 +17,18 @@ extension Server {
     /// `GET /v1/users/{userId}/entitlements/{entitlement}?environment=&deviceId=`: whether a user has one entitlement
     /// now, until when, and why.
     func readEntitlement(_ call: Call) async throws -> HTTPResponse {
-        let name = try Bounds.string(call.parameters["entitlement"], "entitlement", 128)
-        let device = try call.request.queryValue("deviceId").map(Bounds.device)
+        let name = try InputLimits.string(call.parameters["entitlement"], "entitlement", 128)
+        let device = try call.request.queryValue("deviceId").map(InputLimits.device)
         let (rights, environment) = try await rights(call)
         let sources = rights.sources(of: name, on: device)
         guard
             !sources.isEmpty
                 || configuration.catalog.products.contains(where: { $0.right?.hasSameBytes(as: name) == true })
         else {
-            throw Refused(.unknownEntitlement)
+            throw RefusalError(.unknownEntitlement)
         }
         return JSONText.response(
-            200, EntitlementAnswer(name, sources, on: device, sandbox: environment.sandboxMark))
+            200, EntitlementAccessReply(name, sources, on: device, sandbox: environment.sandboxMark))
     }
 
     /// `GET /v1/users/{userId}/subscriptions?environment=`: all current and past subscriptions of a user, newest first.
@@ -39,7 +39,7 @@ extension Server {
             let product = catalog[held.state.current.productID]
             let id = held.state.current.productID.text
             var reply = SubscriptionReply(
-                held.originalID, held.state, title: product?.names ?? Text(en: id, zh: id))
+                held.originalID, held.state, title: product?.names ?? LocalizedText(en: id, zh: id))
             reply.entitlement = held.entitlement
             reply.plan = product?.plan?.id.text
             return reply
@@ -47,12 +47,12 @@ extension Server {
         return JSONText.response(200, SubscriptionsReply(data: data, sandbox: environment.sandboxMark))
     }
 
-    private func rights(_ call: Call) async throws -> (Rights, Environment) {
+    private func rights(_ call: Call) async throws -> (Rights, StoreEnvironment) {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)
         let now = clock()
-        let rights = try await database.read { [catalogs] session in
-            try Rights.load(of: user, in: environment, at: now, catalogs: catalogs, connection: session)
+        let rights = try await database.read { [catalogs] connection in
+            try Rights.load(of: user, in: environment, at: now, catalogs: catalogs, connection: connection)
         }
         return (rights, environment)
     }
@@ -80,7 +80,7 @@ extension Rights {
     }
 }
 
-extension EntitlementAnswer {
+extension EntitlementAccessReply {
     init(_ entitlement: String, _ sources: [Right], on device: DeviceID?, sandbox: Bool?) {
         let isElsewhere = sources.first.map { $0.isAllowed && !$0.isAllowed(on: device) } ?? false
         self.init(

@@ -15,8 +15,8 @@ extension Server {
         let device = body.deviceId.map(DeviceID.init)
         try plan.requireDevice(device)
         let quantity = body.quantity ?? 1
-        let purchases = try await database.read { [catalogs] session in
-            try PlanHistory.purchases(of: user, in: environment, catalogs, session)
+        let purchases = try await database.read { [catalogs] connection in
+            try PlanHistory.purchases(of: user, in: environment, catalogs, connection)
         }
         let at = body.at ?? PlanHistory.next(after: purchases, at: clock())
         let service = Service(inOrder: PlanPurchase.counted(purchases).prefix { $0.at <= at })
@@ -28,8 +28,8 @@ extension Server {
         let bundleID = configuration.apple.bundleID
         if let plan = configuration.catalog.plan(named: name, bundleID: bundleID) { return plan }
         let isKnown = [name, "\(bundleID).\(name)"].contains { configuration.catalog[ProductID($0)] != nil }
-        guard isKnown else { throw Refused(.unknownProduct) }
-        throw Refused(
+        guard isKnown else { throw RefusalError(.unknownProduct) }
+        throw RefusalError(
             .invalidField, "planId: the product sells no plan with a length of time, so no conversion applies")
     }
 }
@@ -38,6 +38,6 @@ extension Plan {
     /// - Throws: `invalid_field` if the plan is for one device and the request names none.
     func requireDevice(_ device: DeviceID?) throws {
         guard scope == .device, device == nil else { return }
-        throw Refused(.invalidField, "deviceId: missing; plan \(id) is for one device")
+        throw RefusalError(.invalidField, "deviceId: missing; plan \(id) is for one device")
     }
 }

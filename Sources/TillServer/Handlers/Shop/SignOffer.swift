@@ -15,7 +15,7 @@ extension Server {
         let product = try subscription(body.productId)
         let form = try Self.form(of: body)
         let account = try await account(for: body)
-        let offer = try Self.checked { () throws(OfferRefusal) in
+        let offer = try Self.checked { () throws(OfferError) in
             try PromotionalOffer(
                 productID: product.id, offerID: body.offerId, account: account,
                 transactionID: body.transactionId.map(TransactionID.init))
@@ -42,7 +42,7 @@ extension Server {
         let body = try call.body(IntroductoryOfferBody.self)
         let signer = try offerSigner()
         let product = try subscription(body.productId)
-        let eligibility = try Self.checked { () throws(OfferRefusal) in
+        let eligibility = try Self.checked { () throws(OfferError) in
             try IntroductoryEligibility(
                 productID: product.id, isAllowed: body.allowed, transactionID: TransactionID(body.transactionId))
         }
@@ -54,13 +54,13 @@ extension Server {
     }
 
     private func offerSigner() throws -> OfferSigner {
-        guard let key = configuration.inAppPurchaseKey else { throw Refused(.noInAppPurchaseKey) }
+        guard let key = configuration.inAppPurchaseKey else { throw RefusalError(.noInAppPurchaseKey) }
         return OfferSigner(key: key, bundleID: configuration.apple.bundleID, clock: clock, entropy: entropy)
     }
 
-    private func subscription(_ id: String) throws -> Product {
-        guard let product = configuration.catalog[ProductID(id)] else { throw Refused(.unknownProduct) }
-        guard product.type == .autoRenewable else { throw Refused(.notAutoRenewable) }
+    private func subscription(_ id: String) throws -> CatalogProduct {
+        guard let product = configuration.catalog[ProductID(id)] else { throw RefusalError(.unknownProduct) }
+        guard product.type == .autoRenewable else { throw RefusalError(.notAutoRenewable) }
         return product
     }
 
@@ -70,14 +70,14 @@ extension Server {
         switch form {
         case .classic:
             guard body.transactionId == nil else {
-                throw Refused(.invalidField, "transactionId: not allowed in the form classic")
+                throw RefusalError(.invalidField, "transactionId: not allowed in the form classic")
             }
         case .jws:
             guard body.appAccountToken == nil else {
-                throw Refused(.invalidField, "appAccountToken: not allowed in the form jws")
+                throw RefusalError(.invalidField, "appAccountToken: not allowed in the form jws")
             }
             guard body.applicationUsername == nil else {
-                throw Refused(.invalidField, "applicationUsername: not allowed in the form jws")
+                throw RefusalError(.invalidField, "applicationUsername: not allowed in the form jws")
             }
         }
         return form
@@ -89,31 +89,31 @@ extension Server {
         let token = body.appAccountToken?.description
         let named = [body.orderId?.description, token, body.applicationUsername].compactMap { $0 }
         guard named.count <= 1 else {
-            throw Refused(.invalidField, "orderId, appAccountToken, applicationUsername: at most one of them")
+            throw RefusalError(.invalidField, "orderId, appAccountToken, applicationUsername: at most one of them")
         }
         guard let id = body.orderId else {
-            guard body.userId == nil else { throw Refused(.invalidField, "userId: allowed only beside orderId") }
+            guard body.userId == nil else { throw RefusalError(.invalidField, "userId: allowed only beside orderId") }
             return named.first ?? ""
         }
-        let user = try body.userId.map { try Bounds.user($0) }
+        let user = try body.userId.map { try InputLimits.user($0) }
         let order = try await database.read { try OrderTable($0).find(id)?.order }
-        guard let order, user == nil || user == order.userID else { throw Refused(.unknownOrder) }
+        guard let order, user == nil || user == order.userID else { throw RefusalError(.unknownOrder) }
         guard order.productID == ProductID(body.productId) else {
-            throw Refused(.invalidField, "orderId: the order is for another product")
+            throw RefusalError(.invalidField, "orderId: the order is for another product")
         }
         return order.id.description
     }
 
-    private static func checked<Value>(_ make: () throws(OfferRefusal) -> Value) throws -> Value {
-        do throws(OfferRefusal) {
+    private static func checked<Value>(_ make: () throws(OfferError) -> Value) throws -> Value {
+        do throws(OfferError) {
             return try make()
         } catch {
             let field = error.field == .account ? "applicationUsername" : error.field.rawValue
-            throw Refused(.invalidField, "\(field): \(explanation(of: error))")
+            throw RefusalError(.invalidField, "\(field): \(explanation(of: error))")
         }
     }
 
-    private static func explanation(of refusal: OfferRefusal) -> String {
+    private static func explanation(of refusal: OfferError) -> String {
         switch refusal.reason {
         case .empty: "missing"
         case .tooLong: "too long"

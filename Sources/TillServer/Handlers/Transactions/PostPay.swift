@@ -22,7 +22,7 @@ extension Server {
         _ purchase: PostedPurchase, _ request: HTTPRequest, from user: UserID
     ) async throws -> HTTPResponse {
         if let bundleID = purchase.bundleID, !bundleID.hasSameBytes(as: configuration.apple.bundleID) {
-            throw Refused(.wrongApp, "bundle_id: the server is configured for another app")
+            throw RefusalError(.wrongApp, "bundle_id: the server is configured for another app")
         }
         let body = SubmitProofBody(
             receipt: purchase.receipt, transactionId: purchase.transactionID, productId: product(of: purchase.plan),
@@ -39,14 +39,14 @@ extension Server {
     private func postPayUser(_ request: HTTPRequest) async throws -> UserID {
         let found: String?
         if request.isLong {
-            found = try await heavy.run(forStranger: request) { PostedToken.find(in: request.body) }
+            found = try await heavy.run(forAnonymous: request) { PostedToken.find(in: request.body) }
         } else {
             found = PostedToken.find(in: request.body)
         }
-        guard let token = found, !token.isEmpty else { throw Refused(.invalidField, "token: missing") }
+        guard let token = found, !token.isEmpty else { throw RefusalError(.invalidField, "token: missing") }
         guard token.utf8.count <= Authentication.maximumLength,
             let bearer = Optional(try authentication.bearer(token)), case .user(let user) = bearer.credential
-        else { throw Refused(.unauthorized, "token: must be a user token") }
+        else { throw RefusalError(.unauthorized, "token: must be a user token") }
         try await record(bearer)
         return user
     }
@@ -93,10 +93,10 @@ extension Server {
             // Only the owner's answer may look like success: released apps unlock the purchase on 200.
             return PostPayReply(status: max(status, 409), outcome: outcome, transactionId: verified.id.text)
         }
-        let (order, end) = try await database.read { [catalogs] session in
-            let orders = OrderTable(session)
-            let order = try orders.find(grant.orderID).map { OrderView($0.order, try orders.moves(of: $0.sequence)) }
-            return (order, try Self.serviceEnd(verified, of: user, catalogs, session))
+        let (order, end) = try await database.read { [catalogs] connection in
+            let orders = OrderTable(connection)
+            let order = try orders.find(grant.orderID).map { OrderView($0.order, try orders.moves(of: $0.rowID)) }
+            return (order, try Self.serviceEnd(verified, of: user, catalogs, connection))
         }
         return PostPayReply(
             status: status, outcome: outcome, transactionId: verified.id.text, order: order?.reply,
@@ -105,10 +105,10 @@ extension Server {
 
     /// Nil unless the purchase is of a plan whose time the server keeps, and still counts.
     private static func serviceEnd(
-        _ verified: VerifiedTransaction, of user: UserID, _ catalogs: CatalogHistory, _ session: any Connection
+        _ verified: VerifiedTransaction, of user: UserID, _ catalogs: CatalogHistory, _ connection: any Connection
     ) throws -> Instant? {
         guard let product = catalogs.current[verified.productID], Plan(soldBy: product) != nil else { return nil }
-        let purchases = try PlanHistory.purchases(of: user, in: verified.environment, catalogs, session)
+        let purchases = try PlanHistory.purchases(of: user, in: verified.environment, catalogs, connection)
         return Service.end(of: verified.id, in: purchases)
     }
 }
@@ -126,19 +126,19 @@ struct PostedPurchase: Sendable {
     let orderNumber: String?
     let bundleID: String?
 
-    /// - Throws: `Refused` with the member that is missing or invalid.
+    /// - Throws: `RefusalError` with the member that is missing or invalid.
     init(_ request: HTTPRequest) throws {
         let fields = try Self.fields(of: request)
         func needed(_ name: String) throws -> String {
-            guard let text = fields[name], !text.isEmpty else { throw Refused(.invalidField, "\(name): missing") }
+            guard let text = fields[name], !text.isEmpty else { throw RefusalError(.invalidField, "\(name): missing") }
             return text
         }
         receipt = try needed("receipt-data")
-        plan = try Bounds.string(try needed("product_id"), "product_id", 255)
-        transactionID = try Bounds.string(try needed("transaction_id"), "transaction_id", 128)
+        plan = try InputLimits.string(try needed("product_id"), "product_id", 255)
+        transactionID = try InputLimits.string(try needed("transaction_id"), "transaction_id", 128)
         quantity = try fields["quantity"].map { text in
             guard let quantity = Int(text), (1...10).contains(quantity) else {
-                throw Refused(.invalidField, "quantity: 1 to 10")
+                throw RefusalError(.invalidField, "quantity: 1 to 10")
             }
             return quantity
         }
@@ -153,7 +153,7 @@ struct PostedPurchase: Sendable {
 
     /// The first character tells JSON from a form: released apps don't set `Content-Type` reliably.
     private static func fields(of request: HTTPRequest) throws -> [String: String] {
-        guard let first = request.body.first(where: { $0 > 0x20 }) else { throw Refused(.malformedJSON) }
+        guard let first = request.body.first(where: { $0 > 0x20 }) else { throw RefusalError(.malformedJSON) }
         guard first == UInt8(ascii: "{") else {
             var fields = try request.form()
             // A form decodes `+` as a space. Base64 contains no spaces, and a line feed arrives as itself: so each
@@ -163,14 +163,14 @@ struct PostedPurchase: Sendable {
             }
             return fields
         }
-        guard let members = (try? JSONValue(decoding: request.body))?.object else { throw Refused(.malformedJSON) }
+        guard let members = (try? JSONValue(decoding: request.body))?.object else { throw RefusalError(.malformedJSON) }
         var fields: [String: String] = [:]
         for name in ["receipt-data", "product_id", "transaction_id", "quantity", "order_id", "bundle_id"] {
             switch members[name] {
             case nil, .null?: break
             case .string(let text)?: fields[name] = text
             case .int(let number)?: fields[name] = String(number)
-            default: throw Refused(.invalidField, "\(name): wrong type")
+            default: throw RefusalError(.invalidField, "\(name): wrong type")
             }
         }
         return fields

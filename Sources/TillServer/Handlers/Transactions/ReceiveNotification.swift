@@ -14,12 +14,12 @@ extension Server {
         let request = call.request
         let short = request.isLong ? nil : try Self.payload(of: call)
         if let short, verifier.knowsSigner(of: short) { return try await receiveNotification(short, call) }
-        return try await heavy.run(forStranger: request) {
+        return try await heavy.run(forAnonymous: request) {
             let payload = try short ?? Self.payload(of: call)
             guard
                 verifier.knowsSigner(of: payload)
-                    || unknownSigners.mayJudge(payload, forStranger: request.clientNetwork, now: clock())
-            else { throw HeavyDesk.refusal }
+                    || unknownSigners.mayVerify(payload, forAnonymous: request.clientNetwork, now: clock())
+            else { throw HeavyWorkLimiter.refusal }
             return try await receiveNotification(payload, call)
         }
     }
@@ -30,20 +30,20 @@ extension Server {
 
     private func receiveNotification(_ payload: String, _ call: Call) async throws -> HTTPResponse {
         let reading: NotificationReading
-        do throws(ProofRefusal) {
+        do throws(ProofError) {
             reading = try await verifier.notification(payload)
         } catch {
-            try await ledger.intake.refusals.write(error, fromStranger: call.request.clientNetwork)
-            throw Refused(error.refusal, error.detail)
+            try await ledger.intake.refusals.write(error, fromAnonymous: call.request.clientNetwork)
+            throw RefusalError(error.refusal, error.detail)
         }
-        let uuid = try Bounds.string(reading.id, "notificationUUID", 64)
+        let uuid = try InputLimits.string(reading.id, "notificationUUID", 64)
         if case .foreign = reading {
             // Any client can resend a notification that Apple signed for another app. A known one costs no write; new
             // ones are rate limited.
             let isKnown = try await database.read { try ForeignNotificationTable($0).contains(uuid) }
             if isKnown { return JSONText.response(200, [String: String]()) }
-            guard foreignPace.take(call.request.clientNetwork, now: clock()) else {
-                throw Refused(.tooManyRequests, "too many notifications for other apps")
+            guard foreignRateLimit.take(call.request.clientNetwork, now: clock()) else {
+                throw RefusalError(.tooManyRequests, "too many notifications for other apps")
             }
         }
         _ = try await ledger.take(reading, payload: payload, from: .notification)

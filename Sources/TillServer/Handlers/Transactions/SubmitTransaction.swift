@@ -28,7 +28,7 @@ extension Server {
     /// - Parameters:
     ///   - quantity: the quantity that the request states; nil if it states none.
     ///   - network: `HTTPRequest.clientNetwork`.
-    /// - Throws: `Refused` if the proof is invalid or contradicts the rest of the request.
+    /// - Throws: `RefusalError` if the proof is invalid or contradicts the rest of the request.
     func verify(
         _ body: SubmitProofBody, quantity: Int? = nil, from credential: Credential, at network: String
     ) async throws -> SubmittedPurchase {
@@ -37,70 +37,70 @@ extension Server {
         if body.idNonce != nil, case .user(let user) = credential { try await ledger.requireKnownForm(of: user, "sub") }
         var origin = PurchaseOrigin(
             source: .app, caller: try caller(credential, naming: body.userId), claimedOrder: body.orderId,
-            device: try body.deviceId.map(Bounds.device))
+            device: try body.deviceId.map(InputLimits.device))
         origin.tokenProof = try tokenProof(body, origin.caller)
         if case .user = credential { origin.network = network }
         do {
-            let purchase = try await apart(body, credential) { try await verify(body) }
+            let purchase = try await runHeavyWork(body, credential) { try await verify(body) }
             if let quantity, quantity != purchase.transaction.quantity {
-                throw ProofRefusal(
+                throw ProofError(
                     .transactionMismatch,
                     "the proof has quantity \(purchase.transaction.quantity), the request \(quantity)",
                     proof: purchase.proof.bytes)
             }
             return SubmittedPurchase(purchase: purchase, origin: origin)
-        } catch let error as ProofRefusal {
+        } catch let error as ProofError {
             try await ledger.intake.refusals.write(error, from: origin)
-            throw Refused(error.refusal, error.detail)
+            throw RefusalError(error.refusal, error.detail)
         }
     }
 
     /// Verifies receipts and unknown certificate chains on the executor for heavy work, where they delay no other
     /// purchase.
-    private func apart<Value: Sendable>(
+    private func runHeavyWork<Value: Sendable>(
         _ body: SubmitProofBody, _ credential: Credential, _ verify: () async throws -> Value
     ) async throws -> Value {
         if body.receipt == nil, body.signedTransaction.map(verifier.knowsSigner(of:)) ?? true {
             return try await verify()
         }
-        if let token = body.signedTransaction, !unknownSigners.mayJudge(token, for: credential, now: clock()) {
-            throw HeavyDesk.refusal
+        if let token = body.signedTransaction, !unknownSigners.mayVerify(token, for: credential, now: clock()) {
+            throw HeavyWorkLimiter.refusal
         }
         return try await heavy.run(for: credential, verify)
     }
 
     private func caller(_ credential: Credential, naming named: String?) throws -> Caller {
         switch credential {
-        case .backend(let keyID): .backend(keyID: keyID, naming: try named.map(Bounds.user))
+        case .backend(let keyID): .backend(keyID: keyID, naming: try named.map(InputLimits.user))
         case .user(let user): .user(user)
-        case .nobody: throw Refused(.unauthorized)
+        case .anonymous: throw RefusalError(.unauthorized)
         }
     }
 
     /// Checks that the proof matches the transaction id and the product id of the request.
-    private func verify(_ body: SubmitProofBody) async throws(ProofRefusal) -> VerifiedPurchase {
+    private func verify(_ body: SubmitProofBody) async throws(ProofError) -> VerifiedPurchase {
         let purchase: VerifiedPurchase
         switch (body.signedTransaction, body.receipt) {
         case (let token?, nil):
             purchase = try await ledger.intake.verify(token)
             if let id = body.transactionId, TransactionID(id) != purchase.transaction.id {
-                throw ProofRefusal(
+                throw ProofError(
                     .transactionMismatch, "the proof is for transaction \(purchase.transaction.id)",
                     proof: purchase.proof.bytes)
             }
         case (nil, let text?):
             guard let id = body.transactionId, body.productId != nil else {
-                throw ProofRefusal(.invalidField, "transactionId and productId: required beside a receipt", proof: [])
+                throw ProofError(.invalidField, "transactionId and productId: required beside a receipt", proof: [])
             }
             guard let bytes = Base64.decode(ignoringBlanks: text) else {
-                throw ProofRefusal(.malformed, "receipt: must be base64", proof: Array(text.utf8))
+                throw ProofError(.malformed, "receipt: must be base64", proof: Array(text.utf8))
             }
             purchase = try await ledger.intake.verify(TransactionID(id), inReceipt: bytes)
         default:
-            throw ProofRefusal(.invalidField, "exactly one of signedTransaction and receipt is required", proof: [])
+            throw ProofError(.invalidField, "exactly one of signedTransaction and receipt is required", proof: [])
         }
         if let product = body.productId, ProductID(product) != purchase.transaction.productID {
-            throw ProofRefusal(
+            throw ProofError(
                 .productMismatch, "the proof is for product \(purchase.transaction.productID)",
                 proof: purchase.proof.bytes)
         }
@@ -157,28 +157,28 @@ extension Server {
 /// The JSON of `POST /v1/transactions`, the one route whose speed counts. It has the members of the bodies' `Codable`
 /// forms (a test compares them), and TillAppStore's JSON reads and writes it in a fifth of the time.
 extension SubmitProofBody {
-    /// - Throws: `Refused` with the invalid member.
+    /// - Throws: `RefusalError` with the invalid member.
     init(json body: [UInt8]) throws {
-        guard let value = try? JSONValue(decoding: body) else { throw Refused(.malformedJSON) }
-        guard value.object != nil else { throw Refused(.invalidField, "body: wrong type") }
+        guard let value = try? JSONValue(decoding: body) else { throw RefusalError(.malformedJSON) }
+        guard value.object != nil else { throw RefusalError(.invalidField, "body: wrong type") }
         func text(_ name: String) throws -> String? {
             switch value[name] {
             case nil, .null?: return nil
             case .string(let text)?: return text
-            default: throw Refused(.invalidField, "\(name): wrong type")
+            default: throw RefusalError(.invalidField, "\(name): wrong type")
             }
         }
         self.init(
             signedTransaction: try text("signedTransaction"), receipt: try text("receipt"),
             transactionId: try text("transactionId"), productId: try text("productId"),
             orderId: try text("orderId").map { text in
-                guard let id = UniqueID(text) else { throw Refused(.invalidField, "orderId: must be a UUID") }
+                guard let id = UniqueID(text) else { throw RefusalError(.invalidField, "orderId: must be a UUID") }
                 return id
             },
             userId: try text("userId"), deviceId: try text("deviceId"),
             idNonce: try text("idNonce").map { text in
                 guard let nonce = OrderIDNonce(text) else {
-                    throw Refused(.invalidField, "idNonce: must be 32 hexadecimal digits")
+                    throw RefusalError(.invalidField, "idNonce: must be 32 hexadecimal digits")
                 }
                 return nonce
             },

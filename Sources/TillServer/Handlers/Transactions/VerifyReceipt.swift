@@ -11,34 +11,34 @@ extension Server {
     /// room, the answer is status 21005: try again later.
     func verifyReceipt(_ call: Call) async throws -> HTTPResponse {
         do {
-            return try await heavy.run(forStranger: call.request) { await verifyReceipt(call.request.body) }
+            return try await heavy.run(forAnonymous: call.request) { await verifyReceipt(call.request.body) }
         } catch {
             return Self.verifyReceiptIsBusy
         }
     }
 
     private func verifyReceipt(_ body: [UInt8]) async -> HTTPResponse {
-        let query: ReceiptAnswers.Query
-        do throws(ReceiptAnswers.Unanswered) {
-            query = try receiptAnswers.query(body)
+        let query: ReceiptResponses.Query
+        do throws(ReceiptResponses.Unanswered) {
+            query = try receiptResponses.query(body)
         } catch {
-            return Self.response(VerifyReceiptAnswer(status: error.status))
+            return Self.response(VerifyReceiptResponse(status: error.status))
         }
         do {
-            let later = try await ReceiptUpdates(of: query.receipt, in: database, verifier: receiptAnswers.verifier)
-            return Self.response(receiptAnswers.answer(query, later, at: clock()))
+            let later = try await ReceiptUpdates(of: query.receipt, in: database, verifier: receiptResponses.verifier)
+            return Self.response(receiptResponses.answer(query, later, at: clock()))
         } catch {
             // Without the ledger, the answer could miss a refund.
             return Self.verifyReceiptIsBusy
         }
     }
 
-    static var verifyReceiptIsBusy: HTTPResponse { response(VerifyReceiptAnswer(status: .unavailable)) }
+    static var verifyReceiptIsBusy: HTTPResponse { response(VerifyReceiptResponse(status: .unavailable)) }
 
     /// The answer to any other method, with Apple's status.
-    static var notPosted: HTTPResponse { response(VerifyReceiptAnswer(status: .notPost)) }
+    static var notPosted: HTTPResponse { response(VerifyReceiptResponse(status: .notPost)) }
 
-    private static func response(_ answer: VerifyReceiptAnswer) -> HTTPResponse {
+    private static func response(_ answer: VerifyReceiptResponse) -> HTTPResponse {
         JSONText.response(200, answer.json)
     }
 }

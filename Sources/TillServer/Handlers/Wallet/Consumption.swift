@@ -21,21 +21,21 @@ extension Server {
         let user = try call.userInPath()
         try await ledger.requireKnownForm(of: user, "userId")
         let body = try call.body(ConsentBody.self)
-        let said = ConsentTable.Consent(isGiven: body.given, actor: call.credential.name, at: clock())
-        let stands = try await database.write(locking: [.customer(user)]) { session in
-            try CustomerTable(session).requireUnmerged(user)
-            let consents = ConsentTable(session)
-            if let newest = try consents.newest(of: user), newest.isGiven == said.isGiven { return newest }
+        let consent = ConsentTable.Consent(isGiven: body.given, actor: call.credential.name, at: clock())
+        let stands = try await database.write(locking: [.customer(user)]) { connection in
+            try CustomerTable(connection).requireUnmerged(user)
+            let consents = ConsentTable(connection)
+            if let newest = try consents.newest(of: user), newest.isGiven == consent.isGiven { return newest }
             // Withdrawing consent is never refused; it can happen only as often as giving it.
-            if said.isGiven {
-                let given = try consents.countGiven(by: user, since: said.at.adding(seconds: -86_400))
+            if consent.isGiven {
+                let given = try consents.countGiven(by: user, since: consent.at.adding(seconds: -86_400))
                 guard given < Self.consentsPerDay else {
-                    throw Refused(
+                    throw RefusalError(
                         .tooManyRequests, "consent was given \(given) times in one day; it can be given again tomorrow")
                 }
             }
-            try consents.insert(said, of: user)
-            return said
+            try consents.insert(consent, of: user)
+            return consent
         }
         return JSONText.response(200, ConsentReply(given: stands.isGiven, at: stands.at))
     }
@@ -45,19 +45,19 @@ extension Server {
     /// `GET /v1/consumption-requests?limit=&cursor=`: Apple's requests before refunds and the answers, newest first.
     func listConsumptionRequests(_ call: Call) async throws -> HTTPResponse {
         let page = try await page(call)
-        let found = try await database.read { session in
-            try ConsumptionTable(session).list(before: page.before, limit: page.rows).map { stored in
-                let question = stored.question
-                let purchase = try QuestionedPurchase.asked(question.transactionID, in: question.environment, session)
+        let found = try await database.read { connection in
+            try ConsumptionTable(connection).list(before: page.before, limit: page.rows).map { stored in
+                let request = stored.request
+                let purchase = try RequestedPurchase.asked(request.transactionID, in: request.environment, connection)
                 return (stored, purchase)
             }
         }
-        return page.response(found, at: \.0.sequence) { ConsumptionRequestReply($0.0, about: $0.1) }
+        return page.response(found, at: \.0.rowID) { ConsumptionRequestReply($0.0, about: $0.1) }
     }
 }
 
 extension ConsumptionRequestReply {
-    fileprivate init(_ stored: ConsumptionTable.Stored, about purchase: QuestionedPurchase?) {
+    fileprivate init(_ stored: ConsumptionTable.Stored, about purchase: RequestedPurchase?) {
         let state: State =
             switch stored.state {
             case .waiting: .waiting
@@ -66,10 +66,10 @@ extension ConsumptionRequestReply {
             case .refused: .refused
             }
         let answer = stored.answer.flatMap { try? JSONText.decode(Answer.self, from: Array($0.utf8)) }
-        let question = stored.question
+        let request = stored.request
         self.init(
-            transactionId: question.transactionID.text, environment: question.environment, reason: question.reason,
-            asked: (question.requestedAt, question.answerBy), state: state, attempts: stored.attempts,
+            transactionId: request.transactionID.text, environment: request.environment, reason: request.reason,
+            asked: (request.requestedAt, request.answerBy), state: state, attempts: stored.attempts,
             detail: stored.detail, ended: (answer, stored.endedAt))
         userId = purchase?.userID?.text
         productId = purchase?.productID.text

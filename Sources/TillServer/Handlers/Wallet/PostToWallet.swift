@@ -12,7 +12,7 @@ extension Server {
         let wanted = try await posting(call, .debit, .spent, -body.amount, of: body.currency, body.reference)
         let posted = try await post(wanted) { [debt = configuration.debt] wallet in
             if let refusal = debt.refusal(ofSpending: body.amount, of: body.currency, from: wallet) {
-                throw Refused(refusal, refusal == .insufficientFunds ? wallet.heldSentence(of: body.currency) : nil)
+                throw RefusalError(refusal, refusal == .insufficientFunds ? wallet.heldSentence(of: body.currency) : nil)
             }
         }
         return JSONText.response(
@@ -27,9 +27,9 @@ extension Server {
         let body = try call.body(BonusBody.self)
         var wanted = try await posting(call, .bonus, .given, body.amount, of: body.currency, body.reference)
         wanted.note.reason = body.reason
-        let posted = try await post(wanted) { [wanted] wallet in try Bounds.balance(wallet, after: wanted) }
+        let posted = try await post(wanted) { [wanted] wallet in try InputLimits.balance(wallet, after: wanted) }
         return JSONText.response(
-            posted.isNew ? 201 : 200, HandPostingReply(posted.posting, balance: posted.balance))
+            posted.isNew ? 201 : 200, ManualPostingReply(posted.posting, balance: posted.balance))
     }
 
     /// `POST /v1/users/{userId}/wallet/corrections?environment=`: corrects a balance; the body states the reason and
@@ -37,19 +37,19 @@ extension Server {
     func correctWallet(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(CorrectionBody.self)
         guard body.amount != 0 else {
-            throw Refused(.invalidField, "amount: not 0, at most 1000000000000 either way")
+            throw RefusalError(.invalidField, "amount: not 0, at most 1000000000000 either way")
         }
         var wanted = try await posting(call, .correction, .corrected, body.amount, of: body.currency, body.reference)
         wanted.note = Posting.Note(reason: body.reason, actor: body.operatorName)
         let posted = try await post(wanted) { [wanted] wallet in
-            try Bounds.balance(wallet, after: wanted)
+            try InputLimits.balance(wallet, after: wanted)
             let isCovered = body.amount > 0 || wallet.hasBalance(-body.amount, of: body.currency)
             guard isCovered || body.allowDebt == true else {
-                throw Refused(.insufficientFunds, "the balance would go below zero; \"allowDebt\": true allows that")
+                throw RefusalError(.insufficientFunds, "the balance would go below zero; \"allowDebt\": true allows that")
             }
         }
         return JSONText.response(
-            posted.isNew ? 201 : 200, HandPostingReply(posted.posting, balance: posted.balance))
+            posted.isNew ? 201 : 200, ManualPostingReply(posted.posting, balance: posted.balance))
     }
 
     private func posting(
@@ -76,26 +76,26 @@ extension Server {
         _ wanted: Posting, _ check: @escaping @Sendable (Wallet) throws -> Void
     ) async throws -> Posted {
         try await database.write(locking: [.customer(wanted.userID), .reference(wanted.reference, wanted.environment)])
-        { [catalog = configuration.catalog, terms = configuration.guests] session in
-            let ledger = LedgerTable(session)
+        { [catalog = configuration.catalog, terms = configuration.guests] connection in
+            let ledger = LedgerTable(connection)
             let wallet = Wallet(
                 balances: try ledger.wallet(of: wanted.userID, in: wanted.environment).balances,
-                held: try OwnershipTable(session).held(of: wanted.userID, in: wanted.environment, at: wanted.at))
+                held: try OwnershipTable(connection).held(of: wanted.userID, in: wanted.environment, at: wanted.at))
             let balance = wallet.balances[wanted.currency, default: 0]
             let known =
                 wanted.kind == .debit
                 ? try ledger.debit(reference: wanted.reference, in: wanted.environment)
-                : try ledger.handmade(wanted.kind, reference: wanted.reference, in: wanted.environment)
+                : try ledger.manual(wanted.kind, reference: wanted.reference, in: wanted.environment)
             if let known = known?.posting {
-                guard known.isRepeated(by: wanted) else { throw Refused(.referenceConflict) }
+                guard known.isRepeated(by: wanted) else { throw RefusalError(.referenceConflict) }
                 return Posted(posting: known, balance: balance, isNew: false)
             }
             // The wallet of a guest who signed in belongs to the account. A correction may still change the guest's
             // earlier balance.
-            if wanted.kind != .correction { try CustomerTable(session).requireUnmerged(wanted.userID) }
+            if wanted.kind != .correction { try CustomerTable(connection).requireUnmerged(wanted.userID) }
             if !wallet.names(wanted.currency) { try catalog.requirePoints(of: wanted.currency) }
             try check(wallet)
-            try CustomerTable(session).recordNamed(wanted.userID, under: terms, at: wanted.at)
+            try CustomerTable(connection).recordNamed(wanted.userID, under: terms, at: wanted.at)
             try ledger.post(wanted, grant: nil)
             return Posted(posting: wanted, balance: balance + wanted.amount, isNew: true)
         }
@@ -141,11 +141,11 @@ extension Catalog {
         let known = Set(products.flatMap(\.points.keys))
         guard !known.contains(where: { $0.hasSameBytes(as: currency) }) else { return }
         let hint = nearestName(to: currency, among: known.sorted()).map { ". Did you mean \"\($0)\"?" } ?? ""
-        throw Refused(.unknownCurrency, "currency: no product gives points of this kind\(hint)")
+        throw RefusalError(.unknownCurrency, "currency: no product gives points of this kind\(hint)")
     }
 }
 
-extension Bounds {
+extension InputLimits {
     /// Maximum bytes in the name of a kind of points.
     static let currency = 64
     /// Maximum distance of a balance from zero that postings by hand can reach.
@@ -154,7 +154,7 @@ extension Bounds {
     static func balance(_ wallet: Wallet, after posting: Posting) throws {
         let (sum, overflow) = wallet.balances[posting.currency, default: 0].addingReportingOverflow(posting.amount)
         guard !overflow, (-balance...balance).contains(sum) else {
-            throw Refused(.invalidField, "amount: the balance would exceed 10 to the power of 18")
+            throw RefusalError(.invalidField, "amount: the balance would exceed 10 to the power of 18")
         }
     }
 }

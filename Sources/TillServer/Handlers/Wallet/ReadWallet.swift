@@ -9,10 +9,10 @@ extension Server {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)
         let now = clock()
-        let wallet = try await database.read { session in
-            let balances = try LedgerTable(session).wallet(of: user, in: environment).balances
+        let wallet = try await database.read { connection in
+            let balances = try LedgerTable(connection).wallet(of: user, in: environment).balances
             return Wallet(
-                balances: balances, held: try OwnershipTable(session).held(of: user, in: environment, at: now))
+                balances: balances, held: try OwnershipTable(connection).held(of: user, in: environment, at: now))
         }
         return JSONText.response(
             200,
@@ -26,10 +26,10 @@ extension Server {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)
         let page = try await page(call)
-        let found = try await database.read { session in
-            try LedgerTable(session).postings(of: user, in: environment, before: page.before, limit: page.rows)
+        let found = try await database.read { connection in
+            try LedgerTable(connection).postings(of: user, in: environment, before: page.before, limit: page.rows)
         }
-        return page.response(found, at: \.sequence) { PostingReply($0.posting) }
+        return page.response(found, at: \.rowID) { PostingReply($0.posting) }
     }
 
     /// `GET /v1/users/{userId}/wallet/lots?currency=&environment=&limit=&cursor=`: newest first. The cursor is the
@@ -37,12 +37,12 @@ extension Server {
     func listLots(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)
-        let currency = try Bounds.string(call.request.queryValue("currency") ?? "", "currency", Bounds.currency)
+        let currency = try InputLimits.string(call.request.queryValue("currency") ?? "", "currency", InputLimits.currency)
         let page = try await page(call)
-        let lots = try await database.read { session in
-            try LedgerTable(session).lots(of: user, in: environment, currency: currency)
+        let lots = try await database.read { connection in
+            try LedgerTable(connection).lots(of: user, in: environment, currency: currency)
         }
-        let (settled, debt) = lots.settled()
+        let (settled, debt) = lots.lotsAndDebt()
         let rest = settled.prefix(Int(clamping: page.before))
         let shown = rest.suffix(page.limit)
         let older = rest.count - shown.count

@@ -9,10 +9,10 @@ extension Server {
     /// first. `nextCursor` is always present, so that a reader at the end can continue from there.
     func listEvents(_ call: Call) async throws -> HTTPResponse {
         let page = try await page(call, cursor: "after")
-        let user = try call.request.queryValue("user").map(Bounds.user)
+        let user = try call.request.queryValue("user").map(InputLimits.user)
         try await ledger.placeEvents()
-        let (events, hasMore, last) = try await database.read { session in
-            let (outbox, view) = (OutboxTable(session), EventView(session))
+        let (events, hasMore, last) = try await database.read { connection in
+            let (outbox, view) = (OutboxTable(connection), EventView(connection))
             let found =
                 try user.map { try outbox.list(of: $0, after: page.after, limit: page.rows) }
                 ?? outbox.list(after: page.after, limit: page.rows)

@@ -13,9 +13,9 @@ extension Shopper {
         let key = random.bytes(8).map { String($0) }.joined(separator: "-")
         for _ in 0..<5 {
             let (status, answer) = await ask("/v1/orders", .object(body), key: key)
-            if status == 201 || status == 200, let id = StolenKnowledge.text(answer?["id"]) { return id }
+            if status == 201 || status == 200, let id = StolenData.text(answer?["id"]) { return id }
             if let status, (400..<500).contains(status), status != 429, status != 409 { return nil }
-            await clockwork.pause(random.between(500, 30_000))
+            await scheduler.pause(random.between(500, 30_000))
         }
         return nil
     }
@@ -27,7 +27,7 @@ extension Shopper {
             var isDone = false
             for _ in 0..<3 where !isDone {
                 isDone = await post(&payment)
-                if !isDone { await clockwork.pause(random.between(1_000, 120_000)) }
+                if !isDone { await scheduler.pause(random.between(1_000, 120_000)) }
             }
             if !isDone { left.append(payment) }
         }
@@ -40,16 +40,16 @@ extension Shopper {
         payment.isPosted = true
         let (status, answer) = await send(payment)
         guard let status, let answer else { return false }
-        if status == 202, StolenKnowledge.text(answer["outcome"]) == "quarantined",
+        if status == 202, StolenData.text(answer["outcome"]) == "quarantined",
             case .accountToken = habit.naming
         {
             shop.stolen.note(quarantined: accountToken, for: payment.product)
         }
-        if shop.isCalm, isFirst { judge(status, answer, payment) }
+        if shop.isQuiet, isFirst { check(status, answer, payment) }
         var isOver = status == 200 || status == 410
         if case .bool(let finish)? = answer["finish"] { isOver = finish }
         guard isOver else { return false }
-        let outcome = StolenKnowledge.text(answer["outcome"])
+        let outcome = StolenData.text(answer["outcome"])
         if outcome == "granted" || outcome == "alreadyGranted" { await noteGranted(payment) }
         for _ in 0..<5 {
             let request = HTTPRequest(method: .post, path: "/emulator/transactions/\(payment.transaction)/finish")
@@ -58,7 +58,7 @@ extension Shopper {
             {
                 return true
             }
-            await clockwork.pause(random.between(500, 30_000))
+            await scheduler.pause(random.between(500, 30_000))
         }
         return false
     }
@@ -89,13 +89,13 @@ extension Shopper {
 
     /// In a world with thieves as the only disturbance, a payment with the customer's own order must be granted at
     /// once.
-    private func judge(_ status: Int, _ answer: [String: JSONValue], _ payment: Payment) {
+    private func check(_ status: Int, _ answer: [String: JSONValue], _ payment: Payment) {
         guard habit.naming == .order || habit.naming == .provenOrder, habit.proof == .signed else { return }
-        let outcome = StolenKnowledge.text(answer["outcome"])
+        let outcome = StolenData.text(answer["outcome"])
         if status == 202, outcome == "accepted" { return }
         guard status == 200, outcome == "granted" || outcome == "alreadyGranted" || outcome == "revoked" else {
             return shop.complain(
-                .waitedOnThief, "\(user) brought \(payment.transaction) and heard \(status) \(outcome ?? "")",
+                .delayedByThief, "\(user) brought \(payment.transaction) and heard \(status) \(outcome ?? "")",
                 ["transaction \(payment.transaction)", "user \(user)"])
         }
     }
@@ -105,7 +105,7 @@ extension Shopper {
         shop.stolen.note(granted: payment.transaction)
         guard random.chance(0.5),
             case .object(let sale)? = await shop.apple.act(.get, "/emulator/transactions/\(payment.transaction)"),
-            let number = StolenKnowledge.text(sale["orderId"])
+            let number = StolenData.text(sale["orderId"])
         else { return }
         shop.stolen.note(orderNumber: number)
     }
@@ -114,8 +114,8 @@ extension Shopper {
 
     /// The guest signs in to an account.
     func merge() async {
-        shop.truth.note(guest: guest, of: name)
-        let now = clockwork.now
+        shop.groundTruth.note(guest: guest, of: name)
+        let now = scheduler.now
         for _ in 0..<5 {
             let body: JSONValue = [
                 "guestId": .string(guest),
@@ -123,17 +123,17 @@ extension Shopper {
                 "reason": "first sign-in",
             ]
             let (status, answer) = await ask(
-                "/v1/users/\(name)/guests", body, bearer: SimulatedShop.token(of: name, at: clockwork.now))
+                "/v1/users/\(name)/guests", body, bearer: SimulatedShop.token(of: name, at: scheduler.now))
             if status == 201 || status == 200, answer?["id"] != nil {
                 isMerged = true
                 shop.stolen.note(mergedGuest: guest)
                 return
             }
             if let status, (400..<500).contains(status), status != 429 {
-                shop.parts.story.tell("shopper", "\(guest) can't be merged: \(status)", about: ["user \(guest)"])
+                shop.parts.log.record("shopper", "\(guest) can't be merged: \(status)", about: ["user \(guest)"])
                 return
             }
-            await clockwork.pause(random.between(1_000, 60_000))
+            await scheduler.pause(random.between(1_000, 60_000))
         }
     }
 
@@ -142,21 +142,21 @@ extension Shopper {
         // A phone also shows the newest period of a subscription, which the app may not know.
         var signed = proofs
         for case .object(let sale) in await sales([("account", account), ("limit", "100")]) {
-            guard let id = StolenKnowledge.text(sale["transactionId"]) else { continue }
-            signed[id] = StolenKnowledge.text(sale["signedTransaction"]) ?? signed[id]
+            guard let id = StolenData.text(sale["transactionId"]) else { continue }
+            signed[id] = StolenData.text(sale["signedTransaction"]) ?? signed[id]
         }
         let proofs = signed.sorted { $0.key < $1.key }.map { JSONValue.string($0.value) }
         guard !proofs.isEmpty else { return }
         for _ in 0..<3 {
             let (status, answer) = await ask("/v1/restores", ["signedTransactions": .array(proofs)])
             if status == 200, answer?["data"] != nil { return }
-            await clockwork.pause(random.between(1_000, 30_000))
+            await scheduler.pause(random.between(1_000, 30_000))
         }
     }
 
     // MARK: Sending
 
-    private var token: String { SimulatedShop.token(of: user, at: clockwork.now, isGuest: user == guest) }
+    private var token: String { SimulatedShop.token(of: user, at: scheduler.now, isGuest: user == guest) }
 
     private func ask(
         _ path: String, _ body: JSONValue, key: String? = nil, bearer: String? = nil, isSigned: Bool = true
@@ -167,10 +167,10 @@ extension Shopper {
         let request = HTTPRequest(
             method: .post, path: path, headers: headers, body: Array(body.encoded().utf8), peer: "198.51.100.7")
         guard let response = try? await shop.toServer.send(request, from: shop.process) else { return (nil, nil) }
-        if shop.isCalm, response.status == 429 || response.status >= 500 {
+        if shop.isQuiet, response.status == 429 || response.status >= 500 {
             shop.complain(
-                .waitedOnThief, "\(user) asked for \(path) and was told \(response.status)", ["user \(user)", path])
+                .delayedByThief, "\(user) asked for \(path) and was told \(response.status)", ["user \(user)", path])
         }
-        return (response.status, StolenKnowledge.members(response.body))
+        return (response.status, StolenData.members(response.body))
     }
 }

@@ -21,7 +21,7 @@ final class Shopper: @unchecked Sendable {
     let habit: ShoppingHabit
     let device: String
     let account: String
-    let shop: ShopperLines
+    let shop: ShopperConnections
     let guest: String
     /// The family that shares the Apple Account; nil for an account of one's own.
     let family: Family?
@@ -31,13 +31,13 @@ final class Shopper: @unchecked Sendable {
     var payments: [Payment] = []
     var isMerged = false
     private(set) var begun = 0
-    private var wishes: Int
+    private var purchasesLeft: Int
 
-    init(_ name: String, _ habit: ShoppingHabit, wishes: Int, family: Family? = nil, _ shop: ShopperLines) {
+    init(_ name: String, _ habit: ShoppingHabit, purchasesLeft: Int, family: Family? = nil, _ shop: ShopperConnections) {
         self.family = family
         self.name = name
         self.habit = habit
-        self.wishes = wishes
+        self.purchasesLeft = purchasesLeft
         self.shop = shop
         random = SeededRandom(seed: shop.parts.seed, stream: "shopper \(name)")
         device = UniqueID(random: random.bytes(16)).description
@@ -54,7 +54,7 @@ final class Shopper: @unchecked Sendable {
     private static let none = UniqueID(high: 0, low: 0).description
     private static let all = UniqueID(high: .max, low: .max).description
 
-    var clockwork: Clockwork { shop.parts.clockwork }
+    var scheduler: SimulatedScheduler { shop.parts.scheduler }
 
     /// The app's current user.
     var user: String { habit.isGuest && !isMerged ? guest : name }
@@ -65,34 +65,34 @@ final class Shopper: @unchecked Sendable {
     func live() async {
         _ = await shop.apple.act(.put, "/emulator/accounts/\(account)", [:])
         if case .accountToken(let registration) = habit.naming {
-            shop.truth.note(token: accountToken, of: name)
+            shop.groundTruth.note(token: accountToken, of: name)
             shop.stolen.note(accountToken: accountToken, for: SimulatedShop.points60)
             if registration == .before { await register() }
         }
         shop.stolen.note(device: device, of: name)
-        await clockwork.pause(random.between(600_000, 3_600_000 * 5))
-        while wishes > 0, !Task.isCancelled {
-            wishes -= 1
+        await scheduler.pause(random.between(600_000, 3_600_000 * 5))
+        while purchasesLeft > 0, !Task.isCancelled {
+            purchasesLeft -= 1
             begun += 1
             await buy()
-            await clockwork.pause(random.between(60_000, 3_600_000))
+            await scheduler.pause(random.between(60_000, 3_600_000))
             if family != nil { await collect() }
             await deliver()
             if habit.isGuest, !isMerged, random.chance(0.5) { await merge() }
             // Long enough for subscriptions to renew between two changes.
-            await clockwork.pause(random.between(600_000, 3_600_000 * (family == nil ? 6 : 96)))
+            await scheduler.pause(random.between(600_000, 3_600_000 * (family == nil ? 6 : 96)))
         }
         if case .accountToken(.later) = habit.naming { await register() }
     }
 
     /// Buys once more, as one member of the family.
-    func takeTurn() async {
+    func takeStep() async {
         begun += 1
         await buy()
     }
 
     /// Completes all remaining work once more.
-    func settle() async {
+    func finishPurchases() async {
         if case .accountToken(let registration) = habit.naming, registration != .never { await register() }
         if habit.isGuest, !isMerged { await merge() }
         await collect()
@@ -159,20 +159,20 @@ final class Shopper: @unchecked Sendable {
             "bundleId": .string(SimulatedShop.bundleID), "productId": .string(product), "account": .string(account),
         ]
         wanted["appAccountToken"] = token.map { .string($0) }
-        if let token, habit.naming != .absentToken { shop.truth.note(token: token, of: owner) }
+        if let token, habit.naming != .absentToken { shop.groundTruth.note(token: token, of: owner) }
         guard case .object(let answer)? = await shop.apple.act(.post, "/emulator/purchases", .object(wanted)),
-            let id = StolenKnowledge.text(answer["transactionId"]),
-            let signed = StolenKnowledge.text(answer["signedTransaction"])
+            let id = StolenData.text(answer["transactionId"]),
+            let signed = StolenData.text(answer["signedTransaction"])
         else { return }
-        shop.truth.note(sale: id, of: owner)
-        let receipt = StolenKnowledge.text(answer["receipt"])
+        shop.groundTruth.note(sale: id, of: owner)
+        let receipt = StolenData.text(answer["receipt"])
         proofs[id] = signed
         // A lasting product that is owned already is returned again.
         guard !payments.contains(where: { $0.transaction == id }) else { return }
         payments.append(
             Payment(
                 transaction: id, product: product, order: order, nonce: nonce, signed: signed, receipt: receipt))
-        shop.parts.story.tell(
+        shop.parts.log.record(
             "shopper", "\(user) pays for \(product): \(id), token \(token ?? "none")",
             about: ["transaction \(id)", "user \(user)"] + (token.map { ["order \($0)"] } ?? []))
         if family == nil, random.chance(shop.exposure) { expose(id, product, signed, receipt, token) }
@@ -182,9 +182,9 @@ final class Shopper: @unchecked Sendable {
     private func collect() async {
         let queue = await sales([("account", account), ("unfinished", "true"), ("limit", "100")])
         for case .object(let sale) in queue {
-            guard let id = StolenKnowledge.text(sale["transactionId"]),
-                let product = StolenKnowledge.text(sale["productId"]),
-                let signed = StolenKnowledge.text(sale["signedTransaction"]),
+            guard let id = StolenData.text(sale["transactionId"]),
+                let product = StolenData.text(sale["productId"]),
+                let signed = StolenData.text(sale["signedTransaction"]),
                 !payments.contains(where: { $0.transaction == id }), await isMine(id)
             else { continue }
             payments.append(
@@ -197,7 +197,7 @@ final class Shopper: @unchecked Sendable {
         guard family != nil else { return true }
         let sold = (try? await shop.apple.transactions(around: id)) ?? []
         let all = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-        return all[id].flatMap { shop.truth.owner(of: $0, in: all) } == user
+        return all[id].flatMap { shop.groundTruth.owner(of: $0, in: all) } == user
     }
 
     func sales(_ query: [(String, String)]) async -> [JSONValue] {
@@ -208,7 +208,7 @@ final class Shopper: @unchecked Sendable {
 
     /// A thief reads the phone before the app has submitted the purchase.
     private func expose(_ id: String, _ product: String, _ signed: String, _ receipt: String?, _ token: String?) {
-        var known = StolenKnowledge.Purchase(
+        var known = StolenData.Purchase(
             owner: user, product: product, transaction: id, signed: signed,
             receipt: habit.proof == .signed ? nil : receipt, device: device)
         known.hasNoToken = token == nil || habit.naming == .absentToken
@@ -222,7 +222,7 @@ final class Shopper: @unchecked Sendable {
         for _ in 0..<6 {
             let status = await shop.backend.register(accountToken, of: name)
             if let status, status < 500, status != 429 { return }
-            await clockwork.pause(random.between(1_000, 60_000))
+            await scheduler.pause(random.between(1_000, 60_000))
         }
     }
 }

@@ -6,30 +6,30 @@ import TillBilling
 final class BorrowedDevice: Thief, @unchecked Sendable {
     private var laid: Set<String> = []
 
-    init(_ means: Means) { super.init(.borrowedDevice, means) }
+    init(_ resources: Resources) { super.init(.borrowedDevice, resources) }
 
-    override func live(pace: Int64, while goesOn: @escaping @Sendable () -> Bool) async {
-        await clockwork.pause(random.between(1_000, 60_000))
-        while goesOn() {
+    override func live(pace: Int64, while isRunning: @escaping @Sendable () -> Bool) async {
+        await scheduler.pause(random.between(1_000, 60_000))
+        while isRunning() {
             // Creates orders for every device and product before the device's owner buys.
             for device in stolen.devices where laid.insert(device.id).inserted {
                 for product in Self.products { await lay(product, device.id) }
             }
             await act()
-            await clockwork.pause(random.between(pace / 10, pace))
+            await scheduler.pause(random.between(pace / 10, pace))
         }
     }
 
     private func lay(_ product: String, _ device: String) async {
-        means.thefts.record(kind, "\(user): an order for \(product) on \(device)")
+        resources.thefts.record(kind, "\(user): an order for \(product) on \(device)")
         await openOwnOrder(product, device: device)
     }
 
     override func act() async {
-        let papers = stolen.purchases.filter { $0.hasNoToken && $0.signed != nil }
-        if let paper = pick(papers), let signed = paper.signed, let device = paper.device, random.chance(0.7) {
+        let proofs = stolen.purchases.filter { $0.hasNoToken && $0.signed != nil }
+        if let proof = pick(proofs), let signed = proof.signed, let device = proof.device, random.chance(0.7) {
             await attempt(
-                "\(paper.owner)'s proof from \(device)", "/v1/transactions",
+                "\(proof.owner)'s proof from \(device)", "/v1/transactions",
                 ["signedTransaction": .string(signed), "deviceId": .string(device)])
         } else if let device = pick(stolen.devices) {
             await lay(random.pick(Self.products), device.id)

@@ -9,12 +9,12 @@ final class Flooder: Thief, @unchecked Sendable {
     private let pirate: Issuer?
     private var sent = 0
 
-    init(_ means: Means, keys: StoreKeys) {
-        let entropy = Entropy(means.parts.seed, "flooder")
+    init(_ resources: Resources, keys: StoreKeys) {
+        let entropy = Entropy(resources.parts.seed, "flooder")
         var pem = keys.pem
         pem["root"] = nil
-        pirate = try? Issuer.found(at: means.parts.clockwork.now, keys: pem) { entropy.bytes(16) }
-        super.init(.flooder, means)
+        pirate = try? Issuer.create(at: resources.parts.scheduler.now, keys: pem) { entropy.bytes(16) }
+        super.init(.flooder, resources)
     }
 
     override func act() async {
@@ -26,7 +26,7 @@ final class Flooder: Thief, @unchecked Sendable {
             case 1: await forgeNotification()
             case 2: await postLongBody()
             case 3: await guessKey()
-            case 4: await bringRubbish()
+            case 4: await submitInvalidData()
             default: await forgeProof()
             }
         }
@@ -41,7 +41,7 @@ final class Flooder: Thief, @unchecked Sendable {
     private func forgeNotification() async {
         let payload: JSONValue = [
             "notificationType": "REFUND", "notificationUUID": .string(UniqueID(random: random.bytes(16)).description),
-            "version": "2.0", "signedDate": .int(clockwork.now.milliseconds),
+            "version": "2.0", "signedDate": .int(scheduler.now.milliseconds),
             "data": ["bundleId": .string(SimulatedShop.bundleID), "environment": "Production"],
         ]
         let signed = (try? pirate?.sign(payload: Array(payload.encoded().utf8))) ?? ""
@@ -62,10 +62,10 @@ final class Flooder: Thief, @unchecked Sendable {
     private func guessKey() async {
         let key = "sk_" + Base64.encode(random.bytes(24), .url)
         let (status, answer) = await attempt("a guessed key", .get, "/v1/quarantine", bearer: key)
-        if status == 200, answer?["data"] != nil { confess("guessed a key", about: ["key"]) }
+        if status == 200, answer?["data"] != nil { report("guessed a key", about: ["key"]) }
     }
 
-    private func bringRubbish() async {
+    private func submitInvalidData() async {
         await attempt("rubbish", "/v1/transactions", ["signedTransaction": "e30.e30.e30"])
     }
 
@@ -75,7 +75,7 @@ final class Flooder: Thief, @unchecked Sendable {
             "transactionId": .string(number), "originalTransactionId": .string(number),
             "bundleId": .string(SimulatedShop.bundleID), "productId": .string(SimulatedShop.points300),
             "environment": "Production", "quantity": 1, "type": "Consumable", "inAppOwnershipType": "PURCHASED",
-            "purchaseDate": .int(clockwork.now.milliseconds), "signedDate": .int(clockwork.now.milliseconds),
+            "purchaseDate": .int(scheduler.now.milliseconds), "signedDate": .int(scheduler.now.milliseconds),
         ]
         let signed = (try? pirate?.sign(payload: Array(payload.encoded().utf8))) ?? ""
         await attempt("a forged proof", "/v1/transactions", ["signedTransaction": .string(signed)])

@@ -7,9 +7,9 @@ final class GuestMerger: Thief, @unchecked Sendable {
     private let victims: [String]
 
     /// - Parameter victims: customers with an account at the app.
-    init(of victims: [String], _ means: Means) {
+    init(of victims: [String], _ resources: Resources) {
         self.victims = victims
-        super.init(.guestMerger, means)
+        super.init(.guestMerger, resources)
     }
 
     override func act() async {
@@ -20,35 +20,35 @@ final class GuestMerger: Thief, @unchecked Sendable {
             "calls \(victim) a guest", "/v1/users/\(user)/guests",
             ["guestId": .string(victim), "guestToken": .string(token)])
         guard let status, status == 200 || status == 201, answer?["id"] != nil else { return }
-        confess("merged \(victim)", about: ["user \(victim)"])
+        report("merged \(victim)", about: ["user \(victim)"])
     }
 
     /// The guest's token is valid for the rest of its hour.
     private func use(_ guest: String) async {
-        let token = SimulatedShop.token(of: guest, at: clockwork.now, isGuest: true)
+        let token = SimulatedShop.token(of: guest, at: scheduler.now, isGuest: true)
         switch random.below(3) {
         case 0:
             let (status, answer) = await attempt(
                 "merges \(guest) again", "/v1/users/\(user)/guests",
                 ["guestId": .string(guest), "guestToken": .string(token)])
             if let status, status == 200 || status == 201, answer?["id"] != nil {
-                confess("merged \(guest), who has an account", about: ["user \(guest)"])
+                report("merged \(guest), who has an account", about: ["user \(guest)"])
             }
         case 1:
             let (status, answer) = await attempt(
                 "opens an order as \(guest)", "/v1/orders", ["productId": .string(random.pick(Self.products))],
                 as: guest, bearer: token)
             if status == 201, answer?["id"] != nil {
-                confess("opened an order as \(guest), who has an account", about: ["user \(guest)"])
+                report("opened an order as \(guest), who has an account", about: ["user \(guest)"])
             }
         default:
             // The account is another user than the guest.
-            let account = means.truth.account(of: guest) ?? guest
+            let account = resources.groundTruth.account(of: guest) ?? guest
             let (status, answer) = await attempt(
                 "reads \(account)'s wallet as \(guest)", .get, "/v1/users/\(account)/wallet", as: guest,
                 bearer: token)
             if status == 200, answer?["balances"] != nil {
-                confess("read the wallet of \(account) as \(guest)", about: ["user \(account)"])
+                report("read the wallet of \(account) as \(guest)", about: ["user \(account)"])
             }
         }
     }

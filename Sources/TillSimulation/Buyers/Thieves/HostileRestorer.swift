@@ -4,7 +4,7 @@ import TillBilling
 /// Restores another customer's subscriptions and lasting products repeatedly. Where the shop's policy moves them, the
 /// owner must get them back.
 final class HostileRestorer: Thief, @unchecked Sendable {
-    init(_ means: Means) { super.init(.hostileRestorer, means) }
+    init(_ resources: Resources) { super.init(.hostileRestorer, resources) }
 
     private static let lasting: Set<String> = [
         SimulatedShop.pro, SimulatedShop.silver, SimulatedShop.gold, SimulatedShop.goldYear,
@@ -20,12 +20,12 @@ final class HostileRestorer: Thief, @unchecked Sendable {
             "restores \(first.owner)'s", "/v1/restores", ["signedTransactions": .array(proofs.map { .string($0) })])
         guard status == 200, case .array(let found)? = answer?["data"] else { return }
         for one in found {
-            guard case .object(let members) = one, let outcome = StolenKnowledge.text(members["outcome"]) else {
+            guard case .object(let members) = one, let outcome = StolenData.text(members["outcome"]) else {
                 continue
             }
-            let isTheirs = ["owned", "claimed"].contains(outcome) || outcome == "moved" && !means.moves
-            guard isTheirs, !means.moves else { continue }
-            confess("restored \(first.transaction) of \(first.owner): \(outcome)", about: [first.transaction])
+            let isTheirs = ["owned", "claimed"].contains(outcome) || outcome == "moved" && !resources.moves
+            guard isTheirs, !resources.moves else { continue }
+            report("restored \(first.transaction) of \(first.owner): \(outcome)", about: [first.transaction])
         }
     }
 }

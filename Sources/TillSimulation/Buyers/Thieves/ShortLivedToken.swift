@@ -8,9 +8,9 @@ final class ShortLivedToken: Thief, @unchecked Sendable {
     private let victims: [String]
 
     /// - Parameter victims: customers with an account at the app.
-    init(of victims: [String], _ means: Means) {
+    init(of victims: [String], _ resources: Resources) {
         self.victims = victims
-        super.init(.shortLivedToken, means)
+        super.init(.shortLivedToken, resources)
     }
 
     override func act() async {
@@ -19,18 +19,18 @@ final class ShortLivedToken: Thief, @unchecked Sendable {
         let token = steal(tokenOf: victim, goodFor: seconds)
         await use(token, of: victim)
         // Waits for hours, because a server's clock may be wrong by hours and then can't judge seconds.
-        await clockwork.pause(seconds * 1_000 + random.between(3 * 3_600_000, 5 * 3_600_000))
+        await scheduler.pause(seconds * 1_000 + random.between(3 * 3_600_000, 5 * 3_600_000))
         await useLate(token, of: victim)
     }
 
     private func use(_ token: String, of victim: String) async {
-        let own = SimulatedShop.token(of: user, at: clockwork.now)
+        let own = SimulatedShop.token(of: user, at: scheduler.now)
         // Tries to merge the victim into the thief's account, and the thief into the victim's.
         let (status, answer) = await attempt(
             "merges \(victim)", "/v1/users/\(user)/guests",
             ["guestId": .string(victim), "guestToken": .string(token)])
         if let status, status == 200 || status == 201, answer?["id"] != nil {
-            confess("merged \(victim)", about: ["user \(victim)"])
+            report("merged \(victim)", about: ["user \(victim)"])
         }
         switch random.below(4) {
         case 0:
@@ -61,6 +61,6 @@ final class ShortLivedToken: Thief, @unchecked Sendable {
         let (method, path, body) = random.pick(asked)
         let (status, answer) = await attempt("\(victim)'s token, too late", method, path, body, bearer: token)
         guard let status, (200..<300).contains(status), answer?.isEmpty == false else { return }
-        confess("was answered by \(path) to a token that had expired", about: ["user \(victim)", path])
+        report("was answered by \(path) to a token that had expired", about: ["user \(victim)", path])
     }
 }

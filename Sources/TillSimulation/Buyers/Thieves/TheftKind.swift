@@ -15,7 +15,7 @@ public enum TheftKind: String, Sendable, Hashable, CaseIterable {
     /// Submits another customer's proofs to every endpoint that accepts proofs.
     case replayAcrossUsers = "replay_across_users"
     /// Claims unclaimed purchases, and restores another customer's transactions without a token.
-    case claimJumper = "claim_jumper"
+    case falseClaimant = "false_claimant"
     /// Restores another customer's purchases.
     case hostileRestorer = "hostile_restorer"
     /// Keeps the server busy.
@@ -23,7 +23,7 @@ public enum TheftKind: String, Sendable, Hashable, CaseIterable {
 }
 
 /// Counts the attempts of each kind.
-final class TheftLedger: @unchecked Sendable {
+final class TheftLog: @unchecked Sendable {
     private(set) var counts: [TheftKind: Int] = [:]
     private let note: (TheftKind, String) -> Void
 

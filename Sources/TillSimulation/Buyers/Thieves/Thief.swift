@@ -6,15 +6,15 @@ import TillJSON
 /// requests differ.
 class Thief: @unchecked Sendable {
     /// The parts of the world that a thief uses.
-    struct Means: @unchecked Sendable {
-        let parts: WorldParts
+    struct Resources: @unchecked Sendable {
+        let parts: SimulationContext
         let apple: AppleHost
-        let truth: Truth
+        let groundTruth: GroundTruth
         let backend: Backend
-        let stolen: StolenKnowledge
-        let thefts: TheftLedger
+        let stolen: StolenData
+        let thefts: TheftLog
         let process: SimulatedProcess
-        let line: Link
+        let link: Link
         /// The shop's policy moves restored purchases.
         let moves: Bool
         /// Reports stolen data.
@@ -24,30 +24,30 @@ class Thief: @unchecked Sendable {
     let kind: TheftKind
     /// All of the thief's user ids.
     let users: [String]
-    let means: Means
+    let resources: Resources
     var random: SeededRandom
     /// The thief's own orders, with their products.
     private(set) var orders: [(id: String, product: String, user: String)] = []
 
-    init(_ kind: TheftKind, users: [String]? = nil, _ means: Means) {
+    init(_ kind: TheftKind, users: [String]? = nil, _ resources: Resources) {
         self.kind = kind
         self.users = users ?? ["\(kind.rawValue)-thief"]
-        self.means = means
-        random = SeededRandom(seed: means.parts.seed, stream: "thief \(kind.rawValue)")
+        self.resources = resources
+        random = SeededRandom(seed: resources.parts.seed, stream: "thief \(kind.rawValue)")
     }
 
     var user: String { users[0] }
-    var stolen: StolenKnowledge { means.stolen }
-    var clockwork: Clockwork { means.parts.clockwork }
+    var stolen: StolenData { resources.stolen }
+    var scheduler: SimulatedScheduler { resources.parts.scheduler }
 
     /// Acts until the end of the fault phase.
     ///
     /// - Parameter pace: the most milliseconds between two attempts.
-    func live(pace: Int64, while goesOn: @escaping @Sendable () -> Bool) async {
-        await clockwork.pause(random.between(10_000, pace / 4))
-        while goesOn() {
+    func live(pace: Int64, while isRunning: @escaping @Sendable () -> Bool) async {
+        await scheduler.pause(random.between(10_000, pace / 4))
+        while isRunning() {
             await act()
-            await clockwork.pause(random.between(pace / 10, pace))
+            await scheduler.pause(random.between(pace / 10, pace))
         }
     }
 
@@ -72,7 +72,7 @@ class Thief: @unchecked Sendable {
         _ detail: String, _ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil, as name: String? = nil,
         bearer: String? = nil, headers more: [(String, String)] = []
     ) async -> Answer {
-        means.thefts.record(kind, "\(name ?? user): \(detail)")
+        resources.thefts.record(kind, "\(name ?? user): \(detail)")
         return await send(method, path, body, as: name, bearer: bearer, headers: more)
     }
 
@@ -89,16 +89,16 @@ class Thief: @unchecked Sendable {
         _ more: [(String, String)] = []
     ) async -> Answer {
         var headers = HTTPHeaders([("Content-Type", "application/json")])
-        let credential = bearer ?? SimulatedShop.token(of: name ?? user, at: clockwork.now)
+        let credential = bearer ?? SimulatedShop.token(of: name ?? user, at: scheduler.now)
         if !credential.isEmpty { headers.add("Authorization", "Bearer \(credential)") }
         for (name, value) in more { headers.add(name, value) }
         let request = HTTPRequest(method: method, path: path, headers: headers, body: bytes, peer: "203.0.113.66")
-        guard let response = try? await means.line.send(request, from: means.process) else { return (nil, nil) }
-        return (response.status, StolenKnowledge.members(response.body))
+        guard let response = try? await resources.link.send(request, from: resources.process) else { return (nil, nil) }
+        return (response.status, StolenData.members(response.body))
     }
 
     /// Reports that an answer contained another customer's data.
-    func confess(_ text: String, about: [String]) { means.complain(.stolen, "\(kind.rawValue) \(text)", about) }
+    func report(_ text: String, about: [String]) { resources.complain(.stolen, "\(kind.rawValue) \(text)", about) }
 
     // MARK: Own orders
 
@@ -144,7 +144,7 @@ class Thief: @unchecked Sendable {
 
     /// Another user's token, read from a phone.
     func steal(tokenOf victim: String, goodFor seconds: Int64) -> String {
-        SimulatedShop.token(of: victim, at: clockwork.now, for: seconds)
+        SimulatedShop.token(of: victim, at: scheduler.now, for: seconds)
     }
 
     func pick<Value>(_ values: [Value]) -> Value? { values.isEmpty ? nil : random.pick(values) }

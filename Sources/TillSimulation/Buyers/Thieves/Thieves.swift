@@ -4,7 +4,7 @@ enum Thieves {
     static func kinds(in plan: SimulationPlan) -> [TheftKind] {
         TheftKind.allCases.filter { kind in
             var random = SeededRandom(seed: plan.seed, stream: "thieves \(kind.rawValue)")
-            return !plan.withoutThefts.contains(kind) && (plan.isOfThieves || random.chance(0.12))
+            return !plan.withoutThefts.contains(kind) && (plan.hasThieves || random.chance(0.12))
         }
     }
 
@@ -12,20 +12,20 @@ enum Thieves {
     ///   - accounts: users with an account.
     ///   - lookalikes: those of them whose ids have lookalikes.
     static func gather(
-        _ plan: SimulationPlan, _ means: Thief.Means, accounts: [String], lookalikes: [String], keys: StoreKeys
+        _ plan: SimulationPlan, _ resources: Thief.Resources, accounts: [String], lookalikes: [String], keys: StoreKeys
     ) -> [Thief] {
         kinds(in: plan).map { kind in
             switch kind {
-            case .squatter: Squatter(means)
-            case .twin: Twin(of: lookalikes, means)
-            case .receiptThief: ReceiptThief(means)
-            case .borrowedDevice: BorrowedDevice(means)
-            case .guestMerger: GuestMerger(of: accounts, means)
-            case .shortLivedToken: ShortLivedToken(of: accounts, means)
-            case .replayAcrossUsers: ReplayAcrossUsers(means)
-            case .claimJumper: ClaimJumper(means)
-            case .hostileRestorer: HostileRestorer(means)
-            case .flooder: Flooder(means, keys: keys)
+            case .squatter: Squatter(resources)
+            case .twin: Twin(of: lookalikes, resources)
+            case .receiptThief: ReceiptThief(resources)
+            case .borrowedDevice: BorrowedDevice(resources)
+            case .guestMerger: GuestMerger(of: accounts, resources)
+            case .shortLivedToken: ShortLivedToken(of: accounts, resources)
+            case .replayAcrossUsers: ProofReplayer(resources)
+            case .falseClaimant: FalseClaimant(resources)
+            case .hostileRestorer: HostileRestorer(resources)
+            case .flooder: Flooder(resources, keys: keys)
             }
         }
     }

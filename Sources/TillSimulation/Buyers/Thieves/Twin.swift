@@ -6,9 +6,9 @@ final class Twin: Thief, @unchecked Sendable {
     private let victims: [String]
 
     /// - Parameter victims: customers with an account at the app.
-    init(of victims: [String], _ means: Means) {
+    init(of victims: [String], _ resources: Resources) {
         self.victims = victims
-        super.init(.twin, users: Self.twins(of: victims), means)
+        super.init(.twin, users: Self.twins(of: victims), resources)
     }
 
     /// All ids that this thief may have.
@@ -54,14 +54,14 @@ final class Twin: Thief, @unchecked Sendable {
     private func readOrder(of victim: String, as twin: String) async {
         guard let order = order(of: victim) else { return await merge(victim, as: twin) }
         let (status, answer) = await attempt("reads \(victim)'s order", .get, "/v1/orders/\(order)", as: twin)
-        tell(status, answer?["id"], "read order \(order)", of: victim)
+        complainIfAnswered(status, answer?["id"], "read order \(order)", of: victim)
     }
 
     private func cancelOrder(of victim: String, as twin: String) async {
         guard let order = order(of: victim) else { return await merge(victim, as: twin) }
         let (status, answer) = await attempt(
             "cancels \(victim)'s order", "/v1/orders/\(order)/\(random.chance(0.5) ? "cancel" : "fail")", [:], as: twin)
-        tell(status, answer?["id"], "closed order \(order)", of: victim)
+        complainIfAnswered(status, answer?["id"], "closed order \(order)", of: victim)
     }
 
     private func order(of victim: String) -> String? {
@@ -71,23 +71,23 @@ final class Twin: Thief, @unchecked Sendable {
     private func read(_ path: String, of victim: String, as twin: String) async {
         let (status, answer) = await attempt("reads \(path)", .get, path, as: twin)
         guard path.contains("/\(victim)/"), path.utf8.starts(with: "/v1/users/\(victim)/".utf8) else { return }
-        tell(status, answer?["data"] ?? answer?["balances"], "read \(path)", of: victim)
+        complainIfAnswered(status, answer?["data"] ?? answer?["balances"], "read \(path)", of: victim)
     }
 
     /// The twin's own token authenticates the twin, and the body contains the victim's id.
     private func merge(_ victim: String, as twin: String) async {
-        let token = SimulatedShop.token(of: twin, at: clockwork.now, isGuest: true)
+        let token = SimulatedShop.token(of: twin, at: scheduler.now, isGuest: true)
         let (status, answer) = await attempt(
             "calls \(victim) a guest", "/v1/users/twin-thief/guests",
             ["guestId": .string(victim), "guestToken": .string(token)], as: "twin-thief")
-        tell(status, answer?["id"], "merged", of: victim)
+        complainIfAnswered(status, answer?["id"], "merged", of: victim)
     }
 
     /// The backend sells to the twin; a sale means that the victim's points were spent.
     private func spend(of victim: String, as twin: String) async {
-        means.thefts.record(kind, "\(twin) spends")
-        if await means.backend.sell(to: twin, for: random.between(1, 60)) {
-            confess("spent points that \(victim) has", about: ["user \(victim)"])
+        resources.thefts.record(kind, "\(twin) spends")
+        if await resources.backend.sell(to: twin, for: random.between(1, 60)) {
+            report("spent points that \(victim) has", about: ["user \(victim)"])
         }
     }
 
@@ -98,8 +98,8 @@ final class Twin: Thief, @unchecked Sendable {
             "restores \(victim)'s", "/v1/restores", ["signedTransactions": [.string(signed)]], as: twin)
     }
 
-    private func tell(_ status: Int?, _ content: JSONValue?, _ what: String, of victim: String) {
+    private func record(_ status: Int?, _ content: JSONValue?, _ what: String, of victim: String) {
         guard let status, (200..<300).contains(status), content != nil else { return }
-        confess("\(what) of \(victim)", about: ["user \(victim)", what])
+        report("\(what) of \(victim)", about: ["user \(victim)", what])
     }
 }

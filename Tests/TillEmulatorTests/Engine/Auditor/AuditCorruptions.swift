@@ -2,7 +2,7 @@ import TillJSON
 
 /// Contradictions, each planted in a consistent record, with the invariant that must find it.
 enum AuditCorruptions {
-    typealias Lie = (finds: String, name: String, plant: @Sendable (inout AuditRecord) -> Void)
+    typealias PlantedError = (finds: String, name: String, plant: @Sendable (inout AuditRecord) -> Void)
 
     private static func index(_ word: String, _ record: AuditRecord) -> Int {
         record.notifications.firstIndex { $0.word == word } ?? 0
@@ -44,9 +44,9 @@ enum AuditCorruptions {
         }
     }
 
-    static let all: [Lie] = ofNotifications + ofTransactions + ofPeriods + ofStatuses + ofReceipts
+    static let all: [PlantedError] = ofNotifications + ofTransactions + ofPeriods + ofStatuses + ofReceipts
 
-    private static let ofNotifications: [Lie] = [
+    private static let ofNotifications: [PlantedError] = [
         (
             "duplicates", "the same notification with another date",
             {
@@ -129,7 +129,7 @@ enum AuditCorruptions {
         ),
     ]
 
-    private static let ofTransactions: [Lie] = [
+    private static let ofTransactions: [PlantedError] = [
         ("refunds", "one that is not listed", { $0.customers[customer("bert", $0)].refunds = [] }),
         (
             "refunds", "one that is none",
@@ -186,7 +186,7 @@ enum AuditCorruptions {
         ),
     ]
 
-    private static let ofPeriods: [Lie] = [
+    private static let ofPeriods: [PlantedError] = [
         ("periods", "an overlap", { everywhere("101", &$0, "isUpgraded", nil) }),
         (
             "periods", "a gap that nothing explains",
@@ -204,7 +204,7 @@ enum AuditCorruptions {
         ),
     ]
 
-    private static let ofStatuses: [Lie] = [
+    private static let ofStatuses: [PlantedError] = [
         ("statuses", "none of a subscription", { $0.customers[customer("dora", $0)].statuses = [] }),
         ("statuses", "another than was told", { $0.customers[customer("bert", $0)].statuses[0].status = 2 }),
         (
@@ -235,7 +235,7 @@ enum AuditCorruptions {
         ),
     ]
 
-    private static let ofReceipts: [Lie] = [
+    private static let ofReceipts: [PlantedError] = [
         ("receipts", "a refused receipt", { $0.customers[0].receipt = ["status": 21002] }),
         (
             "receipts", "a purchase that is missing",

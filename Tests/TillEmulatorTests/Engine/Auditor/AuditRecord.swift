@@ -80,7 +80,7 @@ struct AuditRecord {
     }
 
     /// Each notification once, by its date; repeated ones must be equal.
-    var told: [Notification] {
+    var notified: [Notification] {
         var seen: Set<String> = []
         let unique = notifications.filter { seen.insert($0.uuid).inserted }
         return unique.enumerated().sorted { ($0.element.signed, $0.offset) < ($1.element.signed, $1.offset) }
@@ -89,7 +89,7 @@ struct AuditRecord {
 
     /// The notifications of each subscription in order, by original transaction.
     var subscriptionLives: [(original: String, notifications: [Notification])] {
-        let about = told.filter { $0.renewal != nil }
+        let about = notified.filter { $0.renewal != nil }
         return Dictionary(grouping: about) { $0.original ?? "?" }.sorted { $0.key < $1.key }
             .map { (original: $0.key, notifications: $0.value) }
     }

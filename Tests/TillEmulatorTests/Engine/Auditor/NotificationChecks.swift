@@ -26,7 +26,7 @@ enum NotificationChecks {
 
     /// The members of every notification, and the app and environment on which its parts agree (facts/jws §7).
     static func envelope(_ record: AuditRecord) -> [String] {
-        record.told.flatMap { notification -> [String] in
+        record.notified.flatMap { notification -> [String] in
             let name = "\(notification.word) \(notification.uuid)"
             var found: [String] = []
             if notification.payload["version"] != "2.0" { found.append("\(name) has no version 2.0") }
@@ -51,7 +51,7 @@ enum NotificationChecks {
     }
 
     static func subtypes(_ record: AuditRecord) -> [String] {
-        record.told.filter { subtypesByType[$0.type]?.contains($0.subtype) != true }
+        record.notified.filter { subtypesByType[$0.type]?.contains($0.subtype) != true }
             .map { "\($0.word) is no notification (\($0.uuid))" }
     }
 
@@ -65,7 +65,7 @@ enum NotificationChecks {
     static func births(_ record: AuditRecord) -> [String] {
         var first: [String: String] = [:]
         var count: [String: Int] = [:]
-        for notification in record.told {
+        for notification in record.notified {
             guard let id = notification.id else { continue }
             // An offer redeemed by an active subscriber starts at once, or with the next renewal.
             let isBirth =
@@ -85,7 +85,7 @@ enum NotificationChecks {
 
     static func strangers(_ record: AuditRecord) -> [String] {
         let known = Set((record.customers + record.closed).flatMap(\.history).map(\.id))
-        return record.told.compactMap { notification in
+        return record.notified.compactMap { notification in
             guard let id = notification.id, !known.contains(id) else { return nil }
             return "\(notification.word) \(notification.uuid) tells of transaction \(id), which is in no history"
         }
@@ -93,7 +93,7 @@ enum NotificationChecks {
 
     /// Get Notification History lists what was received, as far back as it reaches.
     static func history(_ record: AuditRecord) -> [String] {
-        let received = Dictionary(record.told.map { ($0.uuid, $0) }, uniquingKeysWith: { first, _ in first })
+        let received = Dictionary(record.notified.map { ($0.uuid, $0) }, uniquingKeysWith: { first, _ in first })
         let listed = Dictionary(record.notificationHistory.map { ($0.uuid, $0) }, uniquingKeysWith: { $1 })
         var found: [String] = []
         if listed.count != record.notificationHistory.count { found.append("it lists a notification twice") }

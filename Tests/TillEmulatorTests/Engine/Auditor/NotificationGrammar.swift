@@ -12,7 +12,7 @@ enum NotificationGrammar {
         case revoked
     }
 
-    /// The permitted notifications of a state, and the state after them. `said` uses the state in the notification
+    /// The permitted notifications of a state, and the state after them. `stated` uses the state in the notification
     /// itself: a refund may concern this period or an older one.
     enum Next {
         case to(State)
@@ -93,21 +93,21 @@ enum NotificationGrammar {
             var state = State.none
             var found: [String] = []
             for notification in notifications {
-                let said = notification.status.flatMap(State.init(rawValue:))
+                let stated = notification.status.flatMap(State.init(rawValue:))
                 let next: State
                 switch Self.next(notification, in: state) {
                 case nil:
                     found.append("\(notification.word) of \(original) must not come while it is \(state)")
-                    next = said ?? state
+                    next = stated ?? state
                 case .to(let other)?: next = other
                 case .stay?: next = state
-                case .said(let states)?: next = said.map { states.contains($0) ? $0 : state } ?? state
+                case .said(let states)?: next = stated.map { states.contains($0) ? $0 : state } ?? state
                 }
-                if said != next {
+                if stated != next {
                     let status = notification.status.map { String($0) } ?? "no status"
                     found.append("\(notification.word) of \(original) says \(status) where it is \(next)")
                 }
-                state = said ?? next
+                state = stated ?? next
             }
             return found
         }

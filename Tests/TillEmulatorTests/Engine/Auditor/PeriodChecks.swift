@@ -14,9 +14,9 @@ enum PeriodChecks {
 
     static func periods(_ record: AuditRecord) -> [String] {
         let births = Dictionary(
-            record.told.compactMap { notification in notification.id.map { ($0, notification.word) } },
+            record.notified.compactMap { notification in notification.id.map { ($0, notification.word) } },
             uniquingKeysWith: { first, _ in first })
-        let graces = Set(record.told.filter { $0.word == "DID_FAIL_TO_RENEW/GRACE_PERIOD" }.compactMap(\.id))
+        let graces = Set(record.notified.filter { $0.word == "DID_FAIL_TO_RENEW/GRACE_PERIOD" }.compactMap(\.id))
         let all = record.customers.flatMap(\.history).filter { $0.expires != nil }
         return Dictionary(grouping: all, by: \.original).sorted { $0.key < $1.key }.flatMap { original, all in
             let periods = ordered(all)

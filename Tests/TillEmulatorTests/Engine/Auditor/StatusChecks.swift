@@ -23,11 +23,11 @@ enum StatusChecks {
                 if let newest, newest.id != status.transaction.id {
                     found.append("the status of \(status.original) shows \(status.transaction.id), not \(newest.id)")
                 }
-                guard let said = last[status.original]?.status else { continue }
+                guard let stated = last[status.original]?.status else { continue }
                 // The grace period of a shared subscription is announced only to the purchaser.
-                let isInGrace = status.transaction.isShared && said == 1 && status.status == 4
-                if said != status.status, !isInGrace {
-                    found.append("\(status.original) has status \(status.status), and was told to have \(said)")
+                let isInGrace = status.transaction.isShared && stated == 1 && status.status == 4
+                if stated != status.status, !isInGrace {
+                    found.append("\(status.original) has status \(status.status), and was told to have \(stated)")
                 }
             }
             return found

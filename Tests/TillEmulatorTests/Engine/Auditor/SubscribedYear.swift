@@ -10,7 +10,7 @@ extension EmulatedWorld {
     func subscribeForAYear() async throws {
         try await emulator.store.setNotificationURL("http://127.0.0.1:9/hook")
         try await emulator.store.setBillingGracePeriod(BillingGracePeriod(.sixteen))
-        var products = StoreProduct.sampleCatalogue(bundleID: "com.example.learnpoints")
+        var products = StoreProduct.sampleCatalog(bundleID: "com.example.learnpoints")
         for (id, period) in [("magazine", SubscriptionPeriod.week), ("music", .month)] {
             products.append(
                 StoreProduct(

@@ -3,21 +3,21 @@ import TillJSON
 /// One transaction across all answers, and all transactions of one customer.
 enum TransactionChecks {
     /// One occurrence of a transaction.
-    private struct Sighting {
+    private struct Copy {
         var place: String
         var payload: JSONValue
     }
 
-    private static func sightings(_ record: AuditRecord) -> [(id: String, all: [Sighting])] {
-        var all: [Sighting] = record.told.compactMap { notification in
-            notification.transaction.map { Sighting(place: "\(notification.word) \(notification.uuid)", payload: $0) }
+    private static func copies(_ record: AuditRecord) -> [(id: String, all: [Copy])] {
+        var all: [Copy] = record.notified.compactMap { notification in
+            notification.transaction.map { Copy(place: "\(notification.word) \(notification.uuid)", payload: $0) }
         }
         for customer in record.customers {
-            all += customer.history.map { Sighting(place: "the history of \(customer.account)", payload: $0) }
-            all += customer.refunds.map { Sighting(place: "the refunds of \(customer.account)", payload: $0) }
-            all += customer.infos.map { Sighting(place: "transaction info", payload: $0) }
+            all += customer.history.map { Copy(place: "the history of \(customer.account)", payload: $0) }
+            all += customer.refunds.map { Copy(place: "the refunds of \(customer.account)", payload: $0) }
+            all += customer.infos.map { Copy(place: "transaction info", payload: $0) }
             all += customer.statuses.map {
-                Sighting(place: "the statuses of \(customer.account)", payload: $0.transaction)
+                Copy(place: "the statuses of \(customer.account)", payload: $0.transaction)
             }
         }
         return Dictionary(grouping: all) { $0.payload.id }.sorted { $0.key < $1.key }.map { id, all in
@@ -37,7 +37,7 @@ enum TransactionChecks {
     /// A transaction is the same in all answers.
     static func sameness(_ record: AuditRecord) -> [String] {
         var found: [String] = []
-        for (id, all) in sightings(record) {
+        for (id, all) in copies(record) {
             guard let first = all.first?.payload.object else { continue }
             for sighting in all.dropFirst() {
                 let members = sighting.payload.object ?? [:]
@@ -69,11 +69,11 @@ enum TransactionChecks {
 
     /// A transaction changes in one direction only, and a notification announces each change.
     static func changes(_ record: AuditRecord) -> [String] {
-        let words = Dictionary(grouping: record.told) { $0.id ?? "" }.mapValues { Set($0.map(\.type)) }
-        let extended = Set(record.told.filter { $0.type == "RENEWAL_EXTENDED" }.compactMap(\.original))
+        let words = Dictionary(grouping: record.notified) { $0.id ?? "" }.mapValues { Set($0.map(\.type)) }
+        let extended = Set(record.notified.filter { $0.type == "RENEWAL_EXTENDED" }.compactMap(\.original))
         var found: [String] = []
-        for (id, all) in sightings(record) {
-            let told = words[id] ?? []
+        for (id, all) in copies(record) {
+            let notified = words[id] ?? []
             for (before, after) in zip(all, all.dropFirst()) {
                 let (old, new) = (before.payload, after.payload)
                 if old.isUpgraded, !new.isUpgraded { found.append("transaction \(id) is not upgraded any more") }
@@ -89,10 +89,10 @@ enum TransactionChecks {
                 if let date = old.revoked, let other = new.revoked, date != other {
                     found.append("transaction \(id) was revoked at two times")
                 }
-                if old.revoked != nil, new.revoked == nil, !told.contains("REFUND_REVERSED") {
+                if old.revoked != nil, new.revoked == nil, !notified.contains("REFUND_REVERSED") {
                     found.append("transaction \(id) is not revoked any more, and no refund was reversed")
                 }
-                if old.revoked == nil, new.revoked != nil, told.isDisjoint(with: ["REFUND", "REVOKE"]) {
+                if old.revoked == nil, new.revoked != nil, notified.isDisjoint(with: ["REFUND", "REVOKE"]) {
                     found.append("transaction \(id) is revoked, and no notification said so")
                 }
             }

@@ -37,7 +37,7 @@ struct YearFindingsTests {
         _ = try await world.store.cancelSubscription(host).get()
         world.advance(days: 40)
         #expect(try await world.subscription(guest.original).state == .expired)
-        #expect(try await world.told(original: guest.original).last?.name == "EXPIRED/VOLUNTARY")
+        #expect(try await world.notified(original: guest.original).last?.name == "EXPIRED/VOLUNTARY")
         await world.remove()
     }
 
@@ -48,8 +48,8 @@ struct YearFindingsTests {
         world.advance(days: 35)
         #expect(try await world.subscription(guest.original).state == .gracePeriod)
         _ = try await world.store.recover(host).get()
-        #expect(try await world.told(original: host).last?.name == "DID_RENEW/BILLING_RECOVERY")
-        #expect(try await world.told(original: guest.original).last?.name == "DID_RENEW/BILLING_RECOVERY")
+        #expect(try await world.notified(original: host).last?.name == "DID_RENEW/BILLING_RECOVERY")
+        #expect(try await world.notified(original: guest.original).last?.name == "DID_RENEW/BILLING_RECOVERY")
         await world.remove()
     }
 
@@ -64,16 +64,16 @@ struct YearFindingsTests {
         let waiting = try await world.subscription(original)
         #expect(waiting.state == .gracePeriod)
         #expect(waiting.renewalProductID == ProductID("basic.monthly"), "what failed changed nothing")
-        try await world.store.change { turn in
+        try await world.store.change { change in
             var subscription = waiting
             subscription.billingFails = false
-            try SubscriptionTable.save(subscription, turn.session)
+            try SubscriptionTable.save(subscription, change.connection)
         }
         let paid = try await world.bought("premium.monthly")
         #expect(paid.price == SubscribedWorld.dollars(699))
         #expect(paid.productID == ProductID("premium.monthly"))
         #expect(
-            try await world.told(original: original).suffix(2).map(\.name) == [
+            try await world.notified(original: original).suffix(2).map(\.name) == [
                 "DID_CHANGE_RENEWAL_PREF", "DID_RENEW/BILLING_RECOVERY",
             ])
         await world.remove()

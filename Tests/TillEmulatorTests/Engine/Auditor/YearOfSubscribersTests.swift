@@ -15,16 +15,16 @@ struct YearOfSubscribersTests {
     private static func lives(in text: String, _ record: AuditRecord) -> String {
         let ids = Set(text.split { !$0.isNumber }.filter { $0.count >= 12 }.map(String.init)).sorted().prefix(6)
         return ids.map { id in
-            let original = record.told.first { $0.id == id }?.original ?? id
-            let told = record.told.filter { $0.original == original }.map { told in
-                let day = (told.signed - YearWorld.start.milliseconds) / 86_400_000
-                let expires = told.transaction?.expires.map { ($0 - YearWorld.start.milliseconds) / 86_400_000 }
-                return "\(day) \(told.word) \(told.id ?? "") \(told.transaction?.product ?? "")"
-                    + " to \(expires ?? 0), status \(told.status ?? 0)"
-                    + (told.transaction?.isShared == true ? ", shared" : "")
+            let original = record.notified.first { $0.id == id }?.original ?? id
+            let notified = record.notified.filter { $0.original == original }.map { notified in
+                let day = (notified.signed - YearWorld.start.milliseconds) / 86_400_000
+                let expires = notified.transaction?.expires.map { ($0 - YearWorld.start.milliseconds) / 86_400_000 }
+                return "\(day) \(notified.word) \(notified.id ?? "") \(notified.transaction?.product ?? "")"
+                    + " to \(expires ?? 0), status \(notified.status ?? 0)"
+                    + (notified.transaction?.isShared == true ? ", shared" : "")
             }
             let customer = record.customers.first { $0.history.contains { $0.id == id } }
-            return "\(id) of \(customer?.account ?? "?"), day, what, until:\n  " + told.joined(separator: "\n  ")
+            return "\(id) of \(customer?.account ?? "?"), day, what, until:\n  " + notified.joined(separator: "\n  ")
         }.joined(separator: "\n")
     }
 
@@ -48,7 +48,7 @@ struct YearOfSubscribersTests {
             subscribers: subscribers, seed: UInt64(Self.number("TILL_YEAR_SEED", 1)),
             isWild: Self.number("TILL_YEAR_WILD", 0) == 1)
         let year = audited.year
-        var told: [AuditRecord.Notification] = []
+        var notified: [AuditRecord.Notification] = []
         var histories: [JSONValue] = []
         for quarter in [0..<91, 91..<182, 182..<273, 273..<365] as [Range<Int64>] {
             try await year.live(quarter)
@@ -58,7 +58,7 @@ struct YearOfSubscribersTests {
             #expect(
                 violations.isEmpty,
                 "by day \(quarter.upperBound), \(violations.count):\n\(shown)\n\(Self.lives(in: shown, record))")
-            (told, histories) = (record.told, record.customers.flatMap(\.history))
+            (notified, histories) = (record.notified, record.customers.flatMap(\.history))
         }
         #expect(year.tallied.refusals == [])
 
@@ -69,9 +69,9 @@ struct YearOfSubscribersTests {
         #expect(try uuids(post.lost) == uuids(year.fetched))
         #expect(try await year.world.store.summary().pendingNotifications == 0)
 
-        let counts = Dictionary(grouping: told, by: \.word).mapValues(\.count)
+        let counts = Dictionary(grouping: notified, by: \.word).mapValues(\.count)
         let renewals = histories.count { $0.isRenewal && !$0.isShared }
-        let sizes = [histories.count, told.count, renewals, post.retried, post.lost.count, year.tallied.walks]
+        let sizes = [histories.count, notified.count, renewals, post.retried, post.lost.count, year.tallied.walks]
         // Fewer subscribers do not cover all stories.
         if subscribers >= 100 {
             #expect(Self.words.subtracting(counts.keys).sorted() == [], "never told")
@@ -91,14 +91,14 @@ struct YearOfSubscribersTests {
         var transactions: [StoreTransaction]
         var subscriptions: [StoreSubscription]
         var attempts: [Instant]
-        var told: [AuditRecord.Notification]
+        var notified: [AuditRecord.Notification]
 
         init(_ year: Year) async throws {
             transactions = []
             for customer in year.customers { transactions += try await year.world.transactions(of: customer.name) }
             subscriptions = try await year.world.store.subscriptions(limit: 10_000)
             attempts = year.world.attempts.map(\.at)
-            told = try year.world.attempts.map { try AuditRecord.Notification(signedPayload: $0.signedPayload) }
+            notified = try year.world.attempts.map { try AuditRecord.Notification(signedPayload: $0.signedPayload) }
         }
     }
 
@@ -116,12 +116,12 @@ struct YearOfSubscribersTests {
         let first = try await traces(restart: false)
         let again = try await traces(restart: false)
         let restarted = try await traces(restart: true)
-        #expect(first.transactions.count > 200 && first.told.count > 300)
+        #expect(first.transactions.count > 200 && first.notified.count > 300)
         for other in [again, restarted] {
             #expect(other.transactions.elementsEqual(first.transactions))
             #expect(other.subscriptions.elementsEqual(first.subscriptions))
             #expect(other.attempts.elementsEqual(first.attempts))
-            #expect(other.told.elementsEqual(first.told))
+            #expect(other.notified.elementsEqual(first.notified))
         }
     }
 }

@@ -216,9 +216,9 @@ struct StoreKitFileTests {
             (Self.file(["subscriptionGroups": [3]]), "subscriptionGroups[0]"),
         ]
         for (file, path) in cases {
-            let fault = #expect(throws: ProductFile.Fault.self) { try self.read(file) }
-            #expect(fault?.sentence.en.contains(path) == true, "\(path): \(fault?.sentence.en ?? "")")
-            #expect(fault?.sentence.zh.isEmpty == false)
+            let error = #expect(throws: ProductFile.FormatError.self) { try self.read(file) }
+            #expect(error?.sentence.en.contains(path) == true, "\(path): \(error?.sentence.en ?? "")")
+            #expect(error?.sentence.zh.isEmpty == false)
         }
     }
 
@@ -241,9 +241,9 @@ struct StoreKitFileTests {
 
     @Test("a member's name is made safe for terminals in messages")
     func hostileNames() {
-        let fault = #expect(throws: ProductFile.Fault.self) {
+        let error = #expect(throws: ProductFile.FormatError.self) {
             try self.read(["products": [["id": "a", "\u{1B}[2Jx": 1]]])
         }
-        #expect(fault?.sentence.en.unicodeScalars.contains("\u{1B}") == false)
+        #expect(error?.sentence.en.unicodeScalars.contains("\u{1B}") == false)
     }
 }

@@ -68,10 +68,10 @@ struct DeviceSubscriptionTests {
         let signed = try payload(of: both.last?["signedTransaction"]?.string)
         #expect(signed["inAppOwnershipType"] == "FAMILY_SHARED")
         #expect(try await phone.set("currentEntitlements").count == 2)
-        let version = try await phone.news(app: EmulatedWorld.bundleID).version
+        let version = try await phone.update(app: EmulatedWorld.bundleID).version
         await world.leaveFamily("kid")
         #expect(try await statuses(phone) == [1, 5])
-        #expect(try await phone.news().version != version)
+        #expect(try await phone.update().version != version)
         await world.remove()
     }
 
@@ -79,11 +79,11 @@ struct DeviceSubscriptionTests {
     func version() async throws {
         let world = try await EmulatedWorld()
         let phone = try await world.phone(1, of: "ann")
-        var seen = [try await phone.news().version]
+        var seen = [try await phone.update().version]
         func isNew(_ place: String) async throws {
-            let version = try await phone.news().version
+            let version = try await phone.update().version
             #expect(!seen.contains(version), "\(place)")
-            #expect(try await phone.news().version == version, "\(place)")
+            #expect(try await phone.update().version == version, "\(place)")
             seen.append(version)
         }
         let id = try world.identifier(try await world.buy("member.monthly", ["account": "ann"]))
@@ -91,7 +91,7 @@ struct DeviceSubscriptionTests {
         try await world.subscription(id, "cancel")
         try await isNew("cancelled")
         try await world.subscription(id, "resume")
-        #expect(seen.contains(try await phone.news().version), "as it was before")
+        #expect(seen.contains(try await phone.update().version), "as it was before")
         try await world.subscription(
             id, "priceIncrease", ["price": ["amount": 9_900, "currency": "CNY"], "needsConsent": true])
         try await isNew("a higher price")
@@ -99,11 +99,11 @@ struct DeviceSubscriptionTests {
         try await isNew("agreed to")
         world.advance(seconds: 31 * 86_400)
         try await isNew("renewed")
-        let version = try await phone.news().version
+        let version = try await phone.update().version
         _ = try await world.buy("points60", ["account": "ann"])
         _ = try await world.buy("member.monthly", ["account": "eve"])
         _ = try await world.buy("member.monthly", ["account": "ann", "bundleId": "com.example.other"])
-        #expect(try await phone.news().version == version, "none of these is ann's in this app")
+        #expect(try await phone.update().version == version, "none of these is ann's in this app")
         await world.remove()
     }
 }

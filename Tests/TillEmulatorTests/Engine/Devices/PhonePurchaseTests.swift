@@ -17,20 +17,20 @@ struct PhonePurchaseTests {
             ("deferred", "deferred", 1), ("interrupted", "interrupted", 1),
         ])
     func paymentSheet(_ sheet: String, _ outcome: String, _ count: Int) async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let phone = try await world.phone(1, of: "ann")
         #expect(await world.ask(.get, "/emulator/accounts/ann").json["paymentSheet"] == "purchased")
         #expect(
             await world.put(account: "ann", ["paymentSheet": .string(sheet)]).json["paymentSheet"] == .string(sheet))
         await world.close()
-        let later = try await EmulatedWorld.withDesk(directory: world)
+        let later = try await EmulatedWorld.withStore(directory: world)
         for product in ["points60", "member.monthly"] {
             let bought = try await later.buy(product, ["deviceId": .string(phone.id)])
             #expect(bought["outcome"] == .string(outcome))
         }
         #expect(await later.transactions(of: "ann").count == 2 * count)
-        let told = try await later.buy("points300", ["account": "ann", "outcome": "purchased"])
-        #expect(told["outcome"] == "purchased")
+        let notified = try await later.buy("points300", ["account": "ann", "outcome": "purchased"])
+        #expect(notified["outcome"] == "purchased")
         #expect(await later.put(account: "ann", ["paymentSheet": "yes"]).status == 400)
         let redeemed = await later.ask(
             .post, "/emulator/offer-codes",
@@ -43,7 +43,7 @@ struct PhonePurchaseTests {
 
     @Test("Without an account, a device's signed-in account buys, restores and owns the receipt; a named account wins")
     func whosePhone() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let phone = try await world.phone(1, of: "ann")
         let device = JSONValue.string(phone.id)
         let bought = try await world.buy("library", ["deviceId": device])
@@ -77,10 +77,10 @@ struct PhonePurchaseTests {
         "T3: A waiting purchase answers with its id and state, and is later paid with that id, quantity and token",
         arguments: ["deferred", "interrupted"], [false, true])
     func waiting(_ outcome: String, _ isLost: Bool) async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let phone = try await world.phone(1, of: "ann")
         if isLost { _ = await world.ask(.put, "/emulator/faults", ["lostApplicationUsername": 1]) }
-        let start = try await phone.news().position
+        let start = try await phone.update().position
         let asked = try await world.buy(
             "points60",
             [
@@ -90,12 +90,12 @@ struct PhonePurchaseTests {
         let id = try world.identifier(asked)
         #expect(asked["outcome"] == .string(outcome) && asked["state"] == .string(outcome))
         #expect(asked["signedTransaction"] == nil && asked["quantity"] == 3)
-        let waiting = try await phone.news(after: start)
+        let waiting = try await phone.update(after: start)
         #expect(waiting.ids == [id] && waiting.changed.first?["state"] == .string(outcome))
         #expect(waiting.changed.first?["signedTransaction"] == nil)
         world.advance(seconds: 3_600)
         await world.post(id, "approve")
-        let paid = try await phone.news(after: waiting.position)
+        let paid = try await phone.update(after: waiting.position)
         #expect(paid.ids == [id])
         let item = try #require(paid.changed.first)
         #expect(item["state"] == "purchased" && item["quantity"] == 3)

@@ -24,10 +24,10 @@ struct Phone: Sendable {
         return (answer.status, answer.json)
     }
 
-    func news(after position: Int64? = nil, app: String = EmulatedWorld.app) async throws -> News {
+    func update(after position: Int64? = nil, app: String = EmulatedWorld.app) async throws -> Update {
         var query: [(name: String, value: String)] = [("bundleId", app)]
         if let position { query.append(("after", String(position))) }
-        return News(json: try await ask("/news", query))
+        return Update(json: try await ask("/news", query))
     }
 
     /// The ids of one of StoreKit's sequences, read page by page.
@@ -55,8 +55,8 @@ struct Phone: Sendable {
     }
 }
 
-/// One answer of `GET …/news`.
-struct News: Sendable {
+/// One answer of `GET …/update`.
+struct Update: Sendable {
     let json: JSONValue
 
     var position: Int64 { json["position"]?.int ?? -1 }

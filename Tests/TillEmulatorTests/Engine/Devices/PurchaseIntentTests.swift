@@ -16,7 +16,7 @@ struct PurchaseIntentTests {
     }
 
     private func waiting(_ phone: Phone) async throws -> [String] {
-        try await phone.news().intents.compactMap { $0["id"]?.string }
+        try await phone.update().intents.compactMap { $0["id"]?.string }
     }
 
     @Test("A tapped product waits for the app, also over a restart; the first device to take it keeps it")
@@ -27,10 +27,10 @@ struct PurchaseIntentTests {
         let id = try #require(await tap(world).json["id"]?.string)
         let offered = try #require(await tap(world, "member.yearly", ["offerId": "comeback"]).json["id"]?.string)
         #expect(try await waiting(first) == [id, offered])
-        #expect(try await first.news().intents.last?["offerId"] == "comeback")
+        #expect(try await first.update().intents.last?["offerId"] == "comeback")
         #expect(try await waiting(second) == [id, offered])
         #expect(try await waiting(stranger).isEmpty)
-        #expect(try await first.news(app: "com.example.other").intents.isEmpty)
+        #expect(try await first.update(app: "com.example.other").intents.isEmpty)
         #expect(await stranger.post("/intents/\(id)/take").json["code"] == "unknown_intent")
         await world.close()
         let later = try await EmulatedWorld(directory: world.directory, start: world.now)

@@ -16,34 +16,34 @@ struct StoreMessageTests {
         let world = try await EmulatedWorld()
         let (phone, other) = (try await world.phone(1, of: "ann"), try await world.phone(2, of: "ann"))
         let id = try world.identifier(try await world.buy("member.yearly", ["account": "ann"]))
-        #expect(try await phone.news().messages.isEmpty)
+        #expect(try await phone.update().messages.isEmpty)
         let price: (Int64) -> JSONValue = {
             ["price": ["amount": .int($0), "currency": "CNY"], "needsConsent": true]
         }
         try await world.subscription(id, "priceIncrease", price(29_800))
-        let first = try #require(try await phone.news().messages.first)
+        let first = try #require(try await phone.update().messages.first)
         #expect(first["reason"] == "priceIncreaseConsent" && first["originalTransactionId"] == .string(id))
-        #expect(try await other.news().messages == [first])
+        #expect(try await other.update().messages == [first])
         #expect(await show(phone, first) == 200)
         #expect(await show(other, first) == 200, "twice is fine")
-        #expect(try await phone.news().messages.isEmpty)
-        #expect(try await other.news().messages.isEmpty)
+        #expect(try await phone.update().messages.isEmpty)
+        #expect(try await other.update().messages.isEmpty)
         try await world.subscription(id, "priceIncrease", price(39_800))
-        let second = try #require(try await phone.news().messages.first)
+        let second = try #require(try await phone.update().messages.first)
         #expect(second["id"] != first["id"], "another price is another message")
         try await world.subscription(id, "consent", ["accept": true])
-        #expect(try await phone.news().messages.isEmpty)
+        #expect(try await phone.update().messages.isEmpty)
         #expect(await show(phone, second) == 200, "it was on the screen while the cause went")
         try await world.subscription(id, "billingFailure")
         world.advance(seconds: 10 * 86_400)
-        #expect(try await phone.news().reasons == ["billingIssue"])
-        #expect(await show(phone, try await phone.news().messages.first) == 200)
+        #expect(try await phone.update().reasons == ["billingIssue"])
+        #expect(await show(phone, try await phone.update().messages.first) == 200)
         world.advance(seconds: 10 * 86_400)
-        #expect(try await phone.news().messages.isEmpty, "the same failure still")
+        #expect(try await phone.update().messages.isEmpty, "the same failure still")
         world.advance(seconds: 60 * 86_400)
-        #expect(try await phone.news().reasons == ["winBackOffer"])
-        #expect(await show(phone, try await phone.news().messages.first) == 200)
-        #expect(try await phone.news().messages.isEmpty)
+        #expect(try await phone.update().reasons == ["winBackOffer"])
+        #expect(await show(phone, try await phone.update().messages.first) == 200)
+        #expect(try await phone.update().messages.isEmpty)
         await world.remove()
     }
 
@@ -51,7 +51,7 @@ struct StoreMessageTests {
         "The next failure is a new message; shared and cancelled subscriptions cause none"
     )
     func newCauses() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let phone = try await world.phone(1, of: "ann")
         let kid = try await world.phone(2, of: "kid")
         await world.put(account: "ann", ["family": "ann"])
@@ -62,18 +62,18 @@ struct StoreMessageTests {
         for month in 1...2 {
             try await world.subscription(id, "billingFailure")
             world.advance(seconds: 32 * 86_400)
-            let message = try #require(try await phone.news().messages.first, "month \(month)")
+            let message = try #require(try await phone.update().messages.first, "month \(month)")
             #expect(message["reason"] == "billingIssue" && !shown.contains(message))
-            #expect(try await kid.news().messages.isEmpty)
+            #expect(try await kid.update().messages.isEmpty)
             #expect(await show(phone, message) == 200)
             shown.append(message)
             try await world.subscription(id, "recover")
-            #expect(try await phone.news().messages.isEmpty)
+            #expect(try await phone.update().messages.isEmpty)
         }
         try await world.subscription(
             id, "priceIncrease", ["price": ["amount": 29_800, "currency": "CNY"], "needsConsent": true])
         try await world.subscription(id, "cancel")
-        #expect(try await phone.news().messages.isEmpty)
+        #expect(try await phone.update().messages.isEmpty)
         await world.remove()
     }
 
@@ -91,10 +91,10 @@ struct StoreMessageTests {
             #expect(await make(["reason": .string(reason.rawValue)]).status == 200)
         }
         #expect(await make(["reason": "other"]).status == 400)
-        #expect(try await phone.news().reasons.count == 5)
-        #expect(try await phone.news(app: "com.example.other").messages.isEmpty)
-        #expect(try await stranger.news().messages.isEmpty)
-        let first = try #require(try await phone.news().messages.first)
+        #expect(try await phone.update().reasons.count == 5)
+        #expect(try await phone.update(app: "com.example.other").messages.isEmpty)
+        #expect(try await stranger.update().messages.isEmpty)
+        let first = try #require(try await phone.update().messages.first)
         #expect(await show(stranger, first) == 404)
         #expect(await show(phone, first) == 200)
         #expect(await show(phone, first) == 200)
@@ -105,7 +105,7 @@ struct StoreMessageTests {
         #expect(await make().json["code"] == "too_many_messages")
         await world.close()
         let later = try await EmulatedWorld(directory: world.directory, start: world.now)
-        #expect(try await Phone(id: phone.id, world: later).news().messages.count == MessageTable.limit)
+        #expect(try await Phone(id: phone.id, world: later).update().messages.count == MessageTable.limit)
         await later.remove()
     }
 }

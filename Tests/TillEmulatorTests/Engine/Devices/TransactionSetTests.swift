@@ -73,18 +73,18 @@ struct TransactionSetTests {
             let planted = try await world.plant(line.name, kind: line.kind, account: "ann", line.shape)
             ids[line.name] = planted.id.text
         }
-        for question in Self.questions {
-            let expected = Self.lines.filter { $0.sets.contains(question.letter) }.compactMap { ids[$0.name] }
+        for query in Self.questions {
+            let expected = Self.lines.filter { $0.sets.contains(query.letter) }.compactMap { ids[$0.name] }
             #expect(!expected.isEmpty)
-            let place = Comment("\(question)")
-            #expect(try await phone.set(question.set, consumables: question.consumables) == expected, place)
-            #expect(try await phone.set(question.set, consumables: question.consumables, pages: 1) == expected, place)
+            let place = Comment("\(query)")
+            #expect(try await phone.set(query.set, consumables: query.consumables) == expected, place)
+            #expect(try await phone.set(query.set, consumables: query.consumables, pages: 1) == expected, place)
             for line in Self.lines {
                 let own = try await phone.set(
-                    question.set, product: "\(EmulatedWorld.app).\(line.name)", consumables: question.consumables)
-                #expect(own == (line.sets.contains(question.letter) ? [ids[line.name] ?? ""] : []), "\(line.name)")
+                    query.set, product: "\(EmulatedWorld.app).\(line.name)", consumables: query.consumables)
+                #expect(own == (line.sets.contains(query.letter) ? [ids[line.name] ?? ""] : []), "\(line.name)")
             }
-            #expect(try await phone.set(question.set, app: "com.example.other").isEmpty)
+            #expect(try await phone.set(query.set, app: "com.example.other").isEmpty)
         }
         await world.remove()
     }

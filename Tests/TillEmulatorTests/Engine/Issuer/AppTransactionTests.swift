@@ -10,7 +10,7 @@ import TillHTTP
 struct AppTransactionTests {
     @Test("An app transaction has every field of its environment; one for a device is bound to the device")
     func content() async throws {
-        for environment in [Environment.sandbox, .production] {
+        for environment in [StoreEnvironment.sandbox, .production] {
             var configuration = EmulatorConfiguration()
             configuration.environment = environment
             let world = try await EmulatedWorld(configuration)

@@ -26,7 +26,7 @@ struct IssuerTests {
     func chains() throws {
         let directory = try directory()
         defer { try? FileManager.default.removeItem(at: directory) }
-        let issuer = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
+        let issuer = try Issuer.create(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         try write(issuer.rootCertificate, "root.pem", in: directory)
         for name in [Issuer.Name.signer, .receiptSigner] {
             let chain = try #require(issuer.identities[name]?.chain)
@@ -46,7 +46,7 @@ struct IssuerTests {
     func certificates() throws {
         let directory = try directory()
         defer { try? FileManager.default.removeItem(at: directory) }
-        let issuer = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
+        let issuer = try Issuer.create(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         let expected: [(Issuer.Name, [String])] = [
             (.root, ["secp384r1", "ecdsa-with-SHA384", "CA:TRUE", "CN = Till Emulator Root CA"]),
             (.intermediate, ["secp384r1", "ecdsa-with-SHA384", "CA:TRUE, pathlen:0", "1.2.840.113635.100.6.2.1"]),
@@ -66,7 +66,7 @@ struct IssuerTests {
     func receipt() throws {
         let directory = try directory()
         defer { try? FileManager.default.removeItem(at: directory) }
-        let issuer = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
+        let issuer = try Issuer.create(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         let content = Array("the content of a receipt".utf8)
         let message = try issuer.receipt(payload: content)
         try Data(message).write(to: directory.appendingPathComponent("receipt"))
@@ -87,7 +87,7 @@ struct IssuerTests {
 
     @Test("A receipt contains leaf, intermediate and root in this order, as common readers expect")
     func order() throws {
-        let issuer = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
+        let issuer = try Issuer.create(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         let message = try SignedMessage(try issuer.receipt(payload: [1, 2, 3]))
         #expect(message.certificates.map(\.der) == issuer.identities[.receiptSigner]?.chain)
         #expect(message.isSignatureValid())
@@ -97,7 +97,7 @@ struct IssuerTests {
 
     @Test("A signed payload verifies with the leaf's key, and a changed one does not")
     func signedPayload() throws {
-        let issuer = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
+        let issuer = try Issuer.create(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         let token = try issuer.sign(payload: Array("{\"a\":1}".utf8))
         let parsed = try #require(CompactToken(token))
         let header = try JSONValue(decoding: try #require(parsed.header))
@@ -114,7 +114,7 @@ struct IssuerTests {
 
     @Test("A forged token has the same content, and its chain leads to an unknown root")
     func forged() throws {
-        let issuer = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
+        let issuer = try Issuer.create(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         let token = try issuer.sign(payload: Array("{\"a\":1}".utf8))
         let forged = try #require(try Issuer.forged(token, at: now) { RandomBytes.make(16) })
         #expect(try payload(of: forged) == payload(of: token))
@@ -124,7 +124,7 @@ struct IssuerTests {
         }
         try #require(chain.count == 3)
         let trust = TrustStore(roots: [try #require(Certificate(der: issuer.rootCertificate))], strict: true)
-        #expect(throws: ChainFailure.self) {
+        #expect(throws: CertificateChainError.self) {
             try trust.chain(leaf: chain[0], intermediates: [chain[1], chain[2]], at: now.seconds)
         }
         let own = try #require(issuer.identities[.signer]?.chain.compactMap { Certificate(der: $0) })
@@ -136,12 +136,12 @@ struct IssuerTests {
         let root = try PrivateKey.generate(.p384)
         let pem = try root.pem()
         #expect(pem.hasPrefix("-----BEGIN PRIVATE KEY-----"))
-        let issuer = try Issuer.found(at: now, keys: ["root": pem]) { RandomBytes.make(16) }
+        let issuer = try Issuer.create(at: now, keys: ["root": pem]) { RandomBytes.make(16) }
         let certificate = try #require(Certificate(der: issuer.rootCertificate))
         #expect(try certificate.publicKey?.der == root.publicKeyInfo())
-        #expect(throws: IssuingFault.self) {
-            try Issuer.found(at: now, keys: ["signer": pem]) { RandomBytes.make(16) }
+        #expect(throws: SigningError.self) {
+            try Issuer.create(at: now, keys: ["signer": pem]) { RandomBytes.make(16) }
         }
-        #expect(throws: IssuingFault.self) { try PrivateKey(pem: "not a key") }
+        #expect(throws: SigningError.self) { try PrivateKey(pem: "not a key") }
     }
 }

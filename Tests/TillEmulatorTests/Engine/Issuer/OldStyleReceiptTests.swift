@@ -99,7 +99,7 @@ struct OldStyleReceiptTests {
         for (name, value) in expected { #expect(receipt[name] == value, "\(name)") }
         let others = Set(receipt.keys).subtracting(expected.keys)
         #expect(others == ["item_id", "unique_identifier", "unique_vendor_identifier"])
-        let typed = try VerifyReceiptAnswer(decoding: Array(answer.encoded().utf8))
+        let typed = try VerifyReceiptResponse(decoding: Array(answer.encoded().utf8))
         #expect(typed.legacy?.receipt?.transactionID == id)
         #expect(typed.legacy?.receipt?.other.isEmpty == true && typed.other.isEmpty)
         await world.remove()
@@ -142,7 +142,7 @@ struct OldStyleReceiptTests {
         #expect(answer["latest_expired_receipt_info"]?["transaction_id"]?.string == renewal.id.text)
         #expect(answer["latest_receipt"] == nil && answer["latest_receipt_info"] == nil)
         #expect(answer["auto_renew_status"] == 0 && answer["expiration_intent"] == "1")
-        let typed = try VerifyReceiptAnswer(decoding: Array(answer.encoded().utf8))
+        let typed = try VerifyReceiptResponse(decoding: Array(answer.encoded().utf8))
         #expect(typed.legacy?.latestExpired?.transactionID == renewal.id.text)
         try await world.plantSubscription(renewal) {
             ($0.state, $0.expirationIntent, $0.graceExpires) = (.gracePeriod, 2, $0.expires.adding(seconds: 9_999_999))
@@ -153,10 +153,10 @@ struct OldStyleReceiptTests {
         try await world.plantSubscription(back)
         #expect(await ask(world, receipt)["status"] == 0)
         let refund = StoreTransaction.Revocation(date: world.now, reason: 1, type: "REFUND_FULL", percentage: 100_000)
-        try await world.emulator.store.change { turn in
+        try await world.emulator.store.change { change in
             var refunded = back
             refunded.revocation = refund
-            try TransactionTable.update(refunded, turn.session)
+            try TransactionTable.update(refunded, change.connection)
         }
         answer = await ask(world, receipt)
         #expect(answer["status"] == 21006 && answer["cancellation_reason"] == "1")

@@ -69,12 +69,12 @@ struct ReceiptLifeTests {
     @Test("Our client of verifyReceipt retries at the right host and finds the named transaction")
     func client() async throws {
         let world = try await EmulatedWorld()
-        let exchange: AppleExchange = { request async throws(AppleOutage) in
+        let exchange: AppleSend = { request async throws(AppleConnectionError) in
             let path = request.url.replacing("http://store", with: "")
             let response = await world.emulator.respond(
                 to: HTTPRequest(method: .post, path: path, body: request.body))
             let headers = response.headers.fields.map { AppleRequest.Header($0.name, $0.value) }
-            return AppleAnswer(status: response.status, headers: headers, body: response.body)
+            return AppleResponse(status: response.status, headers: headers, body: response.body)
         }
         let client = VerifyReceiptClient(exchange: exchange, hosts: .emulator(at: "http://store"), secret: nil)
         let bought = try await world.buy("points60", ["quantity": 2])
@@ -85,7 +85,7 @@ struct ReceiptLifeTests {
                 Issue.record("\(outcome)")
                 continue
             }
-            var claim = VerifyReceiptClaim(
+            var claim = ReceiptExpectation(
                 bundleID: EmulatedWorld.bundleID, transactionID: TransactionID(id),
                 productID: ProductID("com.example.learnpoints.points60"), quantity: 2, environments: [.sandbox],
                 orderOpened: world.now, now: world.now)
@@ -131,12 +131,12 @@ struct ReceiptLifeTests {
     /// A number of purchases with consecutive ids.
     private func stock(_ world: EmulatedWorld, _ count: Int) async throws -> StoreTransaction {
         let first = try await world.plant("course", kind: .nonRenewing)
-        try await world.emulator.store.change { turn in
+        try await world.emulator.store.change { change in
             for _ in 1..<count {
                 var next = first
-                next.number = try Counter.transaction.take(turn.session)
+                next.number = try Counter.transaction.take(change.connection)
                 next.original = next.number
-                try TransactionTable.insert(next, turn.session)
+                try TransactionTable.insert(next, change.connection)
             }
         }
         return first
@@ -156,7 +156,7 @@ struct ReceiptLifeTests {
         let answered = await clock.measure {
             response = await world.emulator.respond(to: HTTPRequest(method: .post, path: "/verifyReceipt", body: body))
         }
-        let answer = try VerifyReceiptAnswer(decoding: response.body)
+        let answer = try VerifyReceiptResponse(decoding: response.body)
         #expect(answer.status == .genuine)
         #expect(Set(answer.receipt?.inApp?.compactMap(\.transactionID) ?? []).count == 2_000)
         // Generous, because the machine may run other work. An unoptimised build needs some seconds.

@@ -23,7 +23,7 @@ struct SignedProofs {
         let expected: (ours: Verdict, theirs: String)
 
         func verdict(by verifier: SignedDataVerifier) -> Verdict {
-            do throws(VerificationFailure) {
+            do throws(VerificationError) {
                 switch kind {
                 case .transaction: _ = try verifier.transaction(token)
                 case .renewal: _ = try verifier.renewalInfo(Array(token.utf8))
@@ -144,7 +144,7 @@ struct SignedProofs {
     private mutating func addForgedChains(_ token: String) throws {
         let signer = try #require(issuer.identities[.signer])
         let intermediate = try #require(issuer.identities[.intermediate])
-        let stranger = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
+        let stranger = try Issuer.create(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         let payload = try payload(of: token)
         func forge(
             _ proofs: inout Self, _ name: String, _ chain: [[UInt8]], by key: PrivateKey = signer.key,
@@ -246,7 +246,7 @@ struct SignedProofs {
     // MARK: Verifiers
 
     /// Our verifier, with the emulated store's root for the sample app.
-    func verifier(_ environment: TillBilling.Environment) throws -> SignedDataVerifier {
+    func verifier(_ environment: TillBilling.StoreEnvironment) throws -> SignedDataVerifier {
         var policy = TrustPolicy(bundleID: "com.example.learnpoints", environments: [environment]) { [now] in now }
         policy.roots = [issuer.rootCertificate]
         policy.appAppleID = environment == .production ? 690_661_663 : nil

@@ -24,7 +24,7 @@ extension SignedProofs {
     mutating func addSubscriptions(_ world: EmulatedWorld) async throws {
         let store = world.emulator.store
         let products = try await store.products() + Self.products()
-        try await store.change { _ = try ProductTable.replace(products, $0.session).get() }
+        try await store.change { _ = try ProductTable.replace(products, $0.connection).get() }
         for name in ["proof-payer", "proof-member"] {
             var change = AccountChange()
             change.family = "proof-payer"

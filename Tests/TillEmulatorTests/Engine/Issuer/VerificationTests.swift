@@ -61,11 +61,11 @@ struct VerificationTests {
         let world = try await EmulatedWorld()
         let token = try #require(try await world.buy()["signedTransaction"]?.string)
         let forged = try #require(try Issuer.forged(token, at: world.now) { RandomBytes.make(16) })
-        let failure = #expect(throws: VerificationFailure.self) { try verifier(world).transaction(forged) }
+        let failure = #expect(throws: VerificationError.self) { try verifier(world).transaction(forged) }
         #expect(failure?.verdict == .chainUntrusted)
         let apple = try SignedDataVerifier(
             policy: TrustPolicy(bundleID: nil, environments: nil, now: { [now = world.now] in now }))
-        let refused = #expect(throws: VerificationFailure.self) { try apple.transaction(token) }
+        let refused = #expect(throws: VerificationError.self) { try apple.transaction(token) }
         #expect(refused?.verdict == .chainUntrusted)
         await world.remove()
     }
@@ -103,7 +103,7 @@ struct VerificationTests {
         #expect(receipt.transaction(TransactionID(ids[0]))?.quantity == 4)
         #expect(receipt.transaction(TransactionID(ids[1]))?.isRevoked == true)
         #expect(receipt.transaction(TransactionID(ids[2]))?.expiresDate == Instant(seconds: 1_775_032_200))
-        let wrong = #expect(throws: VerificationFailure.self) {
+        let wrong = #expect(throws: VerificationError.self) {
             try verifier.receipt(base64: text, device: [UInt8](repeating: 7, count: 16))
         }
         #expect(wrong?.verdict == .wrongDevice)

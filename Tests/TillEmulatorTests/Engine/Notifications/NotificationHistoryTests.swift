@@ -52,7 +52,7 @@ struct NotificationHistoryTests {
     func pages() async throws {
         let world = try await furnished()
         // Of each seven the third fails.
-        world.answerNotifications { count throws(HTTPFault) in count % 7 == 3 ? 500 : 200 }
+        world.answerNotifications { count throws(HTTPError) in count % 7 == 3 ? 500 : 200 }
         var ids: [String] = []
         for number in 0..<45 {
             let account: JSONValue = number % 3 == 0 ? "somebody" : "default"
@@ -81,7 +81,7 @@ struct NotificationHistoryTests {
         #expect(failed.allSatisfy { $0["sendAttempts"]?.array?.last?["sendAttemptResult"] != "SUCCESS" })
         // The second attempts succeed, so nothing counts as failed; the first attempts stay recorded.
         world.advance(seconds: Self.hour + 1)
-        world.answerNotifications { _ throws(HTTPFault) in 200 }
+        world.answerNotifications { _ throws(HTTPError) in 200 }
         await world.emulator.sendDueNotifications()
         #expect(try await walk(world, span(world, ["onlyFailures": true])).isEmpty)
         let again = try await walk(world, span(world))

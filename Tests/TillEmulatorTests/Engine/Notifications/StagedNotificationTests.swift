@@ -26,7 +26,7 @@ struct StagedNotificationTests {
     }
 
     private func verifier(
-        _ world: TimedWorld, environments: Set<TillBilling.Environment> = [.sandbox]
+        _ world: TimedWorld, environments: Set<TillBilling.StoreEnvironment> = [.sandbox]
     ) throws -> SignedDataVerifier {
         let now = try world.emulator.store.now
         var policy = TrustPolicy(bundleID: "com.example.learnpoints", environments: environments, now: { now })
@@ -58,7 +58,7 @@ struct StagedNotificationTests {
 
     @Test("A summary, a rescinded consent and an external purchase token have their own objects")
     func objects() async throws {
-        for environment in [TillBilling.Environment.sandbox, .production] {
+        for environment in [TillBilling.StoreEnvironment.sandbox, .production] {
             var configuration = EmulatorConfiguration()
             configuration.environment = environment
             let world = try await TimedWorld(configuration)
@@ -108,7 +108,7 @@ struct StagedNotificationTests {
             let (text, payload) = try await send(
                 world, ["type": "ONE_TIME_CHARGE", "transactionId": .string(id), flaw: true])
             let judge = try verifier(world)
-            do throws(VerificationFailure) {
+            do throws(VerificationError) {
                 let verified = try judge.notification(text)
                 #expect(verdict == nil, "\(flaw)")
                 #expect(verified.transaction?.id.text == id)
@@ -120,7 +120,7 @@ struct StagedNotificationTests {
             // The nested transaction has the same error.
             let nested = try #require(payload["data"]?["signedTransactionInfo"]?.string)
             if let verdict {
-                let failure = #expect(throws: VerificationFailure.self) { try judge.transaction(nested) }
+                let failure = #expect(throws: VerificationError.self) { try judge.transaction(nested) }
                 #expect(failure?.verdict == verdict, "\(flaw)")
             }
         }

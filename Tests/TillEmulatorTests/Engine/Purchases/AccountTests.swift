@@ -26,8 +26,8 @@ struct AccountTests {
         #expect(await world.put(account: "bo", ["asks": true]).status == 400)
         await world.close()
         let later = try await EmulatedWorld(directory: world.directory, start: world.now)
-        let kept = await later.ask(.get, "/emulator/accounts/bo").json
-        #expect(kept["asksToBuy"] == true && kept["storefront"] == "USA" && kept["mayPay"] == true)
+        let stored = await later.ask(.get, "/emulator/accounts/bo").json
+        #expect(stored["asksToBuy"] == true && stored["storefront"] == "USA" && stored["mayPay"] == true)
         await later.remove()
     }
 

@@ -11,7 +11,7 @@ struct ApprovalTests {
         "G7: A child's purchase waits whatever its outcome would be, sends nothing, and is paid when approved",
         arguments: ["purchased", "deferred", "interrupted"])
     func askToBuy(_ outcome: String) async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         await world.put(account: "kid", ["asksToBuy": true])
         let asked = try await world.buy("points60", ["account": "kid", "outcome": .string(outcome)])
         #expect(asked["outcome"] == "deferred")
@@ -29,7 +29,7 @@ struct ApprovalTests {
 
     @Test("L10: A child's cancelled or failed purchase requests no approval", arguments: ["cancelled", "failed"])
     func givenUp(_ outcome: String) async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         await world.put(account: "kid", ["asksToBuy": true])
         let answer = try await world.buy("points60", ["account": "kid", "outcome": .string(outcome)])
         #expect(answer["outcome"]?.string == outcome)
@@ -39,7 +39,7 @@ struct ApprovalTests {
 
     @Test("Several requests for one product are merged; another product, app or child has its own request")
     func merged() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         await world.put(account: "kid", ["asksToBuy": true])
         let first = try await world.buy("points60", ["account": "kid", "quantity": 2])
         let second = try await world.buy("points60", ["account": "kid", "quantity": 5])
@@ -57,12 +57,12 @@ struct ApprovalTests {
 
     @Test("An unanswered request declines itself after 24 hours to the second, also after a restart")
     func expiry() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let asked = try await world.buy("points60", ["account": "kid", "outcome": "deferred"])
         world.advance(seconds: 86_399)
         #expect(await world.transactions(of: "kid", state: "deferred").count == 1)
         await world.close()
-        let later = try await EmulatedWorld.withDesk(directory: world)
+        let later = try await EmulatedWorld.withStore(directory: world)
         later.advance(seconds: 1)
         #expect(await later.transactions(of: "kid", state: "declined").count == 1)
         #expect(await later.post(try world.identifier(asked), "approve").json["code"] == "approval_expired")
@@ -74,7 +74,7 @@ struct ApprovalTests {
 
     @Test("T3: An interrupted purchase fails first, waits without a limit, and is then one paid transaction, sent once")
     func interrupted() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let asked = try await world.buy("points300", ["quantity": 3, "outcome": "interrupted"])
         #expect(asked["outcome"] == "interrupted")
         let id = try world.identifier(asked)
@@ -85,14 +85,14 @@ struct ApprovalTests {
         #expect(signed["quantity"] == 3)
         #expect(signed["productId"]?.string?.hasSuffix("points300") == true)
         #expect(signed["purchaseDate"] == .int(world.now.milliseconds))
-        #expect(try await world.told().map(\.transaction) == [id])
+        #expect(try await world.notified().map(\.transaction) == [id])
         #expect(await world.transactions(of: "default").count == 1)
         await world.remove()
     }
 
     @Test("A purchase that can't be charged at approval keeps waiting; a product owned by then closes it")
     func approvalRefused() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let asked = try await world.buy("library", ["account": "kid", "outcome": "deferred"])
         let held = try await world.buy("library", ["account": "kid", "outcome": "interrupted"])
         let id = try world.identifier(asked)
@@ -117,7 +117,7 @@ struct ApprovalTests {
 
     @Test("P10: A restore returns lasting purchases, under a new id each time, without refunded or consumed ones")
     func restore() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let library = try world.identifier(try await world.buy("library"))
         let member = try world.identifier(try await world.buy("member.monthly"))
         var finished = [library, member]

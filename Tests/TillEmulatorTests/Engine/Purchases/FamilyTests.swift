@@ -10,7 +10,7 @@ import TillSQL
 struct FamilyTests {
     /// A family of `organizer` and a number of others, `m1` and on.
     private func family(_ others: Int) async throws -> EmulatedWorld {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         #expect(await world.put(account: "organizer", ["family": "organizer"]).status == 200)
         for number in 1...others {
             #expect(await world.put(account: "m\(number)", ["family": "organizer"]).status == 200)
@@ -87,7 +87,7 @@ struct FamilyTests {
         let world = try await family(1)
         _ = try await world.buy("library", ["account": "organizer"])
         _ = try await world.buy("family.monthly", ["account": "organizer"])
-        _ = try await world.told()
+        _ = try await world.notified()
         await world.put(account: "late", ["family": "organizer"])
         let mine = await world.transactions(of: "late")
         #expect(mine.compactMap { $0["type"]?.string }.sorted() == ["Auto-Renewable Subscription", "Non-Consumable"])
@@ -117,16 +117,16 @@ struct FamilyTests {
         await world.put(account: "own", ["family": "organizer"])
         #expect(await world.transactions(of: "own").count == 1)
         #expect(await world.transactions(of: "late").count == 2, "the newcomer shares too")
-        _ = try await world.told()
+        _ = try await world.notified()
         let number = try #require(Int64(paid))
         try await renew(world, number)
-        let told = try await world.told()
+        let notified = try await world.notified()
         let periods = await world.transactions(of: "late").filter {
             $0["originalTransactionId"] == first["transactionId"]
         }
         try #require(periods.count == 2)
         let newest = try world.identifier(periods[1])
-        #expect(told.filter { $0.transaction == newest }.map(\.event) == ["DID_RENEW"])
+        #expect(notified.filter { $0.transaction == newest }.map(\.event) == ["DID_RENEW"])
         #expect(periods[0]["expiresDate"] != periods[1]["expiresDate"])
         let signed = try payload(of: periods[1]["signedTransaction"]?.string)
         #expect(signed["transactionReason"] == "RENEWAL")
@@ -136,20 +136,20 @@ struct FamilyTests {
 
     /// A renewal by the purchaser at this moment, with its effect on the family.
     private func renew(_ world: EmulatedWorld, _ original: Int64) async throws {
-        try await world.emulator.store.change { turn in
-            guard var subscription = try SubscriptionTable.find(original, turn.session),
-                var period = try TransactionTable.find(subscription.current, turn.session),
+        try await world.emulator.store.change { change in
+            guard var subscription = try SubscriptionTable.find(original, change.connection),
+                var period = try TransactionTable.find(subscription.current, change.connection),
                 let terms = period.subscription
             else { return }
-            period.number = try Counter.transaction.take(turn.session)
+            period.number = try Counter.transaction.take(change.connection)
             period.reason = "RENEWAL"
             period.purchased = terms.expires
             period.subscription?.expires = SubscriptionPeriod.month.end(from: terms.expires)
-            period = try TransactionTable.insert(period, turn.session)
+            period = try TransactionTable.insert(period, change.connection)
             subscription.current = period.number
             subscription.expires = period.subscription?.expires ?? subscription.expires
-            try SubscriptionTable.save(subscription, turn.session)
-            for _ in 0..<2 { try FamilySharing.share(period, subscription, turn) }
+            try SubscriptionTable.save(subscription, change.connection)
+            for _ in 0..<2 { try FamilySharing.share(period, subscription, change) }
         }
     }
 
@@ -158,22 +158,22 @@ struct FamilyTests {
         let world = try await family(1)
         let paid = try world.identifier(try await world.buy("family.monthly", ["account": "organizer"]))
         await world.put(account: "late", ["family": "organizer"])
-        _ = try await world.told()
+        _ = try await world.notified()
         let number = try #require(Int64(paid))
-        try await world.emulator.store.change { turn in
-            guard var subscription = try SubscriptionTable.find(number, turn.session),
-                let current = try TransactionTable.find(number, turn.session)
+        try await world.emulator.store.change { change in
+            guard var subscription = try SubscriptionTable.find(number, change.connection),
+                let current = try TransactionTable.find(number, change.connection)
             else { return }
             subscription.state = .expired
             subscription.expirationIntent = 1
-            try SubscriptionTable.save(subscription, turn.session)
-            let end = Turn(
-                session: turn.session, now: subscription.expires, configuration: turn.configuration,
-                entropy: turn.entropy)
+            try SubscriptionTable.save(subscription, change.connection)
+            let end = StoreChange(
+                connection: change.connection, now: subscription.expires, configuration: change.configuration,
+                entropy: change.entropy)
             try FamilySharing.revoke(current, end)
         }
-        let events = try await world.database.read { session in
-            try session.query("SELECT type, subtype FROM notifications ORDER BY number", []) { "\($0.text("type"))" }
+        let events = try await world.database.read { connection in
+            try connection.query("SELECT type, subtype FROM notifications ORDER BY number", []) { "\($0.text("type"))" }
         }
         #expect(events.last == "EXPIRED")
         let copy = try #require(await world.transactions(of: "late").first)
@@ -185,7 +185,7 @@ struct FamilyTests {
     func revoke() async throws {
         let world = try await family(2)
         let id = try world.identifier(try await world.buy("library", ["account": "organizer"]))
-        _ = try await world.told()
+        _ = try await world.notified()
         let first = try world.identifier(try #require(await world.transactions(of: "m1").first))
         #expect(await world.post(first, "revoke").json["revocationDate"] != nil)
         #expect(await world.post(first, "revoke").json["code"] == "already_revoked")
@@ -201,7 +201,7 @@ struct FamilyTests {
 
     @Test("A product bought by two members stays when one of them leaves; a refunded buyer gets the family's copy")
     func twoPurchasers() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         for name in ["a", "b"] { _ = try await world.buy("library", ["account": .string(name)]) }
         for name in ["a", "b", "c"] { await world.put(account: name, ["family": "a"]) }
         #expect(await world.transactions(of: "a").count == 1, "who bought it needs no copy")

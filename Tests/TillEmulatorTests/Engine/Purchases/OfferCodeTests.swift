@@ -25,7 +25,7 @@ struct OfferCodeTests {
 
     @Test("A one-time code lowers the price of one purchase, with a token inside the app, without one outside")
     func once() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let made = await make(world, ["count": 2])
         let codes = made.json["codes"]?.array?.compactMap(\.string) ?? []
         #expect(codes.count == 2 && Set(codes).count == 2)
@@ -51,7 +51,7 @@ struct OfferCodeTests {
 
     @Test("Unknown, used-up, expired and foreign codes have their own refusals, and a refused customer keeps the code")
     func refusals() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         #expect(await redeem(world, "NOSUCHCODE", "bo").json["code"] == "unknown_code")
         #expect(await world.ask(.get, "/emulator/offer-codes/NOSUCHCODE").json["code"] == "unknown_code")
         let end = world.now.adding(seconds: 60).rfc3339
@@ -84,7 +84,7 @@ struct OfferCodeTests {
 
     @Test("With many concurrent customers, exactly as many redeem a custom code as it allows")
     func race() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         _ = await make(world, ["code": "RACE", "limit": 7])
         let single = await make(world, ["count": 3]).json["codes"]?.array?.compactMap(\.string) ?? []
         let answers = await withTaskGroup(of: (String, Int).self) { group in
@@ -103,11 +103,11 @@ struct OfferCodeTests {
 
     @Test("An app's codes are redeemed at most a million times a quarter, and again in the next quarter")
     func quarter() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         _ = await make(world, ["code": "MANY"])
         #expect(await redeem(world, "MANY", "a").status == 200)
-        try await world.database.write { session in
-            _ = try session.execute("UPDATE offer_code_quarters SET redeemed = 999999", [])
+        try await world.database.write { connection in
+            _ = try connection.execute("UPDATE offer_code_quarters SET redeemed = 999999", [])
         }
         #expect(await redeem(world, "MANY", "b").status == 200)
         #expect(await redeem(world, "MANY", "c").json["code"] == "redemption_limit")

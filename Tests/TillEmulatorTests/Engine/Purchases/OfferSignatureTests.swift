@@ -35,7 +35,7 @@ struct OfferSignatureTests {
         change(&request)
         let asked = request
         return try await world.emulator.store.change {
-            try OfferDesk.check(signature, offer: offer, of: asked, $0)?.code
+            try OfferChecks.check(signature, offer: offer, of: asked, $0)?.code
         }
     }
 
@@ -47,7 +47,7 @@ struct OfferSignatureTests {
 
     @Test("The offer signer's signature is valid once, even if the purchase fails, and for 24 hours")
     func accepted() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let signer = try await signer(world)
         let offer = try PromotionalOffer(
             productID: product, offerID: "back", account: token.description.uppercased())
@@ -78,7 +78,7 @@ struct OfferSignatureTests {
 
     @Test("Every altered field of a classic signature is refused, and uses up no nonce")
     func altered() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let signed = try await signer(world).signature(
             for: try PromotionalOffer(productID: product, offerID: "back", account: token.description))
         let (key, nonce, time, text) = (signed.keyID, signed.nonce, signed.timestamp.milliseconds, signed.signature)
@@ -118,7 +118,7 @@ struct OfferSignatureTests {
 
     @Test("A signature dated in the future is refused, except within a few minutes")
     func future() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let offer = try PromotionalOffer(productID: product, offerID: "back", account: token.description)
         let json = await world.ask(.get, "/emulator/api-key").json
         let key = try InAppPurchaseKey(
@@ -135,7 +135,7 @@ struct OfferSignatureTests {
 
     @Test("As a JWS it is valid once, and refused for another app, product, offer, customer, key or day")
     func tokens() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let mine = try world.identifier(try await world.buy())
         let others = try world.identifier(try await world.buy("points60", ["account": "anna"]))
         let signer = try await signer(world)
@@ -170,13 +170,13 @@ struct OfferSignatureTests {
 
     @Test("The developer's token on the introductory offer yields yes, no, or a refusal if it is not genuine")
     func eligibility() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let bought = try await world.buy()
         let download = try payload(of: bought["signedTransaction"]?.string)["appTransactionId"]?.string ?? ""
         let signer = try await signer(world)
         let asked = request()
         func ask(_ token: String) async throws -> Result<Bool, StoreRefusal> {
-            try await world.emulator.store.change { try OfferDesk.introductoryEligibility(token, of: asked, $0) }
+            try await world.emulator.store.change { try OfferChecks.introductoryEligibility(token, of: asked, $0) }
         }
         for isAllowed in [true, false] {
             for id in [try world.identifier(bought), download] {
@@ -196,7 +196,7 @@ struct OfferSignatureTests {
 
     @Test("A missing part of an offer is refused by name, before any charge")
     func missing() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let incomplete: [JSONValue] = [
             ["type": "promotional"], ["type": "promotional", "identifier": "back"],
             ["type": "promotional", "identifier": "back", "signature": ["nonce": .string(token.description)]],

@@ -13,24 +13,24 @@ extension EmulatedWorld {
         _ product: String = "points60", kind: ProductType = .consumable, account: String = Emulator.defaultAccount,
         _ shape: @escaping @Sendable (inout StoreTransaction) -> Void = { _ in }
     ) async throws -> StoreTransaction {
-        try await emulator.store.change { turn in
-            _ = try AccountTable.account(account, openingIn: "CHN", turn.session)
+        try await emulator.store.change { change in
+            _ = try AccountTable.account(account, openingIn: "CHN", change.connection)
             let download = try DownloadTable.download(
-                account: account, bundleID: Self.bundleID, at: turn.now, turn.session)
-            let number = try Counter.transaction.take(turn.session)
+                account: account, bundleID: Self.bundleID, at: change.now, change.connection)
+            let number = try Counter.transaction.take(change.connection)
             var transaction = StoreTransaction(
                 price: Money(amount: 600, currency: Currency("CNY")), number: number, original: number,
-                state: .purchased, isFinished: false, environment: turn.configuration.environment, account: account,
+                state: .purchased, isFinished: false, environment: change.configuration.environment, account: account,
                 bundleID: Self.bundleID, productID: ProductID("\(Self.bundleID).\(product)"), kind: kind, quantity: 1,
                 storefront: "CHN", appAccountToken: nil, appTransaction: download.appTransaction, reason: "PURCHASE",
-                purchased: turn.now, firstPurchased: turn.now, subscription: nil, revocation: nil)
+                purchased: change.now, firstPurchased: change.now, subscription: nil, revocation: nil)
             if kind == .autoRenewable {
                 transaction.subscription = StoreTransaction.Subscription(
-                    groupID: "21000001", expires: turn.now.adding(seconds: 30 * 86_400),
-                    lineItem: try Counter.lineItem.take(turn.session))
+                    groupID: "21000001", expires: change.now.adding(seconds: 30 * 86_400),
+                    lineItem: try Counter.lineItem.take(change.connection))
             }
             shape(&transaction)
-            return try TransactionTable.insert(transaction, turn.session)
+            return try TransactionTable.insert(transaction, change.connection)
         }
     }
 
@@ -48,7 +48,7 @@ extension EmulatedWorld {
             monthlyBilling: false)
         shape(&subscription)
         let planted = subscription
-        try await emulator.store.change { try SubscriptionTable.save(planted, $0.session) }
+        try await emulator.store.change { try SubscriptionTable.save(planted, $0.connection) }
         return planted
     }
 

@@ -11,7 +11,7 @@ struct RefundTests {
 
     /// Requests a refund, lets the developer answer, and advances to the end of the twelve hours.
     private func decide(
-        _ world: EmulatedWorld, _ id: String, _ body: JSONValue = [:], _ answer: ConsumptionAnswer? = nil
+        _ world: EmulatedWorld, _ id: String, _ body: JSONValue = [:], _ answer: ConsumptionResponse? = nil
     ) async throws -> [String] {
         #expect(await world.post(id, "consumptionRequest", body).status == 200)
         if let answer { #expect(try await take(world, id, answer) == .taken) }
@@ -23,19 +23,19 @@ struct RefundTests {
     }
 
     private func take(
-        _ world: EmulatedWorld, _ id: String, _ answer: ConsumptionAnswer
+        _ world: EmulatedWorld, _ id: String, _ answer: ConsumptionResponse
     ) async throws -> ConsumptionOutcome {
         let number = try #require(Int64(id))
-        return try await world.emulator.store.change { try RefundDesk.takeConsumption(number, answer, $0) }
+        return try await world.emulator.store.change { try Refunds.takeConsumption(number, answer, $0) }
     }
 
-    private func answer(_ preference: ConsumptionAnswer.Preference, _ consumed: Int64? = nil) -> ConsumptionAnswer {
-        ConsumptionAnswer(preference: preference, consumed: consumed, wasDelivered: true, text: "{}")
+    private func answer(_ preference: ConsumptionResponse.Preference, _ consumed: Int64? = nil) -> ConsumptionResponse {
+        ConsumptionResponse(preference: preference, consumed: consumed, wasDelivered: true, text: "{}")
     }
 
     @Test("U5: A reversed refund leaves no trace in the signed transaction, and can be repeated")
     func reversal() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let id = try world.identifier(try await world.buy())
         #expect(await world.post(id, "refundReversal").json["code"] == "not_refunded")
         await world.post(id, "refund", ["percentage": 25_000])
@@ -53,7 +53,7 @@ struct RefundTests {
 
     @Test("A prorated refund of a subscription returns the unused time, or the given percentage")
     func prorated() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let bought = try await world.buy("member.monthly")
         let id = try world.identifier(bought)
         let terms = try payload(of: bought["signedTransaction"]?.string)
@@ -76,7 +76,7 @@ struct RefundTests {
 
     @Test("A refunded subscription that is reinstated runs to the end of its old period")
     func reinstated() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let id = try world.identifier(try await world.buy("member.monthly"))
         let number = try #require(Int64(id))
         await world.post(id, "refund")
@@ -99,11 +99,11 @@ struct RefundTests {
             ("refund", "grantProrated", 40_000, 60_000), ("decline", "grantFull", nil, 0), ("decline", nil, nil, 0),
         ] as [(String, String?, Int64?, Int64)])
     func decision(_ decision: String, _ preference: String?, _ consumed: Int64?, _ percentage: Int64) async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let id = try world.identifier(try await world.buy())
-        let said = preference.flatMap { ConsumptionAnswer.Preference(rawValue: $0) }.map { answer($0, consumed) }
+        let stated = preference.flatMap { ConsumptionResponse.Preference(rawValue: $0) }.map { answer($0, consumed) }
         let asked = world.now
-        let events = try await decide(world, id, ["decision": .string(decision)], said)
+        let events = try await decide(world, id, ["decision": .string(decision)], stated)
         #expect(events == ["ONE_TIME_CHARGE", "CONSUMPTION_REQUEST", percentage > 0 ? "REFUND" : "REFUND_DECLINED"])
         let state = await world.ask(.get, "/emulator/transactions/\(id)")
         let signed = try payload(of: state.json["signedTransaction"]?.string)
@@ -118,8 +118,8 @@ struct RefundTests {
 
     @Test("The request has the customer's reason, which decides whether the app was at fault")
     func reasons() async throws {
-        let world = try await EmulatedWorld.withDesk()
-        for (reason, fault) in [("UNINTENDED_PURCHASE", 0), ("FULFILLMENT_ISSUE", 1), ("LEGAL", 0)] as [(String, Int64)]
+        let world = try await EmulatedWorld.withStore()
+        for (reason, error) in [("UNINTENDED_PURCHASE", 0), ("FULFILLMENT_ISSUE", 1), ("LEGAL", 0)] as [(String, Int64)]
         {
             let id = try world.identifier(try await world.buy())
             _ = try await decide(world, id, ["reason": .string(reason)])
@@ -127,7 +127,7 @@ struct RefundTests {
                 .last { $0["notificationType"] == "CONSUMPTION_REQUEST" }
             #expect(request?["data"]?["consumptionRequestReason"]?.string == reason)
             let found = await world.ask(.get, "/emulator/transactions/\(id)").json
-            #expect(try payload(of: found["signedTransaction"]?.string)["revocationReason"] == .int(fault))
+            #expect(try payload(of: found["signedTransaction"]?.string)["revocationReason"] == .int(error))
         }
         let id = try world.identifier(try await world.buy())
         #expect(await world.post(id, "consumptionRequest", ["reason": "WHIM"]).status == 400)
@@ -136,7 +136,7 @@ struct RefundTests {
 
     @Test("An answer without a request has no effect, the newest answer counts, and after twelve hours it is too late")
     func window() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let id = try world.identifier(try await world.buy())
         #expect(try await take(world, id, answer(.decline)) == .notRequested)
         await world.post(id, "consumptionRequest")
@@ -153,13 +153,13 @@ struct RefundTests {
 
     @Test("A request outlives a restart and is decided at its own time, whenever the store is opened again")
     func restart() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let id = try world.identifier(try await world.buy())
         await world.post(id, "consumptionRequest")
         let due = world.now.adding(seconds: 43_200)
         world.advance(seconds: 7 * 86_400)
         await world.close()
-        let later = try await EmulatedWorld.withDesk(directory: world)
+        let later = try await EmulatedWorld.withStore(directory: world)
         let found = await later.ask(.get, "/emulator/transactions/\(id)").json
         #expect(try payload(of: found["signedTransaction"]?.string)["revocationDate"] == .int(due.milliseconds))
         await later.remove()
@@ -167,7 +167,7 @@ struct RefundTests {
 
     @Test("A requested refund of a subscription turns its renewal off, and a notification says so")
     func renewalOff() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let id = try world.identifier(try await world.buy("member.monthly"))
         let events = try await decide(world, id)
         #expect(
@@ -183,7 +183,7 @@ struct RefundTests {
 
     @Test("A refund in the meantime leaves nothing to decide; unpaid and refunded purchases can't be requested")
     func overtaken() async throws {
-        let world = try await EmulatedWorld.withDesk()
+        let world = try await EmulatedWorld.withStore()
         let id = try world.identifier(try await world.buy())
         await world.post(id, "consumptionRequest", ["decision": "decline"])
         await world.post(id, "refund")

@@ -40,16 +40,16 @@ struct TransactionHistoryTests {
     ) async throws -> (id: String, Model) {
         let first = try await world.bought("points60", ["account": .string(account)])
         let catalogue = try await world.emulator.store.products()
-        let model = try await world.emulator.store.change { turn in
+        let model = try await world.emulator.store.change { change in
             var random = SeededNumbers(state: seed)
             var model = Model()
             let number = try #require(Int64(first))
-            let base = try #require(try TransactionTable.find(number, turn.session))
+            let base = try #require(try TransactionTable.find(number, change.connection))
             model.transactions[number] = base
             for _ in 1..<count {
                 let product = try #require(catalogue.randomElement(using: &random))
                 var copy = base
-                copy.number = try Counter.transaction.take(turn.session)
+                copy.number = try Counter.transaction.take(change.connection)
                 copy.original = copy.number
                 copy.productID = product.id
                 copy.kind = product.kind
@@ -58,19 +58,19 @@ struct TransactionHistoryTests {
                 if product.kind == .autoRenewable {
                     let group = ["21000001", "gold \"club\"", "x"].randomElement(using: &random) ?? ""
                     copy.subscription = StoreTransaction.Subscription(
-                        groupID: group, expires: copy.purchased, lineItem: try Counter.lineItem.take(turn.session))
+                        groupID: group, expires: copy.purchased, lineItem: try Counter.lineItem.take(change.connection))
                 }
                 if Int.random(in: 0..<8, using: &random) == 0 { copy.sharedFrom = number }
-                copy = try TransactionTable.insert(copy, turn.session)
+                copy = try TransactionTable.insert(copy, change.connection)
                 model.transactions[copy.number] = copy
             }
             for number in model.transactions.keys.sorted() where Int.random(in: 0..<5, using: &random) == 0 {
                 var changed = try #require(model.transactions[number])
                 let back = Int64.random(in: 0..<50, using: &random)
                 changed.revocation = StoreTransaction.Revocation(
-                    date: turn.now.adding(seconds: -back), reason: 0,
+                    date: change.now.adding(seconds: -back), reason: 0,
                     type: changed.sharedFrom == nil ? "REFUND_FULL" : "FAMILY_REVOKE", percentage: 100_000)
-                model.transactions[number] = try TransactionTable.update(changed, turn.session)
+                model.transactions[number] = try TransactionTable.update(changed, change.connection)
             }
             return model
         }
@@ -176,10 +176,10 @@ struct TransactionHistoryTests {
         let found = try await walk(world, .history, id) { page in
             guard page == 2 else { return }
             for number in [seen, unseen] {
-                _ = try await world.emulator.store.change { turn in
-                    var transaction = try #require(try TransactionTable.find(number, turn.session))
+                _ = try await world.emulator.store.change { change in
+                    var transaction = try #require(try TransactionTable.find(number, change.connection))
                     transaction.isUpgraded = true
-                    try TransactionTable.update(transaction, turn.session)
+                    try TransactionTable.update(transaction, change.connection)
                 }
             }
         }
@@ -192,10 +192,10 @@ struct TransactionHistoryTests {
         #expect(still.numbers.isEmpty && still.revision == found.revision)
         await world.close()
         let later = try await EmulatedWorld(directory: world.directory)
-        let news = try await later.bought("points300", ["account": "many"])
-        _ = await later.ask(.post, "/emulator/transactions/\(news)/finish")
+        let update = try await later.bought("points300", ["account": "many"])
+        _ = await later.ask(.post, "/emulator/transactions/\(update)/finish")
         let fresh = try await walk(later, .history, id, from: found.revision)
-        #expect(fresh.numbers.map(String.init) == [news])
+        #expect(fresh.numbers.map(String.init) == [update])
         #expect(try await walk(later, .history, id, from: fresh.revision).numbers.isEmpty)
         await later.remove()
     }

@@ -27,8 +27,8 @@ struct BillingRetryTests {
         #expect(renewal["renewalDate"] == .int(try #require(first.subscription).expires.milliseconds))
         world.advance(days: 100)
         #expect(try await world.names() == ["SUBSCRIBED/INITIAL_BUY", "DID_FAIL_TO_RENEW", "EXPIRED/BILLING_RETRY"])
-        #expect(try await world.told().map(\.status) == [1, 3, 2])
-        #expect(try await world.told().last?.at.rfc3339 == "2026-05-31T08:30:00.000Z")
+        #expect(try await world.notified().map(\.status) == [1, 3, 2])
+        #expect(try await world.notified().last?.at.rfc3339 == "2026-05-31T08:30:00.000Z")
         #expect(try await world.renewal(first.number)["isInBillingRetryPeriod"] == false)
         #expect(try await world.transactions().count == 1)
         await world.remove()
@@ -90,10 +90,10 @@ struct BillingRetryTests {
     func buysAgain() async throws {
         let (world, first) = try await failing(nil)
         world.advance(days: 35)
-        try await world.store.change { turn in
-            var subscription = try #require(try SubscriptionTable.find(first.number, turn.session))
+        try await world.store.change { change in
+            var subscription = try #require(try SubscriptionTable.find(first.number, change.connection))
             subscription.billingFails = false
-            try SubscriptionLife.keep(subscription, turn)
+            try SubscriptionLifecycle.keep(subscription, change)
         }
         let paid = try await world.bought("basic.monthly")
         #expect(paid.original == first.number)

@@ -215,10 +215,10 @@ struct CommitmentTests {
         #expect(try await world.renewal(first.number)["renewalPrice"] == 5_990)
         try world.go(to: "2027-03-02T00:00:00.000Z")
         #expect(try await months(world).suffix(2).map { $0.split(separator: " ")[1] } == ["500", "599"])
-        try await world.store.change { turn in
-            var product = try #require(try ProductTable.find(ProductID(Self.yearly), turn.session))
+        try await world.store.change { change in
+            var product = try #require(try ProductTable.find(ProductID(Self.yearly), change.connection))
             product.state = .developerRemovedFromSale
-            try ProductTable.update(product, turn.session)
+            try ProductTable.update(product, change.connection)
         }
         try world.go(to: "2028-03-02T00:00:00.000Z")
         #expect(try await months(world).count == 24)

@@ -77,11 +77,11 @@ struct PriceIncreaseTests {
         let world = try await SubscribedWorld()
         for name in ["a", "b", "c"] { try await world.bought("premium.monthly", account: name) }
         let other = try await world.bought("basic.monthly", account: "d")
-        let told = try await world.store.raisePrice(
+        let notified = try await world.store.raisePrice(
             of: ProductID("premium.monthly"), bundleID: SubscribedWorld.bundleID, storefront: "USA",
             to: SubscribedWorld.dollars(749)
         ).get()
-        #expect(told.told == 3 && told.isComplete)
+        #expect(notified.notified == 3 && notified.isComplete)
         #expect(try await world.names().filter { $0 == "PRICE_INCREASE/ACCEPTED" }.count == 3)
         #expect(try await world.subscription(other.number).priceIncrease == nil)
         #expect(try await world.bought("premium.monthly", account: "e").price == SubscribedWorld.dollars(749))
@@ -100,12 +100,12 @@ struct PriceIncreaseTests {
         let begun = try await world.store.raisePrice(
             of: id, bundleID: SubscribedWorld.bundleID, storefront: "USA", to: SubscribedWorld.dollars(749)
         ).get()
-        #expect(begun.told == Int64(ProductPriceIncrease.batch) && !begun.isComplete)
+        #expect(begun.notified == Int64(ProductPriceIncrease.batch) && !begun.isComplete)
         let again = try await world.reopened()
         #expect(try await again.names().filter { $0 == "PRICE_INCREASE/ACCEPTED" }.count == ProductPriceIncrease.batch)
         again.advance(seconds: 60)
-        let told = try await again.told().filter { $0.name == "PRICE_INCREASE/ACCEPTED" }
-        #expect(told.count == count && Set(told.map(\.original)).count == count)
+        let notified = try await again.notified().filter { $0.name == "PRICE_INCREASE/ACCEPTED" }
+        #expect(notified.count == count && Set(notified.map(\.original)).count == count)
         for (product, price, code) in [
             ("premium.monthly", 749, "not_an_increase"), ("nothing", 749, "unknown_product"),
         ] as [(String, Int64, String)] {

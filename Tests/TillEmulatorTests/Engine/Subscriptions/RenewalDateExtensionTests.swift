@@ -9,7 +9,7 @@ struct RenewalDateExtensionTests {
     private func extend(
         _ world: SubscribedWorld, _ original: Int64, days: Int64
     ) async throws -> Result<RenewalDateExtension, RenewalDateExtension.Refusal> {
-        try await world.store.change { try SubscriptionLife.extend(original, days: days, $0) }
+        try await world.store.change { try SubscriptionLifecycle.extend(original, days: days, $0) }
     }
 
     @Test("An extension moves the current period's end and all later ones, at most twice a year")
@@ -50,12 +50,12 @@ struct RenewalDateExtensionTests {
         #expect(try await extend(world, failing.number, days: 5) == .failure(.ineligible))
         #expect(try await extend(world, 77, days: 5) == .failure(.unknown))
         let paid = try await world.bought("basic.monthly", account: "payer")
-        try await world.store.change { turn in
-            var copy = try #require(try SubscriptionTable.find(paid.number, turn.session))
+        try await world.store.change { change in
+            var copy = try #require(try SubscriptionTable.find(paid.number, change.connection))
             copy.original = 4_711
             copy.account = "member"
             copy.sharedFrom = paid.number
-            try SubscriptionTable.save(copy, turn.session)
+            try SubscriptionTable.save(copy, change.connection)
         }
         #expect(try await extend(world, 4_711, days: 5) == .failure(.familyShared))
         await #expect(throws: StoreRefusal.sharedSubscription("4711")) {
@@ -81,8 +81,8 @@ struct RenewalDateExtensionTests {
             reason: 3, storefronts: ["USA"])
         for _ in 0..<2 { try await world.store.change { try MassExtension.begin(request, $0) } }
         func status(of productID: ProductID) async throws -> MassExtension.Status? {
-            try await world.store.ask { session in
-                try MassExtension.status(request.id, productID: productID, bundleID: request.bundleID, session)
+            try await world.store.ask { connection in
+                try MassExtension.status(request.id, productID: productID, bundleID: request.bundleID, connection)
             }
         }
         let begun = try await status(of: request.productID)
@@ -97,7 +97,7 @@ struct RenewalDateExtensionTests {
         let names = try await world.names()
         #expect(names.filter { $0 == "RENEWAL_EXTENDED" }.count == originals.count - 2)
         #expect(names.filter { $0 == "RENEWAL_EXTENSION/FAILURE" }.count == 1)
-        let summary = try #require(try await world.told().filter { $0.name == "RENEWAL_EXTENSION/SUMMARY" }.first)
+        let summary = try #require(try await world.notified().filter { $0.name == "RENEWAL_EXTENSION/SUMMARY" }.first)
         #expect(summary.content["summary"]?["succeededCount"] == .int(Int64(originals.count - 2)))
         #expect(summary.content["summary"]?["failedCount"] == 1)
         #expect(summary.content["summary"]?["storefrontCountryCodes"] == ["USA"])

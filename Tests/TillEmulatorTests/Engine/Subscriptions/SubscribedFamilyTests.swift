@@ -34,9 +34,9 @@ struct SubscribedFamilyTests {
     }
 
     /// The notifications about this member's copy, in order.
-    private func told(_ world: SubscribedWorld, _ name: String) async throws -> [String] {
+    private func notified(_ world: SubscribedWorld, _ name: String) async throws -> [String] {
         let share = try #require(try await share(world, name))
-        return try await world.told(original: share.original).map(\.name)
+        return try await world.notified(original: share.original).map(\.name)
     }
 
     /// A member's copies have no token, cost nothing and are marked as shared; at every moment there is one state.
@@ -70,14 +70,14 @@ struct SubscribedFamilyTests {
         world.advance(days: 35)
         try await check(world, .expired)
         for name in ["m1", "m2"] {
-            #expect(try await told(world, name) == ["SUBSCRIBED/INITIAL_BUY", "DID_RENEW", "EXPIRED/VOLUNTARY"])
+            #expect(try await notified(world, name) == ["SUBSCRIBED/INITIAL_BUY", "DID_RENEW", "EXPIRED/VOLUNTARY"])
             let copies = try await world.transactions(account: name)
             #expect(copies.map(\.reason) == ["PURCHASE", "RENEWAL"])
             #expect(Set(copies.map(\.original)).count == 1 && copies.allSatisfy { $0.revocation == nil })
         }
         try await world.bought("basic.monthly", account: "payer")
         try await check(world, .active)
-        #expect(try await told(world, "m2").last == "SUBSCRIBED/RESUBSCRIBE")
+        #expect(try await notified(world, "m2").last == "SUBSCRIBED/RESUBSCRIBE")
         await world.remove()
     }
 
@@ -97,7 +97,7 @@ struct SubscribedFamilyTests {
         world.advance(days: 32)
         #expect(try await share(world, "m2")?.productID.text == "basic.monthly")
         #expect(
-            try await told(world, "m2") == [
+            try await notified(world, "m2") == [
                 "SUBSCRIBED/INITIAL_BUY", "DID_RENEW", "DID_CHANGE_RENEWAL_PREF/UPGRADE", "DID_RENEW",
             ])
         await world.remove()
@@ -118,7 +118,7 @@ struct SubscribedFamilyTests {
         _ = try await world.store.recover(paid.number).get()
         try await check(world, .active)
         #expect(
-            try await told(world, "m1") == [
+            try await notified(world, "m1") == [
                 "SUBSCRIBED/INITIAL_BUY", "EXPIRED/BILLING_RETRY", "SUBSCRIBED/RESUBSCRIBE",
             ])
         await world.remove()
@@ -133,7 +133,7 @@ struct SubscribedFamilyTests {
         #expect(try await share(world, "m2")?.state == .active)
         world.advance(days: 35)
         #expect(try await world.transactions(account: "m1").count == 1, "the renewal gives nothing back")
-        #expect(try await told(world, "m1") == ["SUBSCRIBED/INITIAL_BUY", "REVOKE"])
+        #expect(try await notified(world, "m1") == ["SUBSCRIBED/INITIAL_BUY", "REVOKE"])
         let current = try await world.subscription(paid.number).current
         _ = try await world.store.refund(current).get()
         #expect(try await share(world, "m2")?.state == .revoked)
@@ -143,7 +143,7 @@ struct SubscribedFamilyTests {
         let end = try await world.subscription(paid.number).expires
         #expect(back.purchased == world.now && back.subscription?.expires == end)
         #expect(
-            try await told(world, "m2") == [
+            try await notified(world, "m2") == [
                 "SUBSCRIBED/INITIAL_BUY", "DID_RENEW", "REVOKE", "SUBSCRIBED/RESUBSCRIBE",
             ])
         #expect(try await share(world, "m1")?.state == .revoked)
@@ -166,7 +166,7 @@ struct SubscribedFamilyTests {
         world.advance(days: 31)
         #expect(try await world.subscription(late.number).state == .expired)
         #expect(try await share(world, "solo")?.state == .active)
-        #expect(try await told(world, "solo").first == "SUBSCRIBED/INITIAL_BUY")
+        #expect(try await notified(world, "solo").first == "SUBSCRIBED/INITIAL_BUY")
         await world.remove()
     }
 
@@ -180,10 +180,10 @@ struct SubscribedFamilyTests {
         _ = try await world.store.leaveFamily("m1").get()
         #expect(try await share(world, "m1")?.state == .revoked)
         world.advance(days: 25)
-        #expect(try await told(world, "late") == ["SUBSCRIBED/INITIAL_BUY", "DID_RENEW"])
-        #expect(try await told(world, "m1") == ["SUBSCRIBED/INITIAL_BUY", "REVOKE"])
+        #expect(try await notified(world, "late") == ["SUBSCRIBED/INITIAL_BUY", "DID_RENEW"])
+        #expect(try await notified(world, "m1") == ["SUBSCRIBED/INITIAL_BUY", "REVOKE"])
         try await join(world, "m1")
-        #expect(try await told(world, "m1").last == "SUBSCRIBED/RESUBSCRIBE")
+        #expect(try await notified(world, "m1").last == "SUBSCRIBED/RESUBSCRIBE")
         try await check(world, .active)
         await world.remove()
     }

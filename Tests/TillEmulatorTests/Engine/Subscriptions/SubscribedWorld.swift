@@ -52,7 +52,7 @@ final class SubscribedWorld: Sendable {
                     }
                 }
             },
-            send: { _, _ throws(HTTPFault) in HTTPResponse(status: 200) })
+            send: { _, _ throws(HTTPError) in HTTPResponse(status: 200) })
         self.time = time
         self.random = random
         try await store.setNotificationURL("http://127.0.0.1:1/notifications")
@@ -112,10 +112,10 @@ final class SubscribedWorld: Sendable {
     }
 
     func setPayment(works: Bool, account: String = Emulator.defaultAccount) async throws {
-        try await store.change { turn in
-            guard var found = try AccountTable.find(account, turn.session) else { return }
+        try await store.change { change in
+            guard var found = try AccountTable.find(account, change.connection) else { return }
             found.paymentMethodWorks = works
-            try AccountTable.update(found, turn.session)
+            try AccountTable.update(found, change.connection)
         }
     }
 
@@ -129,7 +129,7 @@ final class SubscribedWorld: Sendable {
         try await store.transactions(account: account, unfinishedOnly: false, limit: 10_000)
     }
 
-    struct Told: Sendable, Equatable {
+    struct NotifiedEvent: Sendable, Equatable {
         var at: Instant
         var name: String
         var original: Int64?
@@ -140,12 +140,12 @@ final class SubscribedWorld: Sendable {
     }
 
     /// Every notification so far, as `TYPE/SUBTYPE`.
-    func told(original: Int64? = nil) async throws -> [Told] {
-        let all = try await store.ask { session in
-            try session.query(
+    func notified(original: Int64? = nil) async throws -> [NotifiedEvent] {
+        let all = try await store.ask { connection in
+            try connection.query(
                 "SELECT created_at, type, subtype, original, content FROM notifications ORDER BY number", []
             ) { row in
-                Told(
+                NotifiedEvent(
                     at: Instant(milliseconds: row.integer("created_at")),
                     name: row.text("type") + (row.isNull("subtype") ? "" : "/" + row.text("subtype")),
                     original: row.isNull("original") ? nil : row.integer("original"),
@@ -155,7 +155,7 @@ final class SubscribedWorld: Sendable {
         return original.map { wanted in all.filter { $0.original == wanted } } ?? all
     }
 
-    func names() async throws -> [String] { try await told().map(\.name) }
+    func names() async throws -> [String] { try await notified().map(\.name) }
 
     /// The renewal info as it would be signed now.
     func renewal(_ original: Int64) async throws -> [String: JSONValue] {

@@ -142,7 +142,7 @@ struct SubscriptionCodeTests {
         }
         let products = try await world.store.products()
         func sell(_ selling: [StoreProduct]) async throws {
-            try await world.store.change { _ = try ProductTable.replace(selling, $0.session) }
+            try await world.store.change { _ = try ProductTable.replace(selling, $0.connection) }
         }
         var gone = products
         for index in gone.indices { gone[index].state = .removedFromSale }

@@ -166,10 +166,10 @@ struct SubscriptionOfferTests {
         #expect(try await world.subscription(first.number).state == .billingRetry)
         let offer = try await world.promotional("half")
         #expect(try await world.buy("basic.monthly", offer: offer).get() == .failed)
-        try await world.store.change { turn in
-            var subscription = try #require(try SubscriptionTable.find(first.number, turn.session))
+        try await world.store.change { change in
+            var subscription = try #require(try SubscriptionTable.find(first.number, change.connection))
             subscription.billingFails = false
-            try SubscriptionLife.keep(subscription, turn)
+            try SubscriptionLifecycle.keep(subscription, change)
         }
         await #expect(throws: StoreRefusal.nonceUsed) { try await world.buy("basic.monthly", offer: offer).get() }
         let paid = try await world.bought("basic.monthly", offer: try await world.promotional("half"))

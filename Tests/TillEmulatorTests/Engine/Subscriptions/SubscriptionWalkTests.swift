@@ -16,7 +16,7 @@ struct SubscriptionWalkTests {
     private func violations(_ world: SubscribedWorld, _ original: Int64) async throws -> [String] {
         let subscription = try await world.subscription(original)
         let all = try await world.transactions().filter { $0.state == .purchased }
-        let told = try await world.told(original: original)
+        let notified = try await world.notified(original: original)
         let now = world.now
         var wrong: [String] = []
         for (old, new) in zip(all, all.dropFirst()) {
@@ -40,24 +40,24 @@ struct SubscriptionWalkTests {
         case .expired: if isRunning || subscription.expirationIntent == nil { wrong.append("expired too early") }
         case .revoked: if all.last?.revocation == nil { wrong.append("revoked without a refund") }
         }
-        if let status = told.last?.status, status != subscription.state.status {
+        if let status = notified.last?.status, status != subscription.state.status {
             wrong.append("status \(status) was told last, it is \(subscription.state)")
         }
         if let next = subscription.nextDate, next < now { wrong.append("its next date has passed") }
         let counts = Dictionary(
-            grouping: told.filter { Self.tellsOfPeriod.contains($0.name) }, by: { $0.transactionID ?? "" })
+            grouping: notified.filter { Self.tellsOfPeriod.contains($0.name) }, by: { $0.transactionID ?? "" })
         for transaction in all where counts[transaction.id.text]?.count != 1 {
             wrong.append("\(transaction.number) is told \(counts[transaction.id.text]?.count ?? 0) times")
         }
         if counts.count != all.count { wrong.append("periods are told that there are not") }
-        if told.map(\.at) != told.map(\.at).sorted() { wrong.append("told out of order") }
+        if notified.map(\.at) != notified.map(\.at).sorted() { wrong.append("told out of order") }
         return wrong
     }
 
-    private struct Dice {
+    private struct SeededRandom {
         private var state: UInt64
         init(_ seed: UInt64) { state = seed &* 0xD129_0A4B_2F63_91C5 | 1 }
-        mutating func roll(_ sides: UInt64) -> Int {
+        mutating func draw(_ sides: UInt64) -> Int {
             state ^= state << 13
             state ^= state >> 7
             state ^= state << 17
@@ -65,31 +65,31 @@ struct SubscriptionWalkTests {
         }
     }
 
-    private func step(_ world: SubscribedWorld, _ original: Int64, _ dice: inout Dice) async throws -> String {
+    private func step(_ world: SubscribedWorld, _ original: Int64, _ random: inout SeededRandom) async throws -> String {
         let products = SubscribedWorld.products.map(\.id.text)
-        let act = dice.roll(13)
+        let act = random.draw(13)
         switch act {
         case 0...2:
-            let product = products[dice.roll(UInt64(products.count))]
+            let product = products[random.draw(UInt64(products.count))]
             return "buy \(product): \(try await world.buy(product))"
         case 3: return "cancel \(try await world.store.cancelSubscription(original).map(\.state))"
         case 4: return "resume \(try await world.store.resumeSubscription(original).map(\.state))"
         case 5: return "fail \(try await world.store.failBilling(original).map(\.state))"
         case 6: return "recover \(try await world.store.recover(original).map(\.state))"
         case 7:
-            try await world.setPayment(works: dice.roll(3) > 0)
+            try await world.setPayment(works: random.draw(3) > 0)
             return "payment"
-        case 8 where dice.roll(4) == 0:
+        case 8 where random.draw(4) == 0:
             let current = try await world.subscription(original).current
             return "refund \(try await world.store.refund(current).map(\.number))"
         case 9: return "extend \(try await world.store.extendSubscription(original, days: 7).map(\.expires))"
         case 10:
             let old = try await world.subscription(original).renewalPrice?.amount ?? 0
-            let price = SubscribedWorld.dollars(old + Int64(dice.roll(900)))
+            let price = SubscribedWorld.dollars(old + Int64(random.draw(900)))
             return "raise \(try await world.store.raisePrice(of: original, to: price).map(\.state))"
         case 11:
             return
-                "consent \(try await world.store.answerPriceIncrease(original, accepts: dice.roll(3) > 0).map(\.state))"
+                "consent \(try await world.store.answerPriceIncrease(original, accepts: random.draw(3) > 0).map(\.state))"
         default:
             return "offer \(try await world.buy("basic.monthly", offer: try await world.promotional("half")))"
         }
@@ -108,17 +108,17 @@ struct SubscriptionWalkTests {
             $0.billingGracePeriod = seed % 2 == 0 ? BillingGracePeriod(.sixteen) : nil
         }
         let original = try await world.bought("basic.monthly").number
-        var dice = Dice(seed)
+        var random = SeededRandom(seed)
         for count in 0..<120 {
-            let act = try await step(world, original, &dice)
+            let act = try await step(world, original, &random)
             try #require(try await violations(world, original) == [], "seed \(seed), step \(count): \(act)")
             // Some steps are an hour apart, some two months.
-            world.advance(seconds: Int64(dice.roll(3) == 0 ? dice.roll(5_000_000) : dice.roll(800_000)))
+            world.advance(seconds: Int64(random.draw(3) == 0 ? random.draw(5_000_000) : random.draw(800_000)))
             _ = try await world.store.subscription(original)
             try #require(try await violations(world, original) == [], "seed \(seed), after step \(count): \(act)")
         }
         #expect(try await world.transactions().count > 8)
-        #expect(try await world.told(original: original).count > 30)
+        #expect(try await world.notified(original: original).count > 30)
         await world.remove()
     }
 
@@ -142,11 +142,11 @@ struct SubscriptionWalkTests {
     }
 
     private func outcome(_ world: SubscribedWorld) async throws -> (
-        [StoreTransaction], [SubscribedWorld.Told], [StoreSubscription]
+        [StoreTransaction], [SubscribedWorld.NotifiedEvent], [StoreSubscription]
     ) {
         var all: [StoreTransaction] = []
         for index in 0..<20 { all += try await world.transactions(account: "a\(index)") }
-        return (all, try await world.told(), try await world.store.subscriptions(limit: 100))
+        return (all, try await world.notified(), try await world.store.subscriptions(limit: 100))
     }
 
     @Test("A year in one advance, day by day, and with a restart in the middle are the same year")
@@ -184,7 +184,7 @@ struct SubscriptionWalkTests {
     func pace() async throws {
         var world = try await SubscribedWorld { $0.renewalPace = .monthInOneHour }
         #expect(try await world.store.ask { try RenewalPace.current($0) } == .monthInOneHour)
-        try await world.store.change { try RenewalPace.set(.everyMinute, $0.session) }
+        try await world.store.change { try RenewalPace.set(.everyMinute, $0.connection) }
         world = try await world.reopened { $0.renewalPace = .monthInOneHour }
         #expect(try await world.store.ask { try RenewalPace.current($0) } == .everyMinute)
         let first = try await world.bought("basic.annual")

@@ -98,10 +98,10 @@ struct ClockTests {
     func farthest() async throws {
         let clock = StoreClock({ EmulatedWorld.start })
         func go(_ span: Int64) -> Result<Instant, StoreRefusal> {
-            let result = clock.depart { $0.adding(milliseconds: span) }
+            let result = clock.beginAdvance { $0.adding(milliseconds: span) }
             if case .success(let target) = result {
-                clock.stand(at: target)
-                clock.arrive()
+                clock.hold(at: target)
+                clock.endAdvance()
             }
             return result
         }

@@ -63,13 +63,13 @@ struct RunningTests {
         let emulator = try await Emulator(
             configuration: configuration, database: database, clock: { time.withLock { $0 } },
             entropy: { RandomBytes.make($0) },
-            send: { _, _ throws(HTTPFault) in
+            send: { _, _ throws(HTTPError) in
                 sent.withLock { $0 += 1 }
                 return HTTPResponse(status: 200)
             })
         try await emulator.store.setNotificationURL("http://127.0.0.1:9/")
         _ = try await emulator.store.sendTestNotification(bundleID: "com.example.learnpoints")
-        try await inner.write { try Agenda.set(.subscription, 1, at: EmulatedWorld.start.adding(seconds: 1), $0) }
+        try await inner.write { try Schedule.set(.subscription, 1, at: EmulatedWorld.start.adding(seconds: 1), $0) }
         database.fails.withLock { $0 = true }
         time.withLock { $0 = $0.adding(seconds: 2) }
         let run = Task { await emulator.run() }
@@ -88,7 +88,7 @@ struct RunningTests {
             try await Task.sleep(nanoseconds: 2_000_000)
         }
         #expect(sent.withLock { $0 } == 1)
-        #expect(try await inner.read { try Agenda.next(by: .init(milliseconds: .max), $0) } == nil)
+        #expect(try await inner.read { try Schedule.next(by: .init(milliseconds: .max), $0) } == nil)
         run.cancel()
         await run.value
         await inner.close()
@@ -101,8 +101,8 @@ struct RunningTests {
         await world.tellServer()
         try await world.buy()
         // The store refuses the third attempt's record.
-        _ = try await world.database.write { session in
-            try session.execute(
+        _ = try await world.database.write { connection in
+            try connection.execute(
                 """
                 CREATE TRIGGER broken BEFORE INSERT ON send_attempts WHEN new.attempt = 3 BEGIN
                     SELECT raise(ABORT, 'broken');
@@ -139,8 +139,8 @@ struct RunningTests {
         #expect(await world.advance("4d").status == 200)
         #expect(await total() == 3)
         #expect(await world.ask(.get, "/emulator/state").json["transactions"]?["total"] == 303)
-        let attempts = try await world.database.read { session in
-            try session.first("SELECT count(*) AS count FROM send_attempts", []) { $0.integer("count") }
+        let attempts = try await world.database.read { connection in
+            try connection.first("SELECT count(*) AS count FROM send_attempts", []) { $0.integer("count") }
         }
         #expect(attempts == 3)
         await world.remove()

@@ -21,7 +21,7 @@ final class TimedWorld: Sendable {
     }
 
     /// The server's action for a notification, and the status it answers.
-    typealias Handler = @Sendable (TimedWorld, _ payload: JSONValue) async throws(HTTPFault) -> Int
+    typealias Handler = @Sendable (TimedWorld, _ payload: JSONValue) async throws(HTTPError) -> Int
 
     let directory: URL
     let database: SQLiteDatabase
@@ -50,8 +50,8 @@ final class TimedWorld: Sendable {
         let emulator = try await Emulator(
             configuration: configuration, database: database, clock: { time.withLock { $0 } },
             entropy: { chance?.bytes($0) ?? RandomBytes.make($0) },
-            send: { [weak self] (_, request) async throws(HTTPFault) -> HTTPResponse in
-                guard let self else { throw HTTPFault(.stopped, "the world is over") }
+            send: { [weak self] (_, request) async throws(HTTPError) -> HTTPResponse in
+                guard let self else { throw HTTPError(.stopped, "the world is over") }
                 return HTTPResponse(status: try await self.take(request))
             })
         running.withLock { $0 = emulator }
@@ -72,11 +72,11 @@ final class TimedWorld: Sendable {
 
     func answer(_ handler: @escaping Handler) { self.handler.withLock { $0 = handler } }
 
-    private func take(_ request: HTTPRequest) async throws(HTTPFault) -> Int {
+    private func take(_ request: HTTPRequest) async throws(HTTPError) -> Int {
         guard let emulator = running.withLock({ $0 }),
             let text = try? JSONValue(decoding: request.body)["signedPayload"]?.string,
             let payload = try? payload(of: text)
-        else { throw HTTPFault(.other, "no notification") }
+        else { throw HTTPError(.other, "no notification") }
         let attempt = Attempt(
             type: payload["notificationType"]?.string ?? "", signedPayload: text, at: emulator.store.now)
         received.withLock { $0.append(attempt) }
@@ -126,12 +126,12 @@ final class TimedWorld: Sendable {
 
     /// Schedules dates without a subject: nothing happens at them.
     func plan(_ subjects: [Int64: Instant]) async throws {
-        try await database.write { session in
-            for (subject, date) in subjects { try Agenda.set(.subscription, subject, at: date, session) }
+        try await database.write { connection in
+            for (subject, date) in subjects { try Schedule.set(.subscription, subject, at: date, connection) }
         }
     }
 
     func planned() async throws -> [Int64] {
-        try await database.read { try Agenda.upcoming(limit: 1_000, $0).map(\.subject) }
+        try await database.read { try Schedule.upcoming(limit: 1_000, $0).map(\.subject) }
     }
 }

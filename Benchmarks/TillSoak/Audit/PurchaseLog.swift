@@ -1,0 +1,83 @@
+import TillBilling
+import TillJSON
+import TillLedger
+import TillSQL
+import TillSQLite
+
+/// Everything known about one transaction: the store's record, the notifications to the server, and the server's
+/// records.
+struct PurchaseLog: Sendable {
+    let transaction: String
+    let control: StoreControl
+    let ledger: String
+
+    func lines() async -> [String] {
+        let ofStore = (try? await store()) ?? ["the store does not answer"]
+        let ofLedger = (try? await contents()) ?? ["the ledger can't be read"]
+        return (ofStore + ofLedger).map { "    " + $0 }
+    }
+
+    private func store() async throws -> [String] {
+        var lines: [String] = []
+        if var sale = try? await control.get("/emulator/transactions/\(transaction)").object {
+            sale["signedTransaction"] = nil
+            lines.append("store: \(JSONValue.object(sale).encoded())")
+        }
+        for notification in try await control.list("/emulator/notifications")
+        where notification["transactionId"]?.string == transaction {
+            lines.append("told: \(notification.encoded())")
+        }
+        return lines
+    }
+
+    private func contents() async throws -> [String] {
+        let database = try SQLiteDatabase.open(path: ledger, role: .operator, options: .init(.ledger))
+        let id = transaction
+        let lines = try await database.read { connection in try Self.contents(of: id, connection) }
+        await database.close()
+        return lines
+    }
+
+    private static func contents(of id: String, _ connection: any Connection) throws -> [String] {
+        var lines = try connection.query(
+            """
+            SELECT row_id, state, coalesce(quarantine, '') AS quarantine, received_at, signed_at FROM transactions \
+            WHERE id = ?
+            """,
+            [.text(id)]
+        ) { row in
+            "ledger: transaction \(row.integer("row_id")) in state "
+                + "\(row.integer("state")) \(row.text("quarantine")), received "
+                + "\(row.integer("received_at")), signed \(row.integer("signed_at"))"
+        }
+        lines += try connection.query(
+            """
+            SELECT e.at, e.decision, e.ground, e.source, \(caller: "e") FROM evidence e JOIN transactions t \
+            ON t.row_id = e.transaction_row_id WHERE t.id = ? ORDER BY e.row_id
+            """, [.text(id)]
+        ) {
+            "evidence: \($0.integer("at")) \($0.text("decision")) by "
+                + "\($0.text("ground")), source \($0.text("source")), \(CallerColumns.name($0) ?? "")"
+        }
+        lines += try connection.query(
+            """
+            SELECT p.at, \(user: "p.customer_id") AS user_id, p.kind, p.amount, p.currency FROM postings p JOIN \
+            transactions t ON t.row_id = p.grant_row_id WHERE t.id = ? ORDER BY p.row_id
+            """, [.text(id)]
+        ) {
+            "posting: \($0.integer("at")) \($0.text("user_id")) \($0.text("kind")) "
+                + "\($0.integer("amount")) \($0.text("currency"))"
+        }
+        lines += try connection.query(
+            """
+            SELECT m.at, m.status, m.reason, hex(o.id) AS id, \(user: "o.customer_id") AS user_id FROM order_moves m \
+            JOIN orders o ON o.row_id = m.order_row_id JOIN transactions t ON t.order_row_id = o.row_id OR \
+            t.token = o.id WHERE t.id = ? ORDER BY m.number
+            """, [.text(id)]
+        ) {
+            "order \($0.text("id")) of \($0.text("user_id")): \($0.integer("at")) to "
+                + "\($0.integer("status")), \($0.text("reason"))"
+        }
+        return lines
+    }
+}

@@ -1,0 +1,104 @@
+import TillBilling
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The products to show on the shop page.
+public struct ProductList: Hashable, Sendable {
+    /// The products, in the server's order or in the requested order.
+    public let items: [ListedProduct]
+    /// A Boolean value that indicates whether names and prices come from the cache because the store has not answered.
+    /// Nothing can be bought then, so show the products dimmed.
+    public let isFromCache: Bool
+    /// The requested ids that the server or the store does not offer now. They are not among the items. Empty until the
+    /// store has answered.
+    public let missing: [String]
+    /// The reason why nothing can be bought, if there is one.
+    public let error: StoreError?
+
+    package init(items: [ListedProduct], isFromCache: Bool, missing: [String] = [], error: StoreError?) {
+        self.items = items
+        self.isFromCache = isFromCache
+        self.missing = missing
+        self.error = problem
+    }
+
+    /// The item of this product, if it is among the items.
+    public subscript(id: String) -> ListedProduct? { items.first { $0.id == id } }
+}
+
+/// A product on the shop page.
+public struct ListedProduct: Hashable, Sendable, Identifiable {
+    /// The type of a product, as in App Store Connect.
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// A product that is used up and can be bought again.
+        case consumable
+        /// A product that is bought once and doesn't expire.
+        case nonConsumable
+        /// A subscription that Apple renews.
+        case autoRenewable
+        /// A subscription that ends after a fixed time.
+        case nonRenewing
+    }
+
+    /// The product id of App Store Connect.
+    public let id: String
+    /// The store's name in the storefront's language, or the server's name until the store provides one.
+    public let name: String
+    /// The store's description; empty until the store provides one.
+    public let description: String
+    /// The price as formatted by the store: `¥6.00`. Empty until the store provides one.
+    public let displayPrice: String
+    /// The price in units of the currency: 6 for ¥6.00.
+    public let price: Decimal?
+    /// The currency's ISO 4217 code.
+    public let currency: String?
+    /// The type of the product; nil for a type that this version doesn't know.
+    public let kind: Kind?
+    /// A Boolean value that indicates whether the product can be bought now: the store lists it, and no purchase of it
+    /// is in progress.
+    public let canBuy: Bool
+    /// A Boolean value that indicates whether a purchase of the product is in progress.
+    public let isPurchasing: Bool
+}
+
+extension ListedProduct {
+    init(
+        _ product: CachedProduct, _ listing: StoreListing?, isListed: Bool, isPurchasing: Bool, _ language: Language
+    ) {
+        id = product.id
+        let serverName = product.names[language]
+        name = listing.map(\.name) ?? (serverName.isEmpty ? product.names.en : serverName)
+        description = listing?.description ?? ""
+        displayPrice = listing?.displayPrice ?? ""
+        price = listing.map { Decimal(minorUnitsOf: $0.price) }
+        currency = listing?.price.currency.text
+        kind = Kind(listing?.type ?? product.type)
+        canBuy = isListed && !isPurchasing
+        self.isPurchasing = isPurchasing
+    }
+}
+
+extension ListedProduct.Kind {
+    init?(_ type: ProductType?) {
+        switch type {
+        case .consumable: self = .consumable
+        case .nonConsumable: self = .nonConsumable
+        case .autoRenewable: self = .autoRenewable
+        case .nonRenewing: self = .nonRenewing
+        case .freeSubscription, nil: return nil
+        }
+    }
+}
+
+extension Decimal {
+    /// Converts exactly, as a decimal number without a binary fraction.
+    init(minorUnitsOf money: Money) {
+        self.init(
+            sign: money.amount < 0 ? .minus : .plus, exponent: -money.currency.minorDigits,
+            significand: Decimal(money.amount.magnitude))
+    }
+}

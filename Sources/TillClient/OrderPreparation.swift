@@ -1,0 +1,184 @@
+import TillAPI
+import TillBilling
+
+/// The reason why a purchase could not begin. Nothing was requested from the store, so no payment was made.
+package enum PurchaseError: Error, Hashable, Sendable {
+    case notSignedIn
+    /// The quantity is not 1 to 10.
+    case badQuantity
+    /// The order could not be recorded on this device.
+    case journal(JournalError)
+    /// The server did not give a valid answer. The order stays *prepared* until the caller abandons it.
+    case cannotOpen(OrderID, ServerError)
+    /// The server refused the order, which is *failed* now.
+    case refused(OrderID, ServerRefusal)
+
+    package var code: String {
+        switch self {
+        case .notSignedIn: PendingReason.signedOut.code
+        case .badQuantity: Refusal.quantityNotAllowed.rawValue
+        case .journal(let error): error.code
+        case .cannotOpen(_, let error): error.code
+        case .refused(_, let refusal): refusal.code
+        }
+    }
+
+    package var isRetryable: Bool {
+        switch self {
+        case .notSignedIn, .cannotOpen: true
+        case .badQuantity, .refused: false
+        case .journal(let error): error.isRetryable
+        }
+    }
+
+    /// A message for the buyer.
+    package var sentence: LocalizedText {
+        switch self {
+        case .notSignedIn: LocalizedText(en: "Sign in before you buy.", zh: "请先登录再购买。")
+        case .badQuantity: Refusal.quantityNotAllowed.sentence
+        case .journal(let error): Self.nothingPaid(error.sentence)
+        case .cannotOpen:
+            Self.nothingPaid(
+                LocalizedText(
+                    en: "The server can't be reached right now. Try again in a moment.", zh: "暂时无法连接服务器，请稍后再试。"))
+        case .refused(_, let refusal): Self.nothingPaid(refusal.sentence)
+        }
+    }
+
+    private static func nothingPaid(_ reason: LocalizedText) -> LocalizedText {
+        LocalizedText(en: "\(reason.en) Nothing was charged.", zh: "\(reason.zh)您没有被扣款。")
+    }
+}
+
+/// Begins purchases: the order is on this device's disk before any request, and at the server before the store is asked
+/// for payment, because a payment whose token names no order has no owner.
+package struct OrderPreparation: Sendable {
+    private let journal: OrderJournal
+    private let server: ServerAccess
+    private let effects: Effects
+    private let deviceID: String?
+
+    /// The number of requests to the server while the buyer waits.
+    static let attempts = 3
+
+    /// - Parameter deviceID: the app's name for this device, sent with the order; at most 128 bytes.
+    package init(journal: OrderJournal, server: ServerAccess, effects: Effects, deviceID: String? = nil) {
+        self.journal = journal
+        self.server = server
+        self.effects = effects
+        self.deviceID = deviceID
+    }
+
+    /// Prepares an order. After this, the payment may be requested with the order's id as its `appAccountToken` (or
+    /// `applicationUsername`).
+    ///
+    /// - Parameters:
+    ///   - price: the total price that the buyer is shown; used in the list of orders only.
+    ///   - preview: the preview of a plan that the buyer was shown.
+    package func prepare(
+        _ product: ProductID, price: Money?, quantity: Int = 1, as preview: OpenOrderBody.Preview? = nil
+    ) async throws(PurchaseError) -> JournalEntry {
+        guard (1...10).contains(quantity) else { throw .badQuantity }
+        guard let session = await server.session() else { throw .notSignedIn }
+        return try await begin(product, quantity, price, preview, as: session)
+    }
+
+    /// With a user token, the server accepts only ids that are commitments to that user, so that an attacker cannot
+    /// open an order with the id in another customer's payment. The nonce is on disk before the id is sent.
+    private func begin(
+        _ product: ProductID, _ quantity: Int, _ price: Money?, _ preview: OpenOrderBody.Preview?, as session: UserSession
+    ) async throws(PurchaseError) -> JournalEntry {
+        guard let nonce = OrderIDNonce(bytes: effects.entropy(OrderIDNonce.count)),
+            session.userID.text.utf8.count <= Self.longestUserID
+        else { throw .notSignedIn }
+        let entry = JournalEntry(
+            preparing: nonce, productID: product, quantity: quantity, price: price, userID: session.userID,
+            at: effects.clock())
+        do throws(JournalError) { try await journal.add(entry) } catch { throw .journal(error) }
+        return try await open(entry, preview, as: session)
+    }
+
+    /// In bytes. No server accepts a longer user id.
+    private static let longestUserID = 1_024
+
+    /// A repeated request opens no second order, because the id is the same.
+    private func open(
+        _ entry: JournalEntry, _ preview: OpenOrderBody.Preview?, as opener: UserSession
+    ) async throws(PurchaseError) -> JournalEntry {
+        var session = opener
+        var attempt = 1
+        while true {
+            do throws(ServerError) {
+                let body = body(for: entry, preview, as: session.userID)
+                let reply = try await server.post(Paths.orders, body, as: session, expecting: OrderReply.self)
+                if reply.id != entry.id { throw .unreadable(status: 200, retryAfter: nil) }
+                break
+            } catch {
+                if case .refused(let refusal) = error, !refusal.isRetryable { throw await refused(entry, refusal) }
+                // Half a second, then a second: the buyer is looking at a progress indicator.
+                guard attempt < Self.attempts, (error.retryAfter ?? 0) <= 2 else { throw .cannotOpen(entry.id, error) }
+                await effects.pause(500 << Int64(attempt - 1))
+                attempt += 1
+                // A guest who has been merged into an account in the meantime continues as that account.
+                if let now = await server.session(), now.userID == (await journal[entry.id])?.userID { session = now }
+            }
+        }
+        do throws(JournalError) {
+            try await journal.markOpened(entry.id)
+            return await journal[entry.id] ?? entry
+        } catch {
+            throw .journal(error)
+        }
+    }
+
+    private func body(
+        for entry: JournalEntry, _ preview: OpenOrderBody.Preview?, as caller: UserID
+    ) -> OpenOrderBody {
+        let proof = entry.idProof(for: caller)
+        return OpenOrderBody(
+            id: entry.id, productId: entry.productID.text, quantity: entry.quantity, deviceId: deviceID,
+            preview: preview, idNonce: proof?.nonce, idUserId: proof?.user?.text)
+    }
+
+    private func refused(_ entry: JournalEntry, _ refusal: ServerRefusal) async -> PurchaseError {
+        // The next tap creates a new order, after a valid sign-in. On a full disk this order stays prepared.
+        _ = try? await journal.move(entry.id, to: .failed, at: effects.clock(), reason: refusal.code)
+        return .refused(entry.id, refusal)
+    }
+
+    // MARK: Results of the store without a payment
+
+    /// The buyer cancelled. If the order turns out to be paid, it is completed nevertheless.
+    package func cancelled(_ id: OrderID, reason: String) async throws(JournalError) {
+        try await close(id, as: .cancelled, Paths.cancel(id), reason)
+    }
+
+    /// The store refused the payment.
+    package func failed(_ id: OrderID, reason: String) async throws(JournalError) {
+        try await close(id, as: .failed, Paths.fail(id), reason)
+    }
+
+    /// Closes an order whose payment was never requested. On a full disk it stays prepared.
+    package func abandon(_ id: OrderID, because reason: String) async {
+        _ = try? await journal.move(id, to: .failed, at: effects.clock(), reason: reason)
+    }
+
+    /// Another person must approve the purchase (Ask to Buy).
+    package func deferred(_ id: OrderID) async throws(JournalError) {
+        try await journal.move(id, to: .deferred, at: effects.clock())
+    }
+
+    private func close(
+        _ id: OrderID, as status: OrderStatus, _ path: String, _ reason: String
+    ) async throws(JournalError) {
+        let short = String(decoding: reason.utf8.prefix(400), as: UTF8.self)
+        let entry = try await journal.move(id, to: status, at: effects.clock(), reason: short)
+        guard entry.isOpened else { return }
+        // Sent once, to keep the server's list accurate; an order that stays prepared there is harmless. The buyer does
+        // not wait for it, and only the order's own user may send it.
+        effects.spawn { [server] in
+            guard let session = await server.session(), session.userID == entry.userID else { return }
+            _ = try? await server.post(path, OrderReasonBody(reason: short), as: session, expecting: OrderReply.self)
+        }
+    }
+}

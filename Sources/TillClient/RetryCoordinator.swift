@@ -1,0 +1,202 @@
+import TillBilling
+
+/// The background work of the kit while the app runs: one observer of the store, and one loop that sends pending paid
+/// purchases whenever there is an occasion.
+actor RetryCoordinator {
+    private let access: StoreAccess
+    private let catalog: ProductCatalog
+    private let journal: OrderJournal
+    private let purchase: OrderPreparation
+    private let submitter: ProofSubmitter
+    private let retry: Resubmission
+    private let serverOrders: ServerOrders
+    private let signIn: SignInState
+    private let updateLog: UpdateLog
+    private let effects: Effects
+    private let schedule: RetrySchedule
+
+    private enum State { case new, running, stopped }
+    private var state = State.new
+    /// The occasion that is pending until a user is signed in.
+    private var occasion: RetrySchedule.Occasion? = .launch
+    /// The time of a check that the journal could not record, or does not know.
+    private var checkAt: Instant?
+    private var sleeper: CheckedContinuation<Void, Never>?
+    private var isSignalled = false
+
+    init(_ components: StoreComponents, schedule: RetrySchedule = RetrySchedule()) {
+        access = components.access
+        catalog = components.catalog
+        journal = components.journal
+        purchase = components.purchase
+        submitter = components.submitter
+        retry = components.retry
+        serverOrders = components.serverOrders
+        signIn = components.signIn
+        effects = components.effects
+        updateLog = components.updateLog
+        self.schedule = schedule
+    }
+
+    // MARK: Life cycle
+
+    /// The first call attaches the observer; later calls do nothing.
+    func start() async {
+        guard state == .new else { return }
+        state = .running
+        let events = access.events()
+        effects.spawn { await self.listen(to: events) }
+        effects.spawn { await self.run() }
+    }
+
+    func stop() async {
+        guard state != .stopped else { return }
+        let wasRunning = state == .running
+        state = .stopped
+        signal()
+        updateLog.close()
+        if wasRunning { await access.stop() }
+    }
+
+    // MARK: Occasions
+
+    /// Records an occasion for sending, and returns without waiting.
+    func take(_ occasion: RetrySchedule.Occasion) {
+        // A launch's round sends everything, so later occasions do not replace it.
+        if self.occasion != .launch { self.occasion = occasion }
+        signal()
+    }
+
+    /// Takes into account a result from outside the loop.
+    func handle(_ outcome: SubmitOutcome) {
+        if case .deliveryPending(_, let retryAt?) = outcome { check(at: retryAt) }
+    }
+
+    /// Schedules a check of the store's queue.
+    func checkSoon() { check(at: effects.clock().adding(milliseconds: schedule.first)) }
+
+    private func check(at time: Instant) {
+        checkAt = min(checkAt ?? time, time)
+        signal()
+    }
+
+    /// Sends everything now, and returns when it is answered.
+    func checkAll() async {
+        guard await signIn.userID != nil else { return }
+        for outcome in await retry.resubmit(on: .launch).outcomes.values { handle(outcome) }
+        await serverOrders.check()
+    }
+
+    // MARK: The loop
+
+    private func run() async {
+        for id in journal.leftUnopened { await purchase.abandon(id, because: "never_requested") }
+        var isTime = false
+        while state == .running {
+            if await signIn.userID != nil, let now = occasion ?? (isTime ? .timer : nil) {
+                occasion = nil
+                checkAt = nil
+                let report = await retry.resubmit(on: now)
+                for outcome in report.outcomes.values { handle(outcome) }
+                if now != .timer { await serverOrders.check() }
+                // An occasion that this round itself caused is handled when it is due.
+                if occasion == nil { isSignalled = false }
+            }
+            isTime = await rest(await wait())
+        }
+    }
+
+    /// Milliseconds until the next check.
+    private func wait() async -> Int64 {
+        // Without a signed-in user there is no token; a sign-in wakes the loop.
+        guard await signIn.userID != nil else { return schedule.longest }
+        return schedule.wait(for: await journal.ongoing(), and: checkAt, now: effects.clock())
+    }
+
+    /// True if the time has elapsed, false if an occasion came earlier.
+    private func rest(_ milliseconds: Int64) async -> Bool {
+        if isSignalled || state != .running {
+            isSignalled = false
+            return false
+        }
+        let pause = effects.pause
+        return await withTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                await pause(milliseconds)
+                return true
+            }
+            group.addTask {
+                await self.waitForSignal()
+                return false
+            }
+            let isTime = await group.next() ?? false
+            group.cancelAll()
+            signal()
+            for await _ in group {}
+            isSignalled = false
+            return isTime
+        }
+    }
+
+    /// Whether the loop is waiting, without an occasion.
+    var isAsleep: Bool { sleeper != nil }
+
+    private func waitForSignal() async {
+        if isSignalled { return }
+        await withCheckedContinuation { sleeper = $0 }
+    }
+
+    private func signal() {
+        isSignalled = true
+        sleeper?.resume()
+        sleeper = nil
+    }
+
+    // MARK: The observer
+
+    /// Handles a few events concurrently, so that a slow response delays no other purchase.
+    private func listen(to events: AsyncStream<StoreEvent>) async {
+        await withTaskGroup(of: Void.self) { group in
+            var begun = 0
+            for await event in events {
+                if state == .stopped { break }
+                if begun >= Resubmission.width { await group.next() }
+                group.addTask { await self.handle(event) }
+                begun += 1
+            }
+        }
+    }
+
+    private func handle(_ event: StoreEvent) async {
+        switch event {
+        case .paid(let transaction):
+            let outcome = await submitter.resubmit(transaction)
+            handle(outcome)
+            await report(outcome, of: transaction)
+        case .failed(let order, let product, let problem): await fail(order, product, problem)
+        case .revoked(let products): updateLog.postRevoked(products.map(\.text))
+        case .promoted(let product): updateLog.postPromoted(product.text)
+        case .storefrontChanged:
+            await catalog.storefrontChanged()
+            updateLog.postStorefrontChanged()
+        }
+    }
+
+    /// On a full disk the journal reports nothing, so the server's answer is posted here.
+    private func report(_ outcome: SubmitOutcome, of transaction: QueuedTransaction) async {
+        guard case .completed = outcome, let token = transaction.token, let entry = await journal[token],
+            entry.transactionID == nil
+        else { return }
+        updateLog.post(OrderSummary(entry).showing(.completed), owner: entry.userID)
+    }
+
+    /// Without a token, an order is closed only if no other order matches.
+    private func fail(_ order: OrderID?, _ product: ProductID, _ problem: AppStoreError) async {
+        guard let id = await journal.unpaid(order, product) else { return }
+        if problem == .cancelled {
+            try? await purchase.cancelled(id, reason: problem.code)
+        } else {
+            try? await purchase.failed(id, reason: problem.code)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import TillBilling
+
+/// The components of one app's kit, each created once.
+struct StoreComponents: Sendable {
+    let configuration: StoreConfiguration
+    let access: StoreAccess
+    let effects: Effects
+    let server: ServerAccess
+    let journal: OrderJournal
+    let purchase: OrderPreparation
+    let submitter: ProofSubmitter
+    let retry: Resubmission
+    let serverOrders: ServerOrders
+    let signIn: SignInState
+    let identity: DeviceIdentity
+    let guest: Guest
+    let updateLog: UpdateLog
+    let catalog: ProductCatalog
+    let reads: ServerReads
+
+    init(
+        _ configuration: StoreConfiguration, access: StoreAccess, effects: Effects, files: DeviceFiles,
+        transport: Transport
+    ) throws(JournalError) {
+        let updateLog = UpdateLog()
+        let signIn = SignInState { updateLog.show(to: $0) }
+        self.configuration = configuration
+        self.access = access
+        self.effects = effects
+        self.updateLog = updateLog
+        self.signIn = signIn
+        server = ServerAccess(url: configuration.server, transport: transport, language: configuration.language) {
+            await signIn.session()
+        }
+        journal = try OrderJournal(disk: files.journal) { updateLog.post(OrderSummary($0), owner: $0.userID) }
+        identity = DeviceIdentity(disk: files.identity, entropy: effects.entropy)
+        guest = Guest(identity, disk: files.identity, entropy: effects.entropy)
+        catalog = ProductCatalog(file: files.catalog, server: server, products: access.products)
+        let deviceID = configuration.deviceID ?? identity.device.description
+        reads = ServerReads(server: server, deviceID: deviceID)
+        let queue = StoreQueue(access)
+        purchase = OrderPreparation(journal: journal, server: server, effects: effects, deviceID: deviceID)
+        submitter = ProofSubmitter(journal: journal, queue: queue, server: server, effects: effects, deviceID: deviceID)
+        serverOrders = ServerOrders(journal: journal, server: server, effects: effects)
+        retry = Resubmission(journal: journal, queue: queue, submitter: submitter, effects: effects)
+    }
+}
+
+/// The kit's files on the device.
+package struct DeviceFiles: Sendable {
+    package var journal: Disk
+    package var identity: Disk
+    package var catalog: ProductCacheFile
+
+    package init(journal: Disk, identity: Disk, catalog: ProductCacheFile = .none) {
+        self.journal = journal
+        self.identity = identity
+        self.catalog = catalog
+    }
+
+    /// - Throws: `inUse` if another running instance has its orders there.
+    package static func inDirectory(_ path: String) throws(DiskError) -> DeviceFiles {
+        let directory = path.hasSuffix("/") ? path : path + "/"
+        return DeviceFiles(
+            journal: try .file(at: directory + "orders.journal"), identity: try .file(at: directory + "identity"),
+            catalog: .file(at: directory + "catalogue.json"))
+    }
+}

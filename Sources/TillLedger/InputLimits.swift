@@ -1,0 +1,77 @@
+import TillBilling
+import TillSQL
+
+/// Limits for strings from outside.
+package enum InputLimits {
+    package static func user(_ text: String) throws -> UserID {
+        UserID(try string(text, "userId", UserID.maximumLength))
+    }
+
+    package static func device(_ text: String) throws -> DeviceID { DeviceID(try string(text, "deviceId", 128)) }
+
+    /// Text that a person writes for people: 1 to `maximum` UTF-8 bytes without control characters. Marks for the text
+    /// direction are allowed.
+    package static func prose(_ text: String, _ field: String, _ maximum: Int) throws -> String {
+        guard !text.isEmpty, text.utf8.count <= maximum else {
+            throw RefusalError(.invalidField, "\(field): 1 to \(maximum) bytes")
+        }
+        guard text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
+            throw RefusalError(.invalidField, "\(field): no control characters")
+        }
+        return text
+    }
+
+    /// An identifier of 1 to `maximum` UTF-8 bytes without control characters, line separators and marks that change
+    /// the text direction.
+    package static func string(_ text: String, _ field: String, _ maximum: Int) throws -> String {
+        guard !text.isEmpty, text.utf8.count <= maximum else {
+            throw RefusalError(.invalidField, "\(field): 1 to \(maximum) bytes")
+        }
+        if let scalar = text.firstForbiddenScalar {
+            throw RefusalError(
+                .invalidField,
+                "\(field): holds \(scalar.codePoint). Control characters, line separators and marks that change the "
+                    + "direction of text are not allowed")
+        }
+        return text
+    }
+
+    /// `production` or `sandbox`.
+    package static func environment(_ text: String) throws -> StoreEnvironment {
+        switch text {
+        case "production": return .production
+        case "sandbox": return .sandbox
+        default: throw RefusalError(.invalidField, "environment: production or sandbox, not \(text.prefix(40))")
+        }
+    }
+
+    /// One of Apple's fiscal years.
+    package static func fiscalYear(_ text: String) throws -> Int {
+        guard let year = Int(text), FinanceSpan.years.contains(year) else { throw wrongFiscalYear }
+        return year
+    }
+
+    package static let wrongFiscalYear = RefusalError(
+        .invalidField, "fiscalYear: \(FinanceSpan.years.lowerBound) to \(FinanceSpan.years.upperBound)")
+
+    package static func fiscalPeriod(_ text: String, of year: Int) throws -> FiscalPeriod {
+        guard let number = Int(text), (1...12).contains(number) else {
+            throw RefusalError(.invalidField, "period: 1 to 12, where 1 is October")
+        }
+        return FiscalCalendar.periods(ofYear: year)[number - 1]
+    }
+}
+
+extension Ledger {
+    /// Refuses a new user id that is not in normalization form C, because another id would look the same. A customer
+    /// who already has such an id keeps it. Called wherever a user's first row would be written.
+    package func requireKnownForm(of user: UserID, _ field: String) async throws {
+        guard !user.text.isNormalized else { return }
+        guard try await database.read({ try CustomerTable($0).isKnown(user) }) else {
+            throw RefusalError(
+                .invalidField,
+                "\(field): no user of this id is known, and a new id has to be in Unicode normalization form C (NFC). "
+                    + "Normalize the id before it is sent")
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillEmulator
+import TillHTTP
+import TillJSON
+import TillThreads
+
+/// The line on which a server asks the emulated store in Apple's place. A test can cut it, and count its requests.
+final class AppleProxy: Sendable {
+    private struct State {
+        var emulator: Emulator?
+        var outage: AppleConnectionError?
+        var answer: AppleResponse?
+        var asked: [String] = []
+        var answersLeft: Int?
+        var isCut: (@Sendable (String) -> Bool)?
+        var isHeld: (@Sendable (String) -> Bool)?
+        var rewrite: (@Sendable (JSONValue) -> JSONValue)?
+    }
+
+    private let state = Locked(State())
+
+    /// While set, there is no answer.
+    var outage: AppleConnectionError? {
+        get { state.withLock { $0.outage } }
+        set { state.withLock { $0.outage = newValue } }
+    }
+
+    /// While set, every answer is this one.
+    var answer: AppleResponse? {
+        get { state.withLock { $0.answer } }
+        set { state.withLock { $0.answer = newValue } }
+    }
+
+    /// While set, that many requests are answered, and then none.
+    var answersLeft: Int? {
+        get { state.withLock { $0.answersLeft } }
+        set { state.withLock { $0.answersLeft = newValue } }
+    }
+
+    /// While set, the paths that get no answer.
+    var isCut: (@Sendable (String) -> Bool)? {
+        get { state.withLock { $0.isCut } }
+        set { state.withLock { $0.isCut = newValue } }
+    }
+
+    /// While set, answers on these paths are held until it is cleared.
+    var isHeld: (@Sendable (String) -> Bool)? {
+        get { state.withLock { $0.isHeld } }
+        set { state.withLock { $0.isHeld = newValue } }
+    }
+
+    /// While set, changes every answer.
+    var rewrite: (@Sendable (JSONValue) -> JSONValue)? {
+        get { state.withLock { $0.rewrite } }
+        set { state.withLock { $0.rewrite = newValue } }
+    }
+
+    /// Apple's answer about a transaction that it does not know.
+    static let notFound = AppleResponse(
+        status: 404, headers: [.init("Content-Type", "application/json")],
+        body: Array(#"{"errorCode": 4040010, "errorMessage": "Transaction id not found."}"#.utf8))
+
+    /// Paths in the order of the requests, outages included.
+    var asked: [String] { state.withLock { $0.asked } }
+
+    /// The API of the app that the emulator sells, over this line.
+    func serverAPI(of emulator: Emulator, time: TestClock) async throws -> ServerAPI {
+        state.withLock { $0.emulator = emulator }
+        let key = try await Reply(emulator.respond(to: HTTPRequest(method: .get, path: "/emulator/api-key")))
+        let effects = AppleEffects(
+            exchange: { [self] request async throws(AppleConnectionError) in try await exchange(request) },
+            clock: { time.now }, entropy: RandomBytes.make, pause: { time.advance(seconds: max(1, $0 / 1_000)) })
+        return ServerAPI(
+            key: try InAppPurchaseKey(
+                issuerID: key["issuerId"].text, keyID: key["keyId"].text,
+                privateKey: PrivateKey(pem: key["privateKey"].text)),
+            bundleID: Shop.bundleID, hosts: .emulator(at: "http://store.test"), environments: [.production, .sandbox],
+            effects: effects, budget: RequestBudget(effects: effects))
+    }
+
+    private func exchange(_ request: AppleRequest) async throws(AppleConnectionError) -> AppleResponse {
+        let path = String(request.url.dropFirst("http://store.test".count))
+        let (state, isCut) = state.withLock { state in
+            state.asked.append(path)
+            let isCut = state.answersLeft == 0
+            if let left = state.answersLeft, left > 0 { state.answersLeft = left - 1 }
+            return (state, isCut)
+        }
+        while isHeld?(path) == true, !Task.isCancelled { try? await Task.sleep(for: .milliseconds(5)) }
+        if isCut || state.isCut?(path) == true { throw AppleConnectionError(.connectionLost) }
+        if let outage = state.outage { throw outage }
+        if let answer = state.answer { return answer }
+        guard let emulator = state.emulator, let method = HTTPMethod(rawValue: request.method.rawValue) else {
+            throw AppleConnectionError(.unreachable)
+        }
+        let headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
+        let parts = path.split(separator: "?", maxSplits: 1).map(String.init)
+        guard let query = try? PercentEncoding.items((parts.count > 1 ? parts[1] : "").utf8) else {
+            throw AppleConnectionError(.unreachable)
+        }
+        let response = await emulator.respond(
+            to: HTTPRequest(method: method, path: parts[0], query: query, headers: headers, body: request.body))
+        var body = response.body
+        if let rewrite = state.rewrite, let answer = try? JSONValue(decoding: body) {
+            body = Array(rewrite(answer).encoded().utf8)
+        }
+        return AppleResponse(
+            status: response.status, headers: response.headers.fields.map { .init($0.name, $0.value) }, body: body)
+    }
+}
