@@ -139,7 +139,7 @@ struct Soak: Sendable {
             sales: sales, owners: parts.serverLine.owners, strangers: [Adversary.user], points: SoakCatalog.points)
         audit.claims = claims
         try await parts.server.stop()
-        report.take(audit(try await LedgerContents.read(directory.ledger)), sales)
+        report.take(audit.run(try await LedgerContents.read(directory.ledger)), sales)
         for finding in report.findings.prefix(20) {
             guard let id = finding.transaction else { continue }
             report.stories[id] = await PurchaseLog(transaction: id, control: parts.control, ledger: directory.ledger).lines()
@@ -147,7 +147,7 @@ struct Soak: Sendable {
         let planted = directory.root.appendingPathComponent("planted.db")
         try FileManager.default.copyItem(atPath: directory.ledger, toPath: planted.path)
         let lies = try await PlantedErrors(path: planted.path).plant()
-        let found = Set(audit(try await LedgerContents.read(planted.path)).findings.map(PlantedError.init))
+        let found = Set(audit.run(try await LedgerContents.read(planted.path)).findings.map(PlantedError.init))
         report.lies = (lies.count, lies.filter { found.contains(PlantedError(kind: $0.key, transaction: $0.value)) }.count)
         report.faults += parts.server.surprises + parts.store.surprises + crowd.surprises
         // A quarantined purchase stays pending on the phone that submitted it.

@@ -88,7 +88,7 @@ actor Checkout {
         let request = PurchaseRequest(order: entry.id, productID: entry.productID, quantity: entry.quantity)
         switch await access.purchase(request) {
         case .paid(let transaction):
-            let outcome = await submitter(transaction, paying: entry.id)
+            let outcome = await submitter.submit(transaction, paying: entry.id)
             await retryCoordinator.handle(outcome)
             return await ending(of: outcome, for: entry)
         case .deferred:
@@ -145,7 +145,7 @@ actor Checkout {
         await retryCoordinator.start()
         // Pending orders of this device are handled like purchases, so they are sent first.
         await retryCoordinator.checkAll()
-        return await restore()
+        return await restore.restore()
     }
 
     private func summary(of entry: JournalEntry) async -> OrderSummary {

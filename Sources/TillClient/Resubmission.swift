@@ -144,7 +144,7 @@ package struct Resubmission: Sendable {
     /// Sends one order's proof again at the buyer's request. Nil if no proof is stored.
     package func resubmit(_ id: OrderID) async -> SubmitOutcome? {
         guard let transaction = await journal.paidTransaction(of: id) else { return nil }
-        return await submitter(transaction)
+        return await submitter.submit(transaction)
     }
 
     private func send(_ transactions: [QueuedTransaction]) async -> [(QueuedTransaction, SubmitOutcome)] {

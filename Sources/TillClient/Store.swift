@@ -86,7 +86,7 @@ public final class Store: Sendable {
         token: @escaping @Sendable () async -> String?
     ) async -> GuestMerge {
         await signIn(userID, token: token)
-        return await GuestMerger(components)(into: UserID(userID), token: guestToken)
+        return await GuestMerger(components).merge(into: UserID(userID), token: guestToken)
     }
 
     /// Signs out. Paid purchases that arrive while no user is signed in are stored, and sent at the next sign-in of any

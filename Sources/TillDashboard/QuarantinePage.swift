@@ -27,7 +27,7 @@ extension Dashboard {
         guard let rowID = Int64(visit.parameters["sequence"]) else { throw RefusalError(.unknownTransaction) }
         let claim = OperatorClaim(
             user: try InputLimits.user(form["user"] ?? ""), reason: try InputLimits.prose(form["reason"] ?? "", "reason", 500),
-            operatorName: session.operatorID, actor: "operator:\(connection.operatorID)")
+            operatorName: session.operatorID, actor: "operator:\(session.operatorID)")
         _ = try await ledger.decide(rowID, claim)
         return .redirect(to: .transaction(rowID))
     }

@@ -13,7 +13,7 @@ extension HTML {
 
     /// A code, an id or a hash, which readers compare letter by letter.
     public static func code(_ text: String, limit: Int = 4_000) -> HTML {
-        element("code") { outside(text, limit: limit) }
+        element("code") { untrusted(text, limit: limit) }
     }
 
     /// `2026-03-01 08:30:00`; the page states once that times are UTC.

@@ -14,7 +14,7 @@ public struct Message: Hashable, Sendable {
         public static let billingIssue = Reason(rawValue: 2)
         public static let winBackOffer = Reason(rawValue: 3)
 
-        init(words: String) {
+        init(response: String) {
             self =
                 switch response {
                 case "priceIncreaseConsent": .priceIncreaseConsent

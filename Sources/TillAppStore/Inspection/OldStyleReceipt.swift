@@ -137,7 +137,7 @@ extension ProofChecks {
             guard let receipt = OldStyleReceipt(outer.text) else {
                 throw VerificationError(.malformed, "purchase-info")
             }
-            if let date = receipt.purchase.purchaseDate { recorder?.verify(at: date, from: .purchaseDate) }
+            if let date = receipt.purchase.purchaseDate { recorder?.recordDate(at: date, from: .purchaseDate) }
             return receipt
         }
     }

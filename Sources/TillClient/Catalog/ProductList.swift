@@ -23,7 +23,7 @@ public struct ProductList: Hashable, Sendable {
         self.items = items
         self.isFromCache = isFromCache
         self.missing = missing
-        self.error = problem
+        self.error = error
     }
 
     /// The item of this product, if it is among the items.

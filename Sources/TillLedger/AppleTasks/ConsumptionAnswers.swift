@@ -92,12 +92,12 @@ public struct ConsumptionAnswers: Sendable {
             let purchase = try RequestedPurchase.asked(request.transactionID, in: request.environment, connection)
             if let rowID = purchase?.rowID {
                 let entry = EvidenceTable.Entry(
-                    at: now, decision: "consumption_\(word)", ground: answer ?? detail,
+                    at: now, decision: "consumption_\(decision)", ground: answer ?? detail,
                     source: PurchaseSource.notification.rawValue, caller: "apple")
                 try EvidenceTable(connection).insert(transaction: rowID, entry)
             }
             try EventRecorder(connection).record(
-                type: "consumption.\(word)", user: purchase?.userID, transaction: purchase?.rowID,
+                type: "consumption.\(decision)", user: purchase?.userID, transaction: purchase?.rowID,
                 about: request.subject, body: EventBody.consumptionOutcome(request, answer: answer, detail: detail), at: now)
         }
     }

@@ -40,7 +40,7 @@ extension PurchaseRecorder {
     ) throws -> Grant? {
         guard let stored, let first = try GrantTable(connection).find(transaction: stored.rowID) else { return nil }
         let rowID = try record(.granted, quarantine: nil, orderRowID: target.rowID)
-        let grant = first.ownedGrant(by: newOwner, under: target.order.id)
+        let grant = first.owned(by: newOwner, under: target.order.id)
         try grantOwners.set(newOwner, ownedGrant(rowID))
         let postings = try ownership.left(of: rowID).map { currency, amount in
             posting(amount, of: currency, to: newOwner, grant.id.description)
@@ -106,7 +106,7 @@ extension PurchaseRecorder {
         try note(
             rowID, "moved", ground: Transfer.Kind.signedBuyer.rawValue,
             detail: "from order \(grant.orderID) to order \(target.order.id); \(explanation)")
-        return grant.ownedGrant(by: newOwner, under: target.order.id)
+        return grant.owned(by: newOwner, under: target.order.id)
     }
 
     /// The renewals that this owner has only because of this purchase. Later purchases of the owner in the same chain

@@ -193,7 +193,7 @@ struct PurchaseRecorder {
             signedAt: transaction.signedAt, revokedAt: transaction.revokedAt)
         guard isNew else { return stored.rowID }
         // A receipt says less about a purchase than a signed transaction, even if the receipt is newer.
-        if !transaction.isFromReceipt || facts.context?.isFromReceipt == true {
+        if !transaction.isFromReceipt || facts.known?.isFromReceipt == true {
             try transactions.update(stored.rowID, to: transaction)
         }
         try ProofTable(connection).replace(transaction: stored.rowID, kind: proof.kind, body: proof.bytes)

@@ -103,12 +103,12 @@ extension ReconciliationRunner {
             let position = before
             let found = try await ledger.database.read { connection in
                 let page = try ConsumptionTable(connection).list(before: position, limit: Self.batch)
-                let chains = try page.filter { $0.query.environment == environment }.compactMap { stored in
-                    try TransactionTable(connection).find(stored.query.transactionID, in: environment)?.originalID
+                let chains = try page.filter { $0.request.environment == environment }.compactMap { stored in
+                    try TransactionTable(connection).find(stored.request.transactionID, in: environment)?.originalID
                 }
                 return (
                     last: page.last?.rowID, chains: chains,
-                    isOver: page.contains { $0.query.requestedAt < oldest }
+                    isOver: page.contains { $0.request.requestedAt < oldest }
                 )
             }
             try await mark(found.chains, .refunds)

@@ -78,7 +78,7 @@ private final class MemberRecorder: Decoder {
             OrderIDNonce(bytes: Array(repeating: 0, count: 16)) as Any, PlanLength("P1D") as Any,
         ]
         if let value = known.lazy.compactMap({ $0 as? Value }).first { return value }
-        if let values = type as? any CaseIterable.Type, let first = first(of: oneOf) as? Value { return first }
+        if let values = type as? any CaseIterable.Type, let first = first(of: values) as? Value { return first }
         return try Value(from: MemberRecorder())
     }
 

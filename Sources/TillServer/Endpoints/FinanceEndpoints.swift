@@ -79,7 +79,7 @@ extension OpenAPI {
                 .query("storefront", "ISO 3166-1, two letters or three.", "The storefront of the sale."),
                 .query("at", .day("`2026-03-15`."), "The day of the sale; today if absent."),
                 .query(
-                    "type", .oneOf("The product's type.", ProductType.oneOf),
+                    "type", .oneOf("The product's type.", ProductType.names),
                     "Only auto-renewable subscriptions have a higher rate after a year of paid service."),
                 .query("paidDays", .integer("0 if absent.", 0...36_525), "Days of paid service before this sale."),
                 .query(

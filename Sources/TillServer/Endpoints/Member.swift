@@ -66,11 +66,11 @@ extension Member {
     }
 
     static func oneOf<Values: CaseIterable & RawRepresentable<String>>(_ sentence: String, _: Values.Type) -> Member {
-        values(sentence, Values.allCases.map(\.rawValue))
+        oneOf(sentence, Values.allCases.map(\.rawValue))
     }
 
     /// The names of environments in requests and reports.
-    static func environment(_ sentence: String) -> Member { values(sentence, ["production", "sandbox"]) }
+    static func environment(_ sentence: String) -> Member { oneOf(sentence, ["production", "sandbox"]) }
 
     static func pattern(_ sentence: String, _ pattern: String) -> Member {
         Member(sentence, ["type": "string", "pattern": .string(pattern)])
@@ -131,7 +131,7 @@ extension Member {
             "True for a purchase made in the sandbox, where no money is paid: deliver no real goods. Absent otherwise.")
     )
 
-    static let orderStatus = values("The order's status.", OrderStatus.allCases.map(\.name))
+    static let orderStatus = oneOf("The order's status.", OrderStatus.allCases.map(\.name))
 }
 
 // MARK: Checks

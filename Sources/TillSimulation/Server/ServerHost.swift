@@ -227,7 +227,7 @@ final class ServerHost: @unchecked Sendable {
     func closeRetiredLedgers() async {
         let old = retiredLedgers
         retiredLedgers = []
-        await disk.retire { for ledger in old { await ledger.close() } }
+        await disk.closeAfterEnd { for ledger in old { await ledger.close() } }
     }
 
     // MARK: For checks

@@ -13,6 +13,8 @@ extension LocalizedText {
     /// A name, number or path that is the same in both languages.
     init(_ both: String) { self.init(en: both, zh: both) }
 
+    func callAsFunction(_ language: Language) -> String { self[language] }
+
     func text(_ language: Language) -> String { self[language] }
 }
 

@@ -196,7 +196,7 @@ struct SimulationRun: Sendable {
                 return plan
             },
             report: { plan, report in
-                try included?.save(report, seconds: Self.seconds(since: began))
+                try included?.keep(report, seconds: Self.seconds(since: began))
                 let totals = state.withLock { state in
                     state.totals.add(report, of: plan)
                     if template.keepsLog { state.reports.append(report) }

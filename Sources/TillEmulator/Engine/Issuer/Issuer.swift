@@ -126,7 +126,7 @@ public struct Issuer: Sendable {
     ) throws(SigningError) -> String? {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let payload = Base64.decode(parts[1], .url) else { return nil }
-        return try found(at: now, serials: serials).sign(payload: payload)
+        return try create(at: now, serials: serials).sign(payload: payload)
     }
 
     /// The same for an app receipt. Nil if `receipt` is invalid.
@@ -134,7 +134,7 @@ public struct Issuer: Sendable {
         receipt: [UInt8], at now: Instant, serials: () -> [UInt8]
     ) throws(SigningError) -> [UInt8]? {
         guard let message = try? SignedMessage(receipt) else { return nil }
-        return try found(at: now, serials: serials).receipt(payload: message.content)
+        return try create(at: now, serials: serials).receipt(payload: message.content)
     }
 }
 

@@ -51,7 +51,7 @@ enum SubscriptionLifecycle {
     // MARK: Shared steps
 
     /// Stores the subscription and schedules its next change.
-    static func keep(_ subscription: StoreSubscription, _ change: StoreChange) throws {
+    static func save(_ subscription: StoreSubscription, _ change: StoreChange) throws {
         try SubscriptionTable.save(subscription, change.connection)
         try FamilySharing.mirror(subscription, change)
         // A date in the past, such as that of a renewal that was off, is scheduled for now: nothing happens in the

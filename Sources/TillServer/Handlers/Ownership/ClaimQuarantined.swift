@@ -49,7 +49,7 @@ extension QuarantinedTransaction {
             },
             reasons: try QuarantineReasonTable(connection).list(of: stored.rowID).map { found in
                 Reason(
-                    reason: found.reason, count: found.posts, firstAt: found.firstAt, lastAt: found.lastAt,
+                    reason: found.reason, count: found.submissions, firstAt: found.firstAt, lastAt: found.lastAt,
                     lastCaller: found.lastCaller)
             })
     }

@@ -19,7 +19,7 @@ extension Server {
 
     private func verifyReceipt(_ body: [UInt8]) async -> HTTPResponse {
         let query: ReceiptResponses.Query
-        do throws(ReceiptResponses.Unanswered) {
+        do throws(ReceiptResponses.ReceiptStatusError) {
             query = try receiptResponses.query(body)
         } catch {
             return Self.response(VerifyReceiptResponse(status: error.status))

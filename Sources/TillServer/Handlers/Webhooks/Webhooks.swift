@@ -33,7 +33,7 @@ extension Server {
                     try outbox.find(delivery.event).map { WebhookDeliveryReply(delivery, of: $0) }
                 }
         }
-        return page.response(found, at: \.rowID) { $0 }
+        return page.response(found, at: \.sequence) { $0 }
     }
 
     /// `POST /v1/webhooks/{id}/deliveries/{rowID}/replay`: sends one event again, whatever the state of its

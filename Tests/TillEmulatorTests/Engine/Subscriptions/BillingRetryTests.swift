@@ -93,7 +93,7 @@ struct BillingRetryTests {
         try await world.store.change { change in
             var subscription = try #require(try SubscriptionTable.find(first.number, change.connection))
             subscription.billingFails = false
-            try SubscriptionLifecycle.keep(subscription, change)
+            try SubscriptionLifecycle.save(subscription, change)
         }
         let paid = try await world.bought("basic.monthly")
         #expect(paid.original == first.number)

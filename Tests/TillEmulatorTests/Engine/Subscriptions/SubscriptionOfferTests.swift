@@ -169,7 +169,7 @@ struct SubscriptionOfferTests {
         try await world.store.change { change in
             var subscription = try #require(try SubscriptionTable.find(first.number, change.connection))
             subscription.billingFails = false
-            try SubscriptionLifecycle.keep(subscription, change)
+            try SubscriptionLifecycle.save(subscription, change)
         }
         await #expect(throws: StoreRefusal.nonceUsed) { try await world.buy("basic.monthly", offer: offer).get() }
         let paid = try await world.bought("basic.monthly", offer: try await world.promotional("half"))
