@@ -54,14 +54,14 @@ final class Twin: Thief, @unchecked Sendable {
     private func readOrder(of victim: String, as twin: String) async {
         guard let order = order(of: victim) else { return await merge(victim, as: twin) }
         let (status, answer) = await attempt("reads \(victim)'s order", .get, "/v1/orders/\(order)", as: twin)
-        complainIfAnswered(status, answer?["id"], "read order \(order)", of: victim)
+        record(status, answer?["id"], "read order \(order)", of: victim)
     }
 
     private func cancelOrder(of victim: String, as twin: String) async {
         guard let order = order(of: victim) else { return await merge(victim, as: twin) }
         let (status, answer) = await attempt(
             "cancels \(victim)'s order", "/v1/orders/\(order)/\(random.chance(0.5) ? "cancel" : "fail")", [:], as: twin)
-        complainIfAnswered(status, answer?["id"], "closed order \(order)", of: victim)
+        record(status, answer?["id"], "closed order \(order)", of: victim)
     }
 
     private func order(of victim: String) -> String? {
@@ -71,7 +71,7 @@ final class Twin: Thief, @unchecked Sendable {
     private func read(_ path: String, of victim: String, as twin: String) async {
         let (status, answer) = await attempt("reads \(path)", .get, path, as: twin)
         guard path.contains("/\(victim)/"), path.utf8.starts(with: "/v1/users/\(victim)/".utf8) else { return }
-        complainIfAnswered(status, answer?["data"] ?? answer?["balances"], "read \(path)", of: victim)
+        record(status, answer?["data"] ?? answer?["balances"], "read \(path)", of: victim)
     }
 
     /// The twin's own token authenticates the twin, and the body contains the victim's id.
@@ -80,7 +80,7 @@ final class Twin: Thief, @unchecked Sendable {
         let (status, answer) = await attempt(
             "calls \(victim) a guest", "/v1/users/twin-thief/guests",
             ["guestId": .string(victim), "guestToken": .string(token)], as: "twin-thief")
-        complainIfAnswered(status, answer?["id"], "merged", of: victim)
+        record(status, answer?["id"], "merged", of: victim)
     }
 
     /// The backend sells to the twin; a sale means that the victim's points were spent.
