@@ -103,7 +103,7 @@ struct EmulatorPage: Sendable {
                 if let page = try await show(visit) {
                     response = .storePage(200, page, localize)
                 } else {
-                    response = .storePage(404, EmulatorFrame.emptyState(visit), localize)
+                    response = .storePage(404, EmulatorFrame.notFound(visit), localize)
                 }
             } catch {
                 let problem = ControlError(fault: error)

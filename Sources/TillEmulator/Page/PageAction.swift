@@ -185,7 +185,7 @@ extension EmulatorPage {
         let form = Dictionary(items.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
         guard let action = PageAction(rawValue: name) else {
             let visit = PageVisit(request: request, localize: localize, message: nil, control: control)
-            return .storePage(404, EmulatorFrame.emptyState(visit), localize)
+            return .storePage(404, EmulatorFrame.notFound(visit), localize)
         }
         let message = await done(action, form, localize)
         var response = HTTPResponse(status: 303, headers: HTTPHeaders(PageProtection.headers))
