@@ -21,12 +21,12 @@ extension Store {
     /// within 24 hours and buys no other plan in between. If the result would differ, nothing is charged, and the
     /// outcome is `failed` with the code `preview_changed`; show a new preview then.
     public func purchase(_ preview: PlanPreview) async -> PurchaseOutcome {
-        await checkout.buy(ProductID(preview.productID), quantity: preview.quantity, as: preview.preview).outcome
+        await checkout.buy(ProductID(preview.productID), quantity: preview.quantity, as: preview.body).outcome
     }
 
     /// Buys a plan as previewed and reports the outcome through callbacks. Exactly one of them is called, exactly once.
     public func purchase(_ preview: PlanPreview, callbacks: PurchaseCallbacks) {
-        buy(ProductID(preview.productID), quantity: preview.quantity, as: preview.preview, callbacks: callbacks)
+        buy(ProductID(preview.productID), quantity: preview.quantity, as: preview.body, callbacks: callbacks)
     }
 
     private func buy(
