@@ -36,7 +36,7 @@ struct AuditTests {
     }
 
     private static func audit(_ sales: [Sale], _ contents: LedgerContents) -> Audit.Result {
-        Audit(sales: sales, owners: [order: "ann"], strangers: ["mallory"], points: SoakCatalog.points)(contents)
+        Audit(sales: sales, owners: [order: "ann"], strangers: ["mallory"], points: SoakCatalog.points).run(contents)
     }
 
     @Test("A purchase that was paid once and granted once to its owner has no finding, and its wait is measured")
@@ -98,7 +98,7 @@ struct AuditTests {
         func claimed(by user: String, token: OrderID? = nil) -> [Audit.Finding] {
             var audit = Audit(sales: [Self.sale(token: token)], owners: [:], strangers: [], points: SoakCatalog.points)
             audit.claims = ["1": "ann"]
-            return audit(Self.contents(user: user)).findings
+            return audit.run(Self.contents(user: user)).findings
         }
         #expect(claimed(by: "ann").isEmpty)
         // The server set the owner's token at Apple, which then signs an order that does not exist.
@@ -161,13 +161,13 @@ struct AuditTests {
         let owners = Dictionary(
             uniqueKeysWithValues: Self.sales().compactMap { sale in sale.token.map { ($0, "ann") } })
         let audit = Audit(sales: Self.sales(), owners: owners, strangers: [], points: SoakCatalog.points)
-        let before = audit(try await LedgerContents.read(path))
+        let before = audit.run(try await LedgerContents.read(path))
         #expect(before.findings.isEmpty, "\(before.findings)")
         #expect(before.waits == Array(repeating: 1_000, count: Int(Self.count)))
 
         let lies = try await PlantedErrors(path: path).plant()
         #expect(Set(lies.keys) == Set(PlantedErrors.kinds))
-        let findings = audit(try await LedgerContents.read(path)).findings
+        let findings = audit.run(try await LedgerContents.read(path)).findings
         for (kind, transaction) in lies {
             #expect(findings.contains { $0.kind == kind && $0.transaction == transaction }, "\(kind): \(findings)")
         }

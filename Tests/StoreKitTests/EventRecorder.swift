@@ -12,7 +12,7 @@ final class EventRecorder<Element: Sendable>: Sendable {
         on device: EmulatedDevice, _ source: @escaping @Sendable () -> Source
     ) where Source.Element == Element, Source: SendableMetatype, Source.AsyncIterator: SendableMetatype {
         let (stored, over) = (Locked<[Element]>([]), Locked(false))
-        (self.kept, self.over) = (stored, over)
+        (self.stored, self.over) = (stored, over)
         task = EmulatedDevice.$current.withValue(device) {
             Task {
                 do {

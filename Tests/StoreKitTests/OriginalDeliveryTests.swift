@@ -257,7 +257,7 @@ extension OriginalListener {
         let isFetched = Locked(false)
         await eventually("the first look") { device.paymentQueue.storefront != nil }
         try? await Task.sleep(for: .milliseconds(60))
-        device.paymentQueue.desk.add { isFetched.withLock { $0 = true } }
+        device.paymentQueue.workQueue.add { isFetched.withLock { $0 = true } }
         await eventually("what was unfinished") { isFetched.withLock { $0 } }
     }
 }

@@ -21,9 +21,9 @@ struct SubscriptionOfferTests {
             #expect(yearly.subscriptionGroupID == "21000001" && yearly.groupDisplayName == "Membership")
             #expect(yearly.groupLevel == 1 && monthly.groupLevel == 2)
             #expect(yearly.subscriptionPeriod == .yearly && monthly.subscriptionPeriod == .monthly)
-            #expect(yearly.introductoryOffer.map(Self.client) == "- Introductory FreeTrial 0 1 x 1 week")
-            #expect(yearly.promotionalOffers.map(Self.client) == ["loyal Promotional PayAsYouGo 98 1 x 1 year"])
-            #expect(yearly.winBackOffers.map(Self.client) == ["comeback WinBack PayUpFront 128 1 x 1 year"])
+            #expect(yearly.introductoryOffer.map(Self.line) == "- Introductory FreeTrial 0 1 x 1 week")
+            #expect(yearly.promotionalOffers.map(Self.line) == ["loyal Promotional PayAsYouGo 98 1 x 1 year"])
+            #expect(yearly.winBackOffers.map(Self.line) == ["comeback WinBack PayUpFront 128 1 x 1 year"])
             #expect(yearly.promotionalOffers.first?.displayPrice == Decimal(98).formatted(product.priceFormatStyle))
             #expect(monthly.introductoryOffer == nil && monthly.promotionalOffers.isEmpty)
             #expect(try await phone.product("points60").subscription == nil)
@@ -46,7 +46,7 @@ struct SubscriptionOfferTests {
             period: period, periods: periods)
         let style = Decimal.FormatStyle.Currency(code: "CNY", locale: Locale(identifier: "zh_CN"))
         let offer = try #require(Product.SubscriptionOffer(response: response, of: .monthly, priceFormatStyle: style))
-        #expect(Self.client(offer) == "a Promotional \(expected)")
+        #expect(Self.line(offer) == "a Promotional \(expected)")
         #expect(offer.displayPrice == "¥6.00")
     }
 

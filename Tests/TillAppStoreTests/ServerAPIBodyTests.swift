@@ -10,7 +10,7 @@ struct ServerAPIBodyTests {
     private static func rule(_ call: (ServerAPI) async throws(ServerAPIError) -> Void) async throws -> String {
         let apple = CannedApple(.text("", status: 500))
         let api = try apple.api()
-        let found = await error { () throws(ServerAPIError) in try await call(api) }
+        let found = await thrownError { () throws(ServerAPIError) in try await call(api) }
         guard case .invalid(let request) = found else {
             #expect(apple.asked.count == 1)
             return "sent"

@@ -37,7 +37,7 @@ struct ServerAPIBudgetTests {
     ) async {
         let number = record.next(caller.name)
         let asked = time.now
-        let found = await fault { () throws(ServerAPIError) in
+        let found = await thrownError { () throws(ServerAPIError) in
             try await budget.acquire(.history, in: .production, for: caller)
         }
         record.add(Attempt(caller: caller, number: number, asked: asked, settled: time.now, fault: found))
@@ -190,7 +190,7 @@ struct ServerAPIBudgetTests {
                 let caller = RequestCaller(
                     "\(index % 7)", priority: index % 3 == 0 ? .bulk : .urgent, timeout: 1_000_000)
                 group.addTask {
-                    await fault { () throws(ServerAPIError) in
+                    await thrownError { () throws(ServerAPIError) in
                         try await budget.acquire(.history, in: .production, for: caller)
                     } == nil
                 }
@@ -361,7 +361,7 @@ struct ServerAPIBudgetTests {
         effects.pause = { _ in }
         let budget = RequestBudget(effects: effects, quotas: Self.quotas(RequestQuota(1)))
         await budget.takeAll(of: 1)
-        let found = await fault { () throws(ServerAPIError) in
+        let found = await thrownError { () throws(ServerAPIError) in
             try await budget.acquire(.history, in: .production, for: .buyer)
         }
         #expect(found == .overBudget(until: TestAuthority.today.adding(milliseconds: 1_000)))
@@ -371,6 +371,6 @@ struct ServerAPIBudgetTests {
 extension RequestBudget {
     /// Uses up that many turns of the history endpoint.
     fileprivate func takeAll(of count: Int) async {
-        for _ in 0..<count { try? await attempt(.history, in: .production, for: .buyer) }
+        for _ in 0..<count { try? await acquire(.history, in: .production, for: .buyer) }
     }
 }

@@ -80,7 +80,7 @@ extension AppleResponse {
 }
 
 /// The fault of a call; nil if it returned a value.
-func fault<Value>(_ call: () async throws(ServerAPIError) -> Value) async -> ServerAPIError? {
+func thrownError<Value>(_ call: () async throws(ServerAPIError) -> Value) async -> ServerAPIError? {
     do {
         _ = try await call()
         return nil

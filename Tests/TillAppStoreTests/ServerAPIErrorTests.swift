@@ -80,7 +80,7 @@ struct ServerAPIErrorTests {
 
     private static func ask(_ apple: CannedApple) async throws -> ServerAPIError? {
         let api = try apple.api(environments: [.production])
-        return await error { () throws(ServerAPIError) in try await api.transactionInfo(id) }
+        return await thrownError { () throws(ServerAPIError) in try await api.transactionInfo(id) }
     }
 
     @Test("Every error code has its name and its retry advice, and an unknown one survives")
@@ -190,7 +190,7 @@ struct ServerAPIErrorTests {
         ]
         for (answer, isDone) in rows {
             let api = try CannedApple(answer).api()
-            let found = await error { () throws(ServerAPIError) in try await api.finish(Self.id) }
+            let found = await thrownError { () throws(ServerAPIError) in try await api.finish(Self.id) }
             #expect((found == nil) == isDone)
             #expect(found?.isRetryable ?? true)
         }
@@ -198,7 +198,7 @@ struct ServerAPIErrorTests {
         let done = try await CannedApple(AppleResponse(status: 202)).api().sendConsumption(information, of: Self.id)
         #expect(done == .production)
         let portal = try CannedApple(.empty).api()
-        let found = await error { () throws(ServerAPIError) in
+        let found = await thrownError { () throws(ServerAPIError) in
             try await portal.sendConsumption(information, of: Self.id)
         }
         #expect(found?.isRetryable == true, "Apple says 202 here, a portal says 200")
@@ -226,7 +226,7 @@ struct ServerAPIErrorTests {
         for answer in [AppleResponse.text("", status: 401, type: nil), .text("Unauthenticated", status: 401)] {
             let apple = CannedApple(answer)
             let api = try apple.api()
-            let found = await error { () throws(ServerAPIError) in try await api.transactionInfo(Self.id) }
+            let found = await thrownError { () throws(ServerAPIError) in try await api.transactionInfo(Self.id) }
             #expect(found == .unauthorized(.production))
             #expect(found?.isRetryable == false)
             #expect(apple.asked.count == 1)
@@ -310,7 +310,7 @@ struct ServerAPIErrorTests {
                 if bytes.isEmpty { bytes = [0] }
             }
             let api = try CannedApple(AppleResponse(status: 200, body: bytes)).api(environments: [.production])
-            let found = await error { () throws(ServerAPIError) in
+            let found = await thrownError { () throws(ServerAPIError) in
                 try await api.subscriptionStatuses(of: Self.id)
             }
             read += found == nil ? 1 : 0
@@ -326,7 +326,7 @@ struct ServerAPIErrorTests {
             let text = #"{"data":["# + String(repeating: piece, count: (1 << 20) / piece.utf8.count) + "{}]}"
             let api = try CannedApple(.text(text, type: "application/json")).api(environments: [.production])
             let start = ContinuousClock.now
-            let found = await error { () throws(ServerAPIError) in
+            let found = await thrownError { () throws(ServerAPIError) in
                 try await api.subscriptionStatuses(of: Self.id)
             }
             guard case .unreadable(let answer) = found else {

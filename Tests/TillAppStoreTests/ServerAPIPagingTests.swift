@@ -105,7 +105,7 @@ struct ServerAPIPagingTests {
         ]
         for (index, row) in rows.enumerated() {
             let api = try row.0.api()
-            let found = await error { () throws(ServerAPIError) in
+            let found = await thrownError { () throws(ServerAPIError) in
                 var pages = api.historyPages(of: Self.id, pageLimit: 25, retrying: .none).makeAsyncIterator()
                 while try await pages.next() != nil {}
             }
@@ -184,7 +184,7 @@ struct ServerAPIPagingTests {
         #expect(page.value.transactions.count == 20)
         let tooHeavy = CannedApple(Self.page([JSONValue](repeating: heavy, count: 24), "r1", more: false))
         let api = try tooHeavy.api()
-        let found = await error { () throws(ServerAPIError) in try await api.history(of: Self.id) }
+        let found = await thrownError { () throws(ServerAPIError) in try await api.history(of: Self.id) }
         guard case .outage(let outage) = found else {
             Issue.record("\(String(describing: found))")
             return

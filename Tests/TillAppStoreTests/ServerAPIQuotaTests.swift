@@ -14,18 +14,18 @@ struct ServerAPIQuotaTests {
         let api = try apple.api()
         let id = TransactionID("1")
         func ask(_ environment: StoreEnvironment) async -> ServerAPIError? {
-            await error { () throws(ServerAPIError) in try await api.history(of: id, in: environment) }
+            await thrownError { () throws(ServerAPIError) in try await api.history(of: id, in: environment) }
         }
         #expect(await ask(.production) == .rateLimited(until: until))
         #expect(await ask(.production) == .overBudget(until: until), "Nothing is sent while Apple said no")
         #expect(apple.asked.count == 1)
         #expect(await ask(.sandbox)?.code == .accountNotFound)
-        let status = await error { () throws(ServerAPIError) in
+        let status = await thrownError { () throws(ServerAPIError) in
             try await api.subscriptionStatuses(of: id, in: .production)
         }
         #expect(status?.code == .accountNotFound)
         let persistent = api.calling(as: .bulk("reconciliation"))
-        let later = await error { () throws(ServerAPIError) in try await persistent.history(of: id, in: .production) }
+        let later = await thrownError { () throws(ServerAPIError) in try await persistent.history(of: id, in: .production) }
         #expect(later?.code == .accountNotFound)
         #expect(apple.now == until)
     }

@@ -209,7 +209,7 @@ struct ServerAPIRequestTests {
     func hostileIDs(_ id: String, _ segment: String) async throws {
         let apple = CannedApple(.error(4_000_006))
         let api = try apple.api(environments: [.production])
-        _ = await error { () throws(ServerAPIError) in try await api.finish(TransactionID(id)) }
+        _ = await thrownError { () throws(ServerAPIError) in try await api.finish(TransactionID(id)) }
         #expect(
             apple.asked.map(\.url) == ["https://api.storekit.apple.com/inApps/v1/transactions/\(segment)/finish"])
     }
@@ -223,7 +223,7 @@ struct ServerAPIRequestTests {
     func impossibleIDs(_ id: String, _ rule: InvalidRequestError.Rule) async throws {
         let apple = CannedApple(.empty)
         let api = try apple.api()
-        let found = await error { () throws(ServerAPIError) in try await api.transactionInfo(TransactionID(id)) }
+        let found = await thrownError { () throws(ServerAPIError) in try await api.transactionInfo(TransactionID(id)) }
         #expect(found == .invalid(InvalidRequestError("transactionId", rule)))
         #expect(found?.isRetryable == false)
         #expect(apple.asked.isEmpty)
@@ -235,12 +235,12 @@ struct ServerAPIRequestTests {
         let api = try apple.api(environments: [.sandbox])
         let refused = ServerAPIError.invalid(InvalidRequestError("environment", .environmentNotAsked))
         #expect(
-            await error { () throws(ServerAPIError) in
+            await thrownError { () throws(ServerAPIError) in
                 try await api.transactionInfo(Self.id, in: .production)
             } == refused)
-        #expect(await error { () throws(ServerAPIError) in try await api.lookUpOrder("M1") } == refused)
+        #expect(await thrownError { () throws(ServerAPIError) in try await api.lookUpOrder("M1") } == refused)
         #expect(apple.asked.isEmpty)
-        let found = await error { () throws(ServerAPIError) in try await api.transactionInfo(Self.id) }
+        let found = await thrownError { () throws(ServerAPIError) in try await api.transactionInfo(Self.id) }
         #expect(found?.code == .transactionIDNotFound)
         #expect(apple.asked.count == 1)
         #expect(apple.asked.allSatisfy { $0.url.hasPrefix("https://api.storekit-sandbox.apple.com/") })
@@ -252,7 +252,7 @@ struct ServerAPIRequestTests {
         let api = try apple.api(environments: [.production])
         for seconds in [0, 239, 1, 100] {
             apple.advance(milliseconds: Int64(seconds) * 1_000)
-            _ = await error { () throws(ServerAPIError) in try await api.transactionInfo(Self.id) }
+            _ = await thrownError { () throws(ServerAPIError) in try await api.transactionInfo(Self.id) }
         }
         let tokens = apple.asked.compactMap { $0.headers.first?.value.dropFirst(7) }.map(String.init)
         try #require(tokens.count == 4)

@@ -26,7 +26,7 @@ struct ServerAPIRetryTests {
         for answer in [AppleResponse.error(4_000_006), .error(4_040_001), AppleResponse(status: 401)] {
             let apple = CannedApple(answer, Self.found)
             let api = try apple.api(environments: [.production])
-            let found = await error { () throws(ServerAPIError) in
+            let found = await thrownError { () throws(ServerAPIError) in
                 try await api.retrying(.persistent) { (api) throws(ServerAPIError) in
                     try await api.transactionInfo(Self.id)
                 }
@@ -61,7 +61,7 @@ struct ServerAPIRetryTests {
         let apple = CannedApple(
             AppleResponse(status: 429, headers: [.init("Retry-After", String(until.milliseconds))]), Self.found)
         let api = try apple.api()
-        let found = await error { () throws(ServerAPIError) in
+        let found = await thrownError { () throws(ServerAPIError) in
             try await api.retrying(.brief) { (api) throws(ServerAPIError) in try await api.transactionInfo(Self.id) }
         }
         #expect(found == .rateLimited(until: until))
@@ -73,7 +73,7 @@ struct ServerAPIRetryTests {
         let apple = CannedApple(.error(5_000_000))
         let api = try apple.api()
         func ask(_ policy: RetryPolicy) async -> ServerAPIError? {
-            await error { () throws(ServerAPIError) in
+            await thrownError { () throws(ServerAPIError) in
                 try await api.retrying(policy) { (api) throws(ServerAPIError) in
                     try await api.transactionInfo(Self.id)
                 }
@@ -104,7 +104,7 @@ struct ServerAPIRetryTests {
                 key: key, bundleID: "com.example.learn", effects: asked, budget: RequestBudget(effects: asked))
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    let found = await error { () throws(ServerAPIError) in
+                    let found = await thrownError { () throws(ServerAPIError) in
                         try await api.retrying(.persistent) { (api) throws(ServerAPIError) in
                             try await api.transactionInfo(Self.id)
                         }

@@ -26,7 +26,7 @@ struct ServerAPISourceTests {
                     group.addTask {
                         // The seed reorders callers with equal times; a millisecond apart they arrive as listed.
                         if index >= callers.count - 1 { await time.pause(1) }
-                        let refused = await error { () throws(ServerAPIError) in
+                        let refused = await thrownError { () throws(ServerAPIError) in
                             try await budget.acquire(.transactionInfo, in: .production, for: caller)
                         }
                         record.withLock { record in

@@ -24,7 +24,7 @@ struct GuessTests {
             id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
             purchasedAt: world.state.now.now, proof: .receipt([1]))
         world.state.withLock { ($0.queue, $0.answers) = ([stranger], [.success(answer)]) }
-        guard case .deliveryPending = await app.submitter(stranger) else { throw Unexpected("an end") }
+        guard case .deliveryPending = await app.submitter.submit(stranger) else { throw Unexpected("an end") }
         #expect(await app.journal[entry.id]?.transactionID == stranger.id)
 
         let completed = Order(
@@ -37,7 +37,7 @@ struct GuessTests {
                 .success(PretendWorld.json(200, OrderReply(completed, metadata: nil, history: []))),
             ]
         }
-        _ = await app.submitter(stranger)
+        _ = await app.submitter.submit(stranger)
         for journal in [app.journal, try PretendApp(world).journal] {
             #expect(await journal[entry.id]?.status == .completed)
             #expect(await journal[entry.id]?.transactionID == TransactionID("32"))
@@ -46,7 +46,7 @@ struct GuessTests {
         }
         // No unconfirmed transaction was finished, and one still in the store's queue gets an order of its own.
         #expect(world.state.now.finished.isEmpty)
-        _ = await app.submitter(stranger)
+        _ = await app.submitter.submit(stranger)
         #expect(await app.journal.entry(of: stranger.id)?.id != entry.id)
     }
 
@@ -60,7 +60,7 @@ struct GuessTests {
             id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
             purchasedAt: world.state.now.now, proof: .signedTransaction("signed.31.lost"))
         world.state.withLock { $0.answers = [.failure(TransportError(.offline))] }
-        guard case .deliveryPending = await app.submitter(stranger) else { throw Unexpected("an end") }
+        guard case .deliveryPending = await app.submitter.submit(stranger) else { throw Unexpected("an end") }
         #expect(await app.journal[entry.id]?.status == .ongoing)
 
         // Its buyer has submitted it; the server does not tell others who owns it.
@@ -74,7 +74,7 @@ struct GuessTests {
             #expect(await journal.entry(of: stranger.id) == nil)
         }
         // Approved at last, the order gets its own payment.
-        guard case .completed = await relaunched.submitter(world.pay(entry, id: "32")) else { throw Unexpected("lost") }
+        guard case .completed = await relaunched.submitter.submit(world.pay(entry, id: "32")) else { throw Unexpected("lost") }
         #expect(await relaunched.journal[entry.id]?.transactionID == TransactionID("32"))
         #expect(world.state.now.grants == [TransactionID("32"): UserID("ann")])
     }
@@ -97,7 +97,7 @@ struct GuessTests {
             (receipt.isEmpty ? [] : [.success(PretendWorld.problem(.transactionNotInReceipt, 422))])
             + [.success(PretendWorld.json(200, OrderReply(failed, metadata: nil, history: [])))]
         world.state.withLock { ($0.queue, $0.answers) = ([stranger], answers) }
-        _ = await app.submitter(stranger)
+        _ = await app.submitter.submit(stranger)
         // While the store shows it, it may still be proved.
         #expect(await app.journal[entry.id]?.status == .ongoing)
 
@@ -131,7 +131,7 @@ struct GuessTests {
         // The store answered the purchase with it; its queue no longer shows it, and the receipt never did.
         let first = answers(.prepared, paidBy: nil)
         world.state.withLock { $0.answers = first }
-        guard case .deliveryPending = await app.submitter(paid, paying: entry.id) else { throw Unexpected("an end") }
+        guard case .deliveryPending = await app.submitter.submit(paid, paying: entry.id) else { throw Unexpected("an end") }
         #expect(await app.journal[entry.id]?.pendingReason?.isFinal == false)
 
         let later = answers(.prepared, paidBy: nil)
@@ -163,7 +163,7 @@ struct GuessTests {
             let reply = SubmitProofReply(
                 outcome: .revoked, transactionId: "31", finish: true, orderId: isNamed ? entry.id : nil)
             world.state.withLock { $0.answers = [.success(PretendWorld.json(200, reply))] }
-            #expect(await app.submitter(lost) == .refunded)
+            #expect(await app.submitter.submit(lost) == .refunded)
             #expect(await app.journal[entry.id]?.status == (isNamed ? .refunded : .prepared))
             #expect(world.state.now.finished == [lost.id])
         }

@@ -9,7 +9,7 @@ struct KillTests {
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: PretendApp.price)
         if world.state.now.isDead { return }
-        _ = await app.submitter(world.pay(entry))
+        _ = await app.submitter.submit(world.pay(entry))
     }
 
     private func relaunch(_ world: PretendWorld) async throws -> PretendApp {

@@ -42,8 +42,8 @@ struct OrderIDTests {
         try await app.journal.postpone(entry.id, because: .accepted, until: nil)
         // After a failed partial write, the next change rewrites the file.
         world.file.state.withLock { $0.tearNextWriteAfter = 3 }
-        _ = await app.submitter(world.pay(entry))
-        _ = await app.submitter(world.pay(entry, id: "2000000000000002"))
+        _ = await app.submitter.submit(world.pay(entry))
+        _ = await app.submitter.submit(world.pay(entry, id: "2000000000000002"))
         #expect(world.file.state.now.rewrites == 1)
         let stored = try #require(await OrderJournal(disk: world.file.disk)[entry.id])
         #expect(stored.idNonce == entry.idNonce && stored.idUserID == UserID("ann"))
@@ -56,7 +56,7 @@ struct OrderIDTests {
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         // The server was restored from an hour ago.
         world.state.withLock { $0.orders = [:] }
-        guard case .completed = await app.submitter(world.pay(entry)) else { throw Unexpected("lost") }
+        guard case .completed = await app.submitter.submit(world.pay(entry)) else { throw Unexpected("lost") }
         let body = try #require(world.state.now.bodies.first)
         #expect(body.idNonce == entry.idNonce && body.orderId == entry.id && body.idUserId == nil)
         #expect(world.state.now.grants.values.map(\.text) == ["ann"])
@@ -69,7 +69,7 @@ struct OrderIDTests {
             let world = PretendWorld()
             let entry = try await PretendApp(world).purchase.prepare(PretendApp.points, price: nil)
             world.state.withLock { ($0.orders, $0.killAt) = ([:], step) }
-            _ = await (try PretendApp(world)).submitter(world.pay(entry))
+            _ = await (try PretendApp(world)).submitter.submit(world.pay(entry))
             world.state.withLock { $0.killAt = .max }
             let app = try PretendApp(world)
             _ = await app.retry.resubmit(on: .launch)
@@ -85,7 +85,7 @@ struct OrderIDTests {
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         world.state.withLock { ($0.orders, $0.session) = ([:], session(UserID("ben"))) }
-        guard case .deliveryPending = await app.submitter(world.pay(entry)) else { throw Unexpected("an end") }
+        guard case .deliveryPending = await app.submitter.submit(world.pay(entry)) else { throw Unexpected("an end") }
         #expect(world.state.now.bodies.first?.idNonce == nil && world.state.now.bodies.first?.idUserId == nil)
         #expect(world.state.now.grants.isEmpty)
         world.state.withLock { $0.session = session(UserID("ann")) }
@@ -126,7 +126,7 @@ struct OrderIDTests {
             ($0.guests, $0.session, $0.orders) = ([guest: UserID("ann")], session(UserID("ann")), [:])
         }
         // The merge was made elsewhere: this device's journal does not have it.
-        guard case .completed = await app.submitter(world.pay(entry)) else { throw Unexpected("lost") }
+        guard case .completed = await app.submitter.submit(world.pay(entry)) else { throw Unexpected("lost") }
         #expect(world.state.now.bodies.first?.idUserId == guest.text)
         #expect(world.state.now.grants.values.map(\.text) == ["ann"])
     }
@@ -186,7 +186,7 @@ struct OrderIDTests {
         let old = try #require(await app.journal.ongoing().first)
         let transaction = try #require(await app.journal.paidTransaction(of: old.id))
         world.state.withLock { $0.queue = [transaction] }
-        guard case .deliveryPending(let pendingReason, _?) = await app.submitter(transaction) else { throw Unexpected("an end") }
+        guard case .deliveryPending(let pendingReason, _?) = await app.submitter.submit(transaction) else { throw Unexpected("an end") }
         #expect(pendingReason.code == "quarantined")
         #expect(world.state.now.bodies.first?.idNonce == nil && world.state.now.finished.isEmpty)
         #expect(await app.journal.proof(of: old.id) == transaction.proof)

@@ -18,7 +18,7 @@ struct PretendShop {
 
     var canPay = true
     var sells = ["points.60", "points.300", "points.980"]
-    var problem: AppStoreError?
+    var error: AppStoreError?
     /// The buyer's actions at the next payment sheets; pays by default.
     var sheets: [Sheet] = []
     /// Awaited while a payment sheet is shown.

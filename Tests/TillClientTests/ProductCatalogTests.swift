@@ -76,7 +76,7 @@ struct CatalogueTests {
         let shop = Shop()
         let empty = await shop.catalog().cachedProducts()
         #expect(empty.items.isEmpty && empty.error == .productListUnavailable)
-        let first = await shop.catalog().productList()
+        let first = await shop.catalog().products()
         #expect(!first.isFromCache && first.error == nil && first.missing.isEmpty)
         #expect(first.items.map(\.id) == ["points.60", "pro"] && first.items.allSatisfy(\.canBuy))
 
@@ -87,7 +87,7 @@ struct CatalogueTests {
         #expect(stored.items.map(\.displayPrice) == ["$6.99", "$6.99"])
         #expect(stored.items.map(\.price) == [Decimal(string: "6.99"), Decimal(string: "6.99")])
         #expect(stored.items.allSatisfy { !$0.canBuy && $0.currency == "USD" && $0.kind == .consumable })
-        let live = await relaunched.productList()
+        let live = await relaunched.products()
         #expect(live.items.allSatisfy(\.canBuy) && !live.isFromCache)
         #expect(shop.state.now.tagsAsked == [nil, "\"v1\""])
     }
@@ -96,18 +96,18 @@ struct CatalogueTests {
     func offline() async {
         let shop = Shop()
         shop.state.withLock { $0.serverError = TransportError(.offline) }
-        let productList = await shop.catalog().productList()
-        #expect(productList == ProductList(items: [], isFromCache: true, problem: .productListUnavailable))
-        #expect(await shop.catalog().productList(["points.60"]).error == .productListUnavailable)
+        let productList = await shop.catalog().products()
+        #expect(productList == ProductList(items: [], isFromCache: true, error: .productListUnavailable))
+        #expect(await shop.catalog().products(["points.60"]).error == .productListUnavailable)
         #expect(shop.state.now.idsAsked.isEmpty && shop.state.now.file == nil)
     }
 
     @Test("P1: without the server, the ids of the last launch are enough to buy")
     func withoutServer() async {
         let shop = Shop()
-        _ = await shop.catalog().productList()
+        _ = await shop.catalog().products()
         shop.state.withLock { $0.serverError = TransportError(.timedOut) }
-        let productList = await shop.catalog().productList()
+        let productList = await shop.catalog().products()
         #expect(productList.items.count == 2 && productList.items.allSatisfy(\.canBuy) && productList.error == nil)
         // An answer of another server is ignored.
         shop.state.withLock {
@@ -115,14 +115,14 @@ struct CatalogueTests {
             $0.etag = "\"v2\""
             $0.catalog = "<html>"
         }
-        #expect(await shop.catalog().productList().items.count == 2)
+        #expect(await shop.catalog().products().items.count == 2)
     }
 
     @Test("Without the store no purchase is possible; a product it never listed has the server's name and no price")
     func withoutStore() async {
         let shop = Shop()
         shop.state.withLock { $0.storeProblem = .network(.offline) }
-        let productList = await shop.catalog().productList()
+        let productList = await shop.catalog().products()
         #expect(productList.items.map(\.name) == ["points.60 中", "pro 中"] && productList.error == .productListUnavailable)
         #expect(productList.items.allSatisfy { !$0.canBuy && $0.displayPrice.isEmpty && $0.price == nil })
         #expect(productList.items.map(\.kind) == [.consumable, .nonConsumable] && productList.isFromCache && productList.missing.isEmpty)
@@ -187,7 +187,7 @@ struct CatalogueTests {
     @Test("G3: a product being bought can't be bought again")
     func purchasing() async {
         let shop = Shop()
-        let productList = await shop.catalog().productList(purchasing: [ProductID("pro")])
+        let productList = await shop.catalog().products(purchasing: [ProductID("pro")])
         #expect(productList["pro"]?.isPurchasing == true && productList["pro"]?.canBuy == false)
         #expect(productList["points.60"]?.canBuy == true)
     }
@@ -207,7 +207,7 @@ struct CatalogueTests {
     @Test("A damaged, foreign or huge file, or one of another version, is ignored: never a crash")
     func damage() async throws {
         let shop = Shop()
-        _ = await shop.catalog().productList()
+        _ = await shop.catalog().products()
         let good = try #require(shop.state.now.file)
         #expect(ProductCache(good, server: "https://till.test") != nil)
         #expect(ProductCache(good, server: "https://other.test") == nil)
@@ -226,7 +226,7 @@ struct CatalogueTests {
         #expect(newer.contains("\"version\":2") && ProductCache(signed, server: "https://till.test") == nil)
         #expect(ProductCache([UInt8](repeating: 0, count: 2 << 20), server: "https://till.test") == nil)
         shop.state.withLock { $0.file = [1, 2, 3] }
-        #expect(await shop.catalog().productList().items.count == 2)
+        #expect(await shop.catalog().products().items.count == 2)
     }
 
     @Test("A catalogue beyond the limits is cut, and members of a later server do not affect the rest")
@@ -234,17 +234,17 @@ struct CatalogueTests {
         let shop = Shop()
         let many = (0..<3_000).map { Shop.product("p.\($0)") }.joined(separator: ",")
         shop.state.withLock { $0.catalog = "{\"data\":[\(many)]}" }
-        #expect(await shop.catalog().productList().missing.count == ProductCache.productLimit)
+        #expect(await shop.catalog().products().missing.count == ProductCache.productLimit)
         shop.state.withLock {
             $0.etag = String(repeating: "e", count: 10_000)
             $0.catalog =
                 #"{"data":[{"id":"a b"},{"id":""},{"id":7},{},"#
                 + #"\#(Shop.product("pro", type: "Lease")),\#(Shop.product("pro"))]}"#
         }
-        let productList = await shop.catalog().productList()
+        let productList = await shop.catalog().products()
         #expect(productList.items.map(\.id) == ["pro"] && productList.items[0].kind == .consumable)
         shop.state.withLock { $0.tagsAsked = [] }
-        _ = await shop.catalog().productList()
+        _ = await shop.catalog().products()
         #expect(shop.state.now.tagsAsked == [nil])
     }
 

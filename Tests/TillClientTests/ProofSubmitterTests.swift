@@ -12,7 +12,7 @@ struct SubmitTests {
         let world = PretendWorld()
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: PretendApp.price)
-        let outcome = await app.submitter(world.pay(entry))
+        let outcome = await app.submitter.submit(world.pay(entry))
         guard case .completed(let reply) = outcome else { throw Unexpected("\(outcome)") }
         #expect(reply.outcome == .granted && reply.orderId == entry.id)
         let after = world.state.now
@@ -97,7 +97,7 @@ struct SubmitTests {
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         world.state.withLock { $0.answers = [answer] }
-        let outcome = await app.submitter(world.pay(entry))
+        let outcome = await app.submitter.submit(world.pay(entry))
         guard case .deliveryPending(let pendingReason, let retryAt?) = outcome else { throw Unexpected("\(name): \(outcome)") }
         #expect(pendingReason.code == code && !pendingReason.isFinal, "\(name)")
         #expect(!pendingReason.sentence.en.isEmpty && !pendingReason.sentence.zh.isEmpty)
@@ -128,7 +128,7 @@ struct SubmitTests {
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         world.state.withLock { $0.answers = [.success(PretendWorld.problem(refusal, 422))] }
-        #expect(await app.submitter(world.pay(entry)) == .refused(PendingReason(code: refusal.rawValue, isFinal: true)))
+        #expect(await app.submitter.submit(world.pay(entry)) == .refused(PendingReason(code: refusal.rawValue, isFinal: true)))
         let summary = try #require(await app.journal.summaries().first)
         #expect(summary.status == .ongoing && summary.mayResubmit && summary.retryAt == nil)
         #expect(summary.note == refusal.advice)
@@ -149,7 +149,7 @@ struct SubmitTests {
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         let expected = SubmitOutcome.refused(PendingReason(code: "bad_signature", isFinal: true))
-        #expect(await app.submitter(world.pay(entry, signed: "forged")) == expected)
+        #expect(await app.submitter.submit(world.pay(entry, signed: "forged")) == expected)
         #expect(await app.retry.resubmit(entry.id) == expected)
         #expect(world.state.now.grants.isEmpty && world.state.now.finished.isEmpty)
     }
@@ -164,7 +164,7 @@ struct SubmitTests {
                 let transaction = world.pay(entry)
                 let reply = SubmitProofReply(outcome: outcome, transactionId: transaction.id.text, finish: finish)
                 world.state.withLock { $0.answers = [.success(PretendWorld.json(200, reply))] }
-                _ = await app.submitter(transaction)
+                _ = await app.submitter.submit(transaction)
                 #expect(world.state.now.finished == (finish ? [transaction.id] : []))
                 let expected: OrderStatus =
                     switch outcome {
@@ -184,10 +184,10 @@ struct SubmitTests {
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         world.state.withLock { $0.answers = [.failure(TransportError(.connectionLost))] }
         let transaction = world.pay(entry)
-        _ = await app.submitter(transaction)
+        _ = await app.submitter.submit(transaction)
 
         world.state.withLock { $0.session = nil }
-        guard case .deliveryPending(.signedOut, _) = await app.submitter(transaction) else { throw Unexpected("sent") }
+        guard case .deliveryPending(.signedOut, _) = await app.submitter.submit(transaction) else { throw Unexpected("sent") }
         #expect(world.state.now.requests.count == 2)
 
         world.state.withLock { $0.session = UserSession(userID: UserID("bob"), token: "bob") }
@@ -220,13 +220,13 @@ struct SubmitTests {
         let receipt = QueuedTransaction(
             id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
             purchasedAt: world.state.now.now, proof: .receipt([0xFB, 0xFF, 0x00]))
-        _ = await app.submitter(receipt)
+        _ = await app.submitter.submit(receipt)
         let body = try #require(world.state.now.bodies.first)
         #expect(body.receipt == "+/8A" && body.transactionId == "31" && body.productId == "points.60")
         #expect(body.orderId == entry.id && body.userId == nil && body.signedTransaction == nil)
         #expect(await app.journal[entry.id]?.transactionID == receipt.id)
 
-        _ = await app.submitter(world.pay(entry, id: "32"))
+        _ = await app.submitter.submit(world.pay(entry, id: "32"))
         #expect(await app.journal.entries().count == 2)
         #expect(await app.journal.entry(of: TransactionID("32"))?.id != entry.id)
         #expect(await app.journal[entry.id]?.transactionID == receipt.id)
@@ -243,7 +243,7 @@ struct SubmitTests {
         let other = QueuedTransaction(
             id: TransactionID("41"), productID: ProductID("plan.gold"), quantity: 1, token: entry.id,
             purchasedAt: world.state.now.now, proof: .receipt([0x30]))
-        _ = await app.submitter(other)
+        _ = await app.submitter.submit(other)
         let body = try #require(world.state.now.bodies.first)
         #expect(body.transactionId == "41" && body.productId == "plan.gold" && body.orderId == nil)
         #expect(await app.journal.entry(of: other.id)?.productID == other.productID)
@@ -263,13 +263,13 @@ struct SubmitTests {
             $0.onRequest = { while await submitter.underWay[transaction.id]?.count != 19 { await Task.yield() } }
         }
         let outcomes = await withTaskGroup(of: SubmitOutcome.self) { group in
-            for _ in 0..<20 { group.addTask { await app.submitter(transaction) } }
+            for _ in 0..<20 { group.addTask { await app.submitter.submit(transaction) } }
             return await group.reduce(into: []) { $0.append($1) }
         }
         #expect(outcomes.count == 20 && outcomes.allSatisfy { if case .completed = $0 { true } else { false } })
         #expect(Set(outcomes).count == 1 && world.state.now.bodies.count == 1)
         world.state.withLock { $0.onRequest = {} }
-        guard case .completed(let reply) = await app.submitter(transaction) else { throw Unexpected("lost") }
+        guard case .completed(let reply) = await app.submitter.submit(transaction) else { throw Unexpected("lost") }
         #expect(reply.outcome == .alreadyGranted)
         #expect(world.state.now.grants.count == 1)
     }
@@ -283,11 +283,11 @@ struct SubmitTests {
         let (submitter, shown) = (app.submitter, Locked<Task<SubmitOutcome, Never>?>(nil))
         world.state.withLock {
             $0.onRequest = {
-                shown.withLock { $0 = Task { await submitter.again(transaction) } }
+                shown.withLock { $0 = Task { await submitter.resubmit(transaction) } }
                 while await submitter.underWay[transaction.id]?.count != 1 { await Task.yield() }
             }
         }
-        guard case .completed = await app.submitter(transaction) else { throw Unexpected("lost") }
+        guard case .completed = await app.submitter.submit(transaction) else { throw Unexpected("lost") }
         guard case .completed = await shown.now?.value else { throw Unexpected("lost to the second") }
         // Once after the server's answer, when the queue might not have it yet, and once when it did.
         #expect(world.state.now.finished == [transaction.id, transaction.id] && world.state.now.bodies.count == 1)
@@ -299,7 +299,7 @@ struct SubmitTests {
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         world.file.state.withLock { $0.capacity = $0.bytes.count }
-        guard case .completed = await app.submitter(world.pay(entry)) else { throw Unexpected("lost") }
+        guard case .completed = await app.submitter.submit(world.pay(entry)) else { throw Unexpected("lost") }
         #expect(world.state.now.grants.count == 1)
         #expect(world.state.now.finished.isEmpty)
         #expect(await app.journal[entry.id]?.status == .prepared)

@@ -72,7 +72,7 @@ struct RetryTests {
             world.state.withLock { $0.session = nil }
             let transaction = world.pay(entry, id: "50\(number)")
             // Half were seen before; the other half only the store knows.
-            if number % 2 == 0 { _ = await app.submitter(transaction) }
+            if number % 2 == 0 { _ = await app.submitter.submit(transaction) }
         }
         world.state.withLock { $0.session = UserSession(userID: UserID("ann"), token: "ann") }
         let broken = StoreQueue(unfinished: { throw TransportError(.offline) }, finish: world.queue.finish)

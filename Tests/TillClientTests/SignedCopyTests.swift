@@ -37,7 +37,7 @@ struct SignedCopyTests {
         let first = try await PretendApp(world).purchase.prepare(PretendApp.points, price: nil)
         let app = try app(world) { signed($0, for: first.id) }
         let second = try await app.purchase.prepare(PretendApp.points, price: nil)
-        guard case .completed = await app.submitter(shown(second, world)) else { throw Unexpected("lost") }
+        guard case .completed = await app.submitter.submit(shown(second, world)) else { throw Unexpected("lost") }
         let body = try #require(world.state.now.bodies.first)
         #expect(body.receipt == nil && body.signedTransaction == "signed.31.\(first.id)")
         #expect(body.orderId == first.id && body.idNonce == first.idNonce)
@@ -55,7 +55,7 @@ struct SignedCopyTests {
         let held = SubmitProofReply(
             outcome: .quarantined, transactionId: "31", finish: false, reason: "receipt_needs_order")
         world.state.withLock { $0.answers = [.success(PretendWorld.json(202, held))] }
-        guard case .deliveryPending = await app.submitter(shown(entry, world), paying: entry.id) else {
+        guard case .deliveryPending = await app.submitter.submit(shown(entry, world), paying: entry.id) else {
             throw Unexpected("an end")
         }
         #expect(world.state.now.bodies.last == nil && world.state.now.requests.last == "GET /v1/orders/\(entry.id)")
@@ -78,7 +78,7 @@ struct SignedCopyTests {
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         target.withLock { $0 = entry.id }
         world.state.withLock { $0.answers = [.failure(TransportError(.offline))] }
-        guard case .deliveryPending = await app.submitter(shown(entry, world)) else { throw Unexpected("an end") }
+        guard case .deliveryPending = await app.submitter.submit(shown(entry, world)) else { throw Unexpected("an end") }
         let proof = PurchaseProof.signedTransaction("signed.31.\(entry.id)")
         #expect(await app.journal.proof(of: entry.id) == proof)
         // StoreKit 2 does not answer from now on, and the queue shows the receipt at every launch.

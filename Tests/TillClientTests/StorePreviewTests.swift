@@ -54,7 +54,7 @@ struct StorePreviewTests {
         let seen = try await preview(store, world)
         world.state.withLock { $0.answers = [.failure(TransportError(.timedOut))] }
         #expect(await store.purchase(seen).order?.status == .completed)
-        #expect(world.state.now.opened.allSatisfy { $0.preview == seen.told } && world.state.now.orders.count == 1)
+        #expect(world.state.now.opened.allSatisfy { $0.preview == seen.body } && world.state.now.orders.count == 1)
         await world.end(store)
     }
 

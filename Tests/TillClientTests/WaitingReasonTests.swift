@@ -38,7 +38,7 @@ struct WaitingReasonTests {
         let reply = SubmitProofReply(
             outcome: .quarantined, transactionId: transaction.id.text, finish: false, reason: reason)
         world.state.withLock { $0.answers = [.success(PretendWorld.json(202, reply))] }
-        guard case .deliveryPending(let pendingReason, _?) = await app.submitter(transaction) else { throw Unexpected("an end") }
+        guard case .deliveryPending(let pendingReason, _?) = await app.submitter.submit(transaction) else { throw Unexpected("an end") }
         #expect(pendingReason.reason == reason)
         let relaunched = try PretendApp(world)
         #expect(await relaunched.journal[entry.id]?.pendingReason == pendingReason)

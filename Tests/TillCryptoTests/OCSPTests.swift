@@ -155,7 +155,7 @@ import TillCrypto
                 OCSPAuthority.template("Sibling", 8, authority.now - 100...authority.now + 10_000, .signer),
                 key: .generate(.p256))
             let other = OCSPRequest(certificate: try OCSPAuthority.certificate(sibling), issuer: question.issuer)
-            #expect(other.answer(in: hour, at: authority.now) == .unknown(.otherCertificate))
+            #expect(other.result(in: hour, at: authority.now) == .unknown(.otherCertificate))
         }
     }
 

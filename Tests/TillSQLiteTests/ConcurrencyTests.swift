@@ -44,7 +44,7 @@ struct ConcurrencyTests {
         let kinds = await withTaskGroup(of: (Int64, DatabaseError.Kind?).self) { group in
             for id in Int64(1)...200 {
                 group.addTask {
-                    let found = await error {
+                    let found = await thrownError {
                         try await database.write { try Self.breakRule(id, in: $0) }
                     }
                     return (id, found?.kind)
@@ -93,7 +93,7 @@ struct ConcurrencyTests {
             for id in Int64(0)..<2_000 {
                 group.addTask {
                     if id == 1_000 { await database.close() }
-                    return (id, await error { try await database.write { try Ledger.grant(id, in: $0) } })
+                    return (id, await thrownError { try await database.write { try Ledger.grant(id, in: $0) } })
                 }
             }
             return await group.reduce(into: [Int64: DatabaseError?]()) { $0[$1.0] = .some($1.1) }
@@ -104,7 +104,7 @@ struct ConcurrencyTests {
             if let error { #expect(error.kind == .closed && error.isRetryable) } else { granted.insert(id) }
         }
         await database.close()
-        #expect(await error { try await database.read(Ledger.granted) }?.kind == .closed)
+        #expect(await thrownError { try await database.read(Ledger.granted) }?.kind == .closed)
         let again = try open()
         #expect(Set(try await again.read(Ledger.granted)) == granted)
         #expect(!granted.isEmpty && granted.count < 2_000)
@@ -117,13 +117,13 @@ struct ConcurrencyTests {
         let gate = Gate()
         let outcomes = await withTaskGroup(of: DatabaseError?.self) { group in
             group.addTask {
-                await error { try await database.write { _ in gate.wait() } }
+                await thrownError { try await database.write { _ in gate.wait() } }
             }
             gate.waitUntilTaken()
             // Eight wait, and later ones are refused at once; the gate opens after four refusals.
             for id in Int64(0)..<12 {
                 group.addTask {
-                    let found = await error { try await database.write { try Ledger.grant(id, in: $0) } }
+                    let found = await thrownError { try await database.write { try Ledger.grant(id, in: $0) } }
                     if found != nil { gate.count(openAt: 4) }
                     return found
                 }

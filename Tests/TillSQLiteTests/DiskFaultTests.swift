@@ -191,7 +191,7 @@ struct DiskFaultTests {
         let server = try Server()
         #expect(server.grantFive(from: 1).isEmpty)
         server.disk.failNext(.read)
-        let failed = await fault { try await server.database.read(Ledger.granted) }
+        let failed = await thrownError { try await server.database.read(Ledger.granted) }
         #expect(failed?.kind == .inputOutput)
         #expect(try await server.database.read(Ledger.granted) == [1, 2, 3, 4, 5])
         try await server.check()
@@ -226,7 +226,7 @@ struct DiskFaultTests {
         let refused = await withTaskGroup(of: Int64?.self) { group in
             for id in Int64(0)..<200 {
                 group.addTask {
-                    let fault = await fault {
+                    let fault = await thrownError {
                         try await database.write { try Ledger.grant(id, proof: proof, in: $0) }
                     }
                     if let fault { #expect(fault.kind == .full) }

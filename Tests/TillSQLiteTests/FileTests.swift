@@ -25,7 +25,7 @@ struct FileTests {
         let alias = directory.path + "/alias.db"
         try FileManager.default.createSymbolicLink(atPath: alias, withDestinationPath: directory.database)
         for path in [directory.database, directory.path + "/../" + directory.name + "/ledger.db", alias] {
-            let refusal = await error { try serve(path) }
+            let refusal = await thrownError { try serve(path) }
             #expect(refusal?.kind == .inUse)
             #expect(refusal?.detail.contains("process \(getpid())") == true, "\(refusal?.detail ?? "")")
             #expect(refusal?.detail.contains("stop it first") == true)
@@ -46,7 +46,7 @@ struct FileTests {
         holder.standardOutput = output
         try holder.run()
         #expect(String(decoding: output.fileHandleForReading.availableData, as: UTF8.self) == "ready\n")
-        let refusal = await error { try serve() }
+        let refusal = await thrownError { try serve() }
         #expect(refusal?.kind == .inUse)
         #expect(refusal?.detail.contains("process \(holder.processIdentifier)") == true, "\(refusal?.detail ?? "")")
         kill(holder.processIdentifier, SIGKILL)
@@ -82,7 +82,7 @@ struct FileTests {
         #expect(try await desk.read(Ledger.granted).count == 20)
         _ = try await server.write { try Ledger.grant(21, in: $0) }
         #expect(try await desk.read(Ledger.granted).count == 21)
-        let refusal = await error { try await desk.write { try Ledger.grant(22, in: $0) } }
+        let refusal = await thrownError { try await desk.write { try Ledger.grant(22, in: $0) } }
         #expect(refusal?.kind == .readOnly)
         await desk.close()
         _ = try await server.write { try Ledger.grant(23, in: $0) }
@@ -91,7 +91,7 @@ struct FileTests {
 
     @Test("An operator opens a database without a running server; a missing one is a clear fault")
     func operatorAlone() async throws {
-        let missing = await error { try operate() }
+        let missing = await thrownError { try operate() }
         #expect(missing?.detail.contains("no database") == true)
         let server = try serve()
         _ = try await server.write { try Ledger.grant(1, in: $0) }
@@ -126,10 +126,10 @@ struct FileTests {
 
     @Test("An impossible path is refused with a remedy")
     func badPaths() async {
-        let missing = await error { try serve(directory.path + "/no/such/ledger.db") }
+        let missing = await thrownError { try serve(directory.path + "/no/such/ledger.db") }
         #expect(missing?.detail.contains("does not exist; create it first") == true)
         for path in ["", ":memory:", directory.path, directory.path + "/"] {
-            #expect(await error { try serve(path) } != nil, "\(path)")
+            #expect(await thrownError { try serve(path) } != nil, "\(path)")
         }
     }
 
@@ -139,12 +139,12 @@ struct FileTests {
         let other = try serve(foreign) { $0.schema.applicationID = 42 }
         await other.close()
         let before = FileManager.default.contents(atPath: foreign)
-        #expect(await error { try serve(foreign) }?.kind == .corrupt)
+        #expect(await thrownError { try serve(foreign) }?.kind == .corrupt)
         #expect(FileManager.default.contents(atPath: foreign) == before)
         let text = directory.path + "/text.db"
         try Data("this is no database, whatever its name says. ".utf8 + Data(count: 5_000))
             .write(to: URL(fileURLWithPath: text))
-        #expect(await error { try serve(text) }?.kind == .corrupt)
+        #expect(await thrownError { try serve(text) }?.kind == .corrupt)
     }
 
     @Test("An older file is migrated with its rows; a newer one is refused")
@@ -165,7 +165,7 @@ struct FileTests {
         #expect(try await second.read { try $0.first("PRAGMA user_version", []) { $0.integer("user_version") } } == 3)
         await second.close()
         for role in [SQLiteDatabase.Role.server, .operator] {
-            let refusal = await error {
+            let refusal = await thrownError {
                 try SQLiteDatabase.open(path: directory.database, role: role, options: Ledger.options())
             }
             #expect(refusal?.kind == .newerSchema)
@@ -179,7 +179,7 @@ struct FileTests {
         _ = try await first.write { try Ledger.grant(1, in: $0) }
         await first.close()
         for role in [SQLiteDatabase.Role.server, .operator] {
-            let refusal = await error {
+            let refusal = await thrownError {
                 try SQLiteDatabase.open(
                     path: directory.database, role: role, options: Ledger.options { $0.schema.firstVersion = 101 })
             }
@@ -210,7 +210,7 @@ struct FileTests {
         await again.close()
         let edited = Migration(migration.scripts, sha256: [1, 255])
         for role in [SQLiteDatabase.Role.server, .operator] {
-            let refusal = await error {
+            let refusal = await thrownError {
                 try SQLiteDatabase.open(
                     path: directory.database, role: role,
                     options: Ledger.options { $0.schema.migrations = [edited, filling] })
@@ -232,7 +232,7 @@ struct FileTests {
         let version = try await second.read { try $0.first("PRAGMA user_version", []) { $0.integer("user_version") } }
         #expect(version == 102)
         await second.close()
-        #expect(await error { try serve { $0.schema.firstVersion = 101 } }?.kind == .newerSchema)
+        #expect(await thrownError { try serve { $0.schema.firstVersion = 101 } }?.kind == .newerSchema)
     }
 
     @Test("A failed migration leaves the previous version intact")
@@ -240,14 +240,14 @@ struct FileTests {
         let first = try serve()
         await first.close()
         let broken = Ledger.migrations + [["CREATE TABLE half (id INTEGER) STRICT; CREATE NONSENSE;"]]
-        let refusal = await error { try serve { $0.schema.migrations = broken } }
+        let refusal = await thrownError { try serve { $0.schema.migrations = broken } }
         #expect(refusal?.detail.contains("migration 2") == true)
         let again = try serve()
         #expect(
             try await again.read { try $0.first("SELECT 1 FROM sqlite_schema WHERE name = 'half'", []) { _ in 1 } }
                 == nil)
         await again.close()
-        let older = await error {
+        let older = await thrownError {
             try SQLiteDatabase.open(
                 path: directory.database, role: .operator,
                 options: Ledger.options {

@@ -57,7 +57,7 @@ enum Ledger {
 }
 
 /// The fault that `write` or `read` threw, if the driver threw one.
-func fault<Value>(_ body: () async throws -> Value) async -> DatabaseError? {
+func thrownError<Value>(_ body: () async throws -> Value) async -> DatabaseError? {
     do {
         _ = try await body()
         return nil

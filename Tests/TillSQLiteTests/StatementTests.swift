@@ -46,7 +46,7 @@ struct StatementTests {
     @Test("A failing statement is the last that runs, and the changes of the others are undone")
     func failedBatch() async throws {
         let database = try open()
-        let refusal = await error {
+        let refusal = await thrownError {
             try await database.write { connection in
                 try connection.run([
                     Statement("INSERT INTO orders (id) VALUES (?1)", [.integer(1)]),
@@ -65,9 +65,9 @@ struct StatementTests {
         let database = try open()
         let sql: SQL = "SELECT id FROM orders"
         _ = try await database.write { try $0.execute("INSERT INTO orders (id) VALUES (1)", []) }
-        let queried = await error { try await database.read { try $0.query(sql, []) { $0.integer("number") } } }
+        let queried = await thrownError { try await database.read { try $0.query(sql, []) { $0.integer("number") } } }
         #expect(queried?.detail == "no column number in SELECT id FROM orders")
-        let run = await error {
+        let run = await thrownError {
             try await database.read { try $0.run([Statement(sql)])[0].rows { $0.optionalText("number") } }
         }
         #expect(run?.detail == "no column number in SELECT id FROM orders")

@@ -122,8 +122,8 @@ struct ValueTests {
         }
         _ = try await database.write { try $0.execute("INSERT INTO orders (id) VALUES (?)", [.integer(1)]) }
         let missing = "no column storefront in SELECT * FROM orders"
-        #expect(await error { try await database.write(columns) }?.detail == missing)
-        #expect(await error { try await database.read(columns) }?.detail == missing)
+        #expect(await thrownError { try await database.write(columns) }?.detail == missing)
+        #expect(await thrownError { try await database.read(columns) }?.detail == missing)
         _ = try await database.write {
             try $0.execute("ALTER TABLE orders ADD COLUMN storefront TEXT DEFAULT 'CHN'", [])
         }
@@ -178,7 +178,7 @@ struct ValueTests {
             { try $0.execute("PRAGMA foreign_keys = OFF", []) },
         ]
         for mistake in mistakes {
-            let found = await error { try await database.write(mistake) }
+            let found = await thrownError { try await database.write(mistake) }
             #expect(found?.kind == .other && found?.isRetryable == false)
         }
         #expect(try await database.write { try Ledger.grant(1, in: $0) } == 1)
@@ -188,7 +188,7 @@ struct ValueTests {
     @Test("A read can't change anything, and a session kept after its body fails")
     func readOnlySession() async throws {
         let database = try open()
-        let write = await error { try await database.read { try Ledger.grant(1, in: $0) } }
+        let write = await thrownError { try await database.read { try Ledger.grant(1, in: $0) } }
         #expect(write?.kind == .other)
         let stored = Kept()
         try await database.write { stored.connection = $0 }

@@ -29,10 +29,10 @@ extension OpenAPITests {
                 id: id, orderNumber: "M", state: .answered, at: now, endedAt: now, data: [claimed])
             let least = ClaimReply(id: id, orderNumber: nil, state: .waiting, at: now, endedAt: nil, data: [])
             let evidence = QuarantinedTransaction.Evidence(
-                at: now, decision: "quarantined", ground: "no_owner", detail: "token absent", door: "app",
+                at: now, decision: "quarantined", ground: "no_owner", detail: "token absent", source: "app",
                 caller: "user:u1")
             let bare = QuarantinedTransaction.Evidence(
-                at: now, decision: "quarantined", ground: "no_owner", detail: nil, door: "app", caller: "user:u1")
+                at: now, decision: "quarantined", ground: "no_owner", detail: nil, source: "app", caller: "user:u1")
             let reason = QuarantinedTransaction.Reason(
                 reason: "no_owner", count: 600, firstAt: now, lastAt: now, lastCaller: "user:u1")
             func transaction(_ price: Money?) -> QuarantinedTransaction {

@@ -146,15 +146,15 @@ import TillLedger
     @Test("Reports are made one at a time, so that orders don't wait for a queue of them")
     func oneAtATime() async throws {
         let desk = ReportLimiter()
-        let answer = try await desk.alone { () async throws -> String in
+        let answer = try await desk.withLimit { () async throws -> String in
             do {
-                return try await desk.alone { "both" }
+                return try await desk.withLimit { "both" }
             } catch let refused as RefusalError {
                 return refused.refusal.rawValue
             }
         }
         #expect(answer == "too_many_requests")
-        #expect(try await desk.alone { 1 } == 1)
+        #expect(try await desk.withLimit { 1 } == 1)
     }
 
     @Test(

@@ -64,21 +64,21 @@ struct RefusalPaceTests {
     @Test("Single refusals are kept whole; in a flood, one row a second is kept, and its checks once in ten seconds")
     func pace() {
         let pace = RefusalRateLimit()
-        let first = (0..<200).map { _ in pace.keeping(of: "user:eve", now: start) }
+        let first = (0..<200).map { _ in pace.detail(of: "user:eve", now: start) }
         #expect(first.filter { $0 == .rowAndRecord }.count == 5)
         #expect(first.filter { $0 == .row }.count == 45)
-        #expect(pace.keeping(of: "user:ann", now: start) == .rowAndRecord, "another caller has a pace of its own")
-        #expect(pace.keeping(of: "user:eve", now: start.adding(seconds: 1)) == .row)
-        #expect(pace.keeping(of: "user:eve", now: start.adding(seconds: 1)) == .nothing)
-        #expect(pace.keeping(of: "user:eve", now: start.adding(seconds: 10)) == .rowAndRecord)
+        #expect(pace.detail(of: "user:ann", now: start) == .rowAndRecord, "another caller has a pace of its own")
+        #expect(pace.detail(of: "user:eve", now: start.adding(seconds: 1)) == .row)
+        #expect(pace.detail(of: "user:eve", now: start.adding(seconds: 1)) == .nothing)
+        #expect(pace.detail(of: "user:eve", now: start.adding(seconds: 10)) == .rowAndRecord)
     }
 
     @Test("All unauthenticated clients together get four times the pace of one")
     func anonymous() {
         let pace = RefusalRateLimit()
-        let stored = (0..<1_000).map { pace.keeping(ofAnonymous: "198.51.100.\($0 % 100)", now: start) }
+        let stored = (0..<1_000).map { pace.detail(ofAnonymous: "198.51.100.\($0 % 100)", now: start) }
         #expect(stored.filter { $0 != .nothing }.count == 200)
         #expect(stored.filter { $0 == .rowAndRecord }.count == 20)
-        #expect(pace.keeping(of: "user:ann", now: start) == .rowAndRecord, "no stranger takes it from a customer")
+        #expect(pace.detail(of: "user:ann", now: start) == .rowAndRecord, "no stranger takes it from a customer")
     }
 }

@@ -49,7 +49,7 @@ extension OpenAPITests {
             var lots = Lots()
             lots.add(bought, bought: (TransactionID("1"), at))
             lots.add(corrected)
-            let replies = lots.settled().lots.map { LotReply($0) }.sorted { $0.kind > $1.kind }
+            let replies = lots.lotsAndDebt().lots.map { LotReply($0) }.sorted { $0.kind > $1.kind }
             let answer = ConsumptionRequestReply.Answer(
                 customerConsented: true, deliveryStatus: "DELIVERED", sampleContentProvided: false,
                 consumptionPercentage: 1, refundPreference: "DECLINE")

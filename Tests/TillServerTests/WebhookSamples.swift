@@ -36,7 +36,7 @@ extension OpenAPITests {
             let newcomer = WebhookEndpointReply(id: "a", url: "https://a", state: .new, types: nil)
             func delivery(_ user: String?) -> WebhookDeliveryReply {
                 WebhookDeliveryReply(
-                    eventId: "evt_1_a", rowID: 1, type: "grant.created", userId: user, state: .waiting,
+                    eventId: "evt_1_a", sequence: 1, type: "grant.created", userId: user, state: .waiting,
                     isReplay: false, attempts: 0)
             }
             var tried = delivery("u1")

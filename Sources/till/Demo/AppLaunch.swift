@@ -38,7 +38,7 @@ struct AppLaunch: Sendable {
             var events: [JSONValue] = []
             for await event in process.events {
                 switch event {
-                case .events(let event):
+                case .output(let event):
                     events.append(event)
                     if let line = answering(event) { process.send(line) }
                 case .ended(let code, let signal):

@@ -214,13 +214,13 @@ private struct PriceReply: Encodable {
     let tiers: [TierReply]
     let nearest: Nearest
 
-    private enum CodingKeys: CodingKey { case price, availability, isOffered, tiers, nearest }
+    private enum CodingKeys: CodingKey { case price, standing, isOffered, tiers, nearest }
 
     /// Writes `isOffered` as null if it is unknown.
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(price, forKey: .price)
-        try container.encode(availability, forKey: .availability)
+        try container.encode(standing, forKey: .standing)
         try container.encode(isOffered, forKey: .isOffered)
         try container.encode(tiers, forKey: .tiers)
         try container.encode(nearest, forKey: .nearest)

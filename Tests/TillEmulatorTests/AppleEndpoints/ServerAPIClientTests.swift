@@ -165,7 +165,7 @@ struct ServerAPIClientTests {
             #expect(until.milliseconds % 3_600_000 == 0 && until > world.now)
         }
         let refused = world.now
-        _ = try await api.retrying(.patient) { (api) async throws(ServerAPIError) in
+        _ = try await api.retrying(.persistent) { (api) async throws(ServerAPIError) in
             try await api.transactionInfo(id)
         }
         #expect(world.now.seconds / 3_600 == refused.seconds / 3_600 + 1)

@@ -75,7 +75,7 @@ import TillLedger
         for event in [Int64(1), 2, 99, .max] {
             var now = start
             var attempts: Int64 = 1
-            while let next = WebhookSchedule.next(after: attempts, event: event, at: now, wish: nil) {
+            while let next = WebhookSchedule.next(after: attempts, event: event, at: now, requestedRetryAt: nil) {
                 let pause = WebhookSchedule.pauses[Int(attempts - 1)] * 1_000
                 let waited = next.milliseconds - now.milliseconds
                 #expect((pause...pause + pause / 10).contains(waited), "\(attempts)")
@@ -90,10 +90,10 @@ import TillLedger
     }
 
     @Test("A receiver's Retry-After delays an attempt by a day at most, and never brings it forward")
-    func wish() {
+    func retryAfter() {
         let now = Instant(seconds: 1_790_000_000)
-        func due(_ wish: Int64, after attempts: Int64 = 1) -> Int64? {
-            WebhookSchedule.next(after: attempts, event: 0, at: now, wish: now.adding(seconds: wish))
+        func due(_ delay: Int64, after attempts: Int64 = 1) -> Int64? {
+            WebhookSchedule.next(after: attempts, event: 0, at: now, requestedRetryAt: now.adding(seconds: delay))
                 .map { $0.seconds - now.seconds }
         }
         #expect(due(1) == 5)

@@ -24,7 +24,7 @@ struct CombinedFaultTests {
             trust.roots = [world.emulator.issuer.rootCertificate]
             let verifier = try SignedDataVerifier(policy: trust)
             let api = try await world.serverAPI()
-            let policy = RetryPolicy(attempts: 20, patience: 40_000_000)
+            let policy = RetryPolicy(attempts: 20, timeLimit: 40_000_000)
             try await world.change(Self.combinedFaults)
             for id in ids {
                 let found = try await api.retrying(policy) { api throws(ServerAPIError) in

@@ -120,7 +120,7 @@ struct FaultWaitTests {
     func places() async {
         let room = DelayedRequests(pause: Self.sleep)
         let place = room.makeTicket()
-        room.letGo(place)
+        room.release(place)
         let waited = await Self.milliseconds { await room.wait(60_000, in: place) }
         #expect(waited < 30_000)
         #expect(room.makeTicket() != place)

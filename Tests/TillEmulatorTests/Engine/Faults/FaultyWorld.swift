@@ -80,7 +80,7 @@ final class FaultyWorld: Sendable {
     }
 
     /// Sets the fault rates, replacing all earlier ones.
-    func turn(_ rates: JSONValue) async throws {
+    func change(_ rates: JSONValue) async throws {
         let answer = await ask(.put, "/emulator/faults", rates)
         try #require(answer.status == 200, "\(answer.json.encoded())")
     }

@@ -14,7 +14,7 @@ struct RefundTests {
         _ world: EmulatedWorld, _ id: String, _ body: JSONValue = [:], _ answer: ConsumptionResponse? = nil
     ) async throws -> [String] {
         #expect(await world.post(id, "consumptionRequest", body).status == 200)
-        if let answer { #expect(try await take(world, id, answer) == .taken) }
+        if let answer { #expect(try await take(world, id, answer) == .accepted) }
         world.advance(seconds: 12 * 3_600 - 1)
         #expect(await world.ask(.get, "/emulator/transactions/\(id)/consumptionRequest").json["outcome"] == nil)
         world.advance(seconds: 1)
@@ -141,9 +141,9 @@ struct RefundTests {
         #expect(try await take(world, id, answer(.decline)) == .notRequested)
         await world.post(id, "consumptionRequest")
         #expect(await world.post(id, "consumptionRequest").json["code"] == "refund_asked")
-        #expect(try await take(world, id, answer(.grantFull)) == .taken)
+        #expect(try await take(world, id, answer(.grantFull)) == .accepted)
         world.advance(seconds: 43_199)
-        #expect(try await take(world, id, answer(.decline)) == .taken)
+        #expect(try await take(world, id, answer(.decline)) == .accepted)
         world.advance(seconds: 1)
         #expect(try await take(world, id, answer(.grantFull)) == .tooLate)
         #expect(try await world.events().last == "REFUND_DECLINED")

@@ -238,7 +238,7 @@ struct CommitmentTests {
             return
         }
         world.advance(seconds: 3_600)
-        _ = try await world.store.settle(asked.number, approved: true).get()
+        _ = try await world.store.decide(asked.number, approved: true).get()
         #expect(try await months(world) == ["2026-04-01 500 1/12 to 2027-03-01 of 6000"])
         let begun = try await world.transactions().last
         #expect(begun?.commitment?.expires == world.now.adding(seconds: 365 * 86_400))

@@ -119,15 +119,15 @@ struct SubscriptionCodeTests {
         let held = try #require(try await ask("trial.monthly", .interrupted))
         let lower = try #require(try await ask("light.weekly", .interrupted))
         #expect(trial.offer?.kind == .introductory && steps.offer?.kind == .introductory)
-        #expect(try await world.store.settle(trial.number, approved: true).get().price.amount == 0)
-        let second = try await world.store.settle(steps.number, approved: true).get()
+        #expect(try await world.store.decide(trial.number, approved: true).get().price.amount == 0)
+        let second = try await world.store.decide(steps.number, approved: true).get()
         #expect(second.offer == nil && second.price == SubscribedWorld.dollars(599))
         #expect(try await world.store.transaction(steps.number)?.price == second.price, "stored as well")
         #expect(try await world.names() == ["SUBSCRIBED/INITIAL_BUY", "DID_CHANGE_RENEWAL_PREF/UPGRADE"])
-        let third = try await world.store.settle(held.number, approved: true).get()
+        let third = try await world.store.decide(held.number, approved: true).get()
         #expect(third.offer == nil)
         #expect(
-            try await world.store.settle(lower.number, approved: true)
+            try await world.store.decide(lower.number, approved: true)
                 == .failure(.subscribedMeanwhile(product: "trial.monthly")))
         #expect(try await world.store.transaction(lower.number)?.state == .declined)
         await world.remove()
@@ -149,11 +149,11 @@ struct SubscriptionCodeTests {
         for selling in [products.filter { $0.id.text != "basic.monthly" }, gone] {
             try await sell(selling)
             #expect(
-                try await world.store.settle(asked.number, approved: true)
+                try await world.store.decide(asked.number, approved: true)
                     == .failure(.noLongerSold("basic.monthly")))
         }
         try await sell(products)
-        #expect(try await world.store.settle(asked.number, approved: true).get().state == .purchased)
+        #expect(try await world.store.decide(asked.number, approved: true).get().state == .purchased)
         await world.remove()
     }
 }
