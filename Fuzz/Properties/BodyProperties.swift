@@ -41,7 +41,7 @@ enum BodyProperties {
     private static func read<Body>(_ name: String, _ decode: () throws -> Body) throws(PropertyError) -> Body? {
         do {
             return try decode()
-        } catch let refused as Refused {
+        } catch let refused as RefusalError {
             try hold(!refused.refusal.rawValue.isEmpty, "the refusal of \(name) has a code")
             return nil
         } catch {

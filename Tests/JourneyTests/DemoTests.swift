@@ -94,7 +94,7 @@ import TillJSON
             let app = try shop.learnPoints("kim", generation: generation, server: line.url)
             line.hold()
             let first = try await AppLaunch.run(
-                app, saying: "buy \(Shop.points60)", during: { await $0.killAtProof(on: line) },
+                app, sending: "buy \(Shop.points60)", during: { await $0.killAtProof(on: line) },
                 answering: { $0["event"] == "purchase" ? "quit" : nil })
             #expect(first.signal == SIGKILL)
             let order = try #require(first.last("order")?["order"]?["orderId"]?.string)
@@ -105,7 +105,7 @@ import TillJSON
                     app, during: { await $0.killAtProof(on: line) }, answering: { _ in nil })
                 #expect(again.signal == SIGKILL)
             }
-            #expect(line.words.isEmpty)
+            #expect(line.outcomes.isEmpty)
             #expect(try await shop.points(of: "kim") == 0)
             #expect(try await shop.status(of: order) == "prepared")
 
@@ -115,15 +115,15 @@ import TillJSON
             }
             #expect(relaunched.code == 0)
             #expect(relaunched.last("order")?["order"]?["orderId"]?.string == order)
-            #expect(line.words == ["granted"])
+            #expect(line.outcomes == ["granted"])
             #expect(try await shop.points(of: "kim") == 60)
             #expect(try await shop.status(of: order) == "completed")
 
-            let quiet = try await AppLaunch.run(app, saying: "wait") { $0["event"] == "waited" ? "quit" : nil }
+            let quiet = try await AppLaunch.run(app, sending: "wait") { $0["event"] == "waited" ? "quit" : nil }
             #expect(quiet.code == 0)
             #expect(quiet.last("waited")?["underWay"] == 0)
             #expect(quiet.last("order") == nil)
-            #expect(line.words == ["granted"])
+            #expect(line.outcomes == ["granted"])
             #expect(try await shop.points(of: "kim") == 60)
             await line.close()
         }

@@ -195,7 +195,7 @@ import TillServer
     /// A subscriber's receipt with that many periods, as the emulated store would sign it.
     static func receipt(of count: Int, by issuer: Issuer) throws -> [UInt8] {
         func attribute(_ type: Int64, _ value: [UInt8]) -> [UInt8] {
-            DERWriter.rowID(DERWriter.integer(type), DERWriter.integer(1), DERWriter.octetString(value))
+            DERWriter.sequence(DERWriter.integer(type), DERWriter.integer(1), DERWriter.octetString(value))
         }
         let start = Instant(seconds: 1_700_000_000)
         var attributes = [

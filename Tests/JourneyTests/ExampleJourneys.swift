@@ -24,7 +24,7 @@ import TillJSON
                 "help",
             ]
             var received: [JSONValue] = []
-            let visit = try await AppLaunch.run(app, saying: "shop") { stated in
+            let visit = try await AppLaunch.run(app, sending: "shop") { stated in
                 guard answers.contains(stated["event"]?.string ?? ""), stated["userId"] != "lin" else { return nil }
                 received.append(stated)
                 return script.popFirst()

@@ -142,12 +142,12 @@ import TillServer
                 return try SavedProofTable(connection).due(kind, in: .sandbox, at: now, limit: 2)
             }
             if order == .saveThenFinish {
-                #expect(next.contains { $0.bearer.name == "user:ann" })
+                #expect(next.contains { $0.submitter.name == "user:ann" })
                 _ = try await SavedProofs(shop.server.ledger).processAll()
                 let waiting = try await shop.ledger.read { connection in
                     try WaitingProofTable(connection).due(in: .sandbox, at: now, limit: 2)
                 }
-                #expect(isSigned || waiting.contains { $0.bearer.name == "user:ann" })
+                #expect(isSigned || waiting.contains { $0.submitter.name == "user:ann" })
                 _ = try await WaitingReceipts(shop.server.ledger).askAll()
             }
             #expect(try await shop.points(of: "ann") == 60)

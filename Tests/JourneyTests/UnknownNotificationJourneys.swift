@@ -76,7 +76,7 @@ import TillServer
             let stored = try #require(await Signed.stored(in: shop.ledger).first)
             #expect(stored.type == "GIFT_UNWRAPPED" && stored.subtype == "WITH_RIBBON")
             #expect(stored.payload == payload)
-            #expect(stored.state == .settled && stored.detail == "granted")
+            #expect(stored.state == .processed && stored.detail == "granted")
             #expect(try await shop.points(of: "u1") == 60)
             let bare = try Signed.notification(
                 [:], ["notificationType": "WEATHER", "notificationUUID": "n2"], by: shop)

@@ -81,7 +81,7 @@ final class Shop: Sendable {
         var configuration = usualConfiguration
         configuration.apple.environments = environments
         change(&configuration)
-        let shop = try await found(reach, configuration, ledger, folder, time, (appleEffects, line), store)
+        let shop = try await create(reach, configuration, ledger, folder, time, (appleEffects, line), store)
         do {
             try await journey(shop)
             try await shop.checkTheBooks()
