@@ -23,7 +23,8 @@ final class Crowd: Sendable {
     static let width = 5
 
     init(
-        _ directory: SoakDirectory, _ keys: SoakDirectory.Keys, server: FaultyProxy, store: FaultyProxy, control: StoreControl, tally: Tally,
+        _ directory: SoakDirectory, _ keys: SoakDirectory.Keys, server: FaultyProxy, store: FaultyProxy,
+        control: StoreControl, tally: Tally,
         seed: UInt64
     ) {
         self.directory = directory

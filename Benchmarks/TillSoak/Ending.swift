@@ -86,7 +86,8 @@ struct SoakEnding: Sendable {
         let child = try Child(
             directory.till,
             [
-                "reconcile", "--config", directory.configuration.path, "--key-file", directory.secretKey.path, "--since",
+                "reconcile", "--config", directory.configuration.path, "--key-file", directory.secretKey.path,
+                "--since",
                 began.rfc3339, "--json",
             ] + more, log: directory.server.appendingPathComponent("reconcile.log"))
         let ending = await child.end(within: .seconds(600))

@@ -65,7 +65,9 @@ struct FaultSchedule: Sendable {
         }
     }
 
-    private func chance(_ random: inout SeededRandom, _ most: Double) -> Double { Double.random(in: 0...most, using: &random) }
+    private func chance(_ random: inout SeededRandom, _ most: Double) -> Double {
+        Double.random(in: 0...most, using: &random)
+    }
 
     /// Counts the faults since the last settings. Faults before the store was killed are unknown.
     private func count() async {

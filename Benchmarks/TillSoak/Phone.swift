@@ -26,11 +26,17 @@ struct Phone: Sendable {
     static let accounts = Array(Set(all.map(\.account))).sorted()
 
     /// The app's files on the phone.
-    func files(in directory: SoakDirectory) -> URL { directory.phones.appendingPathComponent("\(number)/app", isDirectory: true) }
-    private func log(in directory: SoakDirectory) -> URL { directory.phones.appendingPathComponent("\(number)/app.log") }
+    func files(in directory: SoakDirectory) -> URL {
+        directory.phones.appendingPathComponent("\(number)/app", isDirectory: true)
+    }
+    private func log(in directory: SoakDirectory) -> URL {
+        directory.phones.appendingPathComponent("\(number)/app.log")
+    }
 
     /// Starts the app with a signed-in user.
-    func launch(_ user: String, _ keys: SoakDirectory.Keys, in directory: SoakDirectory, server: String, store: String) throws -> Child {
+    func launch(_ user: String, _ keys: SoakDirectory.Keys, in directory: SoakDirectory, server: String, store: String)
+        throws -> Child
+    {
         try FileManager.default.createDirectory(at: files(in: directory), withIntermediateDirectories: true)
         return try Child(
             directory.app,

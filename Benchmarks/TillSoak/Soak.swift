@@ -43,7 +43,8 @@ struct Soak: Sendable {
         let parts = Parts(
             store: store, server: server, control: control,
             storeLine: try FaultyProxy("store", to: store.url, seed: seed, send: fetch.send, tally: tally),
-            serverLine: try FaultyProxy("server", to: server.url, seed: seed, send: fetch.send, tally: tally), keys: keys,
+            serverLine: try FaultyProxy("server", to: server.url, seed: seed, send: fetch.send, tally: tally),
+            keys: keys,
             tally: tally, send: fetch.send)
         let report = try await live(parts)
         await parts.storeLine.close()
@@ -142,13 +143,16 @@ struct Soak: Sendable {
         report.take(audit.run(try await LedgerContents.read(directory.ledger)), sales)
         for finding in report.findings.prefix(20) {
             guard let id = finding.transaction else { continue }
-            report.stories[id] = await PurchaseLog(transaction: id, control: parts.control, ledger: directory.ledger).lines()
+            report.stories[id] = await PurchaseLog(transaction: id, control: parts.control, ledger: directory.ledger)
+                .lines()
         }
         let planted = directory.root.appendingPathComponent("planted.db")
         try FileManager.default.copyItem(atPath: directory.ledger, toPath: planted.path)
         let lies = try await PlantedErrors(path: planted.path).plant()
         let found = Set(audit.run(try await LedgerContents.read(planted.path)).findings.map(PlantedError.init))
-        report.lies = (lies.count, lies.filter { found.contains(PlantedError(kind: $0.key, transaction: $0.value)) }.count)
+        report.lies = (
+            lies.count, lies.filter { found.contains(PlantedError(kind: $0.key, transaction: $0.value)) }.count
+        )
         report.faults += parts.server.surprises + parts.store.surprises + crowd.surprises
         // A quarantined purchase stays pending on the phone that submitted it.
         if report.unattributed.isEmpty {

@@ -39,7 +39,9 @@ enum FormProperties {
 
     private static func targetsArePlain(_ input: [UInt8]) throws(PropertyError) {
         guard
-            let target = try? input.withUnsafeBufferPointer({ (raw) throws(HTTPRequestError) in try RequestTarget(raw: raw) })
+            let target = try? input.withUnsafeBufferPointer({ (raw) throws(HTTPRequestError) in
+                try RequestTarget(raw: raw)
+            })
         else { return }
         try hold(target.path.utf8.first == UInt8(ascii: "/"), "a path begins with a slash")
         try hold(target.path.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }, "a path has no control characters")

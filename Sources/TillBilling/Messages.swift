@@ -165,7 +165,8 @@ extension Refusal {
 
     private var requestSentence: LocalizedText {
         switch self {
-        case .malformedJSON: LocalizedText(en: "The body isn't the JSON this endpoint expects.", zh: "请求体不是此接口所需的 JSON。")
+        case .malformedJSON:
+            LocalizedText(en: "The body isn't the JSON this endpoint expects.", zh: "请求体不是此接口所需的 JSON。")
         case .invalidField: LocalizedText(en: "A field of the request isn't usable.", zh: "请求中有字段不可用。")
         case .unauthorized:
             LocalizedText(
@@ -212,7 +213,8 @@ extension QuarantineReason {
                 en: "A receipt names no owner. It waits for Apple's signed transaction, or for an operator.",
                 zh: "收据不含归属信息。需等待 Apple 的签名交易，或由运营人员处理。")
         case .claimedOrderUnknown: LocalizedText(en: "The order id sent with it is unknown.", zh: "随附的订单号不存在。")
-        case .claimedOrderOfAnother: LocalizedText(en: "The order sent with it belongs to another user.", zh: "随附的订单属于其他用户。")
+        case .claimedOrderOfAnother:
+            LocalizedText(en: "The order sent with it belongs to another user.", zh: "随附的订单属于其他用户。")
         case .claimedOrderDiffers:
             LocalizedText(
                 en: "The order sent with it is for another product or quantity.", zh: "随附订单的商品或数量不同。")

@@ -86,7 +86,8 @@ package struct OrderPreparation: Sendable {
     /// With a user token, the server accepts only ids that are commitments to that user, so that an attacker cannot
     /// open an order with the id in another customer's payment. The nonce is on disk before the id is sent.
     private func begin(
-        _ product: ProductID, _ quantity: Int, _ price: Money?, _ preview: OpenOrderBody.Preview?, as session: UserSession
+        _ product: ProductID, _ quantity: Int, _ price: Money?, _ preview: OpenOrderBody.Preview?,
+        as session: UserSession
     ) async throws(PurchaseError) -> JournalEntry {
         guard let nonce = OrderIDNonce(bytes: effects.entropy(OrderIDNonce.count)),
             session.userID.text.utf8.count <= Self.longestUserID

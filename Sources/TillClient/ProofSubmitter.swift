@@ -25,7 +25,8 @@ package enum SubmitOutcome: Hashable, Sendable {
         case .refunded: LocalizedText(en: "This purchase was refunded.", zh: "此次购买已退款。")
         case .deliveryPending(let pendingReason, _):
             LocalizedText(
-                en: "Paid; it will arrive by itself. \(pendingReason.sentence.en)", zh: "已付款，稍后会自动到账。\(pendingReason.sentence.zh)")
+                en: "Paid; it will arrive by itself. \(pendingReason.sentence.en)",
+                zh: "已付款，稍后会自动到账。\(pendingReason.sentence.zh)")
         case .refused(let pendingReason): pendingReason.sentence
         }
     }
@@ -161,7 +162,8 @@ package actor ProofSubmitter {
     /// The order's status at the server. A purchase that this device cannot prove any more may have been granted
     /// through Apple's notification: a consumable that the server finished at Apple is in no receipt. Only the owner
     /// may read the order.
-    private func serverOrderState(on entry: JournalEntry?, for transaction: QueuedTransaction) async -> ServerOrderState {
+    private func serverOrderState(on entry: JournalEntry?, for transaction: QueuedTransaction) async -> ServerOrderState
+    {
         guard let entry, let session = await server.session() else { return .unknown }
         guard entry.isOpened else { return .unpaid }
         guard let order = try? await server.get(Paths.order(entry.id), as: session, expecting: OrderReply.self),
@@ -244,7 +246,9 @@ package actor ProofSubmitter {
     ) async throws(AppStoreError) -> QueuedTransaction {
         guard case .receipt(let bytes) = transaction.proof else { return transaction }
         let isMissing = bytes.isEmpty
-        guard isMissing || entry?.pendingReason?.code == Refusal.transactionNotInReceipt.rawValue else { return transaction }
+        guard isMissing || entry?.pendingReason?.code == Refusal.transactionNotInReceipt.rawValue else {
+            return transaction
+        }
         do throws(AppStoreError) {
             let proven = try await queue.proof(transaction)
             guard proven.proof != .receipt([]) else { throw .unknown }
@@ -331,7 +335,8 @@ package actor ProofSubmitter {
     private func postpone(_ entry: JournalEntry?, because error: ServerError) async -> SubmitOutcome {
         var isFinal = false
         if case .refused(let refusal) = error { isFinal = refusal.isFinalForProof }
-        return await postpone(entry, because: PendingReason(code: error.code, isFinal: isFinal), retryAfter: error.retryAfter)
+        return await postpone(
+            entry, because: PendingReason(code: error.code, isFinal: isFinal), retryAfter: error.retryAfter)
     }
 
     private func postpone(

@@ -48,7 +48,11 @@ extension PurchaseCallbacks {
         switch ending.outcome {
         case .completed(let order): paid(order)
         case .deliveryPending(let order, let error):
-            if let error, ending.isOfNetwork { deliveryPendingNetwork(order, error) } else { deliveryPending(order, error) }
+            if let error, ending.isOfNetwork {
+                deliveryPendingNetwork(order, error)
+            } else {
+                deliveryPending(order, error)
+            }
         case .deferred(let order): deferred(order)
         case .cancelled(let order): cancelled(order)
         case .failed(let order, let error):

@@ -80,7 +80,8 @@ struct RestoreService: Sendable {
             }
         } catch {
             return outcome.add(
-                request.transactions, waitingFor: .undelivered(PendingReason(code: error.code, isFinal: !error.isRetryable)))
+                request.transactions,
+                waitingFor: .undelivered(PendingReason(code: error.code, isFinal: !error.isRetryable)))
         }
         var rest = request.transactions
         for restored in reply.data {
@@ -88,7 +89,9 @@ struct RestoreService: Sendable {
             let place =
                 request.body.signedTransactions != nil
                 ? rest.indices.first
-                : rest.firstIndex { restored.transactionId == $0.id.text || restored.originalTransactionId == $0.id.text }
+                : rest.firstIndex {
+                    restored.transactionId == $0.id.text || restored.originalTransactionId == $0.id.text
+                }
             let transaction = place.map { rest.remove(at: $0) }
             outcome.add(RestoredPurchase(restored, of: transaction))
             // Only the server's answer removes a restored transaction from the queue.

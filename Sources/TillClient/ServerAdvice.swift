@@ -30,7 +30,8 @@ extension TransportError.Kind {
             LocalizedText(en: "The server can't be reached right now. Try again in a moment.", zh: "暂时无法连接服务器，请稍后重试。")
         case .timedOut: LocalizedText(en: "The server is slow to answer. Try again in a moment.", zh: "服务器响应超时，请稍后重试。")
         case .connectionLost:
-            LocalizedText(en: "The connection was interrupted. Check the network and try again.", zh: "网络连接已中断，请检查网络后重试。")
+            LocalizedText(
+                en: "The connection was interrupted. Check the network and try again.", zh: "网络连接已中断，请检查网络后重试。")
         case .insecure: sentence
         case .other: LocalizedText(en: "The network failed. Check the connection and try again.", zh: "网络出错，请检查网络后重试。")
         }

@@ -138,7 +138,9 @@ private final class StoreKit1Adapter: NSObject, SKPaymentTransactionObserver, @u
         attach()
         return await withCheckedContinuation { end in
             let isDetached = lock.withLock {
-                if !state.isDetached { state.pendingPurchases.append(PendingPurchase(order: request.order, transaction: nil, end: end)) }
+                if !state.isDetached {
+                    state.pendingPurchases.append(PendingPurchase(order: request.order, transaction: nil, end: end))
+                }
                 return state.isDetached
             }
             if isDetached { return end.resume(returning: .failed(.unknown)) }

@@ -156,7 +156,8 @@ private actor StoreKit2Adapter {
     // MARK: Events
 
     /// Runs until the end is signalled, or its task is cancelled.
-    nonisolated func listen(until ended: AsyncStream<Never>, yieldingTo heard: AsyncStream<StoreEvent>.Continuation) async
+    nonisolated func listen(until ended: AsyncStream<Never>, yieldingTo heard: AsyncStream<StoreEvent>.Continuation)
+        async
     {
         await onDevice {
             await withTaskGroup(of: Void.self) { listeners in

@@ -26,7 +26,8 @@ extension Dashboard {
         guard session.isFormToken(form["form"]) else { throw RefusalError(.forbidden) }
         guard let rowID = Int64(visit.parameters["sequence"]) else { throw RefusalError(.unknownTransaction) }
         let claim = OperatorClaim(
-            user: try InputLimits.user(form["user"] ?? ""), reason: try InputLimits.prose(form["reason"] ?? "", "reason", 500),
+            user: try InputLimits.user(form["user"] ?? ""),
+            reason: try InputLimits.prose(form["reason"] ?? "", "reason", 500),
             operatorName: session.operatorID, actor: "operator:\(session.operatorID)")
         _ = try await ledger.decide(rowID, claim)
         return .redirect(to: .transaction(rowID))
@@ -63,7 +64,8 @@ struct QuarantinePage {
         HTML.table(
             "quarantine", label: PageFrame.Section.quarantine.title(localize),
             columns: [
-                localize("Transaction", "交易号"), localize("Product", "商品"), localize("Paid", "实付"), localize("Reason", "原因"),
+                localize("Transaction", "交易号"), localize("Product", "商品"), localize("Paid", "实付"),
+                localize("Reason", "原因"),
                 localize("Environment", "环境"), localize("Arrived (UTC)", "到达时间（UTC）"),
             ] + (visit.session.formToken == nil ? [] : [localize("Owner", "归属客户")])
         ) {
@@ -83,7 +85,9 @@ struct QuarantinePage {
                     HTML.cell("environment") { HTML.environment(transaction.environment, localize) }
                     HTML.cell("time") { HTML.time(transaction.receivedAt) }
                     if let token = visit.session.formToken {
-                        HTML.cell("claim") { ClaimForm(localize: localize, rowID: transaction.rowID, token: token).html }
+                        HTML.cell("claim") {
+                            ClaimForm(localize: localize, rowID: transaction.rowID, token: token).html
+                        }
                     }
                 }
             }

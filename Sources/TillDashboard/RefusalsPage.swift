@@ -51,7 +51,8 @@ struct RefusalsPage {
             } else if !entries.isEmpty {
                 RefusalTable(localize: localize, entries: entries, showsOrder: true).html
             }
-            HTML.pager(newest: visit.cursor == nil ? nil : .refusals, older: older.map { .refusals(before: $0) }, localize)
+            HTML.pager(
+                newest: visit.cursor == nil ? nil : .refusals, older: older.map { .refusals(before: $0) }, localize)
             if !anonymous.isEmpty { inApplesName }
             OtherAppNotifications(localize: localize, entries: foreign).html
         }

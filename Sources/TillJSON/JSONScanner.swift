@@ -134,7 +134,8 @@ struct JSONScanner {
             if unit == UInt8(ascii: "\"") {
                 position = cursor + 1
                 let value = Value(kind: kind, start: start, end: cursor)
-                guard !mayHaveMarks || CombiningMarkCounter.isBounded(JSONText.string(value, in: text).unicodeScalars) else {
+                guard !mayHaveMarks || CombiningMarkCounter.isBounded(JSONText.string(value, in: text).unicodeScalars)
+                else {
                     throw .tooManyMarks
                 }
                 return value

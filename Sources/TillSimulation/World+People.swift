@@ -81,7 +81,8 @@ extension SimulatedWorld {
             }
         }
         let alone = ShoppingHabit.draw(&random, isKeyless: terms.isKeyless)
-        people.append(Shopper("\(random.pick(Self.names))\(people.count + 1)", alone, purchasesLeft: purchasesLeft, lines))
+        people.append(
+            Shopper("\(random.pick(Self.names))\(people.count + 1)", alone, purchasesLeft: purchasesLeft, lines))
         return people
     }
 

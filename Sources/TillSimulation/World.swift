@@ -153,7 +153,8 @@ final class SimulatedWorld: @unchecked Sendable {
         }
         let sold = try await apple.transactions()
         paid = sold.filter(\.isPaid).count
-        let snapshot = try await server.ledger?.read { try LedgerSnapshot($0).entries.values.map { "\($0)" }.sorted() } ?? []
+        let snapshot =
+            try await server.ledger?.read { try LedgerSnapshot($0).entries.values.map { "\($0)" }.sorted() } ?? []
         digest = Fingerprint.of("\(snapshot) \(parts.scheduler.steps) \(parts.scheduler.now)".utf8)
         await server.close()
         await apple.close()
@@ -169,7 +170,8 @@ final class SimulatedWorld: @unchecked Sendable {
                 let payload = Fingerprint.of(request.body)
                 // A server without a key can't request a lost notification.
                 let isLost =
-                    lostNotifications[payload] ?? (!terms.isKeyless && parts.faults.occurs(.notificationLost, at: "apple"))
+                    lostNotifications[payload]
+                    ?? (!terms.isKeyless && parts.faults.occurs(.notificationLost, at: "apple"))
                 lostNotifications[payload] = isLost
                 mallory?.observe(request)
                 if isLost { throw HTTPError(.cannotConnect, "it is never sent") }
@@ -316,7 +318,9 @@ final class SimulatedWorld: @unchecked Sendable {
         }
     }
 
-    private func runWithoutFaults(_ apple: AppleHost, _ appleCustomers: AppleCustomers, _ faultSchedule: FaultSchedule, _ backend: Backend) async {
+    private func runWithoutFaults(
+        _ apple: AppleHost, _ appleCustomers: AppleCustomers, _ faultSchedule: FaultSchedule, _ backend: Backend
+    ) async {
         parts.faults.stop()
         parts.log.record("world", "all faults are over")
         faultSchedule.clear()

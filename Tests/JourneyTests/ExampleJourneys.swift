@@ -33,8 +33,11 @@ import TillJSON
             try #require(received.count == 16, "\(received)")
 
             #expect(
-                received[0].at("items").list.map { $0.at("productId").text }.prefix(2) == [Shop.points60, Shop.points300])
-            #expect(received[0].at("items").list.allSatisfy { $0["canBuy"] == true && $0.at("displayPrice").text != "" })
+                received[0].at("items").list.map { $0.at("productId").text }.prefix(2) == [
+                    Shop.points60, Shop.points300,
+                ])
+            #expect(
+                received[0].at("items").list.allSatisfy { $0["canBuy"] == true && $0.at("displayPrice").text != "" })
             #expect(received[1].at("productId").text == Shop.points60 && received[1].at("outcome") == "completed")
             #expect(received[2].at("outcome") == "completed" && received[2].at("order").at("quantity") == 2)
             #expect(received[3].at("outcome") == "failed" && received[3].at("code") == "product_unavailable")

@@ -83,7 +83,8 @@ import TillServer
         try await Shop.open { shop in
             try await shop.ledger.write { connection in
                 _ = try connection.execute("INSERT INTO customers (user_id, kind, first_seen) VALUES ('old', 0, 1)", [])
-                _ = try connection.execute("INSERT INTO customers (user_id, kind, first_seen) VALUES ('older', 0, 1)", [])
+                _ = try connection.execute(
+                    "INSERT INTO customers (user_id, kind, first_seen) VALUES ('older', 0, 1)", [])
             }
             #expect(try await merge(shop, "old").code == "not_a_guest")
             #expect(try await merge(shop, "older", extra: #","guest":true"#).status == 201)

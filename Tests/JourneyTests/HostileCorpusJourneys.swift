@@ -110,7 +110,9 @@ struct HostileCorpusJourneys {
             "SELECT count(*) AS count FROM notifications",
         ]
         for count in counts {
-            let rows = try await shop.ledger.read { connection in try connection.first(count, []) { $0.integer("count") } }
+            let rows = try await shop.ledger.read { connection in
+                try connection.first(count, []) { $0.integer("count") }
+            }
             #expect(rows == 0, "\(count)")
         }
         #expect(try await shop.points(of: "u1") == 0)

@@ -254,7 +254,8 @@ import TillServer
             try await shop.buyPlan("basic_monthly", as: "u1", storefront: "CHN")
             shop.time.advance(seconds: 1)
             let reported = try await shop.preview("premium_monthly", as: "u1")
-            #expect(reported["current"].list.first?.at("paid") == ["amount": 299, "currency": "USD"], "\(reported.body)")
+            #expect(
+                reported["current"].list.first?.at("paid") == ["amount": 299, "currency": "USD"], "\(reported.body)")
         }
     }
 }

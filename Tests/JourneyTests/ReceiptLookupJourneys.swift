@@ -46,7 +46,10 @@ import TillServer
 
     @Test(
         "Apple is down: the receipt waits in the ledger and is granted without the phone when Apple answers (U7)",
-        arguments: [AppleConnectionError(.timedOut), AppleConnectionError(.unreachable), AppleConnectionError(.responseTooLarge)])
+        arguments: [
+            AppleConnectionError(.timedOut), AppleConnectionError(.unreachable),
+            AppleConnectionError(.responseTooLarge),
+        ])
     func outage(_ outage: AppleConnectionError) async throws {
         let line = AppleProxy()
         try await Shop.open(line: line) { shop in

@@ -150,7 +150,8 @@ import TillServer
     @Test("REVOKE takes back everything that family sharing had given a member (U5)")
     func family() async throws {
         let library = CatalogProduct(
-            id: ProductID("com.example.learn.library"), type: .nonConsumable, names: LocalizedText(en: "Library", zh: "书库"),
+            id: ProductID("com.example.learn.library"), type: .nonConsumable,
+            names: LocalizedText(en: "Library", zh: "书库"),
             price: Money(amount: 9_800, currency: Currency("CNY")), points: ["points": 40], entitlement: "library")
         let change: (inout ServerConfiguration) -> Void = {
             $0.catalog = Catalog(products: $0.catalog.products + [library])

@@ -170,7 +170,8 @@ import TillServer
             shop.time.advance(seconds: 86_400)
             try await forge(100..<101)
             stored = try await shop.ledger.read { try RefusedProofTable($0).anonymous(limit: 500) }
-            #expect(stored.count == 51 && stored.filter { $0.record != nil }.count == 6, "what comes alone is kept whole")
+            #expect(
+                stored.count == 51 && stored.filter { $0.record != nil }.count == 6, "what comes alone is kept whole")
         }
     }
 
@@ -188,7 +189,8 @@ import TillServer
             _ = try await shop.submit(Self.forged(signed, 1_000), as: .user("ann"))
             let stored = try await shop.ledger.read { try RefusedProofTable($0).list(claiming: nil, limit: 500) }
             #expect(stored.filter { $0.caller == "user:eve" }.count == 50)
-            #expect(stored.filter { $0.caller == "user:eve" && $0.record != nil }.count == 5, "the first are kept whole")
+            #expect(
+                stored.filter { $0.caller == "user:eve" && $0.record != nil }.count == 5, "the first are kept whole")
             #expect(stored.filter { $0.caller == "user:ann" && $0.record != nil }.count == 1)
         }
     }

@@ -86,7 +86,8 @@ struct AuditTests {
         broken.damage = ["row 3 missing from index"]
         broken.waiting = ["notification n"]
         broken.moves = [Self.order: [.prepared, .completed, .failed]]
-        #expect(Self.audit([Self.sale()], broken).findings.map(\.kind) == [.contents, .contents, .contents, .unprocessed])
+        #expect(
+            Self.audit([Self.sale()], broken).findings.map(\.kind) == [.contents, .contents, .contents, .unprocessed])
     }
 
     @Test("A purchase that Apple signed without an owner may wait in quarantine, and is counted (U1)")

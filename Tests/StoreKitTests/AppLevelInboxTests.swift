@@ -38,7 +38,10 @@ struct AppLevelInboxTests {
             #expect(reasons.count == 3)
             #expect(Set(reasons) == [.generic, .priceIncreaseConsent, .billingIssue])
             for recorder in ears { await recorder.end() }
-            let later = [EventRecorder(on: phone) { Message.messages }, EventRecorder(on: try world.phone()) { Message.messages }]
+            let later = [
+                EventRecorder(on: phone) { Message.messages },
+                EventRecorder(on: try world.phone()) { Message.messages },
+            ]
             for recorder in later {
                 #expect(await recorder.receives(0).isEmpty)
                 await recorder.end()

@@ -9,7 +9,9 @@ struct SubscriptionUpdateTests {
     typealias Status = Product.SubscriptionInfo.Status
 
     /// Starts listeners and waits until they have read the store's current state.
-    private func listen(_ phone: EmulatedDevice, _ client: NetworkLink, listeners: Int = 1) async throws -> [EventRecorder<Status>] {
+    private func listen(_ phone: EmulatedDevice, _ client: NetworkLink, listeners: Int = 1) async throws
+        -> [EventRecorder<Status>]
+    {
         let ears = (0..<listeners).map { _ in EventRecorder(on: phone) { Status.updates } }
         try #require(await until { client.count("subscription-statuses") >= listeners })
         try await Task.sleep(for: .milliseconds(20))
@@ -49,10 +51,14 @@ struct SubscriptionUpdateTests {
                     == ["pending", "pending"])
             try await act(world, id, "consent", ["accept": true])
             #expect(
-                try await reported(4) { "\(try $0.renewalInfo.payloadValue.priceIncreaseStatus)" } == ["agreed", "agreed"])
+                try await reported(4) { "\(try $0.renewalInfo.payloadValue.priceIncreaseStatus)" } == [
+                    "agreed", "agreed",
+                ])
             world.advance(seconds: 31 * 86_400)
             #expect(
-                try await reported(5) { "\(try $0.transaction.payloadValue.reason.rawValue)" } == ["RENEWAL", "RENEWAL"])
+                try await reported(5) { "\(try $0.transaction.payloadValue.reason.rawValue)" } == [
+                    "RENEWAL", "RENEWAL",
+                ])
             try await act(world, id, "cancel")
             _ = try await reported(6) { _ in "" }
             world.advance(seconds: 31 * 86_400)

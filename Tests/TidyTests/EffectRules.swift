@@ -69,7 +69,8 @@ enum EffectRules {
     ]
 
     static func findings(in source: SwiftSource, exceptions: [Exception] = exceptions) -> [Finding] {
-        guard source.isSource, let target = source.target, PackageLayout.modules[target]?.effectsArePassedIn ?? true else {
+        guard source.isSource, let target = source.target, PackageLayout.modules[target]?.effectsArePassedIn ?? true
+        else {
             return []
         }
         let allowed = exceptions.first { $0.path == source.path }?.effects ?? []

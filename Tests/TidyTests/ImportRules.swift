@@ -66,7 +66,9 @@ enum ImportRules {
         }
     }
 
-    private static func complaint(about statement: Import, in target: String, _ moduleRules: PackageLayout.ModuleRules) -> String? {
+    private static func complaint(about statement: Import, in target: String, _ moduleRules: PackageLayout.ModuleRules)
+        -> String?
+    {
         let module = statement.module
         // Apple's StoreKit re-exports Foundation; apps that import only StoreKit rely on it.
         if statement.isReexport, target == "StoreKit", module == "Foundation" { return nil }

@@ -72,7 +72,8 @@ enum PackageLayout {
         "TillSimulation": ModuleRules(
             everyLibrary.union(["CTillSQLite", "CTillOpenSSL"]), mayImportFoundation: true),
         // Makes load and kills servers: a composition root beside `till`, and no part of the product.
-        "till-load": ModuleRules(everyLibrary.union(["TillSimulation"]), mayImportFoundation: true, effectsArePassedIn: false),
+        "till-load": ModuleRules(
+            everyLibrary.union(["TillSimulation"]), mayImportFoundation: true, effectsArePassedIn: false),
         // Runs the programs as a user would start them, and audits the result: no part of the product either.
         "TillSoak": ModuleRules(everyLibrary, mayImportFoundation: true, effectsArePassedIn: false),
         // Apps as their developers would write them: they import the client kit and share one terminal.

@@ -94,7 +94,9 @@ struct NotificationTests {
 
     @Test(
         "The id of an external purchase token states its environment",
-        arguments: [("SANDBOX_b2158121", StoreEnvironment.sandbox), ("b2158121-7af9-49d4-9561-1f588205523e", .production)])
+        arguments: [
+            ("SANDBOX_b2158121", StoreEnvironment.sandbox), ("b2158121-7af9-49d4-9561-1f588205523e", .production),
+        ])
     func externalPurchase(id: String, environment: StoreEnvironment) throws {
         let jws = notification(changes: [
             "data": nil, "notificationType": "EXTERNAL_PURCHASE_TOKEN",

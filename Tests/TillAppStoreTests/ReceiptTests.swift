@@ -34,7 +34,8 @@ struct ReceiptTests {
     @Test(
         "The receipt's type gives the environment, and a missing type is not production",
         arguments: [
-            ("Production", StoreEnvironment.production), ("ProductionVPP", .production), ("ProductionSandbox", .sandbox),
+            ("Production", StoreEnvironment.production), ("ProductionVPP", .production),
+            ("ProductionSandbox", .sandbox),
             ("ProductionVPPSandbox", .sandbox), ("Xcode", nil), ("", nil), (nil, nil),
         ] as [(String?, StoreEnvironment?)])
     func environments(type: String?, environment: StoreEnvironment?) throws {

@@ -69,7 +69,8 @@ final class RevocationResponder: Sendable {
 
     var effects: AppleEffects {
         AppleEffects(
-            exchange: { request async throws(AppleConnectionError) in try await self.answer(request) }, clock: { self.now },
+            exchange: { request async throws(AppleConnectionError) in try await self.answer(request) },
+            clock: { self.now },
             entropy: RandomBytes.make,
             pause: { milliseconds in
                 let isImpatient = self.state.withLock { $0.isImpatient }

@@ -112,7 +112,9 @@ struct ServerAPIBudgetTests {
         for attempt in granted where attempt.asked < attempt.settled {
             let meanwhile = granted.filter { attempt.asked < $0.settled && $0.settled < attempt.settled }
             let ahead = granted.filter { $0.caller == attempt.caller && $0.number < attempt.number }.count + 1
-            let rivals = Set(granted.map(\.caller)).filter { $0.priority == attempt.caller.priority && $0 != attempt.caller }
+            let rivals = Set(granted.map(\.caller)).filter {
+                $0.priority == attempt.caller.priority && $0 != attempt.caller
+            }
             let ofLane = rivals.reduce(ahead) { $0 + $1.weight * (ahead + 1) }
             let bound = attempt.caller.priority == .urgent ? ofLane + ofLane / 4 + 1 : ofLane * 5 + 5
             #expect(meanwhile.count <= bound, "seed \(seed): \(meanwhile.count) before one of \(attempt.caller.name)")

@@ -206,7 +206,9 @@ struct ServerAPIErrorTests {
 
     @Test("An outage is returned with its reason, and an oversized answer is an outage")
     func outages() async throws {
-        for reason in [AppleConnectionError.Reason.unreachable, .timedOut, .connectionLost, .responseTooLarge, .stopped] {
+        for reason in [
+            AppleConnectionError.Reason.unreachable, .timedOut, .connectionLost, .responseTooLarge, .stopped,
+        ] {
             let apple = CannedApple { _ throws(AppleConnectionError) in throw AppleConnectionError(reason, "x") }
             let found = try await Self.ask(apple)
             #expect(found == .outage(AppleConnectionError(reason, "x")))

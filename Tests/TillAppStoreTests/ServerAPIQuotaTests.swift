@@ -25,7 +25,9 @@ struct ServerAPIQuotaTests {
         }
         #expect(status?.code == .accountNotFound)
         let persistent = api.calling(as: .bulk("reconciliation"))
-        let later = await thrownError { () throws(ServerAPIError) in try await persistent.history(of: id, in: .production) }
+        let later = await thrownError { () throws(ServerAPIError) in
+            try await persistent.history(of: id, in: .production)
+        }
         #expect(later?.code == .accountNotFound)
         #expect(apple.now == until)
     }

@@ -193,7 +193,9 @@ struct ServerAPIRequestTests {
                     key: try #require(CannedApple.key), bundleID: "b", effects: apple.effects, budget: budget)
                 try? await row.call(api)
                 // A 429 closes the endpoint that was called.
-                let isClosed = StoreEnvironment.allCases.contains { budget.nextAvailable(of: endpoint, in: $0) > apple.now }
+                let isClosed = StoreEnvironment.allCases.contains {
+                    budget.nextAvailable(of: endpoint, in: $0) > apple.now
+                }
                 if isClosed { endpoints.insert(endpoint) }
             }
         }

@@ -51,7 +51,8 @@ struct ServerAPIRetryTests {
         let api = ServerAPI(
             key: try #require(CannedApple.key), bundleID: "com.example.learn", effects: effects,
             budget: RequestBudget(effects: effects))
-        _ = try await api.retrying(.persistent) { (api) throws(ServerAPIError) in try await api.transactionInfo(Self.id) }
+        _ = try await api.retrying(.persistent) { (api) throws(ServerAPIError) in try await api.transactionInfo(Self.id)
+        }
         #expect(times.withLock { $0 } == [TestAuthority.today, until])
     }
 

@@ -74,7 +74,9 @@ struct GuessTests {
             #expect(await journal.entry(of: stranger.id) == nil)
         }
         // Approved at last, the order gets its own payment.
-        guard case .completed = await relaunched.submitter.submit(world.pay(entry, id: "32")) else { throw Unexpected("lost") }
+        guard case .completed = await relaunched.submitter.submit(world.pay(entry, id: "32")) else {
+            throw Unexpected("lost")
+        }
         #expect(await relaunched.journal[entry.id]?.transactionID == TransactionID("32"))
         #expect(world.state.now.grants == [TransactionID("32"): UserID("ann")])
     }
@@ -131,7 +133,9 @@ struct GuessTests {
         // The store answered the purchase with it; its queue no longer shows it, and the receipt never did.
         let first = answers(.prepared, paidBy: nil)
         world.state.withLock { $0.answers = first }
-        guard case .deliveryPending = await app.submitter.submit(paid, paying: entry.id) else { throw Unexpected("an end") }
+        guard case .deliveryPending = await app.submitter.submit(paid, paying: entry.id) else {
+            throw Unexpected("an end")
+        }
         #expect(await app.journal[entry.id]?.pendingReason?.isFinal == false)
 
         let later = answers(.prepared, paidBy: nil)

@@ -186,7 +186,9 @@ struct OrderIDTests {
         let old = try #require(await app.journal.ongoing().first)
         let transaction = try #require(await app.journal.paidTransaction(of: old.id))
         world.state.withLock { $0.queue = [transaction] }
-        guard case .deliveryPending(let pendingReason, _?) = await app.submitter.submit(transaction) else { throw Unexpected("an end") }
+        guard case .deliveryPending(let pendingReason, _?) = await app.submitter.submit(transaction) else {
+            throw Unexpected("an end")
+        }
         #expect(pendingReason.code == "quarantined")
         #expect(world.state.now.bodies.first?.idNonce == nil && world.state.now.finished.isEmpty)
         #expect(await app.journal.proof(of: old.id) == transaction.proof)

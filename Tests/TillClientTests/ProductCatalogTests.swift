@@ -123,9 +123,12 @@ struct CatalogueTests {
         let shop = Shop()
         shop.state.withLock { $0.storeProblem = .network(.offline) }
         let productList = await shop.catalog().products()
-        #expect(productList.items.map(\.name) == ["points.60 中", "pro 中"] && productList.error == .productListUnavailable)
+        #expect(
+            productList.items.map(\.name) == ["points.60 中", "pro 中"] && productList.error == .productListUnavailable)
         #expect(productList.items.allSatisfy { !$0.canBuy && $0.displayPrice.isEmpty && $0.price == nil })
-        #expect(productList.items.map(\.kind) == [.consumable, .nonConsumable] && productList.isFromCache && productList.missing.isEmpty)
+        #expect(
+            productList.items.map(\.kind) == [.consumable, .nonConsumable] && productList.isFromCache
+                && productList.missing.isEmpty)
     }
 
     @Test("C4, L4: a page shows its subset in its order; a product that the store does not sell is listed as missing")
@@ -181,7 +184,9 @@ struct CatalogueTests {
             ) { nil }, products: { (_) async throws(AppStoreError) -> [StoreListing] in [other] })
         await #expect(throws: StoreError.productUnavailable) { try await catalog.listing(of: ProductID("pro")) }
         let productList = await catalog.products()
-        #expect(productList.items.isEmpty && productList.error == .productUnavailable && productList.missing == ["points.60", "pro"])
+        #expect(
+            productList.items.isEmpty && productList.error == .productUnavailable
+                && productList.missing == ["points.60", "pro"])
     }
 
     @Test("G3: a product being bought can't be bought again")

@@ -98,7 +98,9 @@ struct SubmitTests {
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         world.state.withLock { $0.answers = [answer] }
         let outcome = await app.submitter.submit(world.pay(entry))
-        guard case .deliveryPending(let pendingReason, let retryAt?) = outcome else { throw Unexpected("\(name): \(outcome)") }
+        guard case .deliveryPending(let pendingReason, let retryAt?) = outcome else {
+            throw Unexpected("\(name): \(outcome)")
+        }
         #expect(pendingReason.code == code && !pendingReason.isFinal, "\(name)")
         #expect(!pendingReason.sentence.en.isEmpty && !pendingReason.sentence.zh.isEmpty)
         #expect(outcome.sentence.en == "Paid; it will arrive by itself. \(pendingReason.sentence.en)")
@@ -128,7 +130,9 @@ struct SubmitTests {
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         world.state.withLock { $0.answers = [.success(PretendWorld.problem(refusal, 422))] }
-        #expect(await app.submitter.submit(world.pay(entry)) == .refused(PendingReason(code: refusal.rawValue, isFinal: true)))
+        #expect(
+            await app.submitter.submit(world.pay(entry))
+                == .refused(PendingReason(code: refusal.rawValue, isFinal: true)))
         let summary = try #require(await app.journal.summaries().first)
         #expect(summary.status == .ongoing && summary.mayResubmit && summary.retryAt == nil)
         #expect(summary.note == refusal.advice)
@@ -187,7 +191,9 @@ struct SubmitTests {
         _ = await app.submitter.submit(transaction)
 
         world.state.withLock { $0.session = nil }
-        guard case .deliveryPending(.signedOut, _) = await app.submitter.submit(transaction) else { throw Unexpected("sent") }
+        guard case .deliveryPending(.signedOut, _) = await app.submitter.submit(transaction) else {
+            throw Unexpected("sent")
+        }
         #expect(world.state.now.requests.count == 2)
 
         world.state.withLock { $0.session = UserSession(userID: UserID("bob"), token: "bob") }

@@ -158,7 +158,9 @@ struct PurchaseTests {
             await world.rest()
             #expect(world.state.now.requests.last == "POST /v1/orders/\(entry.id)/\(fails ? "fail" : "cancel")")
 
-            guard case .completed = await app.submitter.submit(world.pay(entry)) else { throw Unexpected("not completed") }
+            guard case .completed = await app.submitter.submit(world.pay(entry)) else {
+                throw Unexpected("not completed")
+            }
             #expect(
                 await app.journal[entry.id]?.history.map(\.status) == [
                     .prepared, fails ? .failed : .cancelled, .ongoing, .completed,

@@ -12,7 +12,8 @@ struct RetryTests {
         JournalEntry(
             id: UniqueID(high: 1, low: 1), productID: ProductID("points.60"), quantity: 1, price: nil, userID: nil,
             history: [OrderMove(status: .ongoing, at: now, reason: "")],
-            retryAt: seconds.map { now.adding(seconds: $0) }, pendingReason: PendingReason(code: "offline", isFinal: isFinal))
+            retryAt: seconds.map { now.adding(seconds: $0) },
+            pendingReason: PendingReason(code: "offline", isFinal: isFinal))
     }
 
     @Test(
@@ -76,7 +77,8 @@ struct RetryTests {
         }
         world.state.withLock { $0.session = UserSession(userID: UserID("ann"), token: "ann") }
         let broken = StoreQueue(unfinished: { throw TransportError(.offline) }, finish: world.queue.finish)
-        let withoutStore = Resubmission(journal: app.journal, queue: broken, submitter: app.submitter, effects: world.effects)
+        let withoutStore = Resubmission(
+            journal: app.journal, queue: broken, submitter: app.submitter, effects: world.effects)
         let first = await withoutStore.resubmit(on: .launch)
         #expect(first.outcomes.count == 6 && first.storeFault != nil)
         let second = await app.retry.resubmit(on: .launch)

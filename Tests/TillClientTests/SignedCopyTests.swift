@@ -78,7 +78,9 @@ struct SignedCopyTests {
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         target.withLock { $0 = entry.id }
         world.state.withLock { $0.answers = [.failure(TransportError(.offline))] }
-        guard case .deliveryPending = await app.submitter.submit(shown(entry, world)) else { throw Unexpected("an end") }
+        guard case .deliveryPending = await app.submitter.submit(shown(entry, world)) else {
+            throw Unexpected("an end")
+        }
         let proof = PurchaseProof.signedTransaction("signed.31.\(entry.id)")
         #expect(await app.journal.proof(of: entry.id) == proof)
         // StoreKit 2 does not answer from now on, and the queue shows the receipt at every launch.

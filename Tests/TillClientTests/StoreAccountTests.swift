@@ -12,7 +12,9 @@ struct StoreAccountTests {
         world.shop.withLock { shop in
             shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportError(.connectionLost))] } }
         }
-        guard case .deliveryPending(let order, _) = await store.purchase("points.60") else { throw Unexpected("not paid") }
+        guard case .deliveryPending(let order, _) = await store.purchase("points.60") else {
+            throw Unexpected("not paid")
+        }
         world.shop.withLock { $0.onSheet = {} }
         return order
     }

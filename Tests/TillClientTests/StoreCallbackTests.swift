@@ -11,7 +11,8 @@ struct StoreCallbackTests {
     private func callbacks(_ calls: Locked<[String]>) -> PurchaseCallbacks {
         @Sendable func note(_ name: String) { calls.withLock { $0.append(name) } }
         var callbacks = PurchaseCallbacks(
-            paid: { note("paid \($0.status.name)") }, deliveryPending: { _, error in note("later \(error?.code ?? "")") },
+            paid: { note("paid \($0.status.name)") },
+            deliveryPending: { _, error in note("later \(error?.code ?? "")") },
             cancelled: { _ in note("cancelled") }, failed: { _, error in note("failed \(error.code)") })
         callbacks.deliveryPendingNetwork = { _, error in note("network \(error.code)") }
         callbacks.deferred = { _ in note("deferred") }

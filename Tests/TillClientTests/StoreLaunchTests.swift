@@ -76,7 +76,9 @@ struct StoreLaunchTests {
         #expect(order.status == .ongoing && error.code == "store_cancelled" && world.state.now.queue.count == 1)
         #expect(order.note == AppStoreError.cancelled.sentence)
         for _ in 0..<2 {
-            guard case .deliveryPending = await store.resubmit(order.orderNumber) else { throw Unexpected("not on its way") }
+            guard case .deliveryPending = await store.resubmit(order.orderNumber) else {
+                throw Unexpected("not on its way")
+            }
         }
         guard case .completed = await store.resubmit(order.orderNumber) else { throw Unexpected("not completed") }
         #expect(world.shop.now.receiptsRead == 5 && world.state.now.queue.isEmpty)

@@ -145,7 +145,9 @@ struct StorePurchaseTests {
             #expect(await updates.next() == .order(order))
             world.chargeLater(order)
             var received: OrderSummary?
-            while received?.status != .completed, case .order(let reported)? = await updates.next() { received = reported }
+            while received?.status != .completed, case .order(let reported)? = await updates.next() {
+                received = reported
+            }
             #expect(received?.id == order.id && world.state.now.grants.count == 1)
             #expect(
                 await store.components.journal[order.id]?.history.map(\.status)

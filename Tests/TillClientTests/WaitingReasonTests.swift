@@ -23,7 +23,9 @@ struct WaitingReasonTests {
                 #expect(!pendingReason.isFinal && pendingReason.code == outcome.rawValue)
             }
         }
-        #expect(PendingReason(waitingFor: .quarantined, reason: "moon_phase").sentence == PendingReason.quarantined.sentence)
+        #expect(
+            PendingReason(waitingFor: .quarantined, reason: "moon_phase").sentence == PendingReason.quarantined.sentence
+        )
         // The product of a paid purchase is not "no longer sold".
         let product = PendingReason(waitingFor: .quarantined, reason: "unknown_product").sentence
         #expect(product != PendingReason(code: "unknown_product", isFinal: false).sentence)
@@ -38,7 +40,9 @@ struct WaitingReasonTests {
         let reply = SubmitProofReply(
             outcome: .quarantined, transactionId: transaction.id.text, finish: false, reason: reason)
         world.state.withLock { $0.answers = [.success(PretendWorld.json(202, reply))] }
-        guard case .deliveryPending(let pendingReason, _?) = await app.submitter.submit(transaction) else { throw Unexpected("an end") }
+        guard case .deliveryPending(let pendingReason, _?) = await app.submitter.submit(transaction) else {
+            throw Unexpected("an end")
+        }
         #expect(pendingReason.reason == reason)
         let relaunched = try PretendApp(world)
         #expect(await relaunched.journal[entry.id]?.pendingReason == pendingReason)

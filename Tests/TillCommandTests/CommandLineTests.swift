@@ -14,7 +14,10 @@ struct CommandLineTests {
     /// A command that prints its arguments.
     private static let echo = Command(
         "echo", summary: LocalizedText(en: "repeat", zh: "复述"), flags: [root, port, bundle, mode, once],
-        positionals: [Positional("FILE", summary: LocalizedText("file")), Positional("DIR", .optional, summary: LocalizedText("dir"))]
+        positionals: [
+            Positional("FILE", summary: LocalizedText("file")),
+            Positional("DIR", .optional, summary: LocalizedText("dir")),
+        ]
     ) { call in
         let port = call.integer(Self.port).map(String.init) ?? "-"
         call.console.print(

@@ -29,7 +29,8 @@ struct FinanceCommandTests {
         #expect(none["nearest"]?["below"]?["prices"]?["CNY"]?["amount"]?.int == 800)
         #expect(none["nearest"]?["above"]?["tier"]?.string == "2")
         let stated = await run("tiers 9.9 CNY")
-        #expect(stated.out.hasPrefix("9.90 CNY is on no tier.") && stated.out.contains("nearest above: Tier 2, 12.00 CNY"))
+        #expect(
+            stated.out.hasPrefix("9.90 CNY is on no tier.") && stated.out.contains("nearest above: Tier 2, 12.00 CNY"))
         #expect(await run("tiers 9.9 CNY --lang zh").out.hasPrefix("9.90 CNY 不在任何档位上"))
         for (price, standing, offered) in [
             ("4.89 USD", "pricePoint", JSONValue.bool(true)), ("4.85 USD", "notOffered", .bool(false)),
@@ -66,7 +67,8 @@ struct FinanceCommandTests {
             ("--price 0.99 --currency USD --storefront usa --at 2026-03-15", 70, "standard"),
         ] as [(String, Int64, String)] {
             let reported = try await json("proceeds \(line)")
-            #expect(reported["proceeds"]?["amount"]?.int == amount && reported["rateClass"]?.string == rateClass, "\(line)")
+            #expect(
+                reported["proceeds"]?["amount"]?.int == amount && reported["rateClass"]?.string == rateClass, "\(line)")
         }
         #expect(try await json("proceeds --price 1 --currency EUR --storefront FRA")["taxUnknown"] == true)
         let words = await run("proceeds --price 6 --currency CNY --storefront CHN --at 2026-03-14 --lang zh")

@@ -250,7 +250,8 @@ import TillSQLite
     @Test("An idempotency answer is found in its own scope only, and is deleted when it is old")
     func idempotency() async throws {
         try await withLedger { ledger in
-            @Sendable func scope(_ credential: String, in environment: StoreEnvironment = .sandbox) -> IdempotencyTable.Scope
+            @Sendable func scope(_ credential: String, in environment: StoreEnvironment = .sandbox)
+                -> IdempotencyTable.Scope
             {
                 IdempotencyTable.Scope(
                     credential: credential, method: "POST", path: "/v1/orders", queryDigest: [],

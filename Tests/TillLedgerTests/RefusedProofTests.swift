@@ -72,7 +72,9 @@ import TillSQL
                     try table.insert(Self.entry("user:\(number / 40)", number))
                 }
                 try table.insert(Self.entry("key:a", 0))
-                return try connection.first("SELECT count(*) AS count, count(record) AS count_2 FROM refused_proofs", []) {
+                return try connection.first(
+                    "SELECT count(*) AS count, count(record) AS count_2 FROM refused_proofs", []
+                ) {
                     [$0.integer("count"), $0.integer("count_2")]
                 } ?? []
             }

@@ -13,7 +13,8 @@ struct AskerTests {
     func names() {
         #expect(origin(.user(UserID("ann"))).requester.name == "user:ann")
         #expect(origin(.backend(keyID: "shop", naming: UserID("ann"))).requester.name == "key:shop user:ann")
-        #expect(origin(.backend(keyID: "shop", naming: nil), claimant: UserID("ben")).requester.name == "key:shop user:ben")
+        #expect(
+            origin(.backend(keyID: "shop", naming: nil), claimant: UserID("ben")).requester.name == "key:shop user:ben")
         #expect(origin(.backend(keyID: "shop", naming: nil)).requester.name == "key:shop")
         #expect(origin(.backend(keyID: "shop", naming: nil)).isTrustedWithNumber)
         #expect(!origin(.backend(keyID: "shop", naming: UserID("ann"))).isTrustedWithNumber)

@@ -12,7 +12,8 @@ import TillSQLite
         name: "key:shop", namedUser: "ben", claimedOrder: UniqueID(high: 1, low: 2))
 
     private func insert(
-        _ id: String, by submitter: WaitingProofTable.Submitter, receipt: UInt8, due: Int64, in connection: any Connection
+        _ id: String, by submitter: WaitingProofTable.Submitter, receipt: UInt8, due: Int64,
+        in connection: any Connection
     ) throws {
         try WaitingProofTable(connection).insert(
             TransactionID(id), in: .sandbox, by: submitter, receipt: [receipt, receipt],
@@ -88,7 +89,8 @@ import TillSQLite
             let now = now
             let (due, count, production) = try await ledger.write { connection in
                 for number in 0..<400 {
-                    let submitter = WaitingProofTable.Submitter(name: "user:\(number)", namedUser: nil, claimedOrder: nil)
+                    let submitter = WaitingProofTable.Submitter(
+                        name: "user:\(number)", namedUser: nil, claimedOrder: nil)
                     try insert("1", by: submitter, receipt: 7, due: 0, in: connection)
                 }
                 try insert("2", by: ann, receipt: 8, due: 0, in: connection)

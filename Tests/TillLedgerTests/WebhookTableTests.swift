@@ -51,7 +51,8 @@ import TillSQL
                         """,
                         [
                             .integer(id), .blob(Array(repeating: UInt8(id), count: 16)),
-                            .integer(try CustomerTable(connection).id(of: UserID(user), at: Self.now)), .integer(number),
+                            .integer(try CustomerTable(connection).id(of: UserID(user), at: Self.now)),
+                            .integer(number),
                         ])
                     try connection.execute("INSERT INTO unplaced_events (event_row_id) VALUES (?1)", [.integer(id)])
                 }

@@ -41,7 +41,8 @@ enum Ledger {
 
     /// A grant in short: an order and its grant in one body.
     @discardableResult
-    static func grant(_ id: Int64, points: Int64 = 60, proof: [UInt8] = [], in connection: any Connection) throws -> Int64
+    static func grant(_ id: Int64, points: Int64 = 60, proof: [UInt8] = [], in connection: any Connection) throws
+        -> Int64
     {
         try connection.execute(
             "INSERT INTO orders (id, note, proof) VALUES (?, ?, ?)", [.integer(id), .text("order \(id)"), .blob(proof)])

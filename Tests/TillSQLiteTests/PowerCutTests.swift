@@ -121,7 +121,9 @@ final class ShopUnderPowerCuts {
 
         init(in connection: any Connection) throws {
             granted = Set(try Ledger.granted(in: connection))
-            let orders = try connection.query("SELECT id, proof FROM orders", []) { ($0.integer("id"), $0.blob("proof")) }
+            let orders = try connection.query("SELECT id, proof FROM orders", []) {
+                ($0.integer("id"), $0.blob("proof"))
+            }
             if Set(orders.map(\.0)) != granted { violations.append("half a write") }
             for (id, proof) in orders where !ShopUnderPowerCuts.isWhole(proof, of: id) {
                 violations.append("the proof of \(id) is damaged")
@@ -185,7 +187,8 @@ struct PowerCutTests {
         // The cuts must have come at the critical places: in commits, in checkpoints, at the creation of the file.
         #expect(acknowledged > 10_000)
         for cut in [
-            CrashableDisk.PowerCut(operation: .write, file: "ledger.db-wal"), .init(operation: .sync, file: "ledger.db-wal"),
+            CrashableDisk.PowerCut(operation: .write, file: "ledger.db-wal"),
+            .init(operation: .sync, file: "ledger.db-wal"),
             .init(operation: .write, file: "ledger.db"), .init(operation: .sync, file: "ledger.db"),
             .init(operation: .create, file: "ledger.db-wal"),
         ] {

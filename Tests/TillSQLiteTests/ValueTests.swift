@@ -90,7 +90,8 @@ struct ValueTests {
         let database = try open()
         try await database.write { connection in
             for id in Int64(0)..<10_000 {
-                try connection.execute("INSERT INTO orders (id, note) VALUES (?, ?)", [.integer(id), .text("note \(id)")])
+                try connection.execute(
+                    "INSERT INTO orders (id, note) VALUES (?, ?)", [.integer(id), .text("note \(id)")])
             }
         }
         let all = try await database.read { connection in

@@ -23,7 +23,9 @@ import TillHTTP
             #expect(try await visitor.post(target, form, ["Origin": "http://evil.example"]).status == 403)
             #expect(try await visitor.post(target, ["user": "eve", "reason": "r"], own).status == 403)
             #expect(try await visitor.post(target, form.merging(["user": ""]) { $1 }, own).status == 400)
-            #expect(try await DashboardBrowser(dashboardServer).post(target, form, own).headers["Location"] == "/dashboard/login")
+            #expect(
+                try await DashboardBrowser(dashboardServer).post(target, form, own).headers["Location"]
+                    == "/dashboard/login")
             let missing = try await visitor.post("/dashboard/quarantine/99/claims", form, own)
             #expect(missing.status == 409)
             let given = try await visitor.post(target, form, own)

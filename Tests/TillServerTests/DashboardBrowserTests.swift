@@ -26,7 +26,8 @@ struct DashboardBrowserTests {
             user: hostileUser, quantity: 3, device: hostileUser, metadata: ["note": .string(hostileText)])
         _ = try await dashboardServer.forge(beside: hostile)
         dashboardServer.time.advance(seconds: 17)
-        let cancelled = try await dashboardServer.openOrder(user: "a-rather-long-user-id-as-backends-make-them-0123456789abcdef")
+        let cancelled = try await dashboardServer.openOrder(
+            user: "a-rather-long-user-id-as-backends-make-them-0123456789abcdef")
         try await dashboardServer.close(cancelled, as: "cancel", reason: "SKErrorPaymentCancelled")
         let (refunded, transaction) = try await dashboardServer.sell(to: "wei")
         let refund = HTTPRequest(method: .post, path: "/emulator/transactions/\(transaction)/refund")

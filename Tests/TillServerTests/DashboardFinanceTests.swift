@@ -14,7 +14,8 @@ import TillLedger
         _ = try await dashboardServer.sell(to: "wei")
         dashboardServer.time.advance(seconds: 10 * 86_400)
         let refund = HTTPRequest(method: .post, path: "/emulator/transactions/\(first)/refund")
-        let signed = try #require(try Answer(await dashboardServer.emulator.respond(to: refund)).member("signedTransaction"))
+        let signed = try #require(
+            try Answer(await dashboardServer.emulator.respond(to: refund)).member("signedTransaction"))
         try await dashboardServer.submit(signed)
     }
 
@@ -122,7 +123,8 @@ import TillLedger
             #expect(abroad.status == 403)
             #expect(try await visitor.upload(Self.file(), named: "a", token: "guessed").status == 403)
             #expect(try await visitor.upload(Self.file(), named: "a", token: .some(nil)).status == 403)
-            #expect(try await DashboardBrowser(dashboardServer).upload(Self.file(), named: "a", token: "x").status == 303)
+            #expect(
+                try await DashboardBrowser(dashboardServer).upload(Self.file(), named: "a", token: "x").status == 303)
             for (type, body) in [
                 ("text/plain", "x"), ("multipart/form-data", "x"), ("multipart/form-data; boundary=b", "--c\r\n"),
                 ("multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"form\"\r\n\r\nx"),

@@ -75,7 +75,9 @@ import TillHTTP
             let token = DashboardServer.operatorToken
             #expect(try await visitor.post("/dashboard/login", ["token": token]).status == 403)
             #expect(try await visitor.post("/dashboard/login", ["token": token, "form": "x"]).status == 403)
-            #expect(try await DashboardBrowser(dashboardServer).post("/dashboard/login", ["token": token, "form": form]).status == 403)
+            #expect(
+                try await DashboardBrowser(dashboardServer).post("/dashboard/login", ["token": token, "form": form])
+                    .status == 403)
             let foreign = ["Origin": "https://evil.example"]
             let good = ["token": token, "form": form]
             #expect(try await visitor.post("/dashboard/login", good, foreign).status == 403)
@@ -144,7 +146,9 @@ import TillHTTP
         try await DashboardServer.open { dashboardServer async throws in
             let long = String(repeating: "a", count: 9_000)
             #expect(try await DashboardBrowser(dashboardServer).logIn(long).status == 401)
-            #expect(try await DashboardBrowser(dashboardServer).get("/dashboard", ["Authorization": "Bearer \(long)"]).status == 401)
+            #expect(
+                try await DashboardBrowser(dashboardServer).get("/dashboard", ["Authorization": "Bearer \(long)"])
+                    .status == 401)
         }
     }
 

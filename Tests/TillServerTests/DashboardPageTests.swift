@@ -150,7 +150,8 @@ import TillSQL
                 OwnerMatch.token.sentence.en, "key:backend", "Sent to the server", "+60", "points", "user:lin",
                 "sold",
                 "Signed transaction (JWS)", "\(payment.signed.utf8.count) bytes", hexadecimal(sha256(payment.signed)),
-                "bundleId", DashboardServer.bundleID, "Proof refused", "chain_untrusted", Refusal.chainUntrusted.sentence.en,
+                "bundleId", DashboardServer.bundleID, "Proof refused", "chain_untrusted",
+                Refusal.chainUntrusted.sentence.en,
                 hexadecimal(forged),
             ] { #expect(page.read.contains(text), "\(text)") }
             // The page does not contain the proof itself.

@@ -10,14 +10,16 @@ extension OpenAPITests {
             let at = Instant(seconds: 1_790_000_000)
             let full = try preview(device: "d", transaction: TransactionID("1"), to: "premium", at: at)
             let least = try preview(device: nil, transaction: nil, to: "basic", at: at)
-            let reported = OpenOrderBody.Preview(at: at, expiresAt: at, price: Money(amount: 1, currency: Currency("USD")))
+            let reported = OpenOrderBody.Preview(
+                at: at, expiresAt: at, price: Money(amount: 1, currency: Currency("USD")))
             let order = OrderReply(
                 Order(
                     id: UniqueID(high: 1, low: 2), userID: UserID("u"), productID: ProductID("p"), quantity: 1,
                     price: Money(amount: 1, currency: Currency("USD")), preview: OrderPreview(at: at, expiresAt: at),
                     createdAt: at, updatedAt: at), metadata: nil, history: [])
             let fullOrder = OpenOrderBody(
-                id: UniqueID(high: 1, low: 2), userId: "u", productId: "p", quantity: 1, deviceId: "d", preview: reported,
+                id: UniqueID(high: 1, low: 2), userId: "u", productId: "p", quantity: 1, deviceId: "d",
+                preview: reported,
                 metadata: .integer(1), idNonce: OrderIDNonce(bytes: Array(0..<16)), idUserId: "g", orderNumber: "1")
             let token = AccountTokenReply(token: UniqueID(high: 1, low: 2), user: UserID("u"), since: at)
             return [

@@ -129,7 +129,8 @@ import TillSQLite
         let type = products.first { $0.id == product }?.type ?? .consumable
         var members: [String: JSONValue] = [
             "transactionId": .string(ids[0]), "originalTransactionId": .string(ids[1]),
-            "bundleId": .string(DashboardServer.bundleID), "productId": .string(product), "type": .string(type.rawValue),
+            "bundleId": .string(DashboardServer.bundleID), "productId": .string(product),
+            "type": .string(type.rawValue),
             "purchaseDate": .int(at(days[0]).milliseconds), "quantity": 1, "environment": "Sandbox",
             "transactionReason": .string(reason), "signedDate": day(words.popFirst()), "price": 5_990,
             "currency": "USD", "inAppOwnershipType": "PURCHASED",
@@ -208,7 +209,9 @@ import TillSQLite
                 try await server.ledger.intake.processor.recordRenewal(SignedRenewal(info: info, proof: bytes))
             }
         }
-        let found = try await ledger.read { connection in try transactions(connection) + rights(connection) + wallets(connection) }
+        let found = try await ledger.read { connection in
+            try transactions(connection) + rights(connection) + wallets(connection)
+        }
         await ledger.close()
         return found
     }

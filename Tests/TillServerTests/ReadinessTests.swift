@@ -63,7 +63,9 @@ struct ReadinessTests {
                 }
             }
             #expect(try await beat() == dashboardServer.time.now.milliseconds)
-            try await dashboardServer.ledger.write { connection in _ = try connection.execute("UPDATE heartbeat SET at = 7", []) }
+            try await dashboardServer.ledger.write { connection in
+                _ = try connection.execute("UPDATE heartbeat SET at = 7", [])
+            }
             #expect(try await beat() == 7, "not written again")
             dashboardServer.time.advance(seconds: 1)
             #expect(try await beat() == dashboardServer.time.now.milliseconds)

@@ -35,7 +35,8 @@ struct KillExpectations {
             findings.faults += try connection.query("PRAGMA foreign_key_check", []) {
                 "foreign key of \($0.text("foreign_key_check"))"
             }
-            findings.faults += try connection.query("PRAGMA integrity_check", []) { $0.text("integrity_check") }.filter {
+            findings.faults += try connection.query("PRAGMA integrity_check", []) { $0.text("integrity_check") }.filter
+            {
                 $0 != "ok"
             }
             return findings

@@ -74,7 +74,9 @@ struct Audit: Sendable {
         return result
     }
 
-    private func check(_ sale: Sale, _ grants: [LedgerContents.Grant], _ contents: LedgerContents, _ result: inout Result) {
+    private func check(
+        _ sale: Sale, _ grants: [LedgerContents.Grant], _ contents: LedgerContents, _ result: inout Result
+    ) {
         guard let grant = grants.first else { return check(ungranted: sale, contents.records[sale.id], &result) }
         if grants.count > 1 { result.note(.grantedTwice, sale.id, "\(grants.count) grants") }
         checkOwner(sale, grant, &result)

@@ -36,7 +36,9 @@ struct LedgerContents: Sendable {
     /// Faults of the file that SQLite reports.
     var damage: [String] = []
 
-    static func read(_ path: String) async throws -> LedgerContents { try await reading(path) { try LedgerContents($0) } }
+    static func read(_ path: String) async throws -> LedgerContents {
+        try await reading(path) { try LedgerContents($0) }
+    }
 
     init() {}
 

@@ -342,7 +342,8 @@ extension DeviceSession {
     }
 
     /// - Throws: `unreadable` if there is no readable signed transaction.
-    func verified(_ response: TransactionResponse) async throws(EmulatorClientError) -> VerificationResult<Transaction> {
+    func verified(_ response: TransactionResponse) async throws(EmulatorClientError) -> VerificationResult<Transaction>
+    {
         guard let text = response.signedTransaction else { throw .unreadable(status: 200) }
         return try await verify(text, as: Transaction.self)
     }

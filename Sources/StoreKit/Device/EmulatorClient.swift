@@ -22,13 +22,16 @@ struct EmulatorClient: Sendable {
 
     /// - Parameter after: the position up to which changes are known; nil at launch.
     func update(after: Int64?) async throws(EmulatorClientError) -> DeviceUpdateResponse {
-        try await ask(.get, path("news"), query: after.map { [("after", String($0))] } ?? [], expecting: DeviceUpdateResponse.self)
+        try await ask(
+            .get, path("news"), query: after.map { [("after", String($0))] } ?? [], expecting: DeviceUpdateResponse.self
+        )
     }
 
     /// - Returns: whether this device has taken it; the first device does.
     @discardableResult
     func take(intent: String) async throws(EmulatorClientError) -> Bool {
-        try await ask(.post, path("intents/\(intent)/take"), body: EmptyBody(), expecting: TakenIntentResponse.self).takenBy == device
+        try await ask(.post, path("intents/\(intent)/take"), body: EmptyBody(), expecting: TakenIntentResponse.self)
+            .takenBy == device
     }
 
     func shown(message: String) async throws(EmulatorClientError) {
@@ -117,7 +120,9 @@ struct EmulatorClient: Sendable {
 
     // MARK: Purchases
 
-    func purchase(_ wanted: PurchaseRequestBody) async throws(EmulatorClientError) -> (PurchaseResponse, TransactionResponse?) {
+    func purchase(_ wanted: PurchaseRequestBody) async throws(EmulatorClientError) -> (
+        PurchaseResponse, TransactionResponse?
+    ) {
         var question = wanted
         question.bundleId = bundleID
         question.deviceId = id

@@ -43,7 +43,9 @@ public struct Message: Hashable, Sendable {
 
             public mutating func next() async -> Message? {
                 while let change = await changes.next() {
-                    guard case .message(let response) = change, changes.session.claimed.claim(response.id) else { continue }
+                    guard case .message(let response) = change, changes.session.claimed.claim(response.id) else {
+                        continue
+                    }
                     // Without a network connection, the next launch shows the message again.
                     try? await changes.session.client.shown(message: response.id)
                     return Message(reason: Reason(response: response.reason), id: response.id)
@@ -97,7 +99,9 @@ extension DeviceSession {
             return answer.data.first.map { Product($0, in: answer.storefront) }
         }
         guard let product = found ?? nil, claimed.claim(response.id) else { return nil }
-        let isOurs = await answer { () async throws(EmulatorClientError) in try await self.client.take(intent: response.id) }
+        let isOurs = await answer { () async throws(EmulatorClientError) in
+            try await self.client.take(intent: response.id)
+        }
         guard isOurs == true else {
             // Without an answer, because the listener stopped, the next listener may take it.
             if isOurs == nil { claimed.release(response.id) }

@@ -77,7 +77,9 @@ extension Product {
 
     private func check(_ session: DeviceSession, _ shouldContinue: (Storefront) -> Bool) async throws {
         let now: StorefrontResponse
-        do throws(EmulatorClientError) { now = try await session.status().storefront } catch { throw StoreKitError(error) }
+        do throws(EmulatorClientError) { now = try await session.status().storefront } catch {
+            throw StoreKitError(error)
+        }
         guard now == storefront || shouldContinue(Storefront(now)) else {
             throw StoreKitError.notAvailableInStorefront
         }

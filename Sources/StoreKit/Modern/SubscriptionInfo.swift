@@ -142,7 +142,8 @@ extension Product.SubscriptionOffer {
     ///   period.
     /// - Returns: nil for an unknown kind or discount.
     init?(
-        response: OfferResponse, of subscription: Product.SubscriptionPeriod, priceFormatStyle: Decimal.FormatStyle.Currency
+        response: OfferResponse, of subscription: Product.SubscriptionPeriod,
+        priceFormatStyle: Decimal.FormatStyle.Currency
     ) {
         switch response.kind {
         case "introductory": type = .introductory

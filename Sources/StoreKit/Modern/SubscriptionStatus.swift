@@ -76,7 +76,10 @@ extension Product.SubscriptionInfo.Status {
             /// The statuses that differ from the last poll.
             private mutating func look() async -> [Product.SubscriptionInfo.Status] {
                 let session = changes.session
-                guard let groups = await session.answer({ () async throws(EmulatorClientError) in try await session.groups() })
+                guard
+                    let groups = await session.answer({ () async throws(EmulatorClientError) in
+                        try await session.groups()
+                    })
                 else { return [] }
                 var changed: [Product.SubscriptionInfo.Status] = []
                 for response in groups.flatMap(\.statuses) {
@@ -148,7 +151,8 @@ extension DeviceSession {
             let id = String(transaction)
             var found = statuses.first { $0.originalTransactionId == id }
             if found == nil, !statuses.isEmpty {
-                let original = try await client.transactions(.all).first { $0.transactionId == id }?.originalTransactionId
+                let original = try await client.transactions(.all).first { $0.transactionId == id }?
+                    .originalTransactionId
                 found = statuses.first { $0.originalTransactionId == original }
             }
             guard let found else { return nil }
@@ -158,17 +162,22 @@ extension DeviceSession {
         }
     }
 
-    fileprivate func statuses(_ response: [StatusResponse]) async throws(EmulatorClientError) -> [Product.SubscriptionInfo.Status] {
+    fileprivate func statuses(_ response: [StatusResponse]) async throws(EmulatorClientError) -> [Product
+        .SubscriptionInfo.Status]
+    {
         var statuses: [Product.SubscriptionInfo.Status] = []
         for response in response { statuses.append(try await status(response)) }
         return statuses
     }
 
-    fileprivate func status(_ response: StatusResponse) async throws(EmulatorClientError) -> Product.SubscriptionInfo.Status {
+    fileprivate func status(_ response: StatusResponse) async throws(EmulatorClientError)
+        -> Product.SubscriptionInfo.Status
+    {
         let state = Product.SubscriptionInfo.RenewalState(rawValue: response.status)
         let renewal = try await verify(response.signedRenewalInfo, as: Product.SubscriptionInfo.RenewalInfo.self)
         return Product.SubscriptionInfo.Status(
-            state: state, transaction: try await verify(response.signedTransaction), renewalInfo: renewal.withState(state))
+            state: state, transaction: try await verify(response.signedTransaction),
+            renewalInfo: renewal.withState(state))
     }
 }
 

@@ -95,7 +95,8 @@ extension SKError.Code {
 
     var text: LocalizedText {
         switch self {
-        case .unknown: LocalizedText(en: "The App Store could not complete this. Try again.", zh: "App Store 未能完成操作，请重试。")
+        case .unknown:
+            LocalizedText(en: "The App Store could not complete this. Try again.", zh: "App Store 未能完成操作，请重试。")
         case .clientInvalid:
             LocalizedText(en: "This account or device may not do this.", zh: "此账户或设备不允许进行该操作。")
         case .paymentCancelled: LocalizedText(en: "The payment was cancelled.", zh: "付款已取消。")

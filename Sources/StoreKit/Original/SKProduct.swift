@@ -45,7 +45,9 @@ open class SKProduct: NSObject, @unchecked Sendable {
     }
     /// The promotional offers; each requires a signature.
     open var discounts: [SKProductDiscount] {
-        (response?.subscription?.promotionalOffers ?? []).compactMap { SKProductDiscount($0, .subscription, priceLocale) }
+        (response?.subscription?.promotionalOffers ?? []).compactMap {
+            SKProductDiscount($0, .subscription, priceLocale)
+        }
     }
 
     // Apple-hosted content, which the emulated store doesn't have.

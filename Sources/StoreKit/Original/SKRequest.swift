@@ -149,7 +149,8 @@ extension DeviceSession {
     /// The maximum of products in one response of the store.
     private static let productLimit = 1_000
 
-    func originalProducts(_ ids: [String]) async throws(EmulatorClientError) -> (found: [SKProduct], invalid: [String]) {
+    func originalProducts(_ ids: [String]) async throws(EmulatorClientError) -> (found: [SKProduct], invalid: [String])
+    {
         try await signedIn()
         var found: [SKProduct] = []
         var invalid: [String] = []

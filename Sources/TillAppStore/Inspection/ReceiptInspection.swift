@@ -61,7 +61,8 @@ extension ReceiptContainer {
         let atCreation = verify(creationDate)
         fields["chain_at_creation"] = .string(Self.verdict(of: atCreation))
         fields["chain_at_2025_12_01"] = .string(Self.verdict(of: verify(Instant(seconds: Self.referenceDate))))
-        guard verificationPolicy.requiresTrust, let chain = try? (verificationPolicy.at.map(verify) ?? atCreation).get() else { return }
+        guard verificationPolicy.requiresTrust, let chain = try? (verificationPolicy.at.map(verify) ?? atCreation).get()
+        else { return }
         fields["rootSha256"] = chain.last.map { .string(hexadecimal($0.sha256)) }
         guard signer.hasExtension(SigningChain.leafMarker) else { return }
         let isMarked = chain.count > 1 && chain[1].hasExtension(SigningChain.intermediateMarker)

@@ -182,7 +182,11 @@ extension ProofChecks {
         let inner = recorder?.nest(name.rawValue, kind: name.kind.proof, input: bytes)
         return try check(.nestedFormat) { () throws(VerificationError) in
             do throws(VerificationError) {
-                return (try read(ProofChecks(verificationPolicy, recorder: inner, chains: chains, observer: observer), bytes), inner)
+                return (
+                    try read(
+                        ProofChecks(verificationPolicy, recorder: inner, chains: chains, observer: observer), bytes),
+                    inner
+                )
             } catch {
                 throw error.nested(in: name.rawValue)
             }
@@ -198,7 +202,8 @@ extension ProofChecks {
         guard let nested else { return nil }
         return try check(name.check) { () throws(VerificationError) in
             let inner = ProofChecks(
-                VerificationPolicy(verificationPolicy, inside: unverified), recorder: nested.recorder, chains: chains, observer: observer)
+                VerificationPolicy(verificationPolicy, inside: unverified), recorder: nested.recorder, chains: chains,
+                observer: observer)
             do throws(VerificationError) {
                 let verified = try verify(inner, nested.reading)
                 nested.recorder?.complete()

@@ -137,7 +137,8 @@ extension ServerAPI {
     }
 
     private func history(
-        _ path: String, of id: TransactionID, _ filter: HistoryFilter, _ revision: String?, _ environment: StoreEnvironment?
+        _ path: String, of id: TransactionID, _ filter: HistoryFilter, _ revision: String?,
+        _ environment: StoreEnvironment?
     ) async throws(ServerAPIError) -> EnvironmentResult<HistoryPage> {
         let target = try valid { () throws(InvalidRequestError) in
             var target = try RequestPath(path).segment(id.text, "transactionId")

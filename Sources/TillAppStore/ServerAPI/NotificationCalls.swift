@@ -87,7 +87,9 @@ public struct NotificationQuery: Sendable, Hashable {
 
     func body(now: Instant) throws(InvalidRequestError) -> JSONValue {
         guard start < end else { throw InvalidRequestError("endDate", .contradiction) }
-        guard start >= now.adding(milliseconds: -Self.reach) else { throw InvalidRequestError("startDate", .outOfRange) }
+        guard start >= now.adding(milliseconds: -Self.reach) else {
+            throw InvalidRequestError("startDate", .outOfRange)
+        }
         var body: [String: JSONValue] = ["startDate": .int(start.milliseconds), "endDate": .int(end.milliseconds)]
         switch filter {
         case .all: break

@@ -102,7 +102,8 @@ public final class RequestBudget: Sendable {
     private func withLimiter<Result>(_ key: Key, _ body: (inout Limiter, _ now: Instant) -> Result) -> Result {
         state.withLock { state in
             body(
-                &state.limiters[key, default: Limiter(quota: QuotaWindow(quotas[key.endpoint, key.environment]))], clock())
+                &state.limiters[key, default: Limiter(quota: QuotaWindow(quotas[key.endpoint, key.environment]))],
+                clock())
         }
     }
 
@@ -174,7 +175,9 @@ public final class RequestBudget: Sendable {
                 finished.append((waiter.number, .granted))
             }
             let next = limiter.quota.next(at: now)
-            finished += limiter.queue.remove { $0.deadline < now }.map { ($0.number, .refused(.overBudget(until: next))) }
+            finished += limiter.queue.remove { $0.deadline < now }.map {
+                ($0.number, .refused(.overBudget(until: next)))
+            }
             return Self.sorted(finished, leader: number, &limiter, now: now)
         }
         for (continuation, answer) in others { continuation.resume(returning: answer) }

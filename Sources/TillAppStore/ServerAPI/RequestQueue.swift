@@ -92,7 +92,9 @@ struct RequestQueue {
         mutating func remove(where leaves: (Waiter) -> Bool) -> [Waiter] {
             var left: [Waiter] = []
             for name in round {
-                guard var callerQueue = callerQueues[name], callerQueue.waiters.contains(where: leaves) else { continue }
+                guard var callerQueue = callerQueues[name], callerQueue.waiters.contains(where: leaves) else {
+                    continue
+                }
                 left += callerQueue.waiters.filter(leaves)
                 callerQueue.waiters.removeAll(where: leaves)
                 callerQueues[name] = callerQueue.waiters.isEmpty ? nil : callerQueue
@@ -180,7 +182,8 @@ struct RequestQueue {
 
     /// The number of requests that this caller already has waiting; at least these come first.
     func ahead(of caller: RequestCaller) -> Int {
-        (caller.priority == .urgent ? urgent : bulk).sources[caller.source]?.callerQueues[caller.name]?.waiters.count ?? 0
+        (caller.priority == .urgent ? urgent : bulk).sources[caller.source]?.callerQueues[caller.name]?.waiters.count
+            ?? 0
     }
 
     /// The request to displace for one more of this caller: the last of the source with the most waiting requests, if

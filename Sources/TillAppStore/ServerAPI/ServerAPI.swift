@@ -107,7 +107,9 @@ public struct ServerAPI: Sendable {
         }
     }
 
-    private func send(_ call: ServerAPICall, in environment: StoreEnvironment) async throws(ServerAPIError) -> AppleResponse {
+    private func send(_ call: ServerAPICall, in environment: StoreEnvironment) async throws(ServerAPIError)
+        -> AppleResponse
+    {
         guard environments.contains(environment), let host = hosts.serverAPI[environment] else {
             throw .invalid(InvalidRequestError("environment", .environmentNotAsked))
         }

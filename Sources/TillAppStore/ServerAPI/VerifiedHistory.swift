@@ -42,7 +42,8 @@ extension ServerAPI {
     /// A customer's complete history, or the changes since a revision, verified.
     public func verifiedHistory(
         of id: TransactionID, filter: HistoryFilter = HistoryFilter(), since revision: String? = nil,
-        in environment: StoreEnvironment? = nil, by verifier: SignedDataVerifier, retrying policy: RetryPolicy = .persistent
+        in environment: StoreEnvironment? = nil, by verifier: SignedDataVerifier,
+        retrying policy: RetryPolicy = .persistent
     ) async throws(ServerAPIError) -> VerifiedHistory {
         var history = VerifiedHistory()
         history.revision = revision

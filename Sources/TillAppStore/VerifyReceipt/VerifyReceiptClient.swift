@@ -58,18 +58,23 @@ public struct VerifyReceiptClient: Sendable {
         var after: Int64?
     }
 
-    private func ask(_ environment: StoreEnvironment, _ body: [UInt8]) async -> Result<VerifyReceiptResponse, RetryableError> {
+    private func ask(_ environment: StoreEnvironment, _ body: [UInt8]) async -> Result<
+        VerifyReceiptResponse, RetryableError
+    > {
         let json = AppleRequest.Header("Content-Type", "application/json")
         let request = AppleRequest(
             .post, hosts.verifyReceipt[environment] ?? "",
-            headers: [json, AppleRequest.Header("Accept", "application/json")], body: body, responseLimit: responseLimit)
+            headers: [json, AppleRequest.Header("Accept", "application/json")], body: body, responseLimit: responseLimit
+        )
         let answer: AppleResponse
         do throws(AppleConnectionError) {
             answer = try await exchange(request)
         } catch {
             return .failure(RetryableError(reason: .outage(error.reason)))
         }
-        guard answer.body.count <= responseLimit else { return .failure(RetryableError(reason: .outage(.responseTooLarge))) }
+        guard answer.body.count <= responseLimit else {
+            return .failure(RetryableError(reason: .outage(.responseTooLarge)))
+        }
         guard answer.status == 200 else {
             return .failure(RetryableError(reason: .httpStatus(answer.status), after: Self.retryAfter(answer)))
         }
@@ -81,7 +86,9 @@ public struct VerifyReceiptClient: Sendable {
         }
     }
 
-    private static func outcome(_ answer: VerifyReceiptResponse, from environment: StoreEnvironment) -> VerifyReceiptOutcome {
+    private static func outcome(_ answer: VerifyReceiptResponse, from environment: StoreEnvironment)
+        -> VerifyReceiptOutcome
+    {
         switch answer.status.treatment {
         case .genuine, .expired: .answered(answer, from: environment)
         case .forged: .refused(answer.status, isFinal: false)

@@ -189,11 +189,13 @@ public enum FinancialReportDefect: String, Hashable, Sendable, Codable, CaseIter
         case .missingColumn: LocalizedText(en: "The column \(about) is missing.", zh: "缺少“\(about)”这一列。")
         case .repeatedColumn: LocalizedText(en: "The column \(about) is there twice.", zh: "“\(about)”这一列出现了两次。")
         case .missingCell: LocalizedText(en: "There is no value for \(about).", zh: "“\(about)”没有值。")
-        case .badDate: LocalizedText(en: "\(about) is no date of the form MM/DD/YYYY.", zh: "“\(about)”不是 MM/DD/YYYY 形式的日期。")
+        case .badDate:
+            LocalizedText(en: "\(about) is no date of the form MM/DD/YYYY.", zh: "“\(about)”不是 MM/DD/YYYY 形式的日期。")
         case .badAmount: LocalizedText(en: "\(about) is no amount.", zh: "“\(about)”不是金额。")
         case .badQuantity: LocalizedText(en: "\(about) is no whole number of units.", zh: "“\(about)”不是整数数量。")
         case .badCurrency: LocalizedText(en: "\(about) is no currency code.", zh: "“\(about)”不是货币代码。")
-        case .badCountry: LocalizedText(en: "\(about) is no country code of two letters.", zh: "“\(about)”不是两个字母的国家或地区代码。")
+        case .badCountry:
+            LocalizedText(en: "\(about) is no country code of two letters.", zh: "“\(about)”不是两个字母的国家或地区代码。")
         case .badSaleOrReturn:
             LocalizedText(en: "\(about) is neither S (sale) nor R (return).", zh: "“\(about)”既不是 S（销售）也不是 R（退款）。")
         case .missingProduct: LocalizedText(en: "The line has no vendor identifier.", zh: "这一行没有 Vendor Identifier。")
@@ -202,7 +204,8 @@ public enum FinancialReportDefect: String, Hashable, Sendable, Codable, CaseIter
         case .noFiscalPeriod:
             LocalizedText(en: "\(about) is no month of Apple's fiscal calendar.", zh: "\(about) 不是 Apple 财务日历里的一个月。")
         case .unknownCountry:
-            LocalizedText(en: "The App Store has no country \(about) that is known here.", zh: "这里不认识 App Store 的“\(about)”。")
+            LocalizedText(
+                en: "The App Store has no country \(about) that is known here.", zh: "这里不认识 App Store 的“\(about)”。")
         case .amountRounded:
             LocalizedText(
                 en: "\(about) has more decimals than its currency; it was rounded.",
@@ -212,8 +215,10 @@ public enum FinancialReportDefect: String, Hashable, Sendable, Codable, CaseIter
         case .signMismatch:
             LocalizedText(en: "The signs of \(about) don't fit a sale or a return.", zh: "\(about) 的正负号与销售或退款不符。")
         case .rowTotal: LocalizedText(en: "The file counts its rows differently: \(about).", zh: "文件自报的行数不一致：\(about)。")
-        case .amountTotal: LocalizedText(en: "The file adds up its amounts differently: \(about).", zh: "文件自报的总金额不一致：\(about)。")
-        case .unitTotal: LocalizedText(en: "The file adds up its units differently: \(about).", zh: "文件自报的总数量不一致：\(about)。")
+        case .amountTotal:
+            LocalizedText(en: "The file adds up its amounts differently: \(about).", zh: "文件自报的总金额不一致：\(about)。")
+        case .unitTotal:
+            LocalizedText(en: "The file adds up its units differently: \(about).", zh: "文件自报的总数量不一致：\(about)。")
         case .countryTotal: LocalizedText(en: "The total of a country differs: \(about).", zh: "国家或地区合计不一致：\(about)。")
         case .noTotals: LocalizedText(en: "The file has no totals at its end.", zh: "文件末尾没有合计。")
         case .moreFindings: LocalizedText(en: "\(about) more findings are not listed.", zh: "另有 \(about) 个问题未列出。")

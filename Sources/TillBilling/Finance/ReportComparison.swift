@@ -211,8 +211,10 @@ extension ReportComparison {
     }
 
     private static let heads = [
-        LocalizedText(en: "product", zh: "商品"), LocalizedText(en: "country", zh: "国家或地区"), LocalizedText(en: "price", zh: "单价"),
-        LocalizedText(en: "kind", zh: "类型"), LocalizedText(en: "Apple units", zh: "Apple 数量"), LocalizedText(en: "ledger units", zh: "账本数量"),
+        LocalizedText(en: "product", zh: "商品"), LocalizedText(en: "country", zh: "国家或地区"),
+        LocalizedText(en: "price", zh: "单价"),
+        LocalizedText(en: "kind", zh: "类型"), LocalizedText(en: "Apple units", zh: "Apple 数量"),
+        LocalizedText(en: "ledger units", zh: "账本数量"),
         LocalizedText(en: "Apple proceeds", zh: "Apple 收入"), LocalizedText(en: "ledger proceeds", zh: "账本收入"),
         LocalizedText(en: "difference", zh: "相差"), LocalizedText(en: "verdict", zh: "结论"),
     ]

@@ -76,9 +76,12 @@ extension SettlementReport.Period {
     }
 
     private static let heads = [
-        LocalizedText(en: "product", zh: "商品"), LocalizedText(en: "storefront", zh: "店面"), LocalizedText(en: "currency", zh: "货币"),
-        LocalizedText(en: "sold", zh: "售出"), LocalizedText(en: "refunded", zh: "退款"), LocalizedText(en: "gross", zh: "总额"),
-        LocalizedText(en: "tax", zh: "税"), LocalizedText(en: "commission", zh: "佣金"), LocalizedText(en: "proceeds", zh: "收入"),
+        LocalizedText(en: "product", zh: "商品"), LocalizedText(en: "storefront", zh: "店面"),
+        LocalizedText(en: "currency", zh: "货币"),
+        LocalizedText(en: "sold", zh: "售出"), LocalizedText(en: "refunded", zh: "退款"),
+        LocalizedText(en: "gross", zh: "总额"),
+        LocalizedText(en: "tax", zh: "税"), LocalizedText(en: "commission", zh: "佣金"),
+        LocalizedText(en: "proceeds", zh: "收入"),
         LocalizedText(en: "refunds", zh: "退款扣回"), LocalizedText(en: "net proceeds", zh: "净收入"),
     ]
 

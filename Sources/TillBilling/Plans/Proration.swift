@@ -73,7 +73,8 @@ public struct Proration: Sendable {
         self.quantity = quantity
         func remainder(_ period: ServicePeriod, _ treatment: Remainder.Treatment) -> Remainder {
             Remainder(
-                period: period, treatment: treatment, milliseconds: period.remaining(at: at), value: period.value(at: at))
+                period: period, treatment: treatment, milliseconds: period.remaining(at: at),
+                value: period.value(at: at))
         }
         let remainders =
             current.map { remainder($0, Self.treatment(of: $0, buying: plan)) }
@@ -123,7 +124,8 @@ public struct Proration: Sendable {
 
     public var change: Change {
         let running = current.filter { $0.milliseconds > 0 && $0.treatment != .untouched }
-        guard let dearest = running.filter({ $0.treatment == .converted }).map(\.period.plan).max(by: Self.isCheaper) else {
+        guard let dearest = running.filter({ $0.treatment == .converted }).map(\.period.plan).max(by: Self.isCheaper)
+        else {
             return running.isEmpty ? .start : .extend
         }
         if running.allSatisfy({ $0.period.plan.rank == plan.rank }) { return .change }
@@ -196,7 +198,9 @@ extension Proration {
         let (kept, converted) = (Self.span(keptMilliseconds), Self.span(convertedSeconds * 1_000))
         var parts: [LocalizedText] = []
         if keptMilliseconds > 0 { parts.append(LocalizedText(en: "\(kept.en) kept", zh: "保留 \(kept.zh)")) }
-        if convertedSeconds > 0 { parts.append(LocalizedText(en: "\(converted.en) converted", zh: "折算 \(converted.zh)")) }
+        if convertedSeconds > 0 {
+            parts.append(LocalizedText(en: "\(converted.en) converted", zh: "折算 \(converted.zh)"))
+        }
         parts.append(LocalizedText(en: "\(bought.en) bought", zh: "购买 \(bought.zh)"))
         return LocalizedText(
             en: "Bought at \(at) for \(price): \(parts.map(\.en).joined(separator: " + ")), until \(expiresAt)",

@@ -28,7 +28,8 @@ public struct PaidTransaction: Hashable, Sendable {
     public var appTransactionID: String?
 
     public init(
-        id: TransactionID, originalID: TransactionID, productID: ProductID, quantity: Int, environment: StoreEnvironment,
+        id: TransactionID, originalID: TransactionID, productID: ProductID, quantity: Int,
+        environment: StoreEnvironment,
         token: AppAccountToken?, purchasedAt: Instant, signedAt: Instant, revokedAt: Instant?, isRenewal: Bool,
         isFromReceipt: Bool, price: SignedPrice?, terms: TransactionTerms = TransactionTerms(),
         chainBeganAt: Instant? = nil, statesReason: Bool = true

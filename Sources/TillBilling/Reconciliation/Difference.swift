@@ -145,7 +145,8 @@ extension Difference.Kind {
         case .quarantineResolved, .refundMissed, .refundDiffers, .refundReversalMissed, .termsDiffer, .renewalDiffers,
             .unknownToApple:
             changedSentence
-        case .orderClosed, .orderNotCompleted, .customerUnavailable, .responseRefused, .responseUnreadable, .notProcessed:
+        case .orderClosed, .orderNotCompleted, .customerUnavailable, .responseRefused, .responseUnreadable,
+            .notProcessed:
             noteSentence
         }
     }

@@ -144,7 +144,9 @@ extension JournalEntry {
     fileprivate mutating func add(_ additions: Additions) {
         idNonce = additions.nonce
         idUserID = additions.nonce == nil ? nil : additions.idUserID ?? userID
-        pendingReason = pendingReason.map { PendingReason(code: $0.code, isFinal: $0.isFinal, reason: additions.reason) }
+        pendingReason = pendingReason.map {
+            PendingReason(code: $0.code, isFinal: $0.isFinal, reason: additions.reason)
+        }
     }
 }
 

@@ -48,10 +48,14 @@ package actor OrderJournal {
         for stored in contents.records { Self.apply(stored, to: &storedEntries) }
         self.storedEntries = storedEntries
         ongoingOrders = Set(storedEntries.values.lazy.map(\.entry).filter { $0.status == .ongoing }.map(\.id))
-        leftUnopened = storedEntries.values.lazy.map(\.entry).filter { $0.status == .prepared && !$0.isOpened }.map(\.id)
-            .sorted()
+        leftUnopened = storedEntries.values.lazy.map(\.entry).filter { $0.status == .prepared && !$0.isOpened }.map(
+            \.id
+        )
+        .sorted()
         byTransaction = Dictionary(
-            storedEntries.values.compactMap { storedEntries in storedEntries.entry.transactionID.map { ($0, storedEntries.entry.id) } },
+            storedEntries.values.compactMap { storedEntries in
+                storedEntries.entry.transactionID.map { ($0, storedEntries.entry.id) }
+            },
             uniquingKeysWith: { first, _ in first })
         liveSize += storedEntries.values.reduce(0) { $0 + Self.size($1) }
         length = contents.end
@@ -76,7 +80,9 @@ package actor OrderJournal {
 
     /// The paid transaction of an order whose proof is still stored.
     package func paidTransaction(of id: OrderID) -> QueuedTransaction? {
-        guard let storedEntries = storedEntries[id], let proof = storedEntries.proof, let transaction = storedEntries.entry.transactionID else {
+        guard let storedEntries = storedEntries[id], let proof = storedEntries.proof,
+            let transaction = storedEntries.entry.transactionID
+        else {
             return nil
         }
         return QueuedTransaction(
@@ -164,7 +170,9 @@ package actor OrderJournal {
     ) throws(JournalError) -> JournalEntry {
         var entry = try known(id)
         guard entry.status != .completed, entry.status != .refunded else { return entry }
-        if entry.status == .ongoing, entry.transactionID == transaction.id, storedEntries[id]?.proof == transaction.proof {
+        if entry.status == .ongoing, entry.transactionID == transaction.id,
+            storedEntries[id]?.proof == transaction.proof
+        {
             return entry
         }
         try entry.move(to: .ongoing, at: at, reason: isGuess ? JournalEntry.guess : "paid")
@@ -192,7 +200,9 @@ package actor OrderJournal {
         _ id: OrderID, as status: OrderStatus, at: Instant, reason: String, owner: UserID? = nil
     ) throws(JournalError) -> JournalEntry {
         var entry = try known(id)
-        guard entry.status != status || storedEntries[id]?.proof != nil || entry.pendingReason != nil else { return entry }
+        guard entry.status != status || storedEntries[id]?.proof != nil || entry.pendingReason != nil else {
+            return entry
+        }
         try entry.move(to: status, at: at, reason: reason)
         entry.retryAt = nil
         entry.pendingReason = nil
@@ -325,7 +335,9 @@ package actor OrderJournal {
         return JournalFile.Stored(record: record, size: writer.bytes.count)
     }
 
-    private static func size(_ storedEntries: EntryRecord) -> Int { storedEntries.entrySize + storedEntries.proofSize + JournalFile.frameOverhead }
+    private static func size(_ storedEntries: EntryRecord) -> Int {
+        storedEntries.entrySize + storedEntries.proofSize + JournalFile.frameOverhead
+    }
 
     private static func apply(_ stored: JournalFile.Stored, to storedEntries: inout [OrderID: EntryRecord]) {
         let id = stored.record.id

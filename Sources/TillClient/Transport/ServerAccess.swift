@@ -34,7 +34,8 @@ package struct ServerAccess: Sendable {
     /// - Parameter renewed: nil calls `session` again, which suffices for an app that renews its tokens itself.
     package init(
         url: String, transport: Transport, language: Language,
-        renewed: (@Sendable (UserSession) async -> UserSession?)? = nil, session: @escaping @Sendable () async -> UserSession?
+        renewed: (@Sendable (UserSession) async -> UserSession?)? = nil,
+        session: @escaping @Sendable () async -> UserSession?
     ) {
         self.url = url.hasSuffix("/") ? String(url.dropLast()) : url
         self.transport = transport
@@ -102,7 +103,9 @@ package struct ServerAccess: Sendable {
             }
             return reply
         case 400..<600:
-            guard type == ProblemDetails.contentType, let problem = try? JSONDecoder().decode(ProblemDetails.self, from: data) else {
+            guard type == ProblemDetails.contentType,
+                let problem = try? JSONDecoder().decode(ProblemDetails.self, from: data)
+            else {
                 throw unreadable
             }
             throw .refused(ServerRefusal(problem, status: response.status, retryAfter: retryAfter))

@@ -15,7 +15,8 @@ struct AppleReportSection {
                 compared(period, imported)
             } else {
                 element("p", .class("hint")) {
-                    localize("Choose a period to compare Apple's report with the ledger.", "选择一个财务月，即可将 Apple 的报告与账本逐行核对。")
+                    localize(
+                        "Choose a period to compare Apple's report with the ledger.", "选择一个财务月，即可将 Apple 的报告与账本逐行核对。")
                 }
             }
             form
@@ -84,7 +85,8 @@ struct ComparisonTable {
         return element("p") {
             element("span", .class("pill", different.isEmpty ? "good" : "bad")) {
                 different.isEmpty
-                    ? localize("No difference", "完全一致") : localize("\(different.count) differ", "\(different.count) 行不同")
+                    ? localize("No difference", "完全一致")
+                    : localize("\(different.count) differ", "\(different.count) 行不同")
             }
             localize(
                 " \(comparison.lines.count - different.count) of \(comparison.lines.count) lines are equal.",
@@ -104,7 +106,8 @@ struct ComparisonTable {
         HTML.table(
             "figures", label: localize("Sums by currency", "按货币合计"),
             columns: [
-                localize("Currency", "货币"), localize("Apple", "Apple"), localize("Ledger", "账本"), localize("Difference", "相差"),
+                localize("Currency", "货币"), localize("Apple", "Apple"), localize("Ledger", "账本"),
+                localize("Difference", "相差"),
             ]
         ) {
             for total in comparison.totals {
@@ -120,7 +123,8 @@ struct ComparisonTable {
 
     private func table(_ lines: [ReportComparison.Line]) -> HTML {
         let titles = [
-            localize("Apple's units", "Apple 数量"), localize("Ledger's units", "账本数量"), localize("Apple's proceeds", "Apple 收入"),
+            localize("Apple's units", "Apple 数量"), localize("Ledger's units", "账本数量"),
+            localize("Apple's proceeds", "Apple 收入"),
             localize("Ledger's proceeds", "账本收入"), localize("Difference", "相差"),
         ]
         return HTML.table(

@@ -8,7 +8,9 @@ extension Dashboard {
     /// reports.
     func showFinance(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let choice = try FinanceChoice(visit, usual: ledger.settings.usualEnvironment)
-        guard let span = FinanceSpan(fiscalYear: choice.fiscalYear) else { throw RefusalError(.invalidField, "fiscalYear") }
+        guard let span = FinanceSpan(fiscalYear: choice.fiscalYear) else {
+            throw RefusalError(.invalidField, "fiscalYear")
+        }
         let (report, imported) = try await reportLimiter.withLimit {
             let report = try await finance.report(span, in: choice.environment)
             guard let period = choice.period else { return (report, FinanceReports.Imported?.none) }

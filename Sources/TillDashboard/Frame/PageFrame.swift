@@ -49,7 +49,9 @@ enum PageFrame {
                     if let formToken = visit.session.formToken {
                         element("form", Attribute("method", "post"), .action(.logout)) {
                             HTML.hidden("form", formToken)
-                            element("button", Attribute("type", "submit"), .class("quiet")) { localize("Log out", "退出") }
+                            element("button", Attribute("type", "submit"), .class("quiet")) {
+                                localize("Log out", "退出")
+                            }
                         }
                     }
                 }

@@ -12,7 +12,8 @@ extension Dashboard {
             (try OrderDetail(id, connection), try RefusedProofTable(connection).list(claiming: id, limit: 50))
         }
         guard let detail else {
-            return .page(404, UnknownOrderPage(visit: visit, id: id, refused: refused).html, in: visit.localize.language)
+            return .page(
+                404, UnknownOrderPage(visit: visit, id: id, refused: refused).html, in: visit.localize.language)
         }
         let page = OrderPage(visit: visit, catalog: ledger.settings.catalog, detail: detail)
         return .page(200, page.html, in: visit.localize.language)

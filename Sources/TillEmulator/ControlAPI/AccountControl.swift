@@ -55,7 +55,10 @@ extension ControlEndpoint {
             LocalizedText(en: "The devices that the account is signed in on.", zh: "账户已登录的设备。"),
             answer: ControlResponse(
                 "Devices",
-                [ControlMember("data", .list(DeviceText.members), required: true, LocalizedText(en: "the devices", zh: "全部设备"))])
+                [
+                    ControlMember(
+                        "data", .list(DeviceText.members), required: true, LocalizedText(en: "the devices", zh: "全部设备"))
+                ])
         ) { call in
             .json(["data": .array(try await store.devices(of: call.id).answered().map(DeviceText.json))])
         }
@@ -91,14 +94,17 @@ extension ControlEndpoint {
                 zh: "店面的 ISO 3166-1 三位代码；此后的购买在该店面进行")
         ) { .string($0.storefront) }
         $0.add(
-            "asksToBuy", .bool, required: true, LocalizedText(en: "whether purchases need a parent's approval", zh: "购买是否须经家长批准")
+            "asksToBuy", .bool, required: true,
+            LocalizedText(en: "whether purchases need a parent's approval", zh: "购买是否须经家长批准")
         ) {
             .bool($0.asksToBuy)
         }
         $0.add(
-            "mayPay", .bool, required: true, LocalizedText(en: "false: Screen Time forbids purchases", zh: "false：屏幕使用时间禁止购买")
+            "mayPay", .bool, required: true,
+            LocalizedText(en: "false: Screen Time forbids purchases", zh: "false：屏幕使用时间禁止购买")
         ) { .bool($0.mayPay) }
-        $0.add("paymentMethodWorks", .bool, required: true, LocalizedText(en: "whether charges succeed", zh: "扣款能否成功")) {
+        $0.add("paymentMethodWorks", .bool, required: true, LocalizedText(en: "whether charges succeed", zh: "扣款能否成功"))
+        {
             .bool($0.paymentMethodWorks)
         }
         $0.add(
@@ -123,9 +129,12 @@ extension ControlEndpoint {
         "Accounts",
         [
             ControlMember(
-                "data", .list(accountMembers), required: true, LocalizedText(en: "the accounts on this page", zh: "本页账户")),
-            ControlMember("hasMore", .bool, required: true, LocalizedText(en: "whether another page follows", zh: "是否还有下一页")),
-            ControlMember("nextCursor", .text(limit: 200), LocalizedText(en: "the cursor of the next page", zh: "下一页的游标")),
+                "data", .list(accountMembers), required: true,
+                LocalizedText(en: "the accounts on this page", zh: "本页账户")),
+            ControlMember(
+                "hasMore", .bool, required: true, LocalizedText(en: "whether another page follows", zh: "是否还有下一页")),
+            ControlMember(
+                "nextCursor", .text(limit: 200), LocalizedText(en: "the cursor of the next page", zh: "下一页的游标")),
         ])
 
     /// Account names are part of paths and are shown on pages.

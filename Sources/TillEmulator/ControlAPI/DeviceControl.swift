@@ -8,7 +8,8 @@ import TillJSON
 extension ControlEndpoint {
     func addDevices(to routes: inout ControlRoutes) {
         routes.on(
-            .get, "/emulator/devices/{id}", LocalizedText(en: "A device and the account signed in on it.", zh: "一台设备及其登录的账户。"),
+            .get, "/emulator/devices/{id}",
+            LocalizedText(en: "A device and the account signed in on it.", zh: "一台设备及其登录的账户。"),
             answer: DeviceText.answer
         ) { call in .json(DeviceText.json(try await store.device(deviceID(call)).answered())) }
         addDeviceUpdates(to: &routes)
@@ -72,7 +73,8 @@ extension ControlEndpoint {
                 LocalizedText(
                     en: "the changed transactions in any state, in the order of their changes, at most 100",
                     zh: "有变化的交易（不限状态），按变化先后排列，最多 100 笔")),
-            ControlMember("hasMore", .bool, required: true, LocalizedText(en: "whether more changes follow", zh: "是否还有更多变化")),
+            ControlMember(
+                "hasMore", .bool, required: true, LocalizedText(en: "whether more changes follow", zh: "是否还有更多变化")),
             ControlMember(
                 "intents", .list(Self.intentMembers), required: true,
                 LocalizedText(
@@ -129,7 +131,8 @@ enum DeviceText {
                 LocalizedText(en: "ISO 3166-1 alpha-3", zh: "ISO 3166-1 三位代码")),
             ControlMember(
                 "id", .text(limit: 10), required: true,
-                LocalizedText(en: "Apple's storefront id, or the country code if it is unknown", zh: "Apple 的店面编号，未知时为国家代码")),
+                LocalizedText(
+                    en: "Apple's storefront id, or the country code if it is unknown", zh: "Apple 的店面编号，未知时为国家代码")),
             ControlMember(
                 "currency", .text(limit: 3), required: true,
                 LocalizedText(en: "the currency of the storefront", zh: "店面的货币")),

@@ -15,7 +15,8 @@ extension ControlEndpoint {
                 .bundleID,
                 ControlMember(
                     "ids", .text(limit: Self.idsLimit), required: true,
-                    LocalizedText(en: "the product ids, separated by commas, at most 1,000", zh: "商品 ID，以逗号分隔，最多 1,000 个")),
+                    LocalizedText(
+                        en: "the product ids, separated by commas, at most 1,000", zh: "商品 ID，以逗号分隔，最多 1,000 个")),
             ], answer: OfferedProductText.answer
         ) { call in
             let ids = (call.query("ids") ?? "").split(separator: ",").map(String.init)
@@ -26,7 +27,8 @@ extension ControlEndpoint {
             body: [
                 .bundleID,
                 ControlMember(
-                    "ids", .texts, required: true, LocalizedText(en: "the product ids, at most 1,000", zh: "商品 ID，最多 1,000 个")),
+                    "ids", .texts, required: true,
+                    LocalizedText(en: "the product ids, at most 1,000", zh: "商品 ID，最多 1,000 个")),
             ], answer: OfferedProductText.answer
         ) { call in
             let ids = (call.body.value("ids")?.array ?? []).map(\.string)
@@ -67,7 +69,10 @@ enum OfferedProductText {
         ])
 
     private static let offer = ControlObject<OfferedProduct.PricedOffer> {
-        $0.add("id", .text(limit: 64), LocalizedText(en: "the offer id; introductory offers have none", zh: "优惠标识；推介促销优惠没有")) {
+        $0.add(
+            "id", .text(limit: 64),
+            LocalizedText(en: "the offer id; introductory offers have none", zh: "优惠标识；推介促销优惠没有")
+        ) {
             $0.offer.identifier.map { .string($0) }
         }
         $0.add(
@@ -79,7 +84,8 @@ enum OfferedProductText {
             LocalizedText(en: "the payment mode", zh: "付款方式")
         ) { .string($0.offer.discount.rawValue) }
         $0.add(
-            "price", .object(ControlMember.money), required: true, LocalizedText(en: "the price of one charge", zh: "每次扣款的金额")
+            "price", .object(ControlMember.money), required: true,
+            LocalizedText(en: "the price of one charge", zh: "每次扣款的金额")
         ) {
             $0.price.json
         }
@@ -95,7 +101,9 @@ enum OfferedProductText {
     }
 
     private static let subscription = ControlObject<(offered: OfferedProduct, terms: SubscriptionTerms)> {
-        $0.add("groupId", .text(limit: 64), required: true, LocalizedText(en: "the subscription group id", zh: "订阅组 ID")) {
+        $0.add(
+            "groupId", .text(limit: 64), required: true, LocalizedText(en: "the subscription group id", zh: "订阅组 ID")
+        ) {
             .string($0.terms.groupID)
         }
         $0.add(
@@ -103,7 +111,8 @@ enum OfferedProductText {
             LocalizedText(en: "the display name of the group", zh: "客户看到的订阅组名称")
         ) { .string($0.terms.groupName ?? $0.terms.groupID) }
         $0.add(
-            "level", .integer(1...1_000), required: true, LocalizedText(en: "rank in the group, 1 the highest", zh: "组内等级，1 最高")
+            "level", .integer(1...1_000), required: true,
+            LocalizedText(en: "rank in the group, 1 the highest", zh: "组内等级，1 最高")
         ) { .int($0.terms.level) }
         $0.add(
             "period", .choice(of: SubscriptionPeriod.self), required: true,
@@ -111,7 +120,8 @@ enum OfferedProductText {
         ) { .string($0.terms.period.rawValue) }
         $0.add(
             "introductoryOffer", .object(offer.members),
-            LocalizedText(en: "the introductory offer, regardless of this customer's eligibility", zh: "推介促销优惠，不论此客户是否符合条件")
+            LocalizedText(
+                en: "the introductory offer, regardless of this customer's eligibility", zh: "推介促销优惠，不论此客户是否符合条件")
         ) {
             $0.offered.introductory.map(offer.json)
         }
@@ -119,7 +129,9 @@ enum OfferedProductText {
             "promotionalOffers", .list(offer.members), required: true,
             LocalizedText(en: "the promotional offers, which need a signature", zh: "促销优惠，须签名")
         ) { .array($0.offered.promotional.map(offer.json)) }
-        $0.add("winBackOffers", .list(offer.members), required: true, LocalizedText(en: "the win-back offers", zh: "赢回优惠")) {
+        $0.add(
+            "winBackOffers", .list(offer.members), required: true, LocalizedText(en: "the win-back offers", zh: "赢回优惠")
+        ) {
             .array($0.offered.winBacks.map(offer.json))
         }
         $0.add(
@@ -141,7 +153,8 @@ enum OfferedProductText {
             LocalizedText(en: "the product type, as Apple names it", zh: "商品类型（采用 Apple 的名称）")
         ) { .string($0.product.kind.rawValue) }
         $0.add(
-            "displayName", .text(limit: ProductText.copyLimit), required: true, LocalizedText(en: "the display name", zh: "显示名称")
+            "displayName", .text(limit: ProductText.copyLimit), required: true,
+            LocalizedText(en: "the display name", zh: "显示名称")
         ) {
             .string($0.text.displayName)
         }
@@ -159,8 +172,10 @@ enum OfferedProductText {
             "price", .object(ControlMember.money), required: true,
             LocalizedText(en: "the price of one unit, without offers", zh: "单价，不含优惠")
         ) { $0.price.json }
-        $0.add("familyShareable", .bool, required: true, LocalizedText(en: "whether Family Sharing is allowed", zh: "是否支持家人共享"))
-        {
+        $0.add(
+            "familyShareable", .bool, required: true,
+            LocalizedText(en: "whether Family Sharing is allowed", zh: "是否支持家人共享")
+        ) {
             .bool($0.product.isFamilyShareable)
         }
         $0.add(

@@ -17,7 +17,8 @@ extension ControlEndpoint {
                 ControlMember(
                     "set", .choice(of: TransactionSet.self), required: true,
                     LocalizedText(en: "the StoreKit sequence", zh: "StoreKit 的交易序列")),
-                ControlMember("productId", .text(limit: 200), LocalizedText(en: "the product id to filter by", zh: "按商品 ID 筛选")),
+                ControlMember(
+                    "productId", .text(limit: 200), LocalizedText(en: "the product id to filter by", zh: "按商品 ID 筛选")),
                 ControlMember(
                     "consumables", .bool,
                     LocalizedText(
@@ -107,7 +108,8 @@ extension ControlEndpoint {
                 "data",
                 .list([
                     ControlMember(
-                        "groupId", .text(limit: 64), required: true, LocalizedText(en: "the subscription group id", zh: "订阅组 ID")
+                        "groupId", .text(limit: 64), required: true,
+                        LocalizedText(en: "the subscription group id", zh: "订阅组 ID")
                     ),
                     ControlMember(
                         "groupName", .text(limit: ProductText.copyLimit), required: true,

@@ -78,7 +78,8 @@ extension ControlEndpoint {
         [
             ControlMember(
                 "drop", .number,
-                LocalizedText(en: "sets dropBefore and dropAfter to half of this rate each", zh: "dropBefore 和 dropAfter 各占一半"))
+                LocalizedText(
+                    en: "sets dropBefore and dropAfter to half of this rate each", zh: "dropBefore 和 dropAfter 各占一半"))
         ] + StoreFault.allCases.map { ControlMember($0.rawValue, .number, $0.note) } + [
             ControlMember(
                 "delayFrom", .integer(0...FaultRates.longestWait),
@@ -119,14 +120,17 @@ extension ControlEndpoint {
                 "requests",
                 .object(
                     FaultEndpoint.allCases.map { ControlMember($0.rawValue, .integer(0...Int64.max), $0.note) }),
-                required: true, LocalizedText(en: "the number of requests since the faults were set", zh: "设定故障后收到的请求数")),
+                required: true, LocalizedText(en: "the number of requests since the faults were set", zh: "设定故障后收到的请求数")
+            ),
             ControlMember(
                 "injected",
                 .object(
                     FaultEndpoint.allCases.map { endpoint in
                         ControlMember(
                             endpoint.rawValue,
-                            .object(StoreFault.allCases.map { ControlMember($0.rawValue, .integer(0...Int64.max), $0.note) }),
+                            .object(
+                                StoreFault.allCases.map { ControlMember($0.rawValue, .integer(0...Int64.max), $0.note) }
+                            ),
                             endpoint.note)
                     }), required: true, LocalizedText(en: "the number of occurrences of each fault", zh: "每种故障发生的次数")),
             ControlMember(

@@ -31,7 +31,10 @@ extension ControlEndpoint {
                 zh: "将消息标记为已显示；该账户不会再次收到它。"),
             answer: ControlResponse(
                 "ShownMessage",
-                [ControlMember("id", .text(limit: 200), required: true, LocalizedText(en: "the message id", zh: "消息的标识"))])
+                [
+                    ControlMember(
+                        "id", .text(limit: 200), required: true, LocalizedText(en: "the message id", zh: "消息的标识"))
+                ])
         ) { call in
             let id = call.path["messageId"]
             try await store.shown(id, on: deviceID(call)).answered()
@@ -69,7 +72,8 @@ extension ControlEndpoint {
             "PurchaseIntent",
             Self.intentMembers + [
                 ControlMember(
-                    "account", .text(limit: 200), required: true, LocalizedText(en: "the customer's account", zh: "客户的账户")),
+                    "account", .text(limit: 200), required: true,
+                    LocalizedText(en: "the customer's account", zh: "客户的账户")),
                 ControlMember(
                     "bundleId", .text(limit: 200), required: true,
                     LocalizedText(en: "the bundle id of the app", zh: "App 的 bundle ID")),
@@ -87,7 +91,8 @@ extension ControlEndpoint {
                     "productId", .text(limit: 200), required: true, LocalizedText(en: "the product id", zh: "点按的商品 ID")),
                 ControlMember(
                     "offerId", .text(limit: 64),
-                    LocalizedText(en: "the id of a promotional or win-back offer of the product", zh: "该商品的促销优惠或赢回优惠的标识")),
+                    LocalizedText(
+                        en: "the id of a promotional or win-back offer of the product", zh: "该商品的促销优惠或赢回优惠的标识")),
                 ControlMember(
                     "deviceId", .uuid,
                     LocalizedText(
@@ -126,7 +131,9 @@ extension ControlEndpoint {
         $0.add("productId", .text(limit: 100), required: true, LocalizedText(en: "the product id", zh: "点按的商品 ID")) {
             .string($0.productID.text)
         }
-        $0.add("offerId", .text(limit: 64), LocalizedText(en: "the offer id", zh: "所带优惠的标识")) { $0.offer.map { .string($0) } }
+        $0.add("offerId", .text(limit: 64), LocalizedText(en: "the offer id", zh: "所带优惠的标识")) {
+            $0.offer.map { .string($0) }
+        }
     }
 
     private static func whole(_ intent: PurchaseIntent) -> JSONValue {

@@ -12,7 +12,8 @@ extension ControlEndpoint {
             query: [
                 ControlMember(
                     "state", .choice(of: NotificationFilter.self),
-                    LocalizedText(en: "pending: waiting to be sent; failed: no further attempts", zh: "pending：待发送；failed：已停止重试")
+                    LocalizedText(
+                        en: "pending: waiting to be sent; failed: no further attempts", zh: "pending：待发送；failed：已停止重试")
                 ),
                 .limit, .cursor,
             ],
@@ -23,14 +24,16 @@ extension ControlEndpoint {
                         "data", .list(NotificationText.members), required: true,
                         LocalizedText(en: "the notifications on this page", zh: "本页通知")),
                     ControlMember(
-                        "hasMore", .bool, required: true, LocalizedText(en: "whether another page follows", zh: "是否还有下一页")),
+                        "hasMore", .bool, required: true,
+                        LocalizedText(en: "whether another page follows", zh: "是否还有下一页")),
                     ControlMember(
                         "nextCursor", .text(limit: 200), LocalizedText(en: "the cursor of the next page", zh: "下一页的游标")),
                 ])
         ) { call in try await notifications(call) }
         routes.on(
             .get, "/emulator/notifications/{id}",
-            LocalizedText(en: "One notification with its signed payload and its delivery attempts.", zh: "一条通知，附签名内容与各次发送尝试。"),
+            LocalizedText(
+                en: "One notification with its signed payload and its delivery attempts.", zh: "一条通知，附签名内容与各次发送尝试。"),
             answer: ControlResponse("NotificationWithAttempts", NotificationText.whole)
         ) { call in
             guard let (notification, attempts) = try await store.notification(try notificationID(call.id)) else {
@@ -45,7 +48,8 @@ extension ControlEndpoint {
                 ]))
         }
         routes.on(
-            .post, "/emulator/notifications/{id}/resend", LocalizedText(en: "Sends the notification again.", zh: "再次发送该通知。"),
+            .post, "/emulator/notifications/{id}/resend",
+            LocalizedText(en: "Sends the notification again.", zh: "再次发送该通知。"),
             answer: ControlResponse("Notification", NotificationText.members)
         ) { call in
             let sent = try await store.resendNotification(try notificationID(call.id)).answered()
@@ -73,7 +77,8 @@ extension ControlEndpoint {
                 en: "the http or https URL of the receiver; null turns notifications off",
                 zh: "接收方的 http 或 https 地址；null 表示不发送"))
         routes.on(
-            .put, "/emulator/notifications", LocalizedText(en: "Sets the URL that receives notifications.", zh: "设定接收通知的地址。"),
+            .put, "/emulator/notifications",
+            LocalizedText(en: "Sets the URL that receives notifications.", zh: "设定接收通知的地址。"),
             body: [url], answer: ControlResponse("NotificationTarget", [url])
         ) { call in
             let url = try call.body.text("url", upTo: 2_000)
@@ -120,11 +125,14 @@ extension ControlEndpoint {
                 "type", .text(limit: 100), required: true,
                 LocalizedText(en: "the notificationType; unknown values are allowed", zh: "notificationType，允许未知的值")),
             ControlMember(
-                "subtype", .text(limit: 100), LocalizedText(en: "the subtype; unknown ones are allowed", zh: "subtype，允许未知的值")),
+                "subtype", .text(limit: 100),
+                LocalizedText(en: "the subtype; unknown ones are allowed", zh: "subtype，允许未知的值")),
             ControlMember(
-                "transactionId", .text(limit: 20), LocalizedText(en: "the transaction of the notification", zh: "通知所涉及的交易")),
+                "transactionId", .text(limit: 20),
+                LocalizedText(en: "the transaction of the notification", zh: "通知所涉及的交易")),
             .bundleID, .account,
-            ControlMember("productId", .text(limit: 100), LocalizedText(en: "the product of a summary", zh: "summary 中的商品")),
+            ControlMember(
+                "productId", .text(limit: 100), LocalizedText(en: "the product of a summary", zh: "summary 中的商品")),
             ControlMember(
                 "consumptionRequestReason", .text(limit: 100),
                 LocalizedText(en: "the reason of a CONSUMPTION_REQUEST", zh: "CONSUMPTION_REQUEST 的原因")),
@@ -151,7 +159,9 @@ extension ControlEndpoint {
             .map(ConsumptionRequestReason.init(rawValue:))
         staged.externalPurchaseID = try body.text("externalPurchaseId")
         staged.tokenCreated = try body.instant("tokenCreationDate")
-        for flaw in NotificationDraft.Flaw.allCases where try body.bool(flaw.rawValue) ?? false { staged.flaws.insert(flaw) }
+        for flaw in NotificationDraft.Flaw.allCases where try body.bool(flaw.rawValue) ?? false {
+            staged.flaws.insert(flaw)
+        }
         return staged
     }
 }
@@ -165,16 +175,23 @@ enum NotificationText {
         $0.add("id", .uuid, required: true, LocalizedText(en: "notificationUUID", zh: "notificationUUID")) {
             .string($0.uuid.description)
         }
-        $0.add("type", .text(limit: 100), required: true, LocalizedText(en: "notificationType", zh: "notificationType")) {
+        $0.add("type", .text(limit: 100), required: true, LocalizedText(en: "notificationType", zh: "notificationType"))
+        {
             .string($0.type)
         }
-        $0.add("subtype", .text(limit: 100), LocalizedText(en: "the subtype, if the notification has one", zh: "subtype（如有）")) {
+        $0.add(
+            "subtype", .text(limit: 100),
+            LocalizedText(en: "the subtype, if the notification has one", zh: "subtype（如有）")
+        ) {
             $0.subtype.map { .string($0) }
         }
         $0.add(
-            "bundleId", .text(limit: 200), required: true, LocalizedText(en: "the bundle id of the app", zh: "App 的 bundle ID")
+            "bundleId", .text(limit: 200), required: true,
+            LocalizedText(en: "the bundle id of the app", zh: "App 的 bundle ID")
         ) { .string($0.bundleID) }
-        $0.add("transactionId", .text(limit: 20), LocalizedText(en: "the transaction of the notification", zh: "通知所涉及的交易")) {
+        $0.add(
+            "transactionId", .text(limit: 20), LocalizedText(en: "the transaction of the notification", zh: "通知所涉及的交易")
+        ) {
             (try? JSONValue(decoding: $0.content))?["transaction"]?["transactionId"]
         }
         $0.add(
@@ -186,8 +203,10 @@ enum NotificationText {
         ) {
             .string($0.created.rfc3339)
         }
-        $0.add("attempts", .integer(0...1_000), required: true, LocalizedText(en: "the number of delivery attempts", zh: "发送次数"))
-        {
+        $0.add(
+            "attempts", .integer(0...1_000), required: true,
+            LocalizedText(en: "the number of delivery attempts", zh: "发送次数")
+        ) {
             .int($0.attempts)
         }
         $0.add(
@@ -207,10 +226,13 @@ enum NotificationText {
             ControlMember(
                 "sendAttempts",
                 .list([
-                    ControlMember("at", .instant, required: true, LocalizedText(en: "the time of the attempt", zh: "尝试的时间")),
-                    ControlMember("result", .text(limit: 40), required: true, LocalizedText(en: "the result", zh: "结果")),
+                    ControlMember(
+                        "at", .instant, required: true, LocalizedText(en: "the time of the attempt", zh: "尝试的时间")),
+                    ControlMember(
+                        "result", .text(limit: 40), required: true, LocalizedText(en: "the result", zh: "结果")),
                 ]), required: true, LocalizedText(en: "the delivery attempts, oldest first", zh: "各次发送尝试，从旧到新")),
             ControlMember(
-                "signedPayload", .text(limit: 1 << 20), required: true, LocalizedText(en: "the signed payload", zh: "签名内容")),
+                "signedPayload", .text(limit: 1 << 20), required: true,
+                LocalizedText(en: "the signed payload", zh: "签名内容")),
         ]
 }

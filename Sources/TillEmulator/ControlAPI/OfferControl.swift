@@ -40,7 +40,8 @@ extension ControlEndpoint {
     private static let codeRequestMembers: [ControlMember] = [
         .bundleID,
         ControlMember(
-            "productId", .text(limit: 200), required: true, LocalizedText(en: "the product id of the offer", zh: "优惠对应的商品 ID")),
+            "productId", .text(limit: 200), required: true,
+            LocalizedText(en: "the product id of the offer", zh: "优惠对应的商品 ID")),
         ControlMember(
             "offerId", .text(limit: 200), required: true,
             LocalizedText(en: "the id of an offer of kind code of the product", zh: "该商品的代码类优惠的标识")),
@@ -56,7 +57,8 @@ extension ControlEndpoint {
                 en: "the number of customers who may redeem the custom code; 1000000 if absent",
                 zh: "可兑换自定义代码的客户数，省略则为 1000000"
             )),
-        ControlMember("expiresAt", .instant, LocalizedText(en: "the expiration time; never if absent", zh: "到期时间，省略则永不过期")),
+        ControlMember(
+            "expiresAt", .instant, LocalizedText(en: "the expiration time; never if absent", zh: "到期时间，省略则永不过期")),
     ]
 
     private static var codeMembers: [ControlMember] { codeObject.members }
@@ -66,7 +68,8 @@ extension ControlEndpoint {
         $0.add("code", .text(limit: 64), required: true, LocalizedText(en: "the code", zh: "代码")) { .string($0.text) }
         $0.add(.bundleID) { .string($0.batch.bundleID) }
         $0.add(
-            "productId", .text(limit: 200), required: true, LocalizedText(en: "the product id of the offer", zh: "优惠对应的商品 ID")
+            "productId", .text(limit: 200), required: true,
+            LocalizedText(en: "the product id of the offer", zh: "优惠对应的商品 ID")
         ) {
             .string($0.batch.productID.text)
         }
@@ -136,7 +139,8 @@ enum OfferText {
                     "keyIdentifier", .text(limit: 64), required: true,
                     LocalizedText(en: "the keyId from GET /emulator/api-key", zh: "GET /emulator/api-key 给出的 keyId")),
                 ControlMember(
-                    "nonce", .uuid, required: true, LocalizedText(en: "a nonce, unique for each signature", zh: "随机数，每次签名各不相同")),
+                    "nonce", .uuid, required: true,
+                    LocalizedText(en: "a nonce, unique for each signature", zh: "随机数，每次签名各不相同")),
                 ControlMember(
                     "timestamp", .integer(0...Int64.max), required: true,
                     LocalizedText(en: "the time of signing in milliseconds", zh: "签名时间（毫秒）")),
@@ -145,7 +149,8 @@ enum OfferText {
                     LocalizedText(en: "the signature, base64 of DER", zh: "签名，DER 的 base64")),
             ]), LocalizedText(en: "the developer's signature in the original format", zh: "开发者的签名（原格式）")),
         ControlMember(
-            "jws", .text(limit: 16_384), LocalizedText(en: "the developer's signature in the JWS format", zh: "开发者的签名（JWS 格式）")),
+            "jws", .text(limit: 16_384),
+            LocalizedText(en: "the developer's signature in the JWS format", zh: "开发者的签名（JWS 格式）")),
         ControlMember("code", .text(limit: 64), LocalizedText(en: "an offer code", zh: "优惠代码")),
     ]
 

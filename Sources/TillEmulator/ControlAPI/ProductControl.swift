@@ -23,7 +23,8 @@ extension ControlEndpoint {
             ],
             body: [
                 ControlMember(
-                    "products", .list(ProductText.members), required: true, LocalizedText(en: "the products", zh: "全部商品"))
+                    "products", .list(ProductText.members), required: true,
+                    LocalizedText(en: "the products", zh: "全部商品"))
             ], answer: Self.replaced, bodyLimit: ProductFile.byteLimit, readsBody: false
         ) { call in try await replaceProducts(call) }
         routes.on(
@@ -46,7 +47,8 @@ extension ControlEndpoint {
             ControlMember(
                 "ignored", .texts, required: true,
                 LocalizedText(en: "members of the file that the emulator does not support", zh: "文件中模拟商店不支持、未采用的成员")),
-            ControlMember("storefront", .text(limit: 3), LocalizedText(en: "the storefront from the file", zh: "取自文件的店面")),
+            ControlMember(
+                "storefront", .text(limit: 3), LocalizedText(en: "the storefront from the file", zh: "取自文件的店面")),
             ControlMember(
                 "pace", .choice(of: RenewalPace.self),
                 LocalizedText(en: "the renewal rate from the file", zh: "取自文件的订阅速度")),
@@ -118,7 +120,10 @@ extension ControlEndpoint {
     private static let steps: [(ProductReview.Step, LocalizedText)] = [
         (.submit, LocalizedText(en: "Submits the product for review.", zh: "提交商品审核。")),
         (.startReview, LocalizedText(en: "Starts the review.", zh: "开始审核。")),
-        (.approve, LocalizedText(en: "Approves the product, or the app version it waits for.", zh: "批准商品，或批准其等待的 App 版本。")),
+        (
+            .approve,
+            LocalizedText(en: "Approves the product, or the app version it waits for.", zh: "批准商品，或批准其等待的 App 版本。")
+        ),
         (.reject, LocalizedText(en: "Rejects the product.", zh: "拒绝商品。")),
         (.requestChanges, LocalizedText(en: "Requests changes to the product.", zh: "要求修改商品。")),
         (.removeFromSale, LocalizedText(en: "Removes the product from sale.", zh: "将商品下架。")),
@@ -179,8 +184,10 @@ extension ControlEndpoint {
                         "code", .choice(of: ProductFinding.Code.self), required: true,
                         LocalizedText(en: "the kind of problem", zh: "问题种类")),
                     ControlMember("productId", .text(limit: 200), LocalizedText(en: "the product id", zh: "商品 ID")),
-                    ControlMember("finding", .object(texts), required: true, LocalizedText(en: "the problem", zh: "问题")),
-                    ControlMember("cure", .object(texts), required: true, LocalizedText(en: "the solution", zh: "解决办法")),
+                    ControlMember(
+                        "finding", .object(texts), required: true, LocalizedText(en: "the problem", zh: "问题")),
+                    ControlMember(
+                        "cure", .object(texts), required: true, LocalizedText(en: "the solution", zh: "解决办法")),
                 ]), required: true, LocalizedText(en: "the problems; empty if there are none", zh: "问题列表，为空表示没有问题"))
         ])
 

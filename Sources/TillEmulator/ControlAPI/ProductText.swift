@@ -11,11 +11,14 @@ enum ProductText {
 
     private static let localization = ControlObject<StoreProduct.Localization> {
         $0.add(
-            "locale", .text(limit: 20), required: true, LocalizedText(en: "the locale: zh-Hans, en-US", zh: "语言：zh-Hans、en-US")
+            "locale", .text(limit: 20), required: true,
+            LocalizedText(en: "the locale: zh-Hans, en-US", zh: "语言：zh-Hans、en-US")
         ) {
             .string($0.locale)
         }
-        $0.add("displayName", .text(limit: copyLimit), required: true, LocalizedText(en: "the display name", zh: "显示名称")) {
+        $0.add(
+            "displayName", .text(limit: copyLimit), required: true, LocalizedText(en: "the display name", zh: "显示名称")
+        ) {
             .string($0.displayName)
         }
         $0.add("description", .text(limit: copyLimit), required: true, LocalizedText(en: "the description", zh: "描述")) {
@@ -37,8 +40,10 @@ enum ProductText {
             "type", .choice(ProductType.sold.map(\.rawValue)),
             LocalizedText(en: "the product type; Consumable if absent", zh: "商品类型，省略则为 Consumable")
         ) { .string($0.kind.rawValue) }
-        $0.add("name", .text(limit: 64), LocalizedText(en: "the reference name; the product id if absent", zh: "参考名称，省略则为商品 ID"))
-        {
+        $0.add(
+            "name", .text(limit: 64),
+            LocalizedText(en: "the reference name; the product id if absent", zh: "参考名称，省略则为商品 ID")
+        ) {
             .string($0.name)
         }
         $0.add(
@@ -73,7 +78,8 @@ enum ProductText {
             LocalizedText(en: "the subscription group id; for auto-renewable subscriptions only", zh: "订阅组 ID，仅自动续期订阅")
         ) { ($0.subscription?.period).map { .string($0.rawValue) } }
         $0.add(
-            "monthlyBilling", .bool, LocalizedText(en: "whether a yearly subscription can be paid monthly", zh: "年度订阅是否可按月付款")
+            "monthlyBilling", .bool,
+            LocalizedText(en: "whether a yearly subscription can be paid monthly", zh: "年度订阅是否可按月付款")
         ) {
             $0.subscription?.allowsMonthlyBilling == true ? true : nil
         }
@@ -107,7 +113,8 @@ enum ProductText {
         ) { .bool($0.hasReviewScreenshot) }
         $0.add(
             "state", .choice(of: ProductState.self),
-            LocalizedText(en: "the state in App Store Connect; APPROVED if absent", zh: "在 App Store Connect 中的状态，省略则为 APPROVED")
+            LocalizedText(
+                en: "the state in App Store Connect; APPROVED if absent", zh: "在 App Store Connect 中的状态，省略则为 APPROVED")
         ) { .string($0.state.rawValue) }
         $0.add(
             "withAppVersion", .bool,
@@ -116,7 +123,8 @@ enum ProductText {
     }
 
     static let answer = ControlResponse(
-        "Products", [ControlMember("data", .list(members), required: true, LocalizedText(en: "the products", zh: "全部商品"))])
+        "Products",
+        [ControlMember("data", .list(members), required: true, LocalizedText(en: "the products", zh: "全部商品"))])
 
     static func products(_ file: FileMember) throws(ControlError) -> [StoreProduct] {
         try file.knows(["products"])
@@ -153,7 +161,8 @@ enum ProductText {
         return product
     }
 
-    private static func subscription(_ item: FileMember, _ kind: ProductType) throws(ControlError) -> SubscriptionTerms? {
+    private static func subscription(_ item: FileMember, _ kind: ProductType) throws(ControlError) -> SubscriptionTerms?
+    {
         let group = try item.text("subscriptionGroup", upTo: 64)
         let name = try item.text("groupName", upTo: copyLimit)
         let period = try item.choice("period", of: SubscriptionPeriod.self)

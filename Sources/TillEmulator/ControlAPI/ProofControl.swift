@@ -14,8 +14,10 @@ extension ControlEndpoint {
                     LocalizedText(en: "the signed app transaction (JWS)", zh: "已签名的 App 交易（JWS）")),
                 ControlMember(
                     "appTransactionId", .text(limit: 20), required: true,
-                    LocalizedText(en: "the app transaction id, one for each account and app", zh: "App 交易 ID，每个账户与 App 各一个")),
-                ControlMember("account", .text(limit: 200), required: true, LocalizedText(en: "the account", zh: "所属账户")),
+                    LocalizedText(
+                        en: "the app transaction id, one for each account and app", zh: "App 交易 ID，每个账户与 App 各一个")),
+                ControlMember(
+                    "account", .text(limit: 200), required: true, LocalizedText(en: "the account", zh: "所属账户")),
             ])
         routes.on(
             .get, "/emulator/app-transaction",
@@ -26,7 +28,8 @@ extension ControlEndpoint {
                 .accountOrDevice, .bundleID,
                 ControlMember(
                     "deviceId", .uuid,
-                    LocalizedText(en: "the registered device of the account that sends the request", zh: "发出请求的设备（已登记在该账户下）")),
+                    LocalizedText(
+                        en: "the registered device of the account that sends the request", zh: "发出请求的设备（已登记在该账户下）")),
             ], answer: answer
         ) { call in
             let account = try await account(call.name("account"), on: call.device())
@@ -106,7 +109,8 @@ extension ControlCall {
 /// The two proofs that StoreKit 1 gives an app.
 extension ControlEndpoint {
     func addReceipts(to routes: inout ControlRoutes) {
-        let device = ControlMember("deviceId", .uuid, LocalizedText(en: "identifierForVendor", zh: "identifierForVendor"))
+        let device = ControlMember(
+            "deviceId", .uuid, LocalizedText(en: "identifierForVendor", zh: "identifierForVendor"))
         let receipt = ControlMember(
             "receipt", .text(limit: 16 << 20), required: true,
             LocalizedText(en: "the app receipt in base64", zh: "App 收据的 base64"))
@@ -117,7 +121,8 @@ extension ControlEndpoint {
                 "Receipt",
                 [
                     receipt,
-                    ControlMember("account", .text(limit: 200), required: true, LocalizedText(en: "the account", zh: "所属账户")),
+                    ControlMember(
+                        "account", .text(limit: 200), required: true, LocalizedText(en: "the account", zh: "所属账户")),
                 ])
         ) { call in try await appReceipt(call) }
         routes.on(
@@ -179,7 +184,8 @@ extension ControlEndpoint {
         }
         routes.on(
             .get, "/emulator/api-key",
-            LocalizedText(en: "A test In-App Purchase key that signs bearer tokens.", zh: "用于签发 Bearer 令牌的测试用 App 内购买项目密钥。"),
+            LocalizedText(
+                en: "A test In-App Purchase key that signs bearer tokens.", zh: "用于签发 Bearer 令牌的测试用 App 内购买项目密钥。"),
             answer: ControlResponse(
                 "APIKey",
                 [

@@ -15,12 +15,15 @@ extension ControlEndpoint {
 
     private static let purchaseMembers: [ControlMember] = [
         ControlMember(
-            "bundleId", .text(limit: 200), required: true, LocalizedText(en: "the bundle id of the app", zh: "App 的 bundle ID")),
-        ControlMember("productId", .text(limit: 200), required: true, LocalizedText(en: "the product id", zh: "购买的商品 ID")),
+            "bundleId", .text(limit: 200), required: true,
+            LocalizedText(en: "the bundle id of the app", zh: "App 的 bundle ID")),
+        ControlMember(
+            "productId", .text(limit: 200), required: true, LocalizedText(en: "the product id", zh: "购买的商品 ID")),
         // SKPayment.quantity is 1 to 10 (facts/limits §2).
         ControlMember("quantity", .integer(1...10), LocalizedText(en: "the quantity; 1 if absent", zh: "数量，省略则为 1")),
         ControlMember(
-            "appAccountToken", .uuid, LocalizedText(en: "the app's token for the purchase: the order id", zh: "App 给出的标识：订单号")),
+            "appAccountToken", .uuid,
+            LocalizedText(en: "the app's token for the purchase: the order id", zh: "App 给出的标识：订单号")),
         ControlMember(
             "storefront", .text(limit: 3),
             LocalizedText(
@@ -35,11 +38,14 @@ extension ControlEndpoint {
             LocalizedText(en: "the offer and its signature or code", zh: "优惠及其签名或代码")),
         ControlMember(
             "introductoryEligibility", .text(limit: 16_384),
-            LocalizedText(en: "the developer's signed token about introductory offer eligibility", zh: "开发者签名的推介促销优惠资格令牌")),
+            LocalizedText(
+                en: "the developer's signed token about introductory offer eligibility", zh: "开发者签名的推介促销优惠资格令牌")),
         ControlMember(
-            "monthlyBilling", .bool, LocalizedText(en: "whether a yearly subscription is paid monthly", zh: "年度订阅是否按月付款")),
+            "monthlyBilling", .bool,
+            LocalizedText(en: "whether a yearly subscription is paid monthly", zh: "年度订阅是否按月付款")),
         .device,
-        ControlMember("receipt", .bool, LocalizedText(en: "whether the response includes the app receipt", zh: "应答是否包含 App 收据")),
+        ControlMember(
+            "receipt", .bool, LocalizedText(en: "whether the response includes the app receipt", zh: "应答是否包含 App 收据")),
     ]
 
     static let purchaseAnswer = ControlResponse(
@@ -119,7 +125,8 @@ extension ControlEndpoint {
                 "RestoredPurchases",
                 [
                     ControlMember(
-                        "data", .list(restored), required: true, LocalizedText(en: "the restored transactions", zh: "全部恢复的交易"))
+                        "data", .list(restored), required: true,
+                        LocalizedText(en: "the restored transactions", zh: "全部恢复的交易"))
                 ])
         ) { call in
             let id = try call.body.uniqueID("deviceId")

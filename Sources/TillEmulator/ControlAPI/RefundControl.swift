@@ -11,7 +11,8 @@ extension ControlEndpoint {
             body: [
                 ControlMember(
                     "reason", .integer(0...1),
-                    LocalizedText(en: "the reason: 1 for an issue with the app, 0 for another", zh: "原因：1 为 App 有问题，0 为其他")),
+                    LocalizedText(
+                        en: "the reason: 1 for an issue with the app, 0 for another", zh: "原因：1 为 App 有问题，0 为其他")),
                 ControlMember(
                     "type", .choice(["full", "prorated"]),
                     LocalizedText(

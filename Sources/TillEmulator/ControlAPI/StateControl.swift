@@ -62,20 +62,24 @@ extension ControlEndpoint {
             .object([
                 count("total", LocalizedText(en: "the total number", zh: "总数")),
                 count(
-                    "unfinished", LocalizedText(en: "the number of paid transactions still in the queue", zh: "已付款且仍在队列中的交易数")),
+                    "unfinished",
+                    LocalizedText(en: "the number of paid transactions still in the queue", zh: "已付款且仍在队列中的交易数")),
                 count(
-                    "refunded", LocalizedText(en: "the number of transactions revoked in full or in part", zh: "已全部或部分退款的交易数")),
+                    "refunded",
+                    LocalizedText(en: "the number of transactions revoked in full or in part", zh: "已全部或部分退款的交易数")),
                 ControlMember(
                     "byState", .map, required: true,
                     LocalizedText(en: "the numbers by state: purchased, deferred, …", zh: "各付款状态的交易数")),
-                ControlMember("byType", .map, required: true, LocalizedText(en: "the numbers by product type", zh: "各商品类型的交易数")),
+                ControlMember(
+                    "byType", .map, required: true, LocalizedText(en: "the numbers by product type", zh: "各商品类型的交易数")),
             ]), required: true, LocalizedText(en: "the transaction counts", zh: "交易数")),
         ControlMember(
             "subscriptions",
             .object([
                 count("total", LocalizedText(en: "the total number", zh: "总数")),
                 ControlMember(
-                    "byState", .map, required: true, LocalizedText(en: "the numbers by state: active, expired, …", zh: "各状态的订阅数")
+                    "byState", .map, required: true,
+                    LocalizedText(en: "the numbers by state: active, expired, …", zh: "各状态的订阅数")
                 ),
             ]), required: true, LocalizedText(en: "the subscription counts", zh: "订阅数")),
         ControlMember(
@@ -87,7 +91,8 @@ extension ControlEndpoint {
                 count("total", LocalizedText(en: "the number in the last 180 days", zh: "最近 180 天的通知数")),
                 count("pending", LocalizedText(en: "the number waiting to be sent or retried", zh: "待发送或待重试的通知数")),
                 count("failed", LocalizedText(en: "the number without further attempts", zh: "已停止重试的通知数")),
-                ControlMember("nextAttemptAt", .instant, LocalizedText(en: "the time of the next attempt", zh: "下次尝试的时间")),
+                ControlMember(
+                    "nextAttemptAt", .instant, LocalizedText(en: "the time of the next attempt", zh: "下次尝试的时间")),
             ]), required: true, LocalizedText(en: "the notification counts", zh: "通知数")),
         ControlMember(
             "clock", .object(ClockText.members), required: true,
@@ -116,7 +121,8 @@ extension ControlEndpoint {
                     LocalizedText(
                         en: "the duration, such as 30d, 90s or 1d12h (w, d, h, m, s, ms)",
                         zh: "时长，如 30d、90s、1d12h（w、d、h、m、s、ms）")),
-                ControlMember("to", .instant, LocalizedText(en: "the target time, instead of advance", zh: "目标时间，代替 advance")),
+                ControlMember(
+                    "to", .instant, LocalizedText(en: "the target time, instead of advance", zh: "目标时间，代替 advance")),
             ],
             answer: ControlResponse("Clock", ClockText.members)
         ) { call in
@@ -162,8 +168,10 @@ enum ClockText {
             "kind", .choice(Schedule.Kind.allCases.map(\.rawValue) + ["notification"]),
             required: true, LocalizedText(en: "the kind of event", zh: "事件种类")
         ) { .string($0.kind) }
-        $0.add("subject", .text(limit: 40), required: true, LocalizedText(en: "the number or id of the object", zh: "对象的编号或标识"))
-        {
+        $0.add(
+            "subject", .text(limit: 40), required: true,
+            LocalizedText(en: "the number or id of the object", zh: "对象的编号或标识")
+        ) {
             .string($0.subject)
         }
         $0.add("date", .instant, required: true, LocalizedText(en: "the time", zh: "时间")) { .string($0.date.rfc3339) }
@@ -173,7 +181,9 @@ enum ClockText {
     static func json(_ clock: ClockState) -> JSONValue { object.json(clock) }
 
     private static let object = ControlObject<ClockState> {
-        $0.add("now", .instant, required: true, LocalizedText(en: "the store's time", zh: "商店时间")) { .string($0.now.rfc3339) }
+        $0.add("now", .instant, required: true, LocalizedText(en: "the store's time", zh: "商店时间")) {
+            .string($0.now.rfc3339)
+        }
         $0.add(
             "ahead", .integer(Int64.min...Int64.max), required: true,
             LocalizedText(en: "the offset from the machine's clock in milliseconds", zh: "领先本机时钟的毫秒数")
@@ -181,7 +191,8 @@ enum ClockText {
         $0.add("stopped", .bool, required: true, LocalizedText(en: "whether the clock is stopped", zh: "是否停止")) {
             .bool($0.isStopped)
         }
-        $0.add("moving", .bool, required: true, LocalizedText(en: "whether the clock is being advanced", zh: "是否正在推进")) {
+        $0.add("moving", .bool, required: true, LocalizedText(en: "whether the clock is being advanced", zh: "是否正在推进"))
+        {
             .bool($0.isMoving)
         }
         $0.add(

@@ -19,7 +19,8 @@ extension ControlEndpoint {
             LocalizedText(en: "Subscriptions, optionally of one account.", zh: "订阅列表，可限定账户。"),
             query: [
                 ControlMember(
-                    "account", .text(limit: 200), LocalizedText(en: "the Apple Account; all if absent", zh: "账户，省略则为全部")),
+                    "account", .text(limit: 200), LocalizedText(en: "the Apple Account; all if absent", zh: "账户，省略则为全部")
+                ),
                 ControlMember(
                     "bundleId", .text(limit: 200),
                     LocalizedText(en: "the bundle id of the app; all if absent", zh: "App 的 bundle ID，省略则为全部")),
@@ -63,13 +64,17 @@ extension ControlEndpoint {
         on("resume", LocalizedText(en: "The customer turns on automatic renewal again.", zh: "客户重新开启自动续订。")) {
             try await $0.resumeSubscription($1)
         }
-        on("billingFailure", LocalizedText(en: "Makes future charges fail.", zh: "令此后的扣款失败。")) { try await $0.failBilling($1) }
-        on("recover", LocalizedText(en: "Charges succeed again, and a failed one is retried.", zh: "扣款恢复正常，并重试失败的扣款。")) {
+        on("billingFailure", LocalizedText(en: "Makes future charges fail.", zh: "令此后的扣款失败。")) {
+            try await $0.failBilling($1)
+        }
+        on("recover", LocalizedText(en: "Charges succeed again, and a failed one is retried.", zh: "扣款恢复正常，并重试失败的扣款。"))
+        {
             try await $0.recover($1)
         }
         routes.on(
             .post, "/emulator/subscriptions/{id}/upgrade",
-            LocalizedText(en: "The customer changes the plan: an upgrade, downgrade or crossgrade.", zh: "客户更换套餐：升级、降级或平级。"),
+            LocalizedText(
+                en: "The customer changes the plan: an upgrade, downgrade or crossgrade.", zh: "客户更换套餐：升级、降级或平级。"),
             body: [
                 ControlMember(
                     "productId", .text(limit: 100), required: true,
@@ -86,7 +91,8 @@ extension ControlEndpoint {
             ], answer: SubscriptionText.answer
         ) { call in
             guard let accepts = try call.body.bool("accept") else {
-                throw .badRequest("missing_member", "The member \"accept\" is missing.", "缺少成员 “accept”。") as ControlError
+                throw .badRequest("missing_member", "The member \"accept\" is missing.", "缺少成员 “accept”。")
+                    as ControlError
             }
             let answered = try await store.answerPriceIncrease(original(call), accepts: accepts)
             return .json(SubscriptionText.json(try answered.answered()))
@@ -99,7 +105,8 @@ extension ControlEndpoint {
             LocalizedText(en: "The developer raises the renewal price of this subscription.", zh: "开发者提高此订阅的续订价格。"),
             body: [
                 ControlMember(
-                    "price", .object(ControlMember.money), required: true, LocalizedText(en: "the new price", zh: "新价格")),
+                    "price", .object(ControlMember.money), required: true, LocalizedText(en: "the new price", zh: "新价格")
+                ),
                 ControlMember(
                     "needsConsent", .bool,
                     LocalizedText(en: "decided by Apple's thresholds if absent", zh: "省略则按 Apple 的界限判断")),
@@ -117,7 +124,8 @@ extension ControlEndpoint {
             .post, "/emulator/subscriptions/{id}/extend",
             LocalizedText(en: "The developer extends the renewal date.", zh: "开发者延长续订日期。"),
             body: [
-                ControlMember("days", .integer(1...90), required: true, LocalizedText(en: "the number of days", zh: "延长的天数"))
+                ControlMember(
+                    "days", .integer(1...90), required: true, LocalizedText(en: "the number of days", zh: "延长的天数"))
             ], answer: SubscriptionText.answer
         ) { call in
             guard let days = try call.body.integer("days", in: 1...90) else {
@@ -178,8 +186,10 @@ enum SubscriptionText {
         [
             ControlMember(
                 "data", .list(members), required: true, LocalizedText(en: "the subscriptions on this page", zh: "本页订阅")),
-            ControlMember("hasMore", .bool, required: true, LocalizedText(en: "whether another page follows", zh: "是否还有下一页")),
-            ControlMember("nextCursor", .text(limit: 20), LocalizedText(en: "the cursor of the next page", zh: "下一页的游标")),
+            ControlMember(
+                "hasMore", .bool, required: true, LocalizedText(en: "whether another page follows", zh: "是否还有下一页")),
+            ControlMember(
+                "nextCursor", .text(limit: 20), LocalizedText(en: "the cursor of the next page", zh: "下一页的游标")),
         ])
 
     static let changed = ControlResponse(
@@ -187,7 +197,8 @@ enum SubscriptionText {
         [
             ControlMember(
                 "outcome", .choice(["purchased", "scheduled", "deferred", "interrupted", "cancelled", "failed"]),
-                required: true, LocalizedText(en: "whether the change applies now or at the next renewal", zh: "立即生效或下次续订时生效")),
+                required: true,
+                LocalizedText(en: "whether the change applies now or at the next renewal", zh: "立即生效或下次续订时生效")),
             ControlMember(
                 "subscription", .object(members), LocalizedText(en: "the subscription after the change", zh: "更换后的订阅")),
             ControlMember(
@@ -209,11 +220,14 @@ enum SubscriptionText {
             .string($0.account)
         }
         $0.add(
-            "bundleId", .text(limit: 200), required: true, LocalizedText(en: "the bundle id of the app", zh: "App 的 bundle ID")
+            "bundleId", .text(limit: 200), required: true,
+            LocalizedText(en: "the bundle id of the app", zh: "App 的 bundle ID")
         ) {
             .string($0.bundleID)
         }
-        $0.add("groupId", .text(limit: 64), required: true, LocalizedText(en: "the subscription group id", zh: "订阅组 ID")) {
+        $0.add(
+            "groupId", .text(limit: 64), required: true, LocalizedText(en: "the subscription group id", zh: "订阅组 ID")
+        ) {
             .string($0.groupID)
         }
         $0.add(
@@ -230,7 +244,9 @@ enum SubscriptionText {
             "currentTransactionId", .text(limit: 20), required: true,
             LocalizedText(en: "the transaction id of the newest period", zh: "最新一期的交易号")
         ) { .string(String($0.current)) }
-        $0.add("expiresDate", .instant, required: true, LocalizedText(en: "the end of the newest period", zh: "最新一期的到期时间")) {
+        $0.add(
+            "expiresDate", .instant, required: true, LocalizedText(en: "the end of the newest period", zh: "最新一期的到期时间")
+        ) {
             .string($0.expires.rfc3339)
         }
         $0.add("renews", .bool, required: true, LocalizedText(en: "whether automatic renewal is on", zh: "是否自动续订")) {
@@ -242,13 +258,17 @@ enum SubscriptionText {
         ) {
             .string($0.renewalProductID.text)
         }
-        $0.add("renewalPrice", .object(ControlMember.money), LocalizedText(en: "the price of the next renewal", zh: "下次续订的价格")) {
+        $0.add(
+            "renewalPrice", .object(ControlMember.money),
+            LocalizedText(en: "the price of the next renewal", zh: "下次续订的价格")
+        ) {
             $0.renewsNext ? $0.nextPrice?.json : nil
         }
         $0.add("gracePeriodExpiresDate", .instant, LocalizedText(en: "the end of the grace period", zh: "宽限期截止时间")) {
             $0.graceExpires.map { .string($0.rfc3339) }
         }
-        $0.add("billingRetryUntil", .instant, LocalizedText(en: "the end of the billing retry period", zh: "扣款重试截止时间")) {
+        $0.add("billingRetryUntil", .instant, LocalizedText(en: "the end of the billing retry period", zh: "扣款重试截止时间"))
+        {
             $0.retryUntil.map { .string($0.rfc3339) }
         }
         $0.add("expirationIntent", .integer(1...5), LocalizedText(en: "the expiration reason", zh: "到期原因")) {
@@ -270,18 +290,23 @@ enum SubscriptionText {
             .array($0.eligibleWinBacks.map { .string($0) })
         }
         $0.add(
-            "appAccountToken", .uuid, LocalizedText(en: "the appAccountToken of the next renewal", zh: "下次续订的 appAccountToken")
+            "appAccountToken", .uuid,
+            LocalizedText(en: "the appAccountToken of the next renewal", zh: "下次续订的 appAccountToken")
         ) {
             $0.appAccountToken.map { .string($0.description) }
         }
-        $0.add("billingFails", .bool, required: true, LocalizedText(en: "whether charges are set to fail", zh: "扣款是否设为失败")) {
+        $0.add(
+            "billingFails", .bool, required: true, LocalizedText(en: "whether charges are set to fail", zh: "扣款是否设为失败")
+        ) {
             .bool($0.billingFails)
         }
         $0.add("nextDate", .instant, LocalizedText(en: "the time of the next scheduled event", zh: "下一个计划事件的时间")) {
             $0.nextDate.map { .string($0.rfc3339) }
         }
-        $0.add("sharedFrom", .text(limit: 20), LocalizedText(en: "the payer's subscription, for a shared one", zh: "家人共享的来源订阅"))
-        {
+        $0.add(
+            "sharedFrom", .text(limit: 20),
+            LocalizedText(en: "the payer's subscription, for a shared one", zh: "家人共享的来源订阅")
+        ) {
             $0.sharedFrom.map { .string(String($0)) }
         }
     }
@@ -312,7 +337,8 @@ extension ControlEndpoint {
     private static let graceMembers: [ControlMember] = [
         ControlMember(
             "days", .integer(3...28),
-            LocalizedText(en: "the length in days: 3, 16 or 28; null: no grace period", zh: "天数：3、16 或 28；null 表示没有宽限期")),
+            LocalizedText(en: "the length in days: 3, 16 or 28; null: no grace period", zh: "天数：3、16 或 28；null 表示没有宽限期")
+        ),
         ControlMember(
             "scope", .choice(of: BillingGracePeriod.Scope.self),
             LocalizedText(
@@ -353,7 +379,8 @@ extension ControlEndpoint {
                 zh: "开发者提高订阅价格并通知订阅者：先通知 256 位，其余在随后几秒内通知。"),
             body: [
                 ControlMember(
-                    "price", .object(ControlMember.money), required: true, LocalizedText(en: "the new price", zh: "新价格")),
+                    "price", .object(ControlMember.money), required: true, LocalizedText(en: "the new price", zh: "新价格")
+                ),
                 ControlMember(
                     "storefront", .text(limit: 3),
                     LocalizedText(en: "the storefront; the emulator's default if absent", zh: "店面，省略则为模拟商店的默认店面")),
@@ -369,10 +396,13 @@ extension ControlEndpoint {
                 "ProductPriceIncrease",
                 [
                     ControlMember(
-                        "productId", .text(limit: 100), required: true, LocalizedText(en: "the product id", zh: "商品 ID")),
-                    ControlMember("storefront", .text(limit: 3), required: true, LocalizedText(en: "the storefront", zh: "店面")),
+                        "productId", .text(limit: 100), required: true, LocalizedText(en: "the product id", zh: "商品 ID")
+                    ),
                     ControlMember(
-                        "price", .object(ControlMember.money), required: true, LocalizedText(en: "the new price", zh: "新价格")),
+                        "storefront", .text(limit: 3), required: true, LocalizedText(en: "the storefront", zh: "店面")),
+                    ControlMember(
+                        "price", .object(ControlMember.money), required: true,
+                        LocalizedText(en: "the new price", zh: "新价格")),
                     ControlMember(
                         "notified", .integer(0...Int64(ProductPriceIncrease.batch)), required: true,
                         LocalizedText(en: "the number of notified subscribers", zh: "已通知的订阅者数")),

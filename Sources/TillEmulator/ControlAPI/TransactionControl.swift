@@ -12,7 +12,8 @@ extension ControlEndpoint {
 
     private func addReading(to routes: inout ControlRoutes) {
         routes.on(
-            .get, "/emulator/transactions", LocalizedText(en: "An account's transactions, oldest first.", zh: "账户的交易，从旧到新。"),
+            .get, "/emulator/transactions",
+            LocalizedText(en: "An account's transactions, oldest first.", zh: "账户的交易，从旧到新。"),
             query: [
                 .accountOrDevice, .bundleID,
                 ControlMember(
@@ -43,11 +44,13 @@ extension ControlEndpoint {
         ) { call in .json(try json(try await store.finish(number(call.id)).answered())) }
         routes.on(
             .post, "/emulator/transactions/{id}/approve",
-            LocalizedText(en: "Approves a deferred purchase, or completes an interrupted one.", zh: "批准等待家长同意的购买，或完成被中断的购买。"),
+            LocalizedText(
+                en: "Approves a deferred purchase, or completes an interrupted one.", zh: "批准等待家长同意的购买，或完成被中断的购买。"),
             answer: TransactionText.answer
         ) { call in .json(try json(try await store.decide(number(call.id), approved: true).answered())) }
         routes.on(
-            .post, "/emulator/transactions/{id}/decline", LocalizedText(en: "Declines a deferred purchase.", zh: "拒绝等待家长同意的购买。"),
+            .post, "/emulator/transactions/{id}/decline",
+            LocalizedText(en: "Declines a deferred purchase.", zh: "拒绝等待家长同意的购买。"),
             answer: TransactionText.answer
         ) { call in .json(try json(try await store.decide(number(call.id), approved: false).answered())) }
     }
@@ -133,8 +136,10 @@ enum TransactionText {
         [
             ControlMember(
                 "data", .list(members), required: true, LocalizedText(en: "the transactions on this page", zh: "本页交易")),
-            ControlMember("hasMore", .bool, required: true, LocalizedText(en: "whether another page follows", zh: "是否还有下一页")),
-            ControlMember("nextCursor", .text(limit: 20), LocalizedText(en: "the cursor of the next page", zh: "下一页的游标")),
+            ControlMember(
+                "hasMore", .bool, required: true, LocalizedText(en: "whether another page follows", zh: "是否还有下一页")),
+            ControlMember(
+                "nextCursor", .text(limit: 20), LocalizedText(en: "the cursor of the next page", zh: "下一页的游标")),
         ])
 
     static var members: [ControlMember] { object.members }
@@ -147,11 +152,14 @@ enum TransactionText {
             "originalTransactionId", .text(limit: 20), required: true,
             LocalizedText(en: "the original transaction id", zh: "首笔交易的交易号")
         ) { .string($0.transaction.originalID.text) }
-        $0.add("account", .text(limit: 200), required: true, LocalizedText(en: "the account of the purchase", zh: "购买账户")) {
+        $0.add(
+            "account", .text(limit: 200), required: true, LocalizedText(en: "the account of the purchase", zh: "购买账户")
+        ) {
             .string($0.transaction.account)
         }
         $0.add(
-            "bundleId", .text(limit: 200), required: true, LocalizedText(en: "the bundle id of the app", zh: "App 的 bundle ID")
+            "bundleId", .text(limit: 200), required: true,
+            LocalizedText(en: "the bundle id of the app", zh: "App 的 bundle ID")
         ) {
             .string($0.transaction.bundleID)
         }
@@ -181,17 +189,24 @@ enum TransactionText {
             "position", .integer(0...Int64.max), required: true,
             LocalizedText(en: "the position of its last change among all changes of the store", zh: "最近一次变化在商店全部变化中的位置")
         ) { .int($0.transaction.modification) }
-        $0.add("finished", .bool, required: true, LocalizedText(en: "whether the transaction is finished", zh: "是否已完成（finish）"))
-        {
+        $0.add(
+            "finished", .bool, required: true,
+            LocalizedText(en: "whether the transaction is finished", zh: "是否已完成（finish）")
+        ) {
             .bool($0.transaction.isFinished)
         }
         $0.add("purchaseDate", .instant, required: true, LocalizedText(en: "the time of the charge", zh: "扣款时间")) {
             .string($0.transaction.purchased.rfc3339)
         }
-        $0.add("appAccountToken", .uuid, LocalizedText(en: "the appAccountToken from the app", zh: "App 给出的 appAccountToken")) {
+        $0.add(
+            "appAccountToken", .uuid,
+            LocalizedText(en: "the appAccountToken from the app", zh: "App 给出的 appAccountToken")
+        ) {
             $0.transaction.appAccountToken.map { .string($0.description) }
         }
-        $0.add("orderId", .text(limit: 16), LocalizedText(en: "the order number on the customer's bill", zh: "客户账单上的订单号")) {
+        $0.add(
+            "orderId", .text(limit: 16), LocalizedText(en: "the order number on the customer's bill", zh: "客户账单上的订单号")
+        ) {
             $0.transaction.orderNumber.map { .string($0.description) }
         }
         $0.add("expiresDate", .instant, LocalizedText(en: "the end of the subscription period", zh: "本期订阅到期时间")) {
@@ -226,9 +241,11 @@ enum TransactionText {
 extension ControlMember {
     static let money: [ControlMember] = [
         ControlMember(
-            "amount", .integer(0...Int64.max), required: true, LocalizedText(en: "the amount in minor units", zh: "金额（最小货币单位）")),
+            "amount", .integer(0...Int64.max), required: true,
+            LocalizedText(en: "the amount in minor units", zh: "金额（最小货币单位）")),
         ControlMember(
-            "currency", .text(limit: 3), required: true, LocalizedText(en: "the ISO 4217 currency code", zh: "ISO 4217 货币代码")),
+            "currency", .text(limit: 3), required: true,
+            LocalizedText(en: "the ISO 4217 currency code", zh: "ISO 4217 货币代码")),
     ]
     static let account = ControlMember(
         "account", .text(limit: 200),

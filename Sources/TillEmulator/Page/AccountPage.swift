@@ -21,7 +21,8 @@ extension EmulatorPage {
                 histories: try subscriptions.map { subscription in
                     SubscriptionHistory(
                         subscription: subscription,
-                        periods: try PageQueries.periods(of: subscription.original, limit: Self.periodLimit, connection),
+                        periods: try PageQueries.periods(
+                            of: subscription.original, limit: Self.periodLimit, connection),
                         notices: try PageQueries.notifications(
                             about: subscription.original, limit: Self.periodLimit, connection))
                 },
@@ -131,6 +132,7 @@ struct AccountPage {
         HTML.pager(
             newest: visit.before == nil ? nil : .account(account.name),
             older: content.transactions.count > size
-                ? content.transactions.prefix(size).last.map { .account(account.name, before: $0.number) } : nil, localize)
+                ? content.transactions.prefix(size).last.map { .account(account.name, before: $0.number) } : nil,
+            localize)
     }
 }

@@ -34,7 +34,8 @@ struct CatalogPage {
                 HTML.table(
                     "catalogue", label: localize("Products", "商品"),
                     columns: [
-                        localize("Product", "商品"), localize("Type", "类型"), localize("State", "状态"), localize("Prices", "价格"),
+                        localize("Product", "商品"), localize("Type", "类型"), localize("State", "状态"),
+                        localize("Prices", "价格"),
                         localize("Actions", "操作"),
                     ]
                 ) {

@@ -112,7 +112,8 @@ struct ClockCard {
 
     private var spans: [(String, String)] {
         [
-            ("1h", localize("+1 hour", "+1 小时")), ("1d", localize("+1 day", "+1 天")), ("1w", localize("+1 week", "+1 周")),
+            ("1h", localize("+1 hour", "+1 小时")), ("1d", localize("+1 day", "+1 天")),
+            ("1w", localize("+1 week", "+1 周")),
             ("month", localize("+1 month", "+1 个月")), ("year", localize("+1 year", "+1 年")),
         ]
     }

@@ -22,24 +22,28 @@ struct EmulatorPage: Sendable {
     static let messageCookie = "till_emulator_said"
 
     func add(to routes: inout ControlRoutes) {
-        let language = ControlMember("lang", .choice(["en", "zh"]), LocalizedText(en: "the page's language", zh: "页面语言"))
+        let language = ControlMember(
+            "lang", .choice(["en", "zh"]), LocalizedText(en: "the page's language", zh: "页面语言"))
         let before = ControlMember(
             "before", .integer(1...Int64.max),
             LocalizedText(en: "the number before which older items are listed", zh: "只列出早于此编号的项目"))
         routes.onPage(
-            .get, "/emulator", LocalizedText(en: "The store's web page: clock, purchases and accounts.", zh: "商店的网页：时钟、购买和账户。"),
+            .get, "/emulator",
+            LocalizedText(en: "The store's web page: clock, purchases and accounts.", zh: "商店的网页：时钟、购买和账户。"),
             query: [
                 ControlMember(
                     "after", .text(limit: 200),
                     LocalizedText(en: "the account name after which the list starts", zh: "从此名称之后的账户开始")),
                 before,
-                ControlMember("product", .text(limit: 200), LocalizedText(en: "the product chosen in the form", zh: "表单中选定的商品")),
+                ControlMember(
+                    "product", .text(limit: 200), LocalizedText(en: "the product chosen in the form", zh: "表单中选定的商品")),
                 language,
             ], page(showStore))
         routes.onPage(
             .get, "/emulator/page/account", LocalizedText(en: "The web page of an account.", zh: "账户的网页。"),
             query: [
-                ControlMember("name", .text(limit: 200), required: true, LocalizedText(en: "the account name", zh: "账户名")),
+                ControlMember(
+                    "name", .text(limit: 200), required: true, LocalizedText(en: "the account name", zh: "账户名")),
                 before,
                 language,
             ], page(showAccount))
@@ -97,7 +101,8 @@ struct EmulatorPage: Sendable {
             guard request.isAddressedHere else { return misdirected(localize) }
             let message = request.emulatorCookie(Self.messageCookie).flatMap(PageMessage.init(cookie:))
             let visit = PageVisit(
-                request: request, localize: localize, message: message, control: control, hasFaults: store.faults != nil)
+                request: request, localize: localize, message: message, control: control, hasFaults: store.faults != nil
+            )
             var response: HTTPResponse
             do {
                 if let page = try await show(visit) {

@@ -165,7 +165,8 @@ struct BuyCard {
                     PurchaseRequest.Outcome.allCases.map { ($0.rawValue, $0.title(localize)) },
                     chosen: PurchaseRequest.Outcome.purchased.rawValue)
                 HTML.field(
-                    "bundleId", localize("App", "App"), bundleID, Attribute("type", "text"), Attribute("maxlength", "200"))
+                    "bundleId", localize("App", "App"), bundleID, Attribute("type", "text"),
+                    Attribute("maxlength", "200"))
                 element("div", .class("wide")) {
                     HTML.field(
                         "appAccountToken", localize("Order id (appAccountToken)", "订单号（appAccountToken）"), "",

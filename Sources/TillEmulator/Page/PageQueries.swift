@@ -23,7 +23,9 @@ enum PageQueries {
     }
 
     /// An account's subscriptions in all apps, newest first.
-    static func subscriptions(of account: String, limit: Int, _ connection: any Connection) throws -> [StoreSubscription] {
+    static func subscriptions(of account: String, limit: Int, _ connection: any Connection) throws
+        -> [StoreSubscription]
+    {
         let found = try connection.query(
             "SELECT original FROM subscriptions WHERE account = ? ORDER BY original DESC LIMIT ?",
             [.text(account), .integer(Int64(limit))]
@@ -96,7 +98,8 @@ enum PageQueries {
         ).reversed()
     }
 
-    private static func withAttempts(_ notification: Notification, _ connection: any Connection) throws -> Notification {
+    private static func withAttempts(_ notification: Notification, _ connection: any Connection) throws -> Notification
+    {
         var notification = notification
         notification.attempts = try connection.query(
             """

@@ -79,7 +79,10 @@ struct StorePage {
         } else {
             HTML.table(
                 "accounts", label: localize("Accounts by name", "账户，按名称排列"),
-                columns: [localize("Account", "账户"), localize("Storefront", "地区"), localize("Family", "家庭"), localize("State", "状态")]
+                columns: [
+                    localize("Account", "账户"), localize("Storefront", "地区"), localize("Family", "家庭"),
+                    localize("State", "状态"),
+                ]
             ) {
                 for account in content.accounts.prefix(accountSize) {
                     HTML.row {
@@ -106,7 +109,8 @@ struct StorePage {
         if content.transactions.isEmpty {
             HTML.emptyState(localize("No transactions yet.", "还没有交易。"))
         } else {
-            TransactionRows(visit: visit, transactions: Array(content.transactions.prefix(size)), showsAccount: true).html
+            TransactionRows(visit: visit, transactions: Array(content.transactions.prefix(size)), showsAccount: true)
+                .html
         }
         HTML.pager(
             newest: visit.before == nil ? nil : .store,
@@ -131,7 +135,9 @@ enum AccountSwitches {
             if account.isDeleted { element("span", .class("pill", "idle")) { localize("Deleted", "已删除") } }
             if account.asksToBuy { element("span", .class("pill", "waiting")) { localize("Ask to Buy", "购买前询问") } }
             if !account.mayPay { element("span", .class("pill", "bad")) { localize("May not pay", "禁止付款") } }
-            if !account.paymentMethodWorks { element("span", .class("pill", "bad")) { localize("Charges fail", "扣款失败") } }
+            if !account.paymentMethodWorks {
+                element("span", .class("pill", "bad")) { localize("Charges fail", "扣款失败") }
+            }
             if isPlain { element("span", .class("pill", "good")) { localize("May buy", "可以购买") } }
         }
     }
@@ -149,7 +155,8 @@ struct TransactionRows {
         HTML.table(
             "sales", label: localize("Transactions, newest first", "交易，最新的在前"),
             columns: [
-                localize("Transaction", "交易"), localize("Product", "商品"), localize("State", "状态"), localize("Price", "价格"),
+                localize("Transaction", "交易"), localize("Product", "商品"), localize("State", "状态"),
+                localize("Price", "价格"),
                 localize("Bought (UTC)", "购买时间（UTC）"), localize("Actions", "操作"),
             ]
         ) {

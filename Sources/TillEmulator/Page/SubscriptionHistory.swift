@@ -45,7 +45,9 @@ struct SubscriptionHistory: Sendable {
     var steps: [Step] {
         let bought = periods.indices.map { Step.period(periods[$0], after: $0 > 0 ? periods[$0 - 1] : nil) }
         let refunded = periods.filter { $0.revocation != nil }.map { Step.refunded($0) }
-        let notified = notices.filter { !NotificationSentences.isShownByTransaction($0.type, $0.subtype) }.map { Step.notified($0) }
+        let notified = notices.filter { !NotificationSentences.isShownByTransaction($0.type, $0.subtype) }.map {
+            Step.notified($0)
+        }
         let all = (bought + refunded + notified).enumerated().sorted { left, right in
             (left.element.at, left.offset) > (right.element.at, right.offset)
         }

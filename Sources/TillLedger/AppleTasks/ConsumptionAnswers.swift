@@ -98,7 +98,8 @@ public struct ConsumptionAnswers: Sendable {
             }
             try EventRecorder(connection).record(
                 type: "consumption.\(decision)", user: purchase?.userID, transaction: purchase?.rowID,
-                about: request.subject, body: EventBody.consumptionOutcome(request, answer: answer, detail: detail), at: now)
+                about: request.subject, body: EventBody.consumptionOutcome(request, answer: answer, detail: detail),
+                at: now)
         }
     }
 }

@@ -83,7 +83,9 @@ package enum EventBody {
     /// For `consumption.answered` and `consumption.unanswered`.
     ///
     /// - Parameter answer: the answer sent to Apple, as JSON.
-    static func consumptionOutcome(_ request: ConsumptionTable.Request, answer: String?, detail: String) -> [String: JSONValue] {
+    static func consumptionOutcome(_ request: ConsumptionTable.Request, answer: String?, detail: String) -> [String:
+        JSONValue]
+    {
         var members = members(request)
         if let answer, let value = try? JSONValue(decoding: answer) { members["answer"] = value }
         if !detail.isEmpty { members["detail"] = .string(detail) }

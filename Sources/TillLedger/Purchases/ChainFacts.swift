@@ -76,7 +76,8 @@ extension PurchaseReader {
         _ transaction: PaidTransaction, from origin: PurchaseOrigin, _ links: [SubscriptionTable.Link],
         _ chain: SubscriptionChain
     ) throws -> UserID? {
-        guard case .user(let caller) = origin.caller, transaction.token == nil, !transaction.terms.isPaidByAnotherAccount,
+        guard case .user(let caller) = origin.caller, transaction.token == nil,
+            !transaction.terms.isPaidByAnotherAccount,
             links.allSatisfy({ $0.chain.token == nil }), let replaced = chain.replaced(by: transaction.id),
             let owner = links.first(where: { $0.period.transactionID == replaced.transactionID })?.owner
         else { return nil }

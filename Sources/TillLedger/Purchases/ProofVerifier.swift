@@ -131,7 +131,9 @@ package struct ProofVerifier: Sendable {
     }
 
     /// Whether the proof is accepted on its signature alone for now.
-    private func isRevocationUnknown(_ observations: [SignerObservation], _ proof: [UInt8]) async throws(ProofError) -> Bool {
+    private func isRevocationUnknown(_ observations: [SignerObservation], _ proof: [UInt8]) async throws(ProofError)
+        -> Bool
+    {
         guard let revocation else { return false }
         var status = revocation.known(observations)
         if status == nil { status = await revocation.status(of: observations) }

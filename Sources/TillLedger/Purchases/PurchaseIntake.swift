@@ -50,7 +50,8 @@ package struct PurchaseIntake: Sendable {
     ) async throws(ProofError) -> VerifiedPurchase {
         let verified = try await verifier.transaction(id, inReceipt: bytes)
         return VerifiedPurchase(
-            verified.value, PurchaseProof(kind: .receipt, bytes: bytes, isRevocationUnknown: verified.isRevocationUnknown))
+            verified.value,
+            PurchaseProof(kind: .receipt, bytes: bytes, isRevocationUnknown: verified.isRevocationUnknown))
     }
 
     // MARK: Acceptance

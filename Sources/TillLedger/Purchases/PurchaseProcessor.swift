@@ -181,7 +181,9 @@ package struct PurchaseProcessor: Sendable {
                 let state = recorder.stored?.state
                 if state == .revoked { try recorder.adopt() }
                 guard state == .quarantined else { continue }
-                if case .quarantine(.contradictsOrder) = recorder.decision.outcome { try recorder.recordContradictionEvent() }
+                if case .quarantine(.contradictsOrder) = recorder.decision.outcome {
+                    try recorder.recordContradictionEvent()
+                }
                 guard case .grant = recorder.decision.outcome else { continue }
                 try chains.watch(copy.transaction)
                 _ = try recorder.record()

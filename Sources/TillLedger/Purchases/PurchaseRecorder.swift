@@ -275,7 +275,9 @@ struct PurchaseRecorder {
 
     func note(_ rowID: Int64, _ decision: String, ground: String, detail: String? = nil) throws {
         var notes = [(decision, ground, detail)]
-        if proof.isRevocationUnknown { notes.append((Refusal.revocationUnknown.rawValue, "accepted_on_signature", nil)) }
+        if proof.isRevocationUnknown {
+            notes.append((Refusal.revocationUnknown.rawValue, "accepted_on_signature", nil))
+        }
         for (decision, ground, detail) in notes {
             try evidence.insert(
                 transaction: rowID,

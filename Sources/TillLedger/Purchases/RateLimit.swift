@@ -24,7 +24,9 @@ package struct RateLimit: Sendable {
 
         package mutating func take(_ rateLimit: RateLimit, now: Instant) -> Bool {
             let start = max(fullAt, now)
-            guard start.milliseconds - now.milliseconds <= (rateLimit.burst - 1) * rateLimit.interval else { return false }
+            guard start.milliseconds - now.milliseconds <= (rateLimit.burst - 1) * rateLimit.interval else {
+                return false
+            }
             fullAt = start.adding(milliseconds: rateLimit.interval)
             return true
         }

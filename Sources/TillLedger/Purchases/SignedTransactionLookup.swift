@@ -72,7 +72,8 @@ extension SignedTransactionLookup {
                 return .later("Apple answered with transaction \(verified.value.id)", not: nil)
             }
             let proof = PurchaseProof(
-                kind: .signedTransaction, bytes: Array(signed.jws.utf8), isRevocationUnknown: verified.isRevocationUnknown)
+                kind: .signedTransaction, bytes: Array(signed.jws.utf8),
+                isRevocationUnknown: verified.isRevocationUnknown)
             return .found(VerifiedPurchase(verified.value, proof))
         } catch {
             return .later("the answer failed verification:  \(error.refusal.rawValue) \(error.detail)", not: nil)

@@ -157,7 +157,8 @@ private struct ComparisonRunner {
         let inputs = processor.inputs()
         do {
             try await ledger.database.write(locking: [.ledger("comparison")]) { connection in
-                throw RollbackError(differences: try DifferenceRecorder(connection, processor, inputs.begin()).record(copies))
+                throw RollbackError(
+                    differences: try DifferenceRecorder(connection, processor, inputs.begin()).record(copies))
             }
         } catch let rollback as RollbackError {
             comparison.add(rollback.differences)

@@ -30,7 +30,9 @@ package final class DryRunQueue: Sendable {
     package func open(_ run: DryRun) throws {
         try runs.withLock { runs in
             if runs.count >= Self.capacity {
-                guard let over = runs.firstIndex(where: { $0.endedAt != nil }) else { throw RefusalError(.tooManyRequests) }
+                guard let over = runs.firstIndex(where: { $0.endedAt != nil }) else {
+                    throw RefusalError(.tooManyRequests)
+                }
                 runs.remove(at: over)
             }
             runs.append(run)

@@ -84,9 +84,12 @@ extension ReconciliationRunner {
                 switch try await ledger.verifier.notification(sent.notification.jws) {
                 case .ours(let notification, let isRevocationUnknown):
                     missed.append(
-                        MissedNotification(notification, sent.notification.jws, isRevocationUnknown, isDecided: true, ledger.verifier))
+                        MissedNotification(
+                            notification, sent.notification.jws, isRevocationUnknown, isDecided: true, ledger.verifier))
                 case .undecided(let notification):
-                    missed.append(MissedNotification(notification, sent.notification.jws, false, isDecided: false, ledger.verifier))
+                    missed.append(
+                        MissedNotification(
+                            notification, sent.notification.jws, false, isDecided: false, ledger.verifier))
                 case .foreign(let envelope, let reason):
                     await keep(envelope, reason, sent.notification.jws)
                 }

@@ -44,7 +44,8 @@ extension ReconciliationRunner {
             guard order.updatedAt.adding(milliseconds: Self.payment) <= now,
                 try !DifferenceTable(connection).has(.orderNotCompleted, of: order.id)
             else { return nil }
-            return Difference(.orderNotCompleted, in: environment, order: order.id, was: order.status.name, now: "ongoing")
+            return Difference(
+                .orderNotCompleted, in: environment, order: order.id, was: order.status.name, now: "ongoing")
         }
         guard order.createdAt.adding(milliseconds: settings.orderTimeout) <= now, order.transactionID == nil,
             order.status.mayMove(to: .cancelled), try wereAsked(order.userID, run, connection)

@@ -70,7 +70,8 @@ package struct SubscriptionRights {
             let period = entry.period
             let periodEnd = Subscription.periodEnd(of: period, in: all)
             rights.append(
-                right(before, period, periodEnd.state, periodEnd.reason, since: period.purchasedAt, until: periodEnd.at))
+                right(before, period, periodEnd.state, periodEnd.reason, since: period.purchasedAt, until: periodEnd.at)
+            )
         }
     }
 }

@@ -77,7 +77,9 @@ extension PurchaseProcessor {
             else { continue }
             try reminders.update(user, in: transaction.environment, at: now)
         }
-        for one in changed where seen.insert(one).inserted { try reminders.update(one.user, in: one.environment, at: now) }
+        for one in changed where seen.insert(one).inserted {
+            try reminders.update(one.user, in: one.environment, at: now)
+        }
     }
 
     private func sellsTime(_ transaction: PaidTransaction) -> Bool {

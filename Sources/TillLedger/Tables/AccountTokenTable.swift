@@ -78,7 +78,9 @@ public struct SharedToken: Sendable, Hashable {
     public let payments: Int64
 
     /// The tokens used by more Apple Accounts than `accounts`, the most shared first. Reads every transaction.
-    public static func list(moreThan accounts: Int64, limit: Int64, _ connection: any Connection) throws -> [SharedToken] {
+    public static func list(moreThan accounts: Int64, limit: Int64, _ connection: any Connection) throws
+        -> [SharedToken]
+    {
         try connection.query(
             """
             SELECT token, count(DISTINCT app_transaction) AS accounts, count(*) AS payments FROM transactions \

@@ -31,7 +31,8 @@ public struct AppleChainTable {
     ///
     /// - Returns: whether it found any; then there may be more.
     public func discover(limit: Int, at now: Instant) throws -> Bool {
-        let known = try connection.first("SELECT chains_seen FROM server_activity", []) { $0.integer("chains_seen") } ?? 0
+        let known =
+            try connection.first("SELECT chains_seen FROM server_activity", []) { $0.integer("chains_seen") } ?? 0
         let last =
             try connection.first(
                 """

@@ -132,7 +132,8 @@ public struct AppleTaskTable {
 
     /// How many tasks wait, and since when the oldest is due.
     public func waiting() throws -> (count: Int64, oldest: Instant?) {
-        try connection.first("SELECT count(*) AS count, min(due_at) AS oldest FROM apple_tasks WHERE state = 0", []) { row in
+        try connection.first("SELECT count(*) AS count, min(due_at) AS oldest FROM apple_tasks WHERE state = 0", []) {
+            row in
             (row.integer("count"), row.optionalInstant("oldest"))
         } ?? (0, nil)
     }

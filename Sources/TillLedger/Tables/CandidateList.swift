@@ -14,7 +14,9 @@ public struct CandidateList {
 
     /// The row id of the newest subscription; 0 if there is none.
     public func newestSubscription() throws -> Int64 {
-        try connection.first("SELECT coalesce(max(row_id), 0) AS newest FROM subscriptions", []) { $0.integer("newest") }
+        try connection.first("SELECT coalesce(max(row_id), 0) AS newest FROM subscriptions", []) {
+            $0.integer("newest")
+        }
             ?? 0
     }
 
@@ -38,7 +40,8 @@ public struct CandidateList {
     }
 
     /// Purchases in quarantine, newest first, from before a row id.
-    public func quarantined(in environment: StoreEnvironment, before rowID: Int64, limit: Int) throws -> [QuarantinedID] {
+    public func quarantined(in environment: StoreEnvironment, before rowID: Int64, limit: Int) throws -> [QuarantinedID]
+    {
         try connection.query(
             """
             SELECT row_id, id, original_id FROM transactions WHERE state = 2 AND state <> 1 AND row_id < ?1 \

@@ -57,7 +57,8 @@ public struct DifferenceTable {
         ) { _ in true } ?? false
     }
 
-    public func has(_ kind: Difference.Kind, of transaction: TransactionID, in environment: StoreEnvironment) throws -> Bool
+    public func has(_ kind: Difference.Kind, of transaction: TransactionID, in environment: StoreEnvironment) throws
+        -> Bool
     {
         try connection.first(
             "SELECT 1 FROM differences WHERE transaction_id = ?1 AND kind = ?2 AND environment = ?3",

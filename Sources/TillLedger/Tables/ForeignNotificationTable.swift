@@ -52,7 +52,8 @@ public struct ForeignNotificationTable {
 
     /// Whether a notification with this UUID is stored.
     public func contains(_ uuid: String) throws -> Bool {
-        try connection.first("SELECT 1 FROM foreign_notifications WHERE uuid = ?1", [.text(uuid)]) { _ in true } ?? false
+        try connection.first("SELECT 1 FROM foreign_notifications WHERE uuid = ?1", [.text(uuid)]) { _ in true }
+            ?? false
     }
 
     /// Stores a notification, unless one with this UUID is already stored.

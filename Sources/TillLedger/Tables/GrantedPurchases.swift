@@ -49,7 +49,8 @@ public struct GrantedPurchases {
     /// The plus signs keep SQLite on the indices by user and by order; an index on the environment would read the whole
     /// table.
     public func list(
-        user: UserID, environment: StoreEnvironment, limit: Int, where isWanted: (ProductID, _ entitlement: String?) -> Bool
+        user: UserID, environment: StoreEnvironment, limit: Int,
+        where isWanted: (ProductID, _ entitlement: String?) -> Bool
     ) throws -> [Entry] {
         try connection.query(
             """

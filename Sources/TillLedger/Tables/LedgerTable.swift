@@ -51,7 +51,8 @@ public struct LedgerTable {
     ///
     /// - Parameter payer: `appTransactionId` of the grant, if Apple signed one.
     public func forgivenGrants(
-        of user: UserID, paidBy payer: String?, in environment: StoreEnvironment, after moment: Instant, except grant: Int64
+        of user: UserID, paidBy payer: String?, in environment: StoreEnvironment, after moment: Instant,
+        except grant: Int64
     ) throws -> Int64 {
         let own = try connection.first(
             """

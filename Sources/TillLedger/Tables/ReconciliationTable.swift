@@ -169,7 +169,8 @@ public struct ReconciliationTable {
 
     /// Begins a run.
     public func insert(
-        _ environments: Set<StoreEnvironment>, from first: StoreEnvironment, reason: String, caller: String, since: Instant?,
+        _ environments: Set<StoreEnvironment>, from first: StoreEnvironment, reason: String, caller: String,
+        since: Instant?,
         at now: Instant
     ) throws -> Run {
         let rowID = try connection.insert(
@@ -183,7 +184,8 @@ public struct ReconciliationTable {
             ])
         return Run(
             rowID: rowID, environments: environments, reason: reason, caller: caller, since: since,
-            state: .running, progress: Progress(.notifications, in: first), beganAt: now, progressedAt: now, attempts: 0)
+            state: .running, progress: Progress(.notifications, in: first), beganAt: now, progressedAt: now, attempts: 0
+        )
     }
 
     /// Records the run's next place and ends its wait.
@@ -196,7 +198,8 @@ public struct ReconciliationTable {
             """,
             [
                 progress.environment.column, .integer(progress.phase.rawValue), .integer(progress.position),
-                .integer(progress.done), .optional(progress.subject?.text), .optional(progress.token), .flag(progress.hasUndecided),
+                .integer(progress.done), .optional(progress.subject?.text), .optional(progress.token),
+                .flag(progress.hasUndecided),
                 .instant(now), .integer(rowID),
             ])
     }

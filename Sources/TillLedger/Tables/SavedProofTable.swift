@@ -73,7 +73,9 @@ public struct SavedProofTable {
             ]
         ) { _ in true }
         guard isThere == nil else { return true }
-        guard try WaitingProofTable(connection).hasSpace(for: id, in: environment, by: submitter.name) else { return false }
+        guard try WaitingProofTable(connection).hasSpace(for: id, in: environment, by: submitter.name) else {
+            return false
+        }
         _ = try connection.insertIfNew(
             """
             INSERT INTO saved_proofs (\(Self.columns), due_at) \
@@ -82,7 +84,8 @@ public struct SavedProofTable {
             """,
             [
                 environment.column, .text(id.text), .integer(kind.rawValue), .blob(body), .text(submitter.name),
-                .optional(submitter.namedUser), .blob(submitter.claimedOrder?.bytes ?? []), .text(submitter.device?.text ?? ""),
+                .optional(submitter.namedUser), .blob(submitter.claimedOrder?.bytes ?? []),
+                .text(submitter.device?.text ?? ""),
                 .instant(now), .text(submitter.network ?? ""),
             ])
         return true

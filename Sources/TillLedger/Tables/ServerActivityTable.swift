@@ -6,7 +6,9 @@ public struct ServerActivityTable {
     private let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
 
-    public func last() throws -> Instant? { try connection.first("SELECT at FROM server_activity", []) { $0.instant("at") } }
+    public func last() throws -> Instant? {
+        try connection.first("SELECT at FROM server_activity", []) { $0.instant("at") }
+    }
 
     public func note(at now: Instant) throws {
         try connection.execute(

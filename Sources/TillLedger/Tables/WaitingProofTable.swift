@@ -64,7 +64,8 @@ public struct WaitingProofTable {
     ///   - isBounded: whether the limits `maximumVariants` for this caller and `maximumPerCaller` for all callers apply; a row
     ///     beyond them is not stored.
     public func insert(
-        _ id: TransactionID, in environment: StoreEnvironment, by submitter: Submitter, receipt: [UInt8], digest: [UInt8],
+        _ id: TransactionID, in environment: StoreEnvironment, by submitter: Submitter, receipt: [UInt8],
+        digest: [UInt8],
         at now: Instant, due: Instant, detail: String, isBounded: Bool = true
     ) throws {
         let isThere = try connection.first(

@@ -227,7 +227,8 @@ public struct WebhookDeliveryTable {
     }
 
     private static func read(_ row: any Row) throws -> Stored {
-        guard let queue = Queue(rawValue: row.integer("queue")), let state = State(rawValue: row.integer("state")) else {
+        guard let queue = Queue(rawValue: row.integer("queue")), let state = State(rawValue: row.integer("state"))
+        else {
             throw row.unreadable("a delivery")
         }
         return Stored(

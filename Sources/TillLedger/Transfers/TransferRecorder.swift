@@ -139,7 +139,9 @@ package struct TransferRecorder {
         _ id: UniqueID, reason: String, by operatorName: String, terms: GuestTerms
     ) throws -> RecordedTransfer {
         guard let original = try transfers.find(id) else { throw RefusalError(.unknownTransfer) }
-        if let known = try transfers.reversal(of: original.rowID) { return RecordedTransfer(stored: known, isNew: false) }
+        if let known = try transfers.reversal(of: original.rowID) {
+            return RecordedTransfer(stored: known, isNew: false)
+        }
         guard original.transfer.kind != .reversal else { throw RefusalError(.notReversible) }
         let isMerge = original.transfer.kind == .guestMerge
         guard !isMerge || now <= terms.undoEnds(for: original.transfer) else { throw RefusalError(.undoExpired) }

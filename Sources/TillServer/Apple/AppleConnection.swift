@@ -20,7 +20,8 @@ public func appleExchange(over send: @escaping HTTPSend) -> AppleSend {
             throw AppleConnectionError(error)
         }
         guard response.body.count <= request.responseLimit else {
-            throw AppleConnectionError(.responseTooLarge, "\(response.body.count) bytes, \(request.responseLimit) at most")
+            throw AppleConnectionError(
+                .responseTooLarge, "\(response.body.count) bytes, \(request.responseLimit) at most")
         }
         let fields = response.headers.fields.map { AppleRequest.Header($0.name, $0.value) }
         return AppleResponse(status: response.status, headers: fields, body: response.body)

@@ -163,7 +163,9 @@ enum Credential: Sendable, Hashable {
     func buyer(naming named: String?) throws -> UserID {
         switch self {
         case .user(let user):
-            if let named, UserID(named) != user { throw RefusalError(.forbidden, "userId: must be the token's own user") }
+            if let named, UserID(named) != user {
+                throw RefusalError(.forbidden, "userId: must be the token's own user")
+            }
             return user
         case .backend:
             guard let named else { throw RefusalError(.invalidField, "userId: missing") }

@@ -129,7 +129,8 @@ struct OrderNumberClaim: Sendable {
     private func isNamed(_ verified: VerifiedTransaction, otherThan user: UserID) async throws -> Bool {
         let (id, environment) = (verified.id, verified.environment)
         return try await server.database.read { connection in
-            guard let stored = try TransactionTable(connection).find(id, in: environment), stored.state != .granted else {
+            guard let stored = try TransactionTable(connection).find(id, in: environment), stored.state != .granted
+            else {
                 return false
             }
             let ordered = try stored.orderRowID.flatMap { try OrderTable(connection).find(rowID: $0)?.order.userID }

@@ -105,7 +105,9 @@ private final class MemberRecorder: Decoder {
         func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type, forKey key: Key
         ) throws -> KeyedDecodingContainer<Nested> { throw UnsupportedContainerError() }
-        func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer { throw UnsupportedContainerError() }
+        func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+            throw UnsupportedContainerError()
+        }
         func superDecoder() throws -> any Decoder { throw UnsupportedContainerError() }
         func superDecoder(forKey key: Key) throws -> any Decoder { throw UnsupportedContainerError() }
     }
@@ -121,7 +123,9 @@ private final class MemberRecorder: Decoder {
         mutating func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type
         ) throws -> KeyedDecodingContainer<Nested> { throw UnsupportedContainerError() }
-        mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { throw UnsupportedContainerError() }
+        mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+            throw UnsupportedContainerError()
+        }
         mutating func superDecoder() throws -> any Decoder { throw UnsupportedContainerError() }
     }
 

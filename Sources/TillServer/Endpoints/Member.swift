@@ -154,7 +154,9 @@ extension Member.Bound {
         case (.identifier(let maximum), .string(let text)): _ = try InputLimits.string(text, name, maximum)
         case (.prose(let maximum), .string(let text)): _ = try InputLimits.prose(text, name, maximum)
         case (.length(let maximum), .string(let text)):
-            guard text.utf8.count <= maximum else { throw RefusalError(.invalidField, "\(name): at most \(maximum) bytes") }
+            guard text.utf8.count <= maximum else {
+                throw RefusalError(.invalidField, "\(name): at most \(maximum) bytes")
+            }
         case (.range(let range, let refusal), .int(let number)):
             try Self.check(number, range, refusal, name)
         // JSON may write a whole number with a point or an exponent.

@@ -209,7 +209,8 @@ extension OpenAPI {
         Body("QuarantinedTransaction", QuarantinedTransaction.self, "A paid and genuine purchase without an owner."): [
             "transactionId": "Apple's transaction id.",
             "originalTransactionId": "The original transaction id of its chain.", "productId": "The product.",
-            "quantity": "The quantity.", "environment": .oneOf("The environment of the payment.", StoreEnvironment.self),
+            "quantity": "The quantity.",
+            "environment": .oneOf("The environment of the payment.", StoreEnvironment.self),
             "purchasedAt": "The time of the payment.", "receivedAt": "The time at which the server first received it.",
             "reason": .oneOf("The reason why no owner was found.", QuarantineReason.self),
             "evidence": "Every decision about it, oldest first.",

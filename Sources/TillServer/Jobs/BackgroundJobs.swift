@@ -110,7 +110,9 @@ final class JobHistory: Sendable {
 
     func mayReport(_ name: String, at now: Instant) -> Bool {
         state.withLock { state in
-            if let last = state.reported[name], abs(now.milliseconds - last.milliseconds) < Self.reportInterval { return false }
+            if let last = state.reported[name], abs(now.milliseconds - last.milliseconds) < Self.reportInterval {
+                return false
+            }
             state.reported[name] = now
             return true
         }

@@ -199,7 +199,8 @@ public struct WebhookDeliveries: Sendable {
     }
 
     private static func record(
-        _ attempt: WebhookAttempt, of delivery: WebhookDeliveryTable.Stored, at now: Instant, _ connection: any Connection
+        _ attempt: WebhookAttempt, of delivery: WebhookDeliveryTable.Stored, at now: Instant,
+        _ connection: any Connection
     ) throws {
         let (deliveries, endpoints) = (WebhookDeliveryTable(connection), WebhookEndpointTable(connection))
         switch attempt.outcome {
@@ -209,7 +210,8 @@ public struct WebhookDeliveries: Sendable {
         case .failed(let error):
             try endpoints.markFailed(delivery.endpoint, error: error, isGone: attempt.isGone, at: now)
             let due = WebhookSchedule.next(
-                after: delivery.attempts + 1, event: delivery.event, at: now, requestedRetryAt: attempt.requestedRetryAt)
+                after: delivery.attempts + 1, event: delivery.event, at: now, requestedRetryAt: attempt.requestedRetryAt
+            )
             // Events that a 410 refused wait until the endpoint is resumed.
             if let due = due ?? (attempt.isGone ? now : nil) {
                 try deliveries.postpone(delivery, until: due, status: attempt.status, error: error, at: now)

@@ -41,7 +41,8 @@ extension Server {
             }
             return try await action(
                 DashboardVisit(
-                    request: request, parameters: parameters, session: visitor.session, localize: localize, now: clock()))
+                    request: request, parameters: parameters, session: visitor.session, localize: localize, now: clock()
+                ))
         }
     }
 
@@ -83,7 +84,8 @@ extension Server {
 
     private func refusal(_ refused: RefusalError, _ localize: Localizer) -> HTTPResponse {
         let status = refused.refusal.status
-        var response = HTTPResponse.page(status, MessagePage.refused(refused, status: status, localize), in: localize.language)
+        var response = HTTPResponse.page(
+            status, MessagePage.refused(refused, status: status, localize), in: localize.language)
         switch refused.refusal {
         case .unauthorized: response.headers.add("WWW-Authenticate", "Bearer")
         case .tooManyRequests: response.headers.add("Retry-After", String(LoginAttempts.windowSeconds))

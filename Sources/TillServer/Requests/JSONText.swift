@@ -45,7 +45,8 @@ enum JSONText {
             case .typeMismatch(_, let context), .valueNotFound(_, let context):
                 throw RefusalError(.invalidField, "\(path(context.codingPath)): wrong type")
             case .dataCorrupted(let context) where !context.codingPath.isEmpty:
-                throw RefusalError(.invalidField, "\(path(context.codingPath)): \(context.debugDescription.prefix(100))")
+                throw RefusalError(
+                    .invalidField, "\(path(context.codingPath)): \(context.debugDescription.prefix(100))")
             default: throw RefusalError(.malformedJSON)
             }
         } catch {

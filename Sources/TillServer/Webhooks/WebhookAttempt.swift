@@ -39,7 +39,8 @@ struct WebhookAttempt: Sendable, Hashable {
         } catch {
             guard error.kind != .stopped else { return nil }
             return WebhookAttempt(
-                outcome: .failed("\(error.kind.rawValue): \(excerpt(error.detail.utf8))"), status: nil, requestedRetryAt: nil)
+                outcome: .failed("\(error.kind.rawValue): \(excerpt(error.detail.utf8))"), status: nil,
+                requestedRetryAt: nil)
         }
     }
 

@@ -16,7 +16,8 @@ final class AppleCustomers: @unchecked Sendable {
     private let hasFamilies: Bool
 
     init(
-        _ apple: AppleHost, _ groundTruth: GroundTruth, accounts: [String], hasFamilies: Bool = false, _ parts: SimulationContext
+        _ apple: AppleHost, _ groundTruth: GroundTruth, accounts: [String], hasFamilies: Bool = false,
+        _ parts: SimulationContext
     ) {
         self.hasFamilies = hasFamilies
         self.apple = apple

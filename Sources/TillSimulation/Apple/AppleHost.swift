@@ -21,7 +21,8 @@ final class AppleHost: @unchecked Sendable {
 
     /// - Parameter send: the connection for notifications to the developer's server.
     static func create(
-        _ parts: SimulationContext, keys: StoreKeys, watch: Watch, send: @escaping @Sendable (SimulatedProcess) -> HTTPSend
+        _ parts: SimulationContext, keys: StoreKeys, watch: Watch,
+        send: @escaping @Sendable (SimulatedProcess) -> HTTPSend
     ) async throws -> AppleHost {
         let process = SimulatedProcess("apple", on: parts.scheduler)
         let scheduler = parts.scheduler

@@ -13,14 +13,17 @@ extension Auditor {
         await look(ledger)
         await check(backend, ledger)
         await check(receiver, ledger)
-        guard let snapshot = try? await ledger.read({ try LedgerSnapshot($0) }), let sold = try? await apple.transactions()
+        guard let snapshot = try? await ledger.read({ try LedgerSnapshot($0) }),
+            let sold = try? await apple.transactions()
         else { return complain(.stuck, "the ledger can't be read", about: []) }
         let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         for sale in sold where sale.isPaid { check(sale, snapshot[sale.id], bought) }
         await checkQueues(ledger)
     }
 
-    private func check(_ sale: AppleHost.StoreSale, _ entry: LedgerSnapshot.Entry?, _ bought: [String: AppleHost.StoreSale]) {
+    private func check(
+        _ sale: AppleHost.StoreSale, _ entry: LedgerSnapshot.Entry?, _ bought: [String: AppleHost.StoreSale]
+    ) {
         var about = ["transaction \(sale.id)"]
         if let token = sale.token { about.append("order \(token.lowercased())") }
         let owner = groundTruth.owner(of: sale, in: bought)
@@ -127,7 +130,8 @@ extension Auditor {
         guard let (events, sums) = told else { return }
         if receiver.received.count != events {
             complain(
-                .eventMissing, "\(events) events, of which the receiver got \(receiver.received.count)", about: ["events"])
+                .eventMissing, "\(events) events, of which the receiver got \(receiver.received.count)",
+                about: ["events"])
         }
         for (user, sum) in sums where receiver.points[user, default: 0] != sum {
             complain(

@@ -57,7 +57,8 @@ final class Auditor: @unchecked Sendable {
         guard
             let snapshot = try? await ledger.read({ connection in
                 (
-                    try LedgerSnapshot(connection), try LedgerTable(connection).unbalanced(), try LedgerSnapshot.illegalMoves(connection),
+                    try LedgerSnapshot(connection), try LedgerTable(connection).unbalanced(),
+                    try LedgerSnapshot.illegalMoves(connection),
                     try OwnerChanges(connection)
                 )
             }), let sold = try? await apple.transactions()
@@ -133,7 +134,9 @@ final class Auditor: @unchecked Sendable {
         }
     }
 
-    private func check(_ entry: LedgerSnapshot.Entry, _ sale: AppleHost.StoreSale, _ bought: [String: AppleHost.StoreSale]) {
+    private func check(
+        _ entry: LedgerSnapshot.Entry, _ sale: AppleHost.StoreSale, _ bought: [String: AppleHost.StoreSale]
+    ) {
         let owner = groundTruth.owner(of: sale, in: bought)
         var about = ["transaction \(entry.id)"]
         if let token = sale.token { about.append("order \(token.lowercased())") }

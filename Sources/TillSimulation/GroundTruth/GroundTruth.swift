@@ -131,7 +131,9 @@ final class GroundTruth: @unchecked Sendable {
     }
 
     /// The purchase that a renewal renews, or that an upgrade in Apple's settings replaces: the newest one before it.
-    private func purchase(before sold: AppleHost.StoreSale, in all: [String: AppleHost.StoreSale]) -> AppleHost.StoreSale? {
+    private func purchase(before sold: AppleHost.StoreSale, in all: [String: AppleHost.StoreSale]) -> AppleHost
+        .StoreSale?
+    {
         guard sold.originalID != sold.id else { return nil }
         func isNewer(_ one: AppleHost.StoreSale, than other: AppleHost.StoreSale) -> Bool {
             (one.purchasedAt, Int64(one.id) ?? 0) > (other.purchasedAt, Int64(other.id) ?? 0)

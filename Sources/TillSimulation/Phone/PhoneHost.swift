@@ -54,7 +54,8 @@ final class PhoneHost: @unchecked Sendable {
 
     ///   - folder: for its receipt, the one file that the emulated device keeps on a real disk.
     init(
-        _ name: String, account: String, generation: StoreKitGeneration, _ parts: SimulationContext, lines: Connections, folder: URL,
+        _ name: String, account: String, generation: StoreKitGeneration, _ parts: SimulationContext, lines: Connections,
+        folder: URL,
         payment: @escaping (PhoneHost, HTTPRequest) -> HTTPRequest,
         asked: @escaping (PhoneHost, HTTPRequest) -> Void
     ) {

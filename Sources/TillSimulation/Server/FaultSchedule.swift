@@ -39,7 +39,9 @@ final class FaultSchedule: @unchecked Sendable {
         }
     }
 
-    private func repairDiskLater() { parts.scheduler.after(random.between(60_000, 7_200_000)) { self.server.repairDisk() } }
+    private func repairDiskLater() {
+        parts.scheduler.after(random.between(60_000, 7_200_000)) { self.server.repairDisk() }
+    }
 
     private func hours(_ low: Int64, _ high: Int64) -> Int64 { random.between(low * 3_600_000, high * 3_600_000) }
 

@@ -21,7 +21,8 @@ struct AppleClient: Sendable {
         do {
             fetch = try Fetch(configuration: settings)
         } catch {
-            throw CommandError(LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+            throw CommandError(
+                LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
         effects = AppleEffects(
             exchange: appleExchange(over: fetch.send), clock: process.clock, entropy: process.entropy,

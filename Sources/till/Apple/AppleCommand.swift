@@ -37,7 +37,8 @@ extension Command {
         flags: Configuration.flags + [.environment, .days, .onlyFailures],
         positionals: [
             Positional("QUESTION", summary: LocalizedText(en: "the query, from the list above", zh: "查询类型，见上面的列表")),
-            Positional("ARGUMENT", .any, summary: LocalizedText(en: "the transaction id or order number", zh: "交易号或订单号")),
+            Positional(
+                "ARGUMENT", .any, summary: LocalizedText(en: "the transaction id or order number", zh: "交易号或订单号")),
         ]
     ) { call in
         let asking = try AppleCommandRun(call)
@@ -85,7 +86,8 @@ struct AppleCommandRun: Sendable {
         arguments = Array(call.positionals.dropFirst())
         guard arguments.count == kind.arguments.count else {
             let wanted = ([name] + kind.arguments).joined(separator: " ")
-            throw UsageError(LocalizedText(en: "usage: till apple \(wanted)", zh: "用法：till apple \(wanted)"), command: "apple")
+            throw UsageError(
+                LocalizedText(en: "usage: till apple \(wanted)", zh: "用法：till apple \(wanted)"), command: "apple")
         }
         let configuration = try Configuration.load(for: call)
         self.kind = kind

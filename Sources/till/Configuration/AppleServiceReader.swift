@@ -136,14 +136,16 @@ extension ConfigurationReader {
     }
 
     /// The text of one key, or the content of the file that the other key names, without its trailing line end.
-    private mutating func secret(_ key: ConfigurationKey, _ fileKey: ConfigurationKey) -> (text: String, place: SettingLocation)?
-    {
+    private mutating func secret(_ key: ConfigurationKey, _ fileKey: ConfigurationKey) -> (
+        text: String, place: SettingLocation
+    )? {
         switch (setting(key), setting(fileKey)) {
         case (nil, nil): return nil
         case (_?, let file?):
             reader.complain(
                 file.place,
-                LocalizedText(en: "can't be combined with \(key.name); set only one", zh: "不能与 \(key.name) 同时设置；只能设置一个"))
+                LocalizedText(en: "can't be combined with \(key.name); set only one", zh: "不能与 \(key.name) 同时设置；只能设置一个")
+            )
             return nil
         case (let setting?, nil):
             reader.noteSecret(in: setting.place.origin)

@@ -55,7 +55,8 @@ struct ConfigurationSources {
                     if text != nil {
                         reader.complain(
                             place,
-                            LocalizedText(en: "can't be combined with \(name); set only one", zh: "不能与 \(name) 同时设置；只能设置一个"))
+                            LocalizedText(
+                                en: "can't be combined with \(name); set only one", zh: "不能与 \(name) 同时设置；只能设置一个"))
                     }
                     reader.noteSecret(in: file)
                     text = reader.file(file, place: SettingLocation(origin: name), most: Self.maximumFileBytes)
@@ -70,7 +71,9 @@ struct ConfigurationSources {
         refuseSlips(in: environment, known: known)
     }
 
-    private mutating func value(of text: String, _ form: ConfigurationKey.VariableForm, _ place: SettingLocation) -> JSONValue? {
+    private mutating func value(of text: String, _ form: ConfigurationKey.VariableForm, _ place: SettingLocation)
+        -> JSONValue?
+    {
         switch form {
         case .text: return .string(text)
         case .number:
@@ -83,7 +86,8 @@ struct ConfigurationSources {
             if let truth = ["true": true, "false": false][text] { return .bool(truth) }
             reader.complain(
                 place,
-                LocalizedText(en: "must be true or false, found \"\(shown(text))\"", zh: "应为 true 或 false，实际为“\(shown(text))”"))
+                LocalizedText(
+                    en: "must be true or false, found \"\(shown(text))\"", zh: "应为 true 或 false，实际为“\(shown(text))”"))
             return nil
         case .list:
             let parts = text.split(separator: ",", omittingEmptySubsequences: false).map(trimmed)

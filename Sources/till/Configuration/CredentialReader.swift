@@ -160,7 +160,8 @@ extension ConfigurationReader {
             return nil
         case (_?, let file?):
             reader.complain(
-                file.place, LocalizedText(en: "can't be combined with \(name); set only one", zh: "不能与 \(name) 同时设置；只能设置一个"))
+                file.place,
+                LocalizedText(en: "can't be combined with \(name); set only one", zh: "不能与 \(name) 同时设置；只能设置一个"))
             return nil
         case (let setting?, nil):
             if name != "publicKey" { reader.noteSecret(in: setting.place.origin) }

@@ -51,7 +51,9 @@ extension ConfigurationReader {
     /// The current secret, then older ones. Empty only after a problem was recorded.
     private mutating func readWebhookSecrets(_ members: [String: Setting], _ entry: Setting) -> [WebhookSecret] {
         guard let current = contents("secret", "secretFile", of: members, entry) else { return [] }
-        var texts: [(text: String, place: SettingLocation)] = [(String(decoding: current.bytes, as: UTF8.self), current.place)]
+        var texts: [(text: String, place: SettingLocation)] = [
+            (String(decoding: current.bytes, as: UTF8.self), current.place)
+        ]
         for (name, fileName) in [("previousSecrets", ""), ("", "previousSecretFiles")] {
             guard let setting = members[name.isEmpty ? fileName : name],
                 let list = reader.list(setting, most: Self.maximumPreviousSecrets)
@@ -111,11 +113,13 @@ extension WebhookURL.FormatError {
                     + "webhooks.allowPrivate",
                 zh: "必须以 https:// 开头；明文 http 只用于本机和内网，并要设 webhooks.allowPrivate")
         case .credentials:
-            LocalizedText(en: "must not contain a user name or password: the sent events are signed", zh: "不能带用户名和密码：发送的内容有签名")
+            LocalizedText(
+                en: "must not contain a user name or password: the sent events are signed", zh: "不能带用户名和密码：发送的内容有签名")
         case .host: LocalizedText(en: "needs a host name or an IP address after ://", zh: "在 :// 后面需要主机名或 IP 地址")
         case .port: LocalizedText(en: "needs a port from 1 to 65535, or none", zh: "端口应在 1 到 65535 之间，或省略")
         case .fragment:
-            LocalizedText(en: "must not contain #: the part after it is never sent to a server", zh: "不能带 #：其后的内容不会发送到服务器")
+            LocalizedText(
+                en: "must not contain #: the part after it is never sent to a server", zh: "不能带 #：其后的内容不会发送到服务器")
         }
     }
 }

@@ -98,7 +98,8 @@ struct DemoRun: Sendable {
         // The app and the notification lead to one grant, whichever arrives first.
         let outcome = proxy.outcomes.last ?? purchase["code"]?.string ?? "nothing"
         let wasFirst =
-            outcome == "alreadyGranted" ? LocalizedText(en: " (the store's notification was faster)", zh: "（商店的通知更快）") : LocalizedText("")
+            outcome == "alreadyGranted"
+            ? LocalizedText(en: " (the store's notification was faster)", zh: "（商店的通知更快）") : LocalizedText("")
         transcript.check(
             "plain_granted",
             purchase["outcome"] == "completed" && ["granted", "alreadyGranted"].contains(outcome),

@@ -7,7 +7,8 @@ extension Flag {
         summary: LocalizedText(en: "the fiscal year (default: the current one)", zh: "财年（默认当前财年）"))
     fileprivate static let on = Flag(
         "on", .text("DATE"),
-        summary: LocalizedText(en: "only the month that a day falls into, like 2026-03-15", zh: "只看某一天所在的财务月，如 2026-03-15"))
+        summary: LocalizedText(
+            en: "only the month that a day falls into, like 2026-03-15", zh: "只看某一天所在的财务月，如 2026-03-15"))
 }
 
 extension Command {
@@ -64,8 +65,10 @@ extension FiscalCalendar {
         let title = LocalizedText(
             en: "Fiscal year \(year), \(weeks(ofYear: year)) weeks", zh: "\(year) 财年，共 \(weeks(ofYear: year)) 周")
         let heads = [
-            LocalizedText(en: "quarter", zh: "季度"), LocalizedText(en: "period", zh: "期"), LocalizedText(en: "label", zh: "名称"),
-            LocalizedText(en: "start", zh: "开始"), LocalizedText(en: "end", zh: "结束"), LocalizedText(en: "weeks", zh: "周数"),
+            LocalizedText(en: "quarter", zh: "季度"), LocalizedText(en: "period", zh: "期"),
+            LocalizedText(en: "label", zh: "名称"),
+            LocalizedText(en: "start", zh: "开始"), LocalizedText(en: "end", zh: "结束"),
+            LocalizedText(en: "weeks", zh: "周数"),
             LocalizedText(en: "paid", zh: "回款"),
         ]
         var table = TextTable(heads.map { $0(language) }, numbers: [0, 1, 5])

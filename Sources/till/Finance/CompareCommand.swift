@@ -97,7 +97,8 @@ private struct ReportFile {
 
 extension FinancialReportFile.Finding {
     fileprivate func reason(in name: String) -> LocalizedText {
-        let place = line.map { LocalizedText(en: "\(name), line \($0)", zh: "\(name) 第 \($0) 行") } ?? LocalizedText(name)
+        let place =
+            line.map { LocalizedText(en: "\(name), line \($0)", zh: "\(name) 第 \($0) 行") } ?? LocalizedText(name)
         return LocalizedText(en: "\(place.en): \(sentence.en) \(cure.en)", zh: "\(place.zh)：\(sentence.zh)\(cure.zh)")
     }
 }

@@ -3,14 +3,17 @@ import TillBilling
 
 extension Flag {
     fileprivate static let price = Flag(
-        "price", .text("AMOUNT"), summary: LocalizedText(en: "the customer's price, like 6 or 0.99", zh: "客户支付的价格，如 6 或 0.99"))
+        "price", .text("AMOUNT"),
+        summary: LocalizedText(en: "the customer's price, like 6 or 0.99", zh: "客户支付的价格，如 6 或 0.99"))
     fileprivate static let currency = Flag(
         "currency", .text("CODE"), summary: LocalizedText(en: "its currency, like CNY", zh: "货币，如 CNY"))
     fileprivate static let storefront = Flag(
-        "storefront", .text("CODE"), summary: LocalizedText(en: "the storefront of the sale, like CHN", zh: "销售的店面，如 CHN"))
+        "storefront", .text("CODE"),
+        summary: LocalizedText(en: "the storefront of the sale, like CHN", zh: "销售的店面，如 CHN"))
     fileprivate static let at = Flag(
         "at", .text("DATE"),
-        summary: LocalizedText(en: "the day of the sale, like 2026-03-15 (default: today)", zh: "销售日期，如 2026-03-15（默认今天）"))
+        summary: LocalizedText(
+            en: "the day of the sale, like 2026-03-15 (default: today)", zh: "销售日期，如 2026-03-15（默认今天）"))
     fileprivate static let type = Flag(
         "type", .choice(["consumable", "non-consumable", "auto-renewable", "non-renewing"]),
         summary: LocalizedText(en: "the product type (default: consumable)", zh: "商品类型（默认 consumable）"))
@@ -28,7 +31,8 @@ extension Command {
     /// `till proceeds`: the developer's proceeds of a price.
     static let proceeds = Command(
         "proceeds",
-        summary: LocalizedText(en: "split a price into tax, commission and the developer's proceeds", zh: "计算一个价格的税、佣金和开发者收入"),
+        summary: LocalizedText(
+            en: "split a price into tax, commission and the developer's proceeds", zh: "计算一个价格的税、佣金和开发者收入"),
         discussion: LocalizedText(
             en: """
                 proceeds = price ÷ tax divisor × rate, exact, rounded half up once at the end. A classic price in US

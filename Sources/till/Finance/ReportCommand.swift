@@ -41,7 +41,8 @@ extension Command {
         flags: Configuration.flags + [.fiscalYear, .period, .from, .to, .financeEnvironment, .csv]
     ) { call in
         guard !call.isSet(.csv) || !call.wantsJSON else {
-            throw UsageError(LocalizedText(en: "give --csv or --json, not both", zh: "--csv 和 --json 只能给一个"), command: "report")
+            throw UsageError(
+                LocalizedText(en: "give --csv or --json, not both", zh: "--csv 和 --json 只能给一个"), command: "report")
         }
         let span = try FinanceSpan(call)
         let report = try await LedgerAccess(call).use { reports, environment in

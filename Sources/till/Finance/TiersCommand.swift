@@ -9,14 +9,16 @@ import TillBilling
 extension Flag {
     fileprivate static let tier = Flag(
         "tier", .text("N"),
-        summary: LocalizedText(en: "the prices of a tier: 0 to 87, A, B, alt1 to alt5", zh: "某一档的价格：0 到 87、A、B、alt1 到 alt5"))
+        summary: LocalizedText(
+            en: "the prices of a tier: 0 to 87, A, B, alt1 to alt5", zh: "某一档的价格：0 到 87、A、B、alt1 到 alt5"))
 }
 
 extension Command {
     /// `till tiers`: Apple's price tiers.
     static let tiers = Command(
         "tiers",
-        summary: LocalizedText(en: "Apple's price tiers: price to tier and tier to price", zh: "Apple 价格档位：按价格查档位，按档位查价格"),
+        summary: LocalizedText(
+            en: "Apple's price tiers: price to tier and tier to price", zh: "Apple 价格档位：按价格查档位，按档位查价格"),
         discussion: LocalizedText(
             en: """
                 Without arguments, prints the whole classic table (as of 2019-10-03). For a price on no tier, prints the
@@ -99,7 +101,8 @@ private struct TierLookup {
         let tier = tiers.first
         switch availability {
         case .onTiers:
-            let names = tiers.map { $0.name(call.language) }.joined(separator: LocalizedText(en: ", ", zh: "、")(call.language))
+            let names = tiers.map { $0.name(call.language) }.joined(
+                separator: LocalizedText(en: ", ", zh: "、")(call.language))
             call.say(LocalizedText(en: "\(price) is \(names)", zh: "\(price)：\(names)"))
             tier?.say(call)
         case .pricePoint:
@@ -109,7 +112,8 @@ private struct TierLookup {
                     zh: "\(price) 是现在的价格点之一，不在任何经典档位上"))
         case .notOffered:
             call.say(
-                LocalizedText(en: "\(price) is on no tier, and no price point of today", zh: "\(price) 不在任何档位上，也不是现在的价格点"))
+                LocalizedText(
+                    en: "\(price) is on no tier, and no price point of today", zh: "\(price) 不在任何档位上，也不是现在的价格点"))
         case .onNoTier:
             call.say(
                 LocalizedText(
@@ -125,7 +129,8 @@ private struct TierLookup {
         }
         guard tier == nil else { return }
         for (tier, label) in [
-            (neighbours.below, LocalizedText(en: "below", zh: "低一档")), (neighbours.above, LocalizedText(en: "above", zh: "高一档")),
+            (neighbours.below, LocalizedText(en: "below", zh: "低一档")),
+            (neighbours.above, LocalizedText(en: "above", zh: "高一档")),
         ] {
             guard let tier, let price = tier.prices[price.currency] else { continue }
             call.say(

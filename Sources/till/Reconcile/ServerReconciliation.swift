@@ -36,7 +36,8 @@ struct ServerReconciliation {
         do {
             fetch = try Fetch()
         } catch {
-            throw CommandError(LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+            throw CommandError(
+                LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
         self.call = call
         progress = ReconcileProgress(call: call)

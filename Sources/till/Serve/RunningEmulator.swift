@@ -35,7 +35,8 @@ final class RunningEmulator: Sendable {
             answers.responseLimit = 1 << 20
             fetch = try Fetch(configuration: answers)
         } catch {
-            throw CommandError(LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法使用 HTTP 客户端：\(error.detail)"))
+            throw CommandError(
+                LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法使用 HTTP 客户端：\(error.detail)"))
         }
         self.fetch = fetch
         emulator = try await Emulator(

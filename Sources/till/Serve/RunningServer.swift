@@ -96,7 +96,8 @@ extension Fetch {
         do {
             return try Fetch(configuration: settings)
         } catch {
-            throw CommandError(LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+            throw CommandError(
+                LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
     }
 }

@@ -86,7 +86,8 @@ struct DoctorCheck: Sendable {
         do {
             let found = try await ledger.read { connection in
                 [
-                    DoctorCheck(name: "ledger", status: .ok, detail: LocalizedText(en: "The ledger can be read.", zh: "可以读取。")),
+                    DoctorCheck(
+                        name: "ledger", status: .ok, detail: LocalizedText(en: "The ledger can be read.", zh: "可以读取。")),
                     sharedTokens(
                         try SharedToken.list(moreThan: appleAccountsOfOneCustomer, limit: 20, connection)),
                     try quarantine(connection),
@@ -127,7 +128,8 @@ struct DoctorCheck: Sendable {
         let waiting = try TransactionTable(connection).quarantined(limit: 1_000).count
         guard waiting > 0 else {
             return DoctorCheck(
-                name: "quarantine", status: .ok, detail: LocalizedText(en: "Every payment has its owner.", zh: "每笔付款都有归属。"))
+                name: "quarantine", status: .ok,
+                detail: LocalizedText(en: "Every payment has its owner.", zh: "每笔付款都有归属。"))
         }
         let number = waiting == 1_000 ? "1,000+" : String(waiting)
         return DoctorCheck(

@@ -18,7 +18,8 @@ extension Flag {
         summary: LocalizedText(en: "the number of worlds, one seed each (default: 1)", zh: "世界数量，每个一个种子（默认 1）"))
     fileprivate static let purchases = Flag(
         "purchases", .integer("N", 1...100_000),
-        summary: LocalizedText(en: "the approximate number of purchases in a world (default: 100)", zh: "每个世界大约发起多少笔购买（默认 100）"))
+        summary: LocalizedText(
+            en: "the approximate number of purchases in a world (default: 100)", zh: "每个世界大约发起多少笔购买（默认 100）"))
     fileprivate static let thieves = Flag(
         "thieves",
         summary: LocalizedText(
@@ -33,9 +34,11 @@ extension Flag {
         "without", .text("KIND,…"),
         summary: LocalizedText(en: "the fault kinds and thief kinds to leave out", zh: "不发生的故障种类、不出现的盗取者"))
     fileprivate static let only = Flag(
-        "only", .text("KIND,…"), summary: LocalizedText(en: "the only fault kinds to use, or none", zh: "只使用这些故障种类，或 none"))
+        "only", .text("KIND,…"),
+        summary: LocalizedText(en: "the only fault kinds to use, or none", zh: "只使用这些故障种类，或 none"))
     fileprivate static let faults = Flag(
-        "faults", .integer("N", 0...Int64.max), summary: LocalizedText(en: "at most so many faults in a world", zh: "每个世界的故障上限"))
+        "faults", .integer("N", 0...Int64.max),
+        summary: LocalizedText(en: "at most so many faults in a world", zh: "每个世界的故障上限"))
     fileprivate static let phones = Flag(
         "phones", .text("N,…"), summary: LocalizedText(en: "only these phones are used, by number", zh: "只使用这些手机（编号）"))
     #if PLANTED_MISTAKES
@@ -54,7 +57,8 @@ extension Flag {
             zh: "把每个世界的报告写入该文件，并从其中已有的继续"))
     fileprivate static let shrink = Flag(
         "shrink",
-        summary: LocalizedText(en: "reduces the first failing world to the smallest plan that fails", zh: "把第一个失败的世界缩到最小"))
+        summary: LocalizedText(
+            en: "reduces the first failing world to the smallest plan that fails", zh: "把第一个失败的世界缩到最小"))
     fileprivate static let story = Flag(
         "story", summary: LocalizedText(en: "prints the events of each violation", zh: "打印每处违例的经过"))
 }
@@ -146,7 +150,8 @@ struct SimulationRun: Sendable {
     private static func unknownFault(_ name: String) -> UsageError {
         let known = FaultKind.allCases.map(\.rawValue).joined(separator: ", ")
         return UsageError(
-            LocalizedText(en: "there is no fault \(shown(name)); there are: \(known)", zh: "没有故障种类 \(shown(name))；可用：\(known)"),
+            LocalizedText(
+                en: "there is no fault \(shown(name)); there are: \(known)", zh: "没有故障种类 \(shown(name))；可用：\(known)"),
             command: "simulate")
     }
 
@@ -231,7 +236,8 @@ struct SimulationRun: Sendable {
         let (pool, console, language) = (pool, call.console, call.language)
         let shrinking = Shrinking(kind) { plan in try await pool.report(of: plan) }
         let smallest = try await shrinking.shrink(failure.plan, phones: SimulationPlan.maximumPhones) { plan in
-            console.complain(LocalizedText(en: "still fails: \(plan.commandLine)", zh: "仍会失败：\(plan.commandLine)")(language))
+            console.complain(
+                LocalizedText(en: "still fails: \(plan.commandLine)", zh: "仍会失败：\(plan.commandLine)")(language))
         }
         var told = smallest
         told.keepsLog = true

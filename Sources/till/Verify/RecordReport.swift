@@ -13,7 +13,8 @@ struct RecordReport: Sendable {
             let source = source(verifiedAt.source)
             lines += [
                 "",
-                LocalizedText(en: "Verification time: \(time), \(source.en)", zh: "验证时间：\(time)，\(source.zh)")(language),
+                LocalizedText(en: "Verification time: \(time), \(source.en)", zh: "验证时间：\(time)，\(source.zh)")(
+                    language),
             ]
         }
         lines += record.certificates.flatMap { certificate in self.lines(certificate, language) }
@@ -52,7 +53,8 @@ struct RecordReport: Sendable {
     /// had gaps.
     private func name(_ code: CheckCode) -> LocalizedText {
         code == .chain && record.kind == .oldStyleReceipt
-            ? LocalizedText(en: "certificate is issued by the iTunes Store's key", zh: "证书由 iTunes Store 的密钥签发") : code.sentence
+            ? LocalizedText(en: "certificate is issued by the iTunes Store's key", zh: "证书由 iTunes Store 的密钥签发")
+            : code.sentence
     }
 
     private func remark(_ reason: VerificationRecord.Reason) -> LocalizedText {
@@ -67,7 +69,8 @@ struct RecordReport: Sendable {
     private func source(_ source: VerificationRecord.VerificationDate.Source) -> LocalizedText {
         switch source {
         case .signedDate: LocalizedText(en: "the signing time in the proof", zh: "凭证中的签名时间")
-        case .receiptCreationDate, .receiptAttribute: LocalizedText(en: "the creation time in the proof", zh: "凭证中的生成时间")
+        case .receiptCreationDate, .receiptAttribute:
+            LocalizedText(en: "the creation time in the proof", zh: "凭证中的生成时间")
         case .purchaseDate: LocalizedText(en: "the purchase time in the proof", zh: "凭证中的购买时间")
         case .policy: LocalizedText(en: "from --at", zh: "由 --at 指定")
         case .now: LocalizedText(en: "now, because the proof has none", zh: "现在，因为凭证中没有写明")

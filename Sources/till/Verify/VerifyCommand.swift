@@ -112,7 +112,8 @@ enum VerifyFlags {
         }
         guard input.count <= maximumProofBytes else {
             throw CommandError(
-                LocalizedText(en: "stdin: is longer than \(maximumProofBytes) bytes", zh: "标准输入：超过 \(maximumProofBytes) 字节"))
+                LocalizedText(
+                    en: "stdin: is longer than \(maximumProofBytes) bytes", zh: "标准输入：超过 \(maximumProofBytes) 字节"))
         }
         return input
     }

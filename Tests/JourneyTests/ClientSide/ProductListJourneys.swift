@@ -12,7 +12,8 @@ import TillClient
             #expect(await ann.use { await $0.cachedProducts() }.items.isEmpty, "something before anybody was asked")
             let productList = await ann.use { await $0.products() }
             let ids = [Shop.points60, Shop.points300, "com.example.learn.pro"]
-            #expect(Set(productList.items.map(\.id)) == Set(ids) && !productList.isFromCache && productList.error == nil)
+            #expect(
+                Set(productList.items.map(\.id)) == Set(ids) && !productList.isFromCache && productList.error == nil)
             #expect(productList[Shop.points60]?.displayPrice == "¥6.00")
             #expect(productList.items.allSatisfy { $0.canBuy })
 

@@ -20,7 +20,9 @@ struct KilledBuyerJourneys {
     @Test(
         "The same relaunched, and with StoreKit 1", .slow,
         arguments: [(1, Restart.relaunched), (1, .reinstalled), (2, .relaunched)])
-    func others(generation: Int, restart: Restart) async throws { try await killed(generation: generation, restart: restart) }
+    func others(generation: Int, restart: Restart) async throws {
+        try await killed(generation: generation, restart: restart)
+    }
 
     private func killed(generation: Int, restart: Restart) async throws {
         let now = Int64(Date().timeIntervalSince1970)

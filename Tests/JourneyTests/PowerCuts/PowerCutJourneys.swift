@@ -19,7 +19,8 @@ import TillSimulation
         #expect(answered > seeds.count * 50)
         #expect(settledLater > 0, "no cut between a notification's storing and its settling")
         for cut in [
-            CrashableDisk.PowerCut(operation: .write, file: "till.db-wal"), .init(operation: .sync, file: "till.db-wal"),
+            CrashableDisk.PowerCut(operation: .write, file: "till.db-wal"),
+            .init(operation: .sync, file: "till.db-wal"),
             .init(operation: .write, file: "till.db"),
         ] {
             #expect(cuts.contains(cut), "no cut in \(cut)")

@@ -114,7 +114,9 @@ import TillServer
             #expect(found.count(.purchaseMissed) == 1 && found.count(.responseUnreadable) == 1, "\(found)")
             #expect(try await shop.points(of: "ann") == 60)
             let logged = try await shop.ledger.read { connection in
-                try connection.query("SELECT source || ' ' || code AS value FROM refused_proofs", []) { $0.text("value") }
+                try connection.query("SELECT source || ' ' || code AS value FROM refused_proofs", []) {
+                    $0.text("value")
+                }
             }
             #expect(logged == ["reconciliation bad_root"] || logged == ["reconciliation chain_untrusted"], "\(logged)")
         }

@@ -39,7 +39,8 @@ struct YearLedger {
         }
         let known = Set(server.lived.orders.map(\.proven.id))
         lines += try await server.ledger.read { connection in
-            try Self.orders(connection, known) + Self.transactions(connection) + Self.terms(connection) + Self.sums(connection)
+            try Self.orders(connection, known) + Self.transactions(connection) + Self.terms(connection)
+                + Self.sums(connection)
         }
         self.lines = lines.sorted()
         openEnds = try await server.ledger.read { connection in

@@ -150,7 +150,9 @@ extension HostileCorpus {
         let notCA = flawed.above("no CA") { $0.isCA = false }
         add("intermediate that is no authority", .chainUntrusted, flawed.leaf("no CA", notCA), notCA)
         let defaultPause = flawed.above("unsaid") { $0.isCA = nil }
-        add("intermediate that does not say it is one", .chainUntrusted, flawed.leaf("unsaid", defaultPause), defaultPause)
+        add(
+            "intermediate that does not say it is one", .chainUntrusted, flawed.leaf("unsaid", defaultPause),
+            defaultPause)
         let leafAsMiddle = FlawedIssue.made(seed, "Leaf Below", "below", issuer: authority.leaf, markers: leafMarkers)
         add("leaf issued by the genuine leaf", .chainUntrusted, leafAsMiddle, authority.leaf)
         // A path of four, where the genuine intermediate allows none below it (pathlen 0).

@@ -55,7 +55,9 @@ struct HostileCorpusTests {
                 group.addTask {
                     try stride(from: half * step, to: corpus.cases.count, by: 2 * step).flatMap { index in
                         let hostile = corpus.cases[index]
-                        return try corpusVerifier.complaints(about: hostile, good: good[hostile.base.id] ?? .refused(.ok)).map {
+                        return try corpusVerifier.complaints(
+                            about: hostile, good: good[hostile.base.id] ?? .refused(.ok)
+                        ).map {
                             "\(hostile.family.rawValue), \(hostile.base.id), \(hostile.harm): \($0)"
                         }
                     }
@@ -114,7 +116,8 @@ struct CorpusFolder {
             let id = String(format: "%05d", index)
             let outcome = CorpusVerifier.outcome(hostile.bytes, as: hostile.kind, corpusVerifier.warm)
             try add(
-                id, hostile.family.rawValue, hostile.base, hostile.harm, hostile.bytes, outcome, corpusVerifier, to: &manifest)
+                id, hostile.family.rawValue, hostile.base, hostile.harm, hostile.bytes, outcome, corpusVerifier,
+                to: &manifest)
         }
         try write(Array(manifest.utf8), "manifest.jsonl")
     }

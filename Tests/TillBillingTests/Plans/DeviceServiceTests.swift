@@ -92,18 +92,21 @@ import TillBilling
             service.proration(
                 to: try #require(CloudPlans.plan(name, scope: .device)), device: device.map(DeviceID.init), at: now)
         }
-        let table: [(name: String, device: String?, fates: [Proration.Remainder.Treatment], change: String, left: Int64)] = [
-            ("BM", "a", [.kept, .untouched, .untouched], "extend", 15),
-            ("BM", "c", [.untouched, .untouched, .untouched], "start", 0),
-            ("BM", nil, [.untouched, .untouched, .untouched], "start", 0),
-            ("PM", "a", [.converted, .untouched, .untouched], "upgrade", 6),
-            ("PM", "c", [.untouched, .untouched, .untouched], "start", 0),
-            ("T", "a", [.kept, .untouched, .untouched], "extend", 4),
-            ("T", "b", [.untouched, .untouched, .untouched], "start", 0),
-        ]
+        let table:
+            [(name: String, device: String?, fates: [Proration.Remainder.Treatment], change: String, left: Int64)] = [
+                ("BM", "a", [.kept, .untouched, .untouched], "extend", 15),
+                ("BM", "c", [.untouched, .untouched, .untouched], "start", 0),
+                ("BM", nil, [.untouched, .untouched, .untouched], "start", 0),
+                ("PM", "a", [.converted, .untouched, .untouched], "upgrade", 6),
+                ("PM", "c", [.untouched, .untouched, .untouched], "start", 0),
+                ("T", "a", [.kept, .untouched, .untouched], "extend", 4),
+                ("T", "b", [.untouched, .untouched, .untouched], "start", 0),
+            ]
         for (name, device, fates, change, left) in table {
             let stated = try said(name, device)
-            #expect(stated.current.map(\.treatment) == fates && stated.change.rawValue == change, "\(name) \(device ?? "-")")
+            #expect(
+                stated.current.map(\.treatment) == fates && stated.change.rawValue == change, "\(name) \(device ?? "-")"
+            )
             #expect(stated.carriedSeconds / 86_400 == left)
         }
         let converted = try said("PM", "a")

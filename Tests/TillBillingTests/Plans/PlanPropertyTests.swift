@@ -65,7 +65,9 @@ private struct PlainService {
         let bought = UInt64(plan.length.seconds * Int64(purchase.quantity)) * 1_000
         let rate = Fraction(UInt64(purchase.worth.amount), over: bought)
         timelines.removeAll { $0.end <= now }
-        func isThere(_ timeline: Timeline) -> Bool { timeline.isForAccount == isForAccount && timeline.device == device }
+        func isThere(_ timeline: Timeline) -> Bool {
+            timeline.isForAccount == isForAccount && timeline.device == device
+        }
         let others = timelines.filter { $0.plan != plan.id && (isForAccount || isThere($0)) }
         let own = timelines.first { $0.plan == plan.id && isThere($0) }
         timelines.removeAll { ($0.plan != plan.id && isForAccount) || isThere($0) }

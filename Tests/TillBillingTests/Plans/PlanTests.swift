@@ -44,7 +44,9 @@ import TillBilling
 
     @Test("Plans that would make a conversion wrong are findings with their remedy (L2, C4)")
     func findings() {
-        func codes(_ products: CatalogProduct...) -> [String] { Catalog(products: products).findings.map(\.code.rawValue) }
+        func codes(_ products: CatalogProduct...) -> [String] {
+            Catalog(products: products).findings.map(\.code.rawValue)
+        }
         let basic = CloudPlans.product("basic_monthly", 299, "P1M", "basic")
         #expect(codes(basic, CloudPlans.product("trial", 0, "P7D")).isEmpty)
         #expect(codes(CloudPlans.product("a", 299, "P1M", type: .nonConsumable)) == ["bad_plan"])

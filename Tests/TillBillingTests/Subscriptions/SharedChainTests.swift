@@ -274,7 +274,8 @@ private struct SharedChain {
     }
 
     private mutating func add(
-        _ day: Int64, _ length: Int64, _ owner: UserID?, _ token: OrderID?, isRenewal: Bool, _ generator: inout ChainRandom
+        _ day: Int64, _ length: Int64, _ owner: UserID?, _ token: OrderID?, isRenewal: Bool,
+        _ generator: inout ChainRandom
     ) {
         let refunded = generator.below(6) == 0 ? Self.at(day + Int64(generator.below(Int(length)))) : nil
         links.append(

@@ -26,7 +26,9 @@ struct ServerAPIClientTests {
         }
     }
 
-    @Test("It reads transactions, histories, refunds, statuses, orders", arguments: [StoreEnvironment.sandbox, .production])
+    @Test(
+        "It reads transactions, histories, refunds, statuses, orders",
+        arguments: [StoreEnvironment.sandbox, .production])
     func reading(_ environment: StoreEnvironment) async throws {
         let world = try await world(environment)
         let api = try await world.client()

@@ -187,7 +187,9 @@ struct ControlAnswerTests {
             "Sample",
             [
                 ControlMember("a", .integer(0...9), required: true, LocalizedText(en: "", zh: "")),
-                ControlMember("b", .list([ControlMember("c", .instant, LocalizedText(en: "", zh: ""))]), LocalizedText(en: "", zh: "")),
+                ControlMember(
+                    "b", .list([ControlMember("c", .instant, LocalizedText(en: "", zh: ""))]),
+                    LocalizedText(en: "", zh: "")),
                 ControlMember("d", .choice(["x"]), LocalizedText(en: "", zh: "")),
             ])
         func count(_ json: JSONValue) -> Int { ControlAnswers.check(json, against: answer).count }

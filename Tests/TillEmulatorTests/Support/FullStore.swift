@@ -128,7 +128,8 @@ private struct Life {
             let product = index < 2 ? "basic" : "plus<b>"
             var period = StoreTransaction(
                 price: Money(amount: index == 0 ? 0 : 1_800, currency: Currency("CNY")),
-                number: try Counter.transaction.take(change.connection), original: 0, state: .purchased, isFinished: true,
+                number: try Counter.transaction.take(change.connection), original: 0, state: .purchased,
+                isFinished: true,
                 environment: .sandbox, account: account, bundleID: FullStore.bundleID, productID: ProductID(product),
                 kind: .autoRenewable, quantity: 1, storefront: "CHN", appTransaction: 1,
                 reason: [1, 3, 4].contains(index) ? "RENEWAL" : "PURCHASE", purchased: start, firstPurchased: began)
@@ -191,7 +192,8 @@ private struct Life {
         for (days, type, subtype) in notified {
             let moment = change.now.adding(seconds: (days - 100) * Self.day)
             let past = StoreChange(
-                connection: change.connection, now: moment, configuration: change.configuration, entropy: change.entropy)
+                connection: change.connection, now: moment, configuration: change.configuration, entropy: change.entropy
+            )
             try past.note(
                 type, subtype.map { NotificationSubtype(rawValue: $0) }, about: periods[0])
         }

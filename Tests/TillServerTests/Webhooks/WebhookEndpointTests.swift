@@ -47,7 +47,8 @@ import TillSQL
         picky.types = ["service.expired"]
         var off = try WebhookReceiver.endpoint("off")
         off.isDisabled = true
-        let rotating = try WebhookReceiver.endpoint("rotating", secrets: [WebhookReceiver.secret, WebhookReceiver.olderSecret])
+        let rotating = try WebhookReceiver.endpoint(
+            "rotating", secrets: [WebhookReceiver.secret, WebhookReceiver.olderSecret])
         try await WebhookReceiver.open([try WebhookReceiver.endpoint("down"), picky, off, rotating]) { receiver in
             try await receiver.pass()
             receiver.answer { attempt async throws(HTTPError) in
@@ -74,7 +75,8 @@ import TillSQL
 
     @Test("A span of time is sent again beside new events, under the same ids; another endpoint gets nothing")
     func replay() async throws {
-        try await WebhookReceiver.open([try WebhookReceiver.endpoint("a"), try WebhookReceiver.endpoint("b")]) { receiver in
+        try await WebhookReceiver.open([try WebhookReceiver.endpoint("a"), try WebhookReceiver.endpoint("b")]) {
+            receiver in
             try await receiver.pass()
             var ids: [String] = []
             for _ in 0..<5 {

@@ -69,7 +69,9 @@ final class WebhookReceiver: Sendable {
             secrets: secrets.compactMap { WebhookSecret($0) })
     }
 
-    static func open(_ endpoints: [WebhookEndpoint]? = nil, _ visit: (WebhookReceiver) async throws -> Void) async throws {
+    static func open(_ endpoints: [WebhookEndpoint]? = nil, _ visit: (WebhookReceiver) async throws -> Void)
+        async throws
+    {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }

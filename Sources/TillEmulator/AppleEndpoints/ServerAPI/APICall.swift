@@ -36,8 +36,7 @@ struct APICall: Sendable {
 
     // MARK: Ids
 
-    static func number(_ id: String, else code: ServerAPIErrorCode = .invalidTransactionID) throws(APIError) -> Int64
-    {
+    static func number(_ id: String, else code: ServerAPIErrorCode = .invalidTransactionID) throws(APIError) -> Int64 {
         guard let number = Int64(id), number >= 0, String(number) == id else { throw APIError(code) }
         return number
     }

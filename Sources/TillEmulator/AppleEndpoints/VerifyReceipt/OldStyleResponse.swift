@@ -52,7 +52,8 @@ struct OldStyleResponse: Sendable {
     /// Nil if the store has no such purchase.
     private func customer(_ number: Int64) async throws -> Customer? {
         try await store.ask { connection in
-            guard let transaction = try TransactionTable.find(number, connection), transaction.state == .purchased else {
+            guard let transaction = try TransactionTable.find(number, connection), transaction.state == .purchased
+            else {
                 return nil
             }
             var customer = Customer(
@@ -63,7 +64,8 @@ struct OldStyleResponse: Sendable {
             else { return customer }
             let all = ListedPurchase.all(
                 try TransactionTable.inReceipt(
-                    account: transaction.account, bundleID: transaction.bundleID, limit: Store.receiptLimit, connection))
+                    account: transaction.account, bundleID: transaction.bundleID, limit: Store.receiptLimit, connection)
+            )
             customer.listed = all.first { $0.transaction.number == number } ?? customer.listed
             customer.subscription = subscription
             customer.newest = all.first { $0.transaction.number == subscription.current } ?? customer.listed

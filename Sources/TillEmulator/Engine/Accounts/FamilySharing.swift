@@ -10,16 +10,20 @@ import TillSQL
 enum FamilySharing {
     /// Shares a paid or renewed product with the members: a copy, or the next period of it. A member who has it gets
     /// nothing twice, so repeated calls are safe.
-    static func share(_ transaction: StoreTransaction, _ subscription: StoreSubscription?, _ storeChange: StoreChange) throws {
+    static func share(_ transaction: StoreTransaction, _ subscription: StoreSubscription?, _ storeChange: StoreChange)
+        throws
+    {
         try share(transaction, subscription, with: nil, from: storeChange.now, storeChange)
     }
 
     /// Ends the members' copies after a refund, an expiry or a departure from the family. After an expired period the
     /// member's subscription expires like the purchaser's, without a revocation.
     static func revoke(_ transaction: StoreTransaction, _ storeChange: StoreChange) throws {
-        for copy in try SharedPurchaseTable.copies(of: transaction.number, storeChange.connection) where copy.revocation == nil {
+        for copy in try SharedPurchaseTable.copies(of: transaction.number, storeChange.connection)
+        where copy.revocation == nil {
             if transaction.revocation == nil, let expires = copy.subscription?.expires, expires <= storeChange.now {
-                try expire(copy, as: try SubscriptionTable.find(transaction.original, storeChange.connection), storeChange)
+                try expire(
+                    copy, as: try SubscriptionTable.find(transaction.original, storeChange.connection), storeChange)
             } else {
                 try end(copy, storeChange)
             }
@@ -27,7 +31,8 @@ enum FamilySharing {
     }
 
     /// Shares all shareable purchases of this account with the family, or with one member.
-    static func shareEverything(of account: StoreAccount, with member: String? = nil, _ storeChange: StoreChange) throws {
+    static func shareEverything(of account: StoreAccount, with member: String? = nil, _ storeChange: StoreChange) throws
+    {
         for transaction in try SharedPurchaseTable.shareable(by: account.name, storeChange.connection) {
             let subscription =
                 transaction.subscription == nil
@@ -63,7 +68,8 @@ enum FamilySharing {
     static func end(_ copy: StoreTransaction, _ storeChange: StoreChange) throws -> StoreTransaction {
         guard copy.revocation == nil else { return copy }
         var copy = copy
-        copy.revocation = StoreTransaction.Revocation(date: storeChange.now, reason: 0, type: "FAMILY_REVOKE", percentage: nil)
+        copy.revocation = StoreTransaction.Revocation(
+            date: storeChange.now, reason: 0, type: "FAMILY_REVOKE", percentage: nil)
         copy = try TransactionTable.update(copy, storeChange.connection)
         var subscription: StoreSubscription?
         if copy.subscription != nil, var found = try SubscriptionTable.find(copy.original, storeChange.connection) {
@@ -91,17 +97,22 @@ enum FamilySharing {
         guard transaction.state == .purchased, transaction.revocation == nil, transaction.sharedFrom == nil,
             let family = try AccountTable.find(transaction.account, storeChange.connection)?.family
         else { return }
-        let isShareable = try ProductTable.find(transaction.productID, storeChange.connection)?.isFamilyShareable ?? false
+        let isShareable =
+            try ProductTable.find(transaction.productID, storeChange.connection)?.isFamilyShareable ?? false
         guard isShareable, try !SharedPurchaseTable.isOff(transaction.original, storeChange.connection) else {
             // A change of plan may lead to a product that is not shareable.
-            for share in try SubscriptionTable.shares(of: transaction.original, storeChange.connection) where share.isServed {
-                if let copy = try TransactionTable.find(share.current, storeChange.connection) { try end(copy, storeChange) }
+            for share in try SubscriptionTable.shares(of: transaction.original, storeChange.connection)
+            where share.isServed {
+                if let copy = try TransactionTable.find(share.current, storeChange.connection) {
+                    try end(copy, storeChange)
+                }
             }
             return
         }
         for member in try AccountTable.family(family, storeChange.connection)
         where member.name != transaction.account && member.name == only ?? member.name && !member.isDeleted {
-            let sharedPurchase = SharedPurchase(transaction: transaction, subscription: subscription, member: member, start: start)
+            let sharedPurchase = SharedPurchase(
+                transaction: transaction, subscription: subscription, member: member, start: start)
             try sharedPurchase.share(storeChange)
         }
     }
@@ -111,7 +122,8 @@ enum FamilySharing {
     private static func expire(
         _ copy: StoreTransaction, as purchaser: StoreSubscription?, _ storeChange: StoreChange
     ) throws {
-        guard var share = try SubscriptionTable.find(copy.original, storeChange.connection), share.current == copy.number,
+        guard var share = try SubscriptionTable.find(copy.original, storeChange.connection),
+            share.current == copy.number,
             share.isServed
         else { return }
         share.state = .expired
@@ -147,7 +159,9 @@ enum FamilyMembership {
         if change.isDeleted ?? account.isDeleted { return .accountDeleted(account.name) }
         if account.family != nil { return .inAnotherFamily(account.name) }
         guard organizer != account.name else { return nil }
-        guard let host = try AccountTable.find(organizer, storeChange.connection) else { return .unknownAccount(organizer) }
+        guard let host = try AccountTable.find(organizer, storeChange.connection) else {
+            return .unknownAccount(organizer)
+        }
         if host.isDeleted { return .accountDeleted(organizer) }
         guard host.family == nil || host.family == organizer else { return .inAnotherFamily(organizer) }
         return try AccountTable.family(organizer, storeChange.connection).count < limit ? nil : .familyFull(organizer)
@@ -156,7 +170,9 @@ enum FamilyMembership {
     /// Adds an account to a family; the new member's purchases are shared with the others and theirs with the new
     /// member.
     static func join(_ account: StoreAccount, organizer: String, _ storeChange: StoreChange) throws -> StoreAccount {
-        if organizer != account.name, var host = try AccountTable.find(organizer, storeChange.connection), host.family == nil {
+        if organizer != account.name, var host = try AccountTable.find(organizer, storeChange.connection),
+            host.family == nil
+        {
             host.family = organizer
             try AccountTable.update(host, storeChange.connection)
         }

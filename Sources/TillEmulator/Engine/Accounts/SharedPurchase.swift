@@ -78,7 +78,9 @@ struct SharedPurchase {
         let running = try TransactionTable.running(
             original: known.original, at: change.now, isShared: true, change.connection)
         for number in running {
-            guard var old = try TransactionTable.find(number, change.connection), old.revocation == nil else { continue }
+            guard var old = try TransactionTable.find(number, change.connection), old.revocation == nil else {
+                continue
+            }
             old.isUpgraded = true
             try TransactionTable.update(old, change.connection)
         }

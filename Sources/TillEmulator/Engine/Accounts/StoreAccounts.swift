@@ -48,7 +48,9 @@ extension Store {
     public func signIn(
         _ account: String, on id: UniqueID, name: String, platform: StoreDevice.Platform
     ) async throws -> Result<StoreDevice, StoreRefusal> {
-        try await change { storeChange in try AccountChanges.signIn(account, on: id, name: name, platform: platform, storeChange) }
+        try await change { storeChange in
+            try AccountChanges.signIn(account, on: id, name: name, platform: platform, storeChange)
+        }
     }
 
     public func devices(of account: String) async throws -> Result<[StoreDevice], StoreRefusal> {

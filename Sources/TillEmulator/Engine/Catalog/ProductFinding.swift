@@ -86,7 +86,8 @@ struct ProductValidator {
                     code: .missingLocalization, product: id,
                     sentence: LocalizedText(
                         en: "\(id) has no name and description for customers.", zh: "\(id) 没有面向客户的名称和描述。"),
-                    cure: LocalizedText(en: "Add at least one item to \"localizations\".", zh: "请在 \"localizations\" 中至少添加一项。")))
+                    cure: LocalizedText(
+                        en: "Add at least one item to \"localizations\".", zh: "请在 \"localizations\" 中至少添加一项。")))
         }
         if !product.isSold(in: environment) {
             findings.append(
@@ -202,7 +203,8 @@ struct ProductValidator {
                 sentence: LocalizedText(
                     en: "The levels of group \(group) are \(shown). Levels must start at 1 without gaps.",
                     zh: "订阅组 \(group) 的等级为 \(shown)。等级必须从 1 起连续编号。"),
-                cure: LocalizedText(en: "Number them from 1, where 1 is the highest level of service.", zh: "请从 1 起编号，1 为最高等级。"))
+                cure: LocalizedText(
+                    en: "Number them from 1, where 1 is the highest level of service.", zh: "请从 1 起编号，1 为最高等级。"))
         }
     }
 

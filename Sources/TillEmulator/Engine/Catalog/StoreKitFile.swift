@@ -213,7 +213,9 @@ extension StoreKitFile {
         "displayPrice", "numberOfPeriods", "offerID", "paymentMode", "referenceName", "subscriptionPeriod",
     ]
 
-    private mutating func offers(_ item: FileMember, _ period: SubscriptionPeriod) throws(ControlError) -> [ProductOffer] {
+    private mutating func offers(_ item: FileMember, _ period: SubscriptionPeriod) throws(ControlError)
+        -> [ProductOffer]
+    {
         var offers: [ProductOffer] = []
         let introductory =
             try [item.member("introductoryOffer")].compactMap { $0 } + item.list("introductoryOffers", upTo: 100)

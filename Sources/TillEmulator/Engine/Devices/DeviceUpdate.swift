@@ -99,6 +99,8 @@ extension Store {
     func update(
         of device: UniqueID, bundleID: String, after: Int64?
     ) async throws -> Result<DeviceUpdate, StoreRefusal> {
-        try await ask { connection in try DeviceUpdate.read(device: device, bundleID: bundleID, after: after, connection) }
+        try await ask { connection in
+            try DeviceUpdate.read(device: device, bundleID: bundleID, after: after, connection)
+        }
     }
 }

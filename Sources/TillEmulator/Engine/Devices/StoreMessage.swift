@@ -149,7 +149,8 @@ enum MessageTable {
 
     /// - Returns: whether the message was created for this account, shown before or not.
     static func show(_ id: String, account: String, _ connection: any Connection) throws -> Bool {
-        try connection.execute("UPDATE messages SET shown = 1 WHERE id = ? AND account = ?", [.text(id), .text(account)])
+        try connection.execute(
+            "UPDATE messages SET shown = 1 WHERE id = ? AND account = ?", [.text(id), .text(account)])
             > 0
     }
 

@@ -85,7 +85,8 @@ extension StoreFault {
         case .delay: LocalizedText(en: "delays the request", zh: "延迟处理请求")
         case .duplicate: LocalizedText(en: "processes the request twice and responds once", zh: "处理两次，应答一次")
         case .reorder: LocalizedText(en: "swaps the request with the next one", zh: "与下一个请求交换次序")
-        case .error5xx: LocalizedText(en: "responds 500 or 503 without processing the request", zh: "不处理请求，返回 500 或 503")
+        case .error5xx:
+            LocalizedText(en: "responds 500 or 503 without processing the request", zh: "不处理请求，返回 500 或 503")
         case .html:
             LocalizedText(
                 en: "responds with an HTML page, 200 or 502, without processing the request",

@@ -20,7 +20,9 @@ extension FaultInjector {
 
     /// Lets the next request go first if the fault `reorder` occurs. A request that another one waits for never waits
     /// itself.
-    private func reordering(_ faults: RequestFaults, _ proceed: @Sendable () async -> HTTPResponse) async -> HTTPResponse {
+    private func reordering(_ faults: RequestFaults, _ proceed: @Sendable () async -> HTTPResponse) async
+        -> HTTPResponse
+    {
         if let waiting = takeHeld(at: faults.endpoint) {
             defer { delayedRequests.release(waiting) }
             return await proceed()

@@ -74,7 +74,8 @@ extension Issuer {
     /// An old-style receipt with this `purchaseInfo`. Its signature is Apple's version 2: RSA of 1024 bits with SHA-1
     /// over the version and the purchase, the only measured form (facts/verify-receipt §9). Version 3 is longer, and
     /// its hashed content is not documented.
-    public func transactionReceipt(purchaseInfo: [UInt8], environment: StoreEnvironment) throws(SigningError) -> [UInt8] {
+    public func transactionReceipt(purchaseInfo: [UInt8], environment: StoreEnvironment) throws(SigningError) -> [UInt8]
+    {
         let version: UInt8 = 2
         let signature = try purchaseSigner.key.signSHA1([version] + purchaseInfo)
         let certificate = purchaseSigner.chain.first ?? []

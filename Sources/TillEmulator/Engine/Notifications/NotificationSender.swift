@@ -232,7 +232,8 @@ extension Store {
         _ uuid: UniqueID
     ) async throws -> (notification: StoredNotification, attempts: [SendAttempt])? {
         try await ask { connection in
-            guard let found = try NotificationTable.find(uuid, connection), found.type == "TEST", found.attempts > 0 else {
+            guard let found = try NotificationTable.find(uuid, connection), found.type == "TEST", found.attempts > 0
+            else {
                 return nil
             }
             return (found, try NotificationTable.attempts(of: found.number, connection))

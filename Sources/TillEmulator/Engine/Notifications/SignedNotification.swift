@@ -9,7 +9,8 @@ struct SignedNotification: Sendable {
 
     func text(_ notification: StoredNotification) throws -> String {
         let content = try JSONValue(decoding: notification.content)
-        let flaws = Set((content["flaws"]?.array ?? []).compactMap { $0.string.flatMap(NotificationDraft.Flaw.init(rawValue:)) })
+        let flaws = Set(
+            (content["flaws"]?.array ?? []).compactMap { $0.string.flatMap(NotificationDraft.Flaw.init(rawValue:)) })
         var payload = NotificationPayload()
         payload.notificationType = NotificationType(rawValue: notification.type)
         payload.subtype = notification.subtype.map { NotificationSubtype(rawValue: $0) }

@@ -18,7 +18,8 @@ enum OfferCodeIssuer {
 
     /// - Returns: the codes; or a refusal if the product has no such offer, or the text is in use.
     static func make(
-        _ request: CodeRequest, offer identifier: String, productID: ProductID, bundleID: String, expires: Instant?, _ change: StoreChange
+        _ request: CodeRequest, offer identifier: String, productID: ProductID, bundleID: String, expires: Instant?,
+        _ change: StoreChange
     ) throws -> Result<[String], StoreRefusal> {
         guard let product = try ProductTable.find(productID, change.connection) else {
             return .failure(.unknownProduct(productID.text, nearest: nil))

@@ -51,7 +51,8 @@ enum PaymentSheet {
     }
 
     /// The result of a purchase that ends before a charge: cancelled, failed, or already owned. Nil if it continues.
-    private static func end(_ purchase: Purchase, _ change: StoreChange) throws -> Result<PurchaseResult, StoreRefusal>? {
+    private static func end(_ purchase: Purchase, _ change: StoreChange) throws -> Result<PurchaseResult, StoreRefusal>?
+    {
         let outcome = purchase.outcome
         let isGivenUp = outcome == .cancelled || outcome == .failed
         if !isGivenUp, let owned = try OneTimeSale.takeAgain(purchase, change) { return .success(.ownedAlready(owned)) }

@@ -26,7 +26,9 @@ enum PurchaseApprovals {
     }
 
     /// Approves or declines an Ask to Buy request, or completes an interrupted purchase. The customer is charged now.
-    static func decide(_ number: Int64, approved: Bool, _ change: StoreChange) throws -> Result<StoreTransaction, StoreRefusal> {
+    static func decide(_ number: Int64, approved: Bool, _ change: StoreChange) throws -> Result<
+        StoreTransaction, StoreRefusal
+    > {
         let id = String(number)
         guard var transaction = try TransactionTable.find(number, change.connection) else {
             return .failure(.unknownTransaction(id))
@@ -45,7 +47,8 @@ enum PurchaseApprovals {
 
     /// Declines a request that was not answered in time.
     static func expire(_ number: Int64, _ change: StoreChange) throws {
-        guard let transaction = try TransactionTable.find(number, change.connection), transaction.state == .deferred else {
+        guard let transaction = try TransactionTable.find(number, change.connection), transaction.state == .deferred
+        else {
             return
         }
         _ = try decline(transaction, change)
@@ -75,7 +78,8 @@ enum PurchaseApprovals {
         }
         guard transaction.kind == .nonConsumable,
             try SharedPurchaseTable.owned(
-                transaction.productID, by: account.name, bundleID: transaction.bundleID, shared: true, change.connection)
+                transaction.productID, by: account.name, bundleID: transaction.bundleID, shared: true, change.connection
+            )
                 != nil
         else { return nil }
         _ = try decline(transaction, change)

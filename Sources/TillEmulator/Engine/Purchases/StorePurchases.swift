@@ -49,8 +49,10 @@ extension Store {
     ) async throws -> [StoreTransaction] {
         try await ask { connection in
             state == .purchased
-                ? try PendingPurchaseTable.paid(account: account, bundleID: bundleID, after: after, limit: limit, connection)
-                : try PendingPurchaseTable.all(state, account: account, bundleID: bundleID, after: after, limit: limit, connection)
+                ? try PendingPurchaseTable.paid(
+                    account: account, bundleID: bundleID, after: after, limit: limit, connection)
+                : try PendingPurchaseTable.all(
+                    state, account: account, bundleID: bundleID, after: after, limit: limit, connection)
         }
     }
 
@@ -102,7 +104,9 @@ extension Store {
                 return .failure(.unknownAccount(account))
             }
             guard !known.isDeleted else { return .failure(.accountDeleted(account)) }
-            if let device, case .failure(let refusal) = try AccountChanges.device(device, of: account, change.connection) {
+            if let device,
+                case .failure(let refusal) = try AccountChanges.device(device, of: account, change.connection)
+            {
                 return .failure(refusal)
             }
             return .success(try RestoredPurchases.restore(account: account, bundleID: bundleID, change))

@@ -70,7 +70,9 @@ struct TransactionSetQuery: Sendable {
         let queries = includesConsumables ? [Self.newestPaid] : [Self.newestLasting, Self.newestRevokedConsumables]
         var newest: [String: Int64] = [:]
         for sql in queries {
-            for (product, number) in try connection.query(sql, values, { ($0.text("product_id"), $0.integer("number")) }) {
+            for (product, number) in try connection.query(
+                sql, values, { ($0.text("product_id"), $0.integer("number")) })
+            {
                 newest[product] = max(number, newest[product] ?? number)
             }
         }

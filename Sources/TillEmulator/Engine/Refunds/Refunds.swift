@@ -183,7 +183,9 @@ extension Refunds {
 
     /// Decides the request, twelve hours after it was made (facts/server-api §5).
     static func decide(_ number: Int64, _ change: StoreChange) throws {
-        guard var request = try RefundRequestTable.find(number, change.connection), request.outcome == nil else { return }
+        guard var request = try RefundRequestTable.find(number, change.connection), request.outcome == nil else {
+            return
+        }
         guard case .success(let transaction) = try refundable(number, change) else {
             // Refunded in the meantime.
             request.outcome = .refunded
@@ -216,7 +218,9 @@ extension Refunds {
         return part == 0 && request.decision == .refund ? 100_000 : part
     }
 
-    private static func subscription(of transaction: StoreTransaction, _ change: StoreChange) throws -> StoreSubscription? {
+    private static func subscription(of transaction: StoreTransaction, _ change: StoreChange) throws
+        -> StoreSubscription?
+    {
         guard transaction.subscription != nil else { return nil }
         return try SubscriptionTable.find(transaction.original, change.connection)
     }

@@ -27,7 +27,8 @@ public struct Store: Sendable {
             while let entry = try Schedule.next(by: now, connection) {
                 try Self.perform(entry, connection, configuration, entropy)
             }
-            return try body(StoreChange(connection: connection, now: now, configuration: configuration, entropy: entropy))
+            return try body(
+                StoreChange(connection: connection, now: now, configuration: configuration, entropy: entropy))
         }
         notifications.wake()
         return value

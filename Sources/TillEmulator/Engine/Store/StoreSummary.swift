@@ -75,7 +75,8 @@ extension Store {
         return try await ask { connection in
             StoreSummary(
                 products: try ProductTable.all(connection).count,
-                accounts: try connection.first("SELECT count(*) AS count FROM accounts", []) { $0.integer("count") } ?? 0,
+                accounts: try connection.first("SELECT count(*) AS count FROM accounts", []) { $0.integer("count") }
+                    ?? 0,
                 tallies: try Self.tallies(connection), subscriptions: try Self.subscriptionsByState(connection),
                 notificationURL: try SettingTable.value(.notificationURL, connection),
                 notifications: try NotificationTable.count(connection),
@@ -97,7 +98,8 @@ extension Store {
     }
 
     private static func subscriptionsByState(_ connection: any Connection) throws -> [String: Int64] {
-        let counts = try connection.query("SELECT state, count(*) AS count FROM subscriptions GROUP BY state", []) { row in
+        let counts = try connection.query("SELECT state, count(*) AS count FROM subscriptions GROUP BY state", []) {
+            row in
             (row.text("state"), row.integer("count"))
         }
         return Dictionary(counts) { $0 + $1 }

@@ -77,7 +77,8 @@ enum BillingRetry {
     }
 
     /// Makes charges for this subscription fail, until `repair`.
-    static func breakBilling(_ original: Int64, _ change: StoreChange) throws -> Result<StoreSubscription, StoreRefusal> {
+    static func breakBilling(_ original: Int64, _ change: StoreChange) throws -> Result<StoreSubscription, StoreRefusal>
+    {
         switch try SubscriptionLifecycle.changeable(original, change) {
         case .failure(let refusal): return .failure(refusal)
         case .success(var subscription):

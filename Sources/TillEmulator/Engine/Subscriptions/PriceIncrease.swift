@@ -46,17 +46,20 @@ enum PriceIncrease {
     ) throws -> Result<StoreSubscription, StoreRefusal> {
         let id = String(known.original)
         guard known.isGoingOn else { return .failure(.subscriptionEnded(id)) }
-        guard let old = known.renewalPrice, old.currency == request.price.currency, old.amount < request.price.amount else {
+        guard let old = known.renewalPrice, old.currency == request.price.currency, old.amount < request.price.amount
+        else {
             return .failure(.notAnIncrease(id))
         }
         let own = try ProductTable.find(known.renewalProductID, change.connection)?.subscription?.period
         let period = known.monthlyBilling ? .month : own
         let needsConsent =
             request.needsConsent
-            ?? Self.needsConsent(from: old, to: request.price, period: period, last: known.lastIncrease, now: change.now)
+            ?? Self.needsConsent(
+                from: old, to: request.price, period: period, last: known.lastIncrease, now: change.now)
         var subscription = known
         subscription.priceIncrease = StoreSubscription.PriceIncrease(
-            price: request.price, effective: max(request.effective ?? change.now, change.now), needsConsent: needsConsent,
+            price: request.price, effective: max(request.effective ?? change.now, change.now),
+            needsConsent: needsConsent,
             isAccepted: !needsConsent)
         try SubscriptionLifecycle.save(subscription, change)
         let current = try SubscriptionLifecycle.current(of: subscription, change)
@@ -167,7 +170,9 @@ public struct ProductPriceIncrease: Sendable, Hashable, Codable {
                     ? product?.chargePrice(in: storefront, byTheMonth: true) : price
             else { continue }
             let request = PriceIncrease.IncreaseRequest(price: price, needsConsent: needsConsent, effective: effective)
-            if case .success = try PriceIncrease.raise(subscription.original, request, change) { increase.notified += 1 }
+            if case .success = try PriceIncrease.raise(subscription.original, request, change) {
+                increase.notified += 1
+            }
         }
         increase.after = page.last?.original ?? after
         increase.isComplete = page.count < Self.batch

@@ -27,7 +27,9 @@ extension SubscriptionLifecycle {
     static func extend(
         _ original: Int64, days: Int64, _ change: StoreChange
     ) throws -> Result<RenewalDateExtension, RenewalDateExtension.Refusal> {
-        guard var subscription = try SubscriptionTable.find(original, change.connection) else { return .failure(.unknown) }
+        guard var subscription = try SubscriptionTable.find(original, change.connection) else {
+            return .failure(.unknown)
+        }
         var transaction = try current(of: subscription, change)
         if let refusal = try refusal(of: subscription, transaction, change) { return .failure(refusal) }
         guard (1...90).contains(days) else { return .failure(.ineligible) }
@@ -186,7 +188,8 @@ enum MassExtensionTable {
     }
 
     /// - Returns: the request's number; nil if a request with this id exists.
-    static func insert(_ request: MassExtension.Request, at now: Instant, _ connection: any Connection) throws -> Int64? {
+    static func insert(_ request: MassExtension.Request, at now: Instant, _ connection: any Connection) throws -> Int64?
+    {
         try connection.first(
             """
             INSERT INTO mass_extensions (\(columns), begun_at) VALUES (\(marks: 7))

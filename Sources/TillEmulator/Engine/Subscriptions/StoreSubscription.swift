@@ -177,7 +177,8 @@ enum SubscriptionTable {
     }
 
     /// All of an account's subscriptions, shared ones included, ordered by group.
-    static func ofAccount(_ account: String, bundleID: String, _ connection: any Connection) throws -> [StoreSubscription]
+    static func ofAccount(_ account: String, bundleID: String, _ connection: any Connection) throws
+        -> [StoreSubscription]
     {
         try connection.query(
             contents, [.text(account), .text(bundleID)], read)

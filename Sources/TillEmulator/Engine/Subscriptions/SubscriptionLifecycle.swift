@@ -21,7 +21,8 @@ enum SubscriptionLifecycle {
             purchase.price = terms.price(ofYear: purchase.price, storefront: purchase.storefront, byTheMonth: true)
         }
         let known = try SubscriptionTable.own(
-            account: purchase.account.name, bundleID: purchase.request.bundleID, groupID: terms.groupID, change.connection)
+            account: purchase.account.name, bundleID: purchase.request.bundleID, groupID: terms.groupID,
+            change.connection)
         guard let known, known.isGoingOn else { return try SubscriptionSale.charge(purchase, known: known, change) }
         if known.productID == purchase.product.id {
             return try PlanChoice.stay(known, purchase, change)
@@ -57,7 +58,8 @@ enum SubscriptionLifecycle {
         // A date in the past, such as that of a renewal that was off, is scheduled for now: nothing happens in the
         // past.
         try Schedule.set(
-            .subscription, subscription.original, at: subscription.nextDate.map { max($0, change.now) }, change.connection)
+            .subscription, subscription.original, at: subscription.nextDate.map { max($0, change.now) },
+            change.connection)
     }
 
     /// The transaction of the newest period.

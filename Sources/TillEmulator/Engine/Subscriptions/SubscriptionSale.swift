@@ -106,7 +106,8 @@ enum SubscriptionSale {
     static func refusal(of transaction: StoreTransaction, _ change: StoreChange) throws -> StoreRefusal? {
         guard let waiting = transaction.subscription,
             let known = try SubscriptionTable.own(
-                account: transaction.account, bundleID: transaction.bundleID, groupID: waiting.groupID, change.connection),
+                account: transaction.account, bundleID: transaction.bundleID, groupID: waiting.groupID,
+                change.connection),
             known.isServing
         else { return nil }
         let old = try ProductTable.find(known.productID, change.connection)?.subscription
@@ -168,7 +169,9 @@ enum SubscriptionSale {
     private static func cutShort(_ known: StoreSubscription, by new: Int64, _ change: StoreChange) throws {
         let running = try TransactionTable.running(original: known.original, at: change.now, change.connection)
         for number in running where number != new {
-            guard var old = try TransactionTable.find(number, change.connection), old.revocation == nil else { continue }
+            guard var old = try TransactionTable.find(number, change.connection), old.revocation == nil else {
+                continue
+            }
             old.isUpgraded = true
             try TransactionTable.update(old, change.connection)
         }

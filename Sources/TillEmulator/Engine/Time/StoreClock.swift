@@ -38,7 +38,8 @@ final class StoreClock: Sendable {
 
     init(_ given: @escaping @Sendable () -> Instant, _ savedState: SavedState = SavedState()) {
         self.given = given
-        reading = Locked(Reading(ahead: savedState.ahead, stoppedAt: savedState.stopped, isStopped: savedState.stopped != nil))
+        reading = Locked(
+            Reading(ahead: savedState.ahead, stoppedAt: savedState.stopped, isStopped: savedState.stopped != nil))
     }
 
     var now: Instant {

@@ -56,7 +56,9 @@ extension Server {
             return days
         }
         let isSmallBusiness = try call.request.queryValue("smallBusiness").map { text in
-            guard let flag = Bool(text) else { throw RefusalError(.invalidField, "smallBusiness: must be true or false") }
+            guard let flag = Bool(text) else {
+                throw RefusalError(.invalidField, "smallBusiness: must be true or false")
+            }
             return flag
         }
         let proceeds = Proceeds(

@@ -52,7 +52,9 @@ extension Call {
     /// `?fiscalYear=&period=`; nil without `period`.
     func fiscalPeriod() throws -> FiscalPeriod? {
         guard let asked = request.queryValue("period") else { return nil }
-        guard let year = try fiscalYear() else { throw RefusalError(.invalidField, "fiscalYear: required beside period") }
+        guard let year = try fiscalYear() else {
+            throw RefusalError(.invalidField, "fiscalYear: required beside period")
+        }
         return try InputLimits.fiscalPeriod(asked, of: year)
     }
 

@@ -207,7 +207,8 @@ private struct RestoreRun {
             let decision = RestoreDecision(facts, terms)
             if decision == .move {
                 let recorder = TransferRecorder(
-                    connection, actor: actor, now: now, freshID: freshID, reminders: server.ledger.reminders(connection))
+                    connection, actor: actor, now: now, freshID: freshID, reminders: server.ledger.reminders(connection)
+                )
                 _ = try recorder.move(
                     chain: chain, in: environment, from: owner, to: restorer, kind: .restore, reason: "restored",
                     under: server.configuration.guests)

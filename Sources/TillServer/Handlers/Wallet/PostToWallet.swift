@@ -12,7 +12,8 @@ extension Server {
         let wanted = try await posting(call, .debit, .spent, -body.amount, of: body.currency, body.reference)
         let posted = try await post(wanted) { [debt = configuration.debt] wallet in
             if let refusal = debt.refusal(ofSpending: body.amount, of: body.currency, from: wallet) {
-                throw RefusalError(refusal, refusal == .insufficientFunds ? wallet.heldSentence(of: body.currency) : nil)
+                throw RefusalError(
+                    refusal, refusal == .insufficientFunds ? wallet.heldSentence(of: body.currency) : nil)
             }
         }
         return JSONText.response(
@@ -45,7 +46,8 @@ extension Server {
             try InputLimits.balance(wallet, after: wanted)
             let isCovered = body.amount > 0 || wallet.hasBalance(-body.amount, of: body.currency)
             guard isCovered || body.allowDebt == true else {
-                throw RefusalError(.insufficientFunds, "the balance would go below zero; \"allowDebt\": true allows that")
+                throw RefusalError(
+                    .insufficientFunds, "the balance would go below zero; \"allowDebt\": true allows that")
             }
         }
         return JSONText.response(

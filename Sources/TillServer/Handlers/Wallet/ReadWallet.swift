@@ -37,7 +37,8 @@ extension Server {
     func listLots(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)
-        let currency = try InputLimits.string(call.request.queryValue("currency") ?? "", "currency", InputLimits.currency)
+        let currency = try InputLimits.string(
+            call.request.queryValue("currency") ?? "", "currency", InputLimits.currency)
         let page = try await page(call)
         let lots = try await database.read { connection in
             try LedgerTable(connection).lots(of: user, in: environment, currency: currency)

@@ -127,7 +127,9 @@ extension Server {
     private static func known(
         _ endpoint: WebhookEndpoint, _ connection: any Connection
     ) throws -> WebhookEndpointTable.Stored {
-        guard let stored = try WebhookEndpointTable(connection).find(endpoint.id) else { throw RefusalError(.unavailable) }
+        guard let stored = try WebhookEndpointTable(connection).find(endpoint.id) else {
+            throw RefusalError(.unavailable)
+        }
         return stored
     }
 }

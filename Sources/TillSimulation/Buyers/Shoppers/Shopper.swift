@@ -33,7 +33,8 @@ final class Shopper: @unchecked Sendable {
     private(set) var begun = 0
     private var purchasesLeft: Int
 
-    init(_ name: String, _ habit: ShoppingHabit, purchasesLeft: Int, family: Family? = nil, _ shop: ShopperConnections) {
+    init(_ name: String, _ habit: ShoppingHabit, purchasesLeft: Int, family: Family? = nil, _ shop: ShopperConnections)
+    {
         self.family = family
         self.name = name
         self.habit = habit

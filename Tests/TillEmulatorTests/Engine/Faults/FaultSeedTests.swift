@@ -45,7 +45,9 @@ struct FaultSeedTests {
         }
         let requestFaults: [String] = seen.withLock { $0 }
         #expect(Set(requestFaults).count == 2)
-        #expect(requestFaults[0] == requestFaults[1] && requestFaults[0] == requestFaults[3] && requestFaults[2] == requestFaults[5])
+        #expect(
+            requestFaults[0] == requestFaults[1] && requestFaults[0] == requestFaults[3]
+                && requestFaults[2] == requestFaults[5])
         #expect(Set(requestFaults[0]).count >= 4, "\(requestFaults[0])")
     }
 
@@ -74,9 +76,13 @@ struct FaultSeedTests {
 
     @Test("Changing one fault rate does not change which requests the other faults affect")
     func dialsAreIndependent() {
-        func random(_ number: Int64) -> SeededRandom { SeededRandom(seed: 4, start: 0, stream: "history", number: number) }
+        func random(_ number: Int64) -> SeededRandom {
+            SeededRandom(seed: 4, start: 0, stream: "history", number: number)
+        }
         func struck(_ rates: FaultRates, _ fault: StoreFault) -> [Int64] {
-            (1...500).filter { FaultInjector.RequestFaults(endpoint: .history, rates: rates, random: random($0)).includes(fault) }
+            (1...500).filter {
+                FaultInjector.RequestFaults(endpoint: .history, rates: rates, random: random($0)).includes(fault)
+            }
         }
         let html = struck(FaultRates([.html: 0.3]), .html)
         #expect(html == struck(FaultRates([.html: 0.3, .rateLimit: 0.9]), .html))
@@ -94,7 +100,8 @@ struct FaultSeedTests {
             var (struck, pairs, last) = (0, 0, false)
             for number in 1...count {
                 let random = SeededRandom(seed: 77, start: Int64(index % 3), stream: "history", number: Int64(number))
-                let strikes = FaultInjector.RequestFaults(endpoint: .history, rates: rates, random: random).includes(fault)
+                let strikes = FaultInjector.RequestFaults(endpoint: .history, rates: rates, random: random).includes(
+                    fault)
                 if strikes { struck += 1 }
                 if strikes, last { pairs += 1 }
                 last = strikes

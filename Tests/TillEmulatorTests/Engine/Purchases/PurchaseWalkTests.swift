@@ -134,7 +134,8 @@ struct PurchaseWalkTests {
             "SELECT count(*) AS count FROM transactions WHERE revoked_at IS NOT NULL AND shared_from IS NOT NULL",
             "SELECT count(*) AS count FROM notifications WHERE type = 'REVOKE'")
         try same(
-            "open requests stand on the schedule", "SELECT count(*) AS count FROM refund_requests WHERE outcome IS NULL",
+            "open requests stand on the schedule",
+            "SELECT count(*) AS count FROM refund_requests WHERE outcome IS NULL",
             "SELECT count(*) AS count FROM schedule WHERE kind = 'refund'")
         try same(
             "so do requests to buy", "SELECT count(*) AS count FROM transactions WHERE state = 'deferred'",

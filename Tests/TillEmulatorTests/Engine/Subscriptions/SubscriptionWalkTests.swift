@@ -65,7 +65,8 @@ struct SubscriptionWalkTests {
         }
     }
 
-    private func step(_ world: SubscribedWorld, _ original: Int64, _ random: inout SeededRandom) async throws -> String {
+    private func step(_ world: SubscribedWorld, _ original: Int64, _ random: inout SeededRandom) async throws -> String
+    {
         let products = SubscribedWorld.products.map(\.id.text)
         let act = random.draw(13)
         switch act {

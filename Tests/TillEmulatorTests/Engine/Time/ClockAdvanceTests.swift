@@ -40,7 +40,8 @@ struct ClockAdvanceTests {
         let notified = await world.ask(.get, "/emulator/notifications/\(id)").json["sendAttempts"]?.array ?? []
         #expect(notified.map { $0["at"]?.string } == world.attempts.map { $0.at.rfc3339 })
         #expect(
-            notified.map { $0["result"] } == Array(repeating: "UNSUCCESSFUL_HTTP_RESPONSE_CODE", count: 4) + ["SUCCESS"])
+            notified.map { $0["result"] } == Array(repeating: "UNSUCCESSFUL_HTTP_RESPONSE_CODE", count: 4) + ["SUCCESS"]
+        )
         await world.remove()
     }
 
