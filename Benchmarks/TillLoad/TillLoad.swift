@@ -11,7 +11,7 @@ struct TillLoad {
                till-load sync DIR SECONDS            4 KiB appended with fdatasync a second
                till-load ledger FILE                 what is in a ledger: grants, orders, bytes of proofs as stored
                                                      and as they came, bytes of the database
-               till-load age FILE COUNT              COUNT settled purchases of five years into a ledger
+               till-load age FILE COUNT              COUNT processed purchases of five years into a ledger
                till-load store DIR COUNT             COUNT purchases of one customer in an emulated store, and their
                                                      history page by page: purchases a second, milliseconds of a page
                                                      (first hundred, last hundred, the last), pages, milliseconds

@@ -18,7 +18,7 @@ struct SoakEnding: Sendable {
     /// - Returns: by transaction, the user to whom support assigned a purchase without a token.
     func run(_ world: StoreEvents, seed: UInt64) async throws -> [String: String] {
         var random = SeededRandom(seed: seed, player: "ending")
-        try await world.settle(&random)
+        try await world.complete(&random)
         say("every phone opens its app once more")
         await openAll()
         say("the store sends again what did not arrive")
@@ -26,7 +26,7 @@ struct SoakEnding: Sendable {
         try await becomeQuiet()
         let claims = try await support.claimAll()
         if !claims.isEmpty {
-            say("support gave away what Apple signed for nobody: \(claims.count)")
+            say("support assigned purchases without a signed owner: \(claims.count)")
             await openAll()
             try await becomeQuiet()
         }

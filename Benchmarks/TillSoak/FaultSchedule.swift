@@ -45,8 +45,8 @@ struct FaultSchedule: Sendable {
             return
         }
         var settings: [String: JSONValue] = ["seed": .int(Int64.random(in: 0..<1 << 40, using: &random))]
-        for dial in ["drop", "delay", "duplicate", "reorder", "error5xx", "html", "rateLimit"]
-        where random.occurs(0.5) { settings[dial] = .double(chance(&random, 0.25)) }
+        for fault in ["drop", "delay", "duplicate", "reorder", "error5xx", "html", "rateLimit"]
+        where random.occurs(0.5) { settings[fault] = .double(chance(&random, 0.25)) }
         settings["delayTo"] = 2_000
         var endpoints: [String: JSONValue] = [:]
         // No notification arrives for a while; Apple retries after an hour.
@@ -61,7 +61,7 @@ struct FaultSchedule: Sendable {
             try await control.put(
                 "/emulator/notifications", ["url": isLosing ? .null : .string(notificationURL)])
         } catch {
-            tally.add(.faults, "dials that could not be set")
+            tally.add(.faults, "fault rates that could not be set")
         }
     }
 
@@ -76,8 +76,8 @@ struct FaultSchedule: Sendable {
             tally.add(.requests, "disturbable \(endpoint)", Int(number.int ?? 0))
         }
         for (endpoint, struck) in report["injected"]?.object ?? [:] {
-            for (dial, number) in struck.object ?? [:] {
-                tally.add(.faults, "\(endpoint): \(dial)", Int(number.int ?? 0))
+            for (fault, number) in struck.object ?? [:] {
+                tally.add(.faults, "\(endpoint): \(fault)", Int(number.int ?? 0))
             }
         }
     }

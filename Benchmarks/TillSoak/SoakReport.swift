@@ -89,7 +89,7 @@ struct SoakReport: Sendable {
             lines += finding.transaction.flatMap { stories[$0] } ?? []
         }
         lines += faults.map { "unexpected: \($0)" }
-        lines += unattributed.map { "in quarantine, because Apple signed nobody's token: \($0)" }
+        lines += unattributed.map { "in quarantine, because Apple signed no token: \($0)" }
         for column in Tally.Column.allCases {
             let counts = tally.all(column).sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
             lines.append("\(column.rawValue): \(counts.isEmpty ? "none" : counts.joined(separator: ", "))")
@@ -103,7 +103,7 @@ struct SoakReport: Sendable {
                 + "\(tally.total(.kills)) kills with signal 9, \(tally.total(.faults)) faults: \(count(.lost)) lost, "
                 + "\(count(.grantedTwice)) granted twice, \(count(.misattributed)) misattributed, "
                 + "\(count(.forgedGranted)) granted unpaid, \(findings.count) findings in all, "
-                + "\(faults.count) surprises, \(unattributed.count) that Apple signed for nobody")
+                + "\(faults.count) surprises, \(unattributed.count) without a signed owner")
         return lines.joined(separator: "\n")
     }
 }

@@ -24,7 +24,7 @@ struct StoreEvents: Sendable {
     }
 
     /// Decides all pending approvals and ends all renewals.
-    func settle(_ random: inout SeededRandom) async throws {
+    func complete(_ random: inout SeededRandom) async throws {
         for account in Phone.accounts {
             try await decide(of: account, &random)
             try await cancel(of: account)

@@ -139,7 +139,7 @@ struct Screen: Sendable {
               wallet                  your points
               restore                 bring back what lasts
               sign-in USER TOKEN      be somebody else
-              sign-out                be nobody
+              sign-out                sign out
               wait [SECONDS]          until nothing is under way
               quit                    or the end of the input
             """,

@@ -6,7 +6,7 @@ enum FormProperties {
         try everyBytesCanBeWritten(input)
         try itemsReadBack(input)
         try targetsArePlain(input)
-        try headersAreJudged(input)
+        try headersAreChecked(input)
     }
 
     /// `%XX` for each byte decodes to the bytes, if they are text without NUL.
@@ -53,7 +53,7 @@ enum FormProperties {
     }
 
     /// Each line is one field: `name:value`.
-    private static func headersAreJudged(_ input: [UInt8]) throws(PropertyError) {
+    private static func headersAreChecked(_ input: [UInt8]) throws(PropertyError) {
         var border = HeaderValidator()
         var names: [[UInt8]] = []
         for line in input.split(separator: 0x0A, maxSplits: 64, omittingEmptySubsequences: true) {

@@ -14,12 +14,12 @@ enum JSONProperties {
                     && $0.longestRun <= CombiningMarkCounter.limit
             } ?? false
         try hold((value != nil) == isReadable, "a value is read exactly if the text is JSON, bounded")
-        try utf8IsJudgedAsTheLibraryDoes(input)
+        try utf8MatchesTheLibrary(input)
         if let value { try valuesReadBack(value) }
         try objectsAgree(input, value)
     }
 
-    private static func utf8IsJudgedAsTheLibraryDoes(_ input: [UInt8]) throws(PropertyError) {
+    private static func utf8MatchesTheLibrary(_ input: [UInt8]) throws(PropertyError) {
         let isUTF8 = input.withUnsafeBufferPointer(JSONText.isUTF8)
         try hold(isUTF8 == (String(validating: input, as: UTF8.self) != nil), "UTF-8 is what the library calls UTF-8")
     }

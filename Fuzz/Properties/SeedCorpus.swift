@@ -30,7 +30,7 @@ struct SeedCorpus {
             try Data(root).write(to: authority.appendingPathComponent(name))
         }
         let lines = signed.map { "\($0.hash) \($0.name)\n" }.joined()
-        let head = "# SHA-256 of everything that the keys of these roots have signed. Nobody holds the keys.\n"
+        let head = "# SHA-256 of everything that the keys of these roots have signed. The keys were discarded.\n"
         try Data((head + lines).utf8).write(to: authority.appendingPathComponent("signed.txt"))
     }
 

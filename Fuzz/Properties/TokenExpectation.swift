@@ -52,18 +52,18 @@ struct TokenExpectation: CustomStringConvertible {
         guard isMissing(json["quantity"]) || (1...0x7FFF_FFFF).contains(json["quantity"]?.int ?? 0) else {
             return TokenExpectation(nil, "the quantity")
         }
-        return judged("transaction", at: signedDate, in: json["environment"])
+        return expected("transaction", at: signedDate, in: json["environment"])
     }
 
     private static func renewal(_ json: JSONValue, _ object: JSONObject) -> TokenExpectation {
         guard (try? RenewalInfoPayload(object)) != nil else { return TokenExpectation(nil, "a member's type") }
-        return judged("renewal", at: json["signedDate"]?.number, in: json["environment"])
+        return expected("renewal", at: json["signedDate"]?.number, in: json["environment"])
     }
 
     private static func appTransaction(_ json: JSONValue, _ object: JSONObject) -> TokenExpectation {
         guard (try? AppTransactionPayload(object)) != nil else { return TokenExpectation(nil, "a member's type") }
         let date = json["signedDate"]?.number ?? json["receiptCreationDate"]?.number
-        return judged("apptransaction", at: date, in: json["receiptType"])
+        return expected("apptransaction", at: date, in: json["receiptType"])
     }
 
     private static func notification(
@@ -82,10 +82,10 @@ struct TokenExpectation: CustomStringConvertible {
             name == "externalPurchaseToken"
             ? JSONValue.string(isSandbox ? "Sandbox" : "Production") : subject["environment"]
         let app = subject["bundleId"]?.string
-        func isGood(_ part: String, _ name: String, _ judge: ([UInt8]) -> (app: String?, environment: String)?) -> Bool
+        func isGood(_ part: String, _ name: String, _ check: ([UInt8]) -> (app: String?, environment: String)?) -> Bool
         {
             guard let text = json[part]?[name], !text.isNull else { return true }
-            guard let inner = text.string.flatMap({ judge(Array($0.utf8)) }) else { return false }
+            guard let inner = text.string.flatMap({ check(Array($0.utf8)) }) else { return false }
             // A notification without an app is accepted by a verifier for any app; a server's own verifier refuses it.
             return (app == nil || inner.app == app) && inner.environment == environment?.string
         }
@@ -100,11 +100,11 @@ struct TokenExpectation: CustomStringConvertible {
                 (try? verifier.appTransaction(token)).map { ($0.payload.bundleID, $0.environment.rawValue) }
             }
         guard areNestedGood else { return TokenExpectation(nil, "a token inside") }
-        return judged("notification", at: json["signedDate"]?.number, in: environment)
+        return expected("notification", at: json["signedDate"]?.number, in: environment)
     }
 
     /// - Parameter milliseconds: nil for a proof without a date, which is verified at the current time.
-    private static func judged(
+    private static func expected(
         _ kind: String, at milliseconds: Double?, in environment: JSONValue?
     ) -> TokenExpectation {
         if let milliseconds {

@@ -22,7 +22,7 @@ enum Planted: String {
             _ = piece.initialize(from: input)
             // The value is used, because the optimizer would otherwise remove the read.
             let behind = piece.baseAddress.map { $0[input.count] }
-            throw PropertyError(claim: "nobody saw the read behind the end, of \(String(describing: behind))")
+            throw PropertyError(claim: "the read went unnoticed: behind the end, of \(String(describing: behind))")
         }
     }
 

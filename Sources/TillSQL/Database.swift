@@ -35,7 +35,7 @@ public protocol Connection: AnyObject {
     /// all its keys declared.
     func lock(_ keys: [LockKey])
 
-    /// Returns the ids of `count` new rows of a table whose ids are in the column `sequence`. The ids are drawn before
+    /// Returns the ids of `count` new rows of a table whose ids are in the column `row_id`. The ids are drawn before
     /// the rows are written; an id that no row uses stays free or is skipped.
     func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64]
 

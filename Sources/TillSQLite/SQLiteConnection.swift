@@ -36,7 +36,7 @@ final class SQLiteConnection: Connection {
         let name = "\(table)"
         let last =
             try drawn[name]
-            ?? first("SELECT coalesce(max(sequence), 0) AS last FROM \(table: table)", []) { $0.integer("last") } ?? 0
+            ?? first("SELECT coalesce(max(row_id), 0) AS last FROM \(table: table)", []) { $0.integer("last") } ?? 0
         drawn[name] = last + Int64(count)
         return (0..<count).map { last + 1 + Int64($0) }
     }

@@ -8,7 +8,7 @@ import TillServer
 /// The permissions of each kind of caller (CONTRACT §2), address by address.
 @Suite("Permissions by caller") struct AuthorizationJourneys {
     private static let columns = [
-        "nobody", "wrong key", "expired token", "the owner", "another user", "an ES256 token of the owner", "a backend",
+        "no credential", "wrong key", "expired token", "the owner", "another user", "an ES256 token of the owner", "a backend",
     ]
 
     /// Method, address, body, and the status of each column; columns beyond a short row are not tried.
@@ -56,7 +56,7 @@ import TillServer
         ) { shop in
             let now = shop.time.now.seconds
             let callers: [Party] = [
-                .nobody, .bearer("sk_journey_0123456789abcdeg"),
+                .anonymous, .bearer("sk_journey_0123456789abcdeg"),
                 .bearer(UserToken.hs256(subject: "owner", expires: now - 1)), .user("owner"), .user("other"),
                 .bearer(try UserToken.es256(subject: "owner", expires: now + 600, key: key)), .backend,
             ]

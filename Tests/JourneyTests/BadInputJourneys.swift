@@ -83,19 +83,19 @@ import TillJSON
             #expect(wrong.status == 405)
             #expect(wrong.headers["Allow"] == "POST")
             #expect(try await shop.send(.get, "/v1/orders/nonsense").code == "unknown_order")
-            #expect(try await shop.send(.get, "/healthz", as: .nobody).status == 200)
-            #expect(try await shop.send(.get, "/readyz", as: .nobody)["status"].text == "ready")
+            #expect(try await shop.send(.get, "/healthz", as: .anonymous).status == 200)
+            #expect(try await shop.send(.get, "/readyz", as: .anonymous)["status"].text == "ready")
         }
     }
 
     @Test("The catalogue is public, and an unchanged one is 304 (P1, G2)", arguments: Reach.allCases)
     func products(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
-            let first = try await shop.send(.get, "/v1/products", as: .nobody)
+            let first = try await shop.send(.get, "/v1/products", as: .anonymous)
             #expect(first["data"].list.count == Shop.catalog.products.count)
             #expect(first["data"].list.first?.at("names").at("zh").text == "60 学点")
             let tag = try #require(first.headers["ETag"])
-            let again = try await shop.send(.get, "/v1/products", as: .nobody, headers: [("If-None-Match", tag)])
+            let again = try await shop.send(.get, "/v1/products", as: .anonymous, headers: [("If-None-Match", tag)])
             #expect(again.status == 304)
             #expect(again.body == .null)
         }

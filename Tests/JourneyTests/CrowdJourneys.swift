@@ -5,7 +5,7 @@ import TillJSON
 
 @Suite("Concurrent purchases") struct CrowdJourneys {
     @Test("One purchase from the app, from Apple and as a receipt, all at once: one grant (O8, U4, U8)")
-    func allDoors() async throws {
+    func allSources() async throws {
         try await Shop.open(.socket) { shop in
             for round in 0..<5 {
                 let user = "u\(round)"
@@ -17,7 +17,7 @@ import TillJSON
                 }
                 for number in 0..<4 {
                     let notice = notices[number % notices.count]
-                    requests.append(("/v1/notifications/apple", ["signedPayload": .string(notice)], .nobody))
+                    requests.append(("/v1/notifications/apple", ["signedPayload": .string(notice)], .anonymous))
                     requests.append(
                         (
                             "/v1/transactions",

@@ -90,7 +90,7 @@ import TillSimulation
             Request(name: "debit, keyed", target: debits, body: debit("b"), party: .backend, key: "d", wellAgain: 201),
             Request(
                 name: "notification", target: "/v1/notifications/apple",
-                body: ["signedPayload": .string(notification)], party: .nobody, wellAgain: 200),
+                body: ["signedPayload": .string(notification)], party: .anonymous, wellAgain: 200),
         ]
         return Start(requests: requests, opened: ProvenOrder(of: "u1").id, waiting: orders, notification: notification)
     }
@@ -117,19 +117,19 @@ import TillSimulation
             }
             try await Self.checkNothingChanged(shop, start, grants: grants)
             Trouble.end(disk)
-            #expect(try await shop.send(.get, "/readyz", as: .nobody).status == 200)
+            #expect(try await shop.send(.get, "/readyz", as: .anonymous).status == 200)
             try await Self.checkAllGoesThrough(shop, start, grants: grants)
         }
     }
 
     /// Reading continues, and shows nothing of the refused requests.
     private static func checkNothingChanged(_ shop: Shop, _ start: Start, grants: Int64) async throws {
-        let readiness = try await shop.send(.get, "/readyz", as: .nobody)
+        let readiness = try await shop.send(.get, "/readyz", as: .anonymous)
         #expect(readiness.status == 503)
         #expect(readiness["status"].text == "not_ready")
         #expect(readiness.headers["Retry-After"] != nil)
         for target in ["/healthz", "/v1/products"] {
-            #expect(try await shop.send(.get, target, as: .nobody).status == 200)
+            #expect(try await shop.send(.get, target, as: .anonymous).status == 200)
         }
         #expect(try await shop.send(.get, "/v1/orders/\(start.opened)").status == 404)
         for order in start.waiting { #expect(try await shop.status(of: order) == "prepared") }

@@ -48,7 +48,7 @@ import TillServer
         _ shop: Shop, _ receipt: String, _ more: [String: JSONValue] = [:]
     ) async throws -> Reply {
         let body = ["receipt-data": .string(receipt)].merging(more) { $1 }
-        return try await shop.send(.post, "/verifyReceipt", .object(body), as: .nobody)
+        return try await shop.send(.post, "/verifyReceipt", .object(body), as: .anonymous)
     }
 
     /// The differences in members that both objects have.

@@ -31,7 +31,7 @@ import TillServer
                 [:], ["receipt-data": 5], ["receipt-data": nil], [], "text", ["receipt_data": "AAAA"],
             ]
             for body in odd {
-                let reply = try await shop.send(.post, "/verifyReceipt", body, as: .nobody)
+                let reply = try await shop.send(.post, "/verifyReceipt", body, as: .anonymous)
                 #expect(reply.status == 200 && reply.body == ["status": 21002])
             }
             for body in ["receipt-data=AAAA", "{", ""] {
@@ -51,9 +51,9 @@ import TillServer
                 .post, "/emulator/purchases", ["bundleId": "com.example.other", "productId": .string(Shop.points60)])
             #expect(try await verdict(shop, other["receipt"].text) == ["status": 21003])
             for method in [HTTPMethod.get, .put, .delete] {
-                let reply = try await shop.send(method, "/verifyReceipt", as: .nobody)
+                let reply = try await shop.send(method, "/verifyReceipt", as: .anonymous)
                 #expect(reply.status == 200 && reply.body == ["status": 21000])
-                #expect(try await shop.send(method, "/verifyReceipt/", as: .nobody).body == ["status": 21000])
+                #expect(try await shop.send(method, "/verifyReceipt/", as: .anonymous).body == ["status": 21000])
             }
             let wrapped = payment.receipt.enumerated()
                 .map { $0.offset % 64 == 63 ? "\($0.element)\r\n" : "\($0.element)" }.joined()
@@ -106,7 +106,7 @@ import TillServer
             path: folder.appendingPathComponent("till.db").path, role: .server, options: .init(.ledger))
         let store = try await Emulator(
             configuration: configuration, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
-            send: { _, _ async throws(HTTPError) in throw HTTPError(.cannotConnect, "nobody listens") })
+            send: { _, _ async throws(HTTPError) in throw HTTPError(.cannotConnect, "no server listens") })
         try await body(store) { environments in
             var reported = Shop.usualConfiguration
             reported.apple.environments = environments

@@ -32,7 +32,7 @@ import TillServer
             }
             for number in 0..<400 {
                 let reply = try await shop.send(
-                    .post, "/v1/notifications/apple", ["signedPayload": .string("\(number)")], as: .nobody)
+                    .post, "/v1/notifications/apple", ["signedPayload": .string("\(number)")], as: .anonymous)
                 #expect(reply.status == 422)
             }
             let stored = try await shop.ledger.read { connection in
@@ -50,7 +50,7 @@ import TillServer
         try await Shop.open(.socket) { shop in
             for _ in 0..<30 {
                 _ = try await shop.send(
-                    .post, "/v1/notifications/apple", ["signedPayload": "a.b.c"], as: .nobody)
+                    .post, "/v1/notifications/apple", ["signedPayload": "a.b.c"], as: .anonymous)
             }
             let entries = try await shop.ledger.read { try RefusedProofTable($0).anonymous(limit: 100) }
             #expect(entries.map(\.count) == [30])

@@ -165,8 +165,8 @@ import TillJSON
     func cloudPlans(generation: Int) async throws {
         try await CloudShop.open { shop in
             let (server, store) = (shop.server.router, shop.emulator.router)
-            let serverDoor = try Listener(bodyLimit: server.bodyLimit(method:path:), handler: server.respond(to:))
-            let storeDoor = try Listener(
+            let serverListener = try Listener(bodyLimit: server.bodyLimit(method:path:), handler: server.respond(to:))
+            let storeListener = try Listener(
                 bodyLimit: store.bodyLimit(method:path:), handler: shop.emulator.respond(to:))
             let folder = FileManager.default.temporaryDirectory
                 .appendingPathComponent("till-phone-\(UUID().uuidString)")
@@ -174,10 +174,10 @@ import TillJSON
             let token = UserToken.hs256(subject: "yan", expires: shop.time.now.seconds + 600)
             let app = try TillProcess.start(
                 [
-                    "no_proxy=127.0.0.1", "TILL_STORE=http://127.0.0.1:\(storeDoor.port)", "TILL_STORE_ACCOUNT=yan",
+                    "no_proxy=127.0.0.1", "TILL_STORE=http://127.0.0.1:\(storeListener.port)", "TILL_STORE_ACCOUNT=yan",
                     "TILL_STORE_BUNDLE_ID=\(Shop.bundleID)", "TILL_STORE_DIRECTORY=\(folder.path)/store",
                     TillProcess.executable.deletingLastPathComponent().appendingPathComponent("cloudplans").path,
-                    "--server", "http://127.0.0.1:\(serverDoor.port)", "--user", "yan", "--token", token,
+                    "--server", "http://127.0.0.1:\(serverListener.port)", "--user", "yan", "--token", token,
                     "--directory", folder.path, "--storekit", String(generation), "--lang", "en",
                 ], executable: "/usr/bin/env")
             try app.tell("plans\nbuy basic_monthly\npreview premium_monthly\nbuy premium_monthly\nmine\nquit")
@@ -190,8 +190,8 @@ import TillJSON
             let promise = try #require(lines.first { $0.contains("→ to pay: ") }, "\(page)")
             let end = try #require(promise.components(separatedBy: "then until ").last)
             #expect(lines.last == "  premium_monthly, until \(end)", "\(page)")
-            await serverDoor.stop(grace: 1)
-            await storeDoor.stop(grace: 1)
+            await serverListener.stop(grace: 1)
+            await storeListener.stop(grace: 1)
         }
     }
 }

@@ -45,15 +45,15 @@ import TillSimulation
             }
             func deliver(_ number: Int) async throws -> Reply {
                 try await shop.send(
-                    .post, "/v1/notifications/apple", ["signedPayload": .string(payloads[number])], as: .nobody)
+                    .post, "/v1/notifications/apple", ["signedPayload": .string(payloads[number])], as: .anonymous)
             }
             var leftOver = 0
             let refused = try await sweep(disk, upTo: payloads.count, deliver) { number, reply in
                 #expect([200, 503].contains(reply.status))
-                let settled = try await PendingNotifications(shop.server.ledger).processAll()
-                leftOver += settled
+                let processed = try await PendingNotifications(shop.server.ledger).processAll()
+                leftOver += processed
                 if reply.status == 503 {
-                    #expect(settled == 0, "what was refused is not there")
+                    #expect(processed == 0, "what was refused is not there")
                     #expect(try await deliver(number).status == 200)
                 }
                 #expect(try await shop.points(of: "u\(number)") == 60)
@@ -62,7 +62,7 @@ import TillSimulation
                 #expect(try await shop.points(of: "u\(number)") == 60)
             }
             #expect(refused > 0 && refused < payloads.count)
-            #expect(leftOver > 0, "one at least was stored and not settled")
+            #expect(leftOver > 0, "one at least was stored and not processed")
             #expect(try await shop.grantCount() == Int64(payloads.count))
         }
     }

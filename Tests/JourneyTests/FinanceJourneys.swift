@@ -290,7 +290,7 @@ import TillLedger
         try await CloudShop.open { shop in
             for path in [Self.september, Self.comparison, "/v1/finance/calendar", "/v1/finance/apple-reports"] {
                 #expect(try await shop.send(.get, path, as: .user("lin")).status == 403)
-                #expect(try await shop.send(.get, path, as: .nobody).status == 401)
+                #expect(try await shop.send(.get, path, as: .anonymous).status == 401)
             }
             for (query, detail) in [
                 ("fiscalYear=1999", "fiscalYear: 2008 to 2100"), ("fiscalYear=2026&period=13", "period: 1 to 12"),

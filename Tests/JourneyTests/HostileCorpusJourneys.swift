@@ -52,13 +52,13 @@ struct HostileCorpusJourneys {
             for (harm, token) in harmed {
                 shop.time.advance(seconds: 1)
                 let reply = try await shop.send(
-                    .post, "/v1/notifications/apple", ["signedPayload": .string(token)], as: .nobody)
+                    .post, "/v1/notifications/apple", ["signedPayload": .string(token)], as: .anonymous)
                 #expect((400..<500).contains(reply.status), "\(harm): \(reply.status)")
                 #expect(Self.codes.contains(reply.code), "\(harm): \(reply.code)")
             }
             try await Self.expectNothing(shop)
             let reply = try await shop.send(
-                .post, "/v1/notifications/apple", ["signedPayload": .string(genuine)], as: .nobody)
+                .post, "/v1/notifications/apple", ["signedPayload": .string(genuine)], as: .anonymous)
             #expect(reply.status == 200)
         }
     }

@@ -14,7 +14,7 @@ import TillJSON
             let token = "\(genuine[0]).\(payload).\(genuine[2])"
             #expect(try await shop.submit(token, as: .user("u1")).status == 422)
             let body: JSONValue = ["signedPayload": .string(token)]
-            #expect(try await shop.send(.post, "/v1/notifications/apple", body, as: .nobody).status == 422)
+            #expect(try await shop.send(.post, "/v1/notifications/apple", body, as: .anonymous).status == 422)
             #expect(try await shop.send(.get, "/healthz").status == 200)
         }
     }

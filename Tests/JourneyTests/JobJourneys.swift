@@ -81,7 +81,7 @@ import TillThreads
     }
 
     @Test("While Apple's sandbox answers slowly, production purchases are finished (U2)")
-    func sandboxErrand() async throws {
+    func sandboxTask() async throws {
         let line = AppleProxy()
         try await Shop.open(environments: [.production, .sandbox], line: line) { shop in
             var payments: [Payment] = []

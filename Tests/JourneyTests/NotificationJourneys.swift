@@ -69,7 +69,7 @@ import TillServer
             let payload = try await Self.notification(shop, recorder)
             for _ in 0..<3 {
                 let reply = try await shop.send(
-                    .post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .nobody)
+                    .post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .anonymous)
                 #expect(reply.status == 200)
             }
             #expect(try await shop.grantCount() == 1)
@@ -88,7 +88,7 @@ import TillServer
         try await Shop.open(environments: [.production]) { shop in
             let payload = try await Self.notification(shop, RequestRecorder())
             let body: JSONValue = ["signedPayload": .string(payload)]
-            #expect(try await shop.send(.post, "/v1/notifications/apple", body, as: .nobody).status == 200)
+            #expect(try await shop.send(.post, "/v1/notifications/apple", body, as: .anonymous).status == 200)
             #expect(try await shop.grantCount() == 0)
             #expect(try await shop.points(of: "u1", environment: "sandbox") == 0)
             let stored = try await shop.ledger.read { connection in
@@ -109,20 +109,20 @@ import TillServer
             for body: JSONValue in [
                 ["signedPayload": "x.y.z"], ["signedPayload": ""], [:], ["signedPayload": 5], [1, 2],
             ] {
-                let reply = try await shop.send(.post, "/v1/notifications/apple", body, as: .nobody)
+                let reply = try await shop.send(.post, "/v1/notifications/apple", body, as: .anonymous)
                 #expect((400..<500).contains(reply.status))
             }
             try await Shop.open { other in
                 let payload = try await Self.notification(other, RequestRecorder())
                 let reply = try await shop.send(
-                    .post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .nobody)
+                    .post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .anonymous)
                 #expect(reply.status == 422)
                 #expect(reply.code == "chain_untrusted")
             }
             // A transaction alone is no notification, even if genuine.
             let payment = try await shop.pay(token: nil)
             let reply = try await shop.send(
-                .post, "/v1/notifications/apple", ["signedPayload": .string(payment.signed)], as: .nobody)
+                .post, "/v1/notifications/apple", ["signedPayload": .string(payment.signed)], as: .anonymous)
             #expect((400..<500).contains(reply.status))
             #expect(try await shop.grantCount() == 0)
         }

@@ -103,7 +103,7 @@ import TillServer
                 #expect(signed.status == 200)
                 let refused = try await shop.send(.post, path, body, as: .user("u1"))
                 #expect(refused.status == 403 && refused.code == "forbidden" && refused["signature"].isNull)
-                let stranger = try await shop.send(.post, path, body, as: .nobody)
+                let stranger = try await shop.send(.post, path, body, as: .anonymous)
                 #expect(stranger.status == 401)
             }
         }

@@ -90,7 +90,7 @@ import TillJSON
             #expect(try await shop.send(.get, "/v1/orders/\(order)", as: .user("u2")).code == "unknown_order")
             #expect(try await shop.send(.post, "/v1/orders/\(order)/cancel", nil, as: .user("u2")).status == 404)
             #expect(try await shop.send(.get, "/v1/users/u1/orders", as: .user("u2")).status == 403)
-            #expect(try await shop.send(.get, "/v1/orders/\(order)", as: .nobody).status == 401)
+            #expect(try await shop.send(.get, "/v1/orders/\(order)", as: .anonymous).status == 401)
             #expect(try await shop.send(.get, "/v1/orders/\(order)", as: .backend).status == 200)
             #expect(try await shop.status(of: order) == "prepared")
         }

@@ -190,7 +190,7 @@ import TillServer
             try await shop.buyPlan("basic_monthly", as: "u1")
             let path = "/v1/users/u1/entitlements"
             #expect(try await shop.send(.get, path, as: .user("u2")).status == 403)
-            #expect(try await shop.send(.get, path, as: .nobody).status == 401)
+            #expect(try await shop.send(.get, path, as: .anonymous).status == 401)
             #expect(try await shop.send(.get, path)["data"] == [])
             #expect(try await shop.send(.get, path + "?environment=sandbox")["data"].list.count == 1)
             #expect(try await shop.send(.get, path + "?environment=xcode").code == "invalid_field")
@@ -204,7 +204,7 @@ import TillServer
             #expect(try await preview("?environment=sandbox", as: .user("u1"), "u1")["current"].list.count == 1)
             #expect(try await preview("", as: .user("u1"), "u2").code == "forbidden")
             #expect(try await preview("", as: .backend).code == "invalid_field")
-            #expect(try await preview("", as: .nobody, "u1").status == 401)
+            #expect(try await preview("", as: .anonymous, "u1").status == 401)
         }
     }
 

@@ -104,7 +104,7 @@ import TillServer
             await shop.emulator.sendDueNotifications()
             let reported = try await shop.send(
                 .post, "/v1/notifications/apple", ["signedPayload": .string(try #require(recorder.payloads.last))],
-                as: .nobody)
+                as: .anonymous)
             #expect(reported.status == 200)
             #expect(try await shop.points(of: ["victim", "thief"]) == [60, 0])
             let comparison = try await shop.server.ledger.compareWithApple(

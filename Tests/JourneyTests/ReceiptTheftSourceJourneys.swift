@@ -56,7 +56,7 @@ import TillServer
                     [
                         "token": .string(token), "receipt-data": .string(payment.receipt), "product_id": "points60",
                         "transaction_id": .string(payment.id), "order_id": .string(thiefs.description),
-                    ], as: .nobody)
+                    ], as: .anonymous)
             }
             let taken = try await post()
             #expect(taken.status == 200 && taken["outcome"].text == "granted", "\(taken.body)")

@@ -14,7 +14,7 @@ import TillServer
             let altered = String(payment.signed.dropLast(6)) + "AAAAAA"
             #expect(try await shop.submit(altered, as: .user("eve")).status == 422)
             let notice = try await shop.send(
-                .post, "/v1/notifications/apple", ["signedPayload": .string(altered)], as: .nobody)
+                .post, "/v1/notifications/apple", ["signedPayload": .string(altered)], as: .anonymous)
             #expect((400..<500).contains(notice.status))
             let entries = try await shop.ledger.read { try RefusedProofTable($0).list(claiming: nil, limit: 9) }
             #expect(entries.count == 2)

@@ -228,7 +228,7 @@ import TillServer
             let many = JSONValue.array(Array(repeating: "x", count: 101))
             #expect(try await code(["signedTransactions": many]) == "invalid_field")
             #expect(try await code(["signedTransactions": ["x"]], .backend) == "invalid_field")
-            #expect(try await code(["signedTransactions": ["x"]], .nobody) == "unauthorized")
+            #expect(try await code(["signedTransactions": ["x"]], .anonymous) == "unauthorized")
             #expect(try await code(["signedTransactions": ["x"], "userId": "ben"]) == "forbidden")
         }
     }

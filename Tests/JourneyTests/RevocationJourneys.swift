@@ -141,7 +141,7 @@ import TillServer
 
     @Test(
         "No server at the responder's address: the same, soft and hard", arguments: [RevocationPolicy.soft, .hard])
-    func nobodyListens(_ policy: RevocationPolicy) async throws {
+    func noListener(_ policy: RevocationPolicy) async throws {
         try await RevocationAuthority.with { authority in
             await authority.goAway()
             try await authority.shop(policy) { shop in
@@ -217,7 +217,7 @@ import TillServer
     }
 
     @Test("Certificates without a responder address: soft accepts their receipts with a note, hard lets them wait")
-    func nobodyNamed() async throws {
+    func noAddress() async throws {
         for (policy, status) in [(RevocationPolicy.soft, 200), (.hard, 503)] {
             try await RevocationAuthority.with { authority in
                 try await authority.shop(policy) { shop in
@@ -257,7 +257,7 @@ import TillServer
     }
 
     @Test("A server without the effect for asking Apple sends no request, whatever its configuration")
-    func nobodyToAskThrough() async throws {
+    func noEffect() async throws {
         try await Shop.open(change: { $0.apple.revocation = .hard }) { shop in
             let order = try await shop.openOrder(as: "u1")
             let payment = try await shop.pay(token: order)

@@ -55,10 +55,10 @@ import TillSimulation
                     "token": .string(UserToken.hs256(subject: "ann", expires: shop.time.now.seconds + 600)),
                     "receipt-data": .string(posted.receipt), "product_id": product,
                     "transaction_id": .string(posted.id),
-                ], party: .nobody),
+                ], party: .anonymous),
             Source(
                 name: "notification", target: "/v1/notifications/apple",
-                body: ["signedPayload": .string(notification)], party: .nobody),
+                body: ["signedPayload": .string(notification)], party: .anonymous),
             Source(name: "restore", target: "/v1/restores", body: ["signedTransactions": [.string(restored.signed)]]),
             Source(name: "claim", target: "/v1/users/ann/claims", body: ["orderNumber": number]),
             Source(
@@ -82,7 +82,7 @@ import TillSimulation
             trouble.strike(disk)
             for source in sources { Self.expectUnavailable(try await source.knock(shop), source.name) }
             DiskFaultJourneys.Trouble.end(disk)
-            #expect(try await shop.send(.get, "/readyz", as: .nobody).status == 200)
+            #expect(try await shop.send(.get, "/readyz", as: .anonymous).status == 200)
             #expect(try await shop.grantCount() == grants)
             for source in sources + sources {
                 let reply = try await source.knock(shop)
@@ -101,7 +101,7 @@ import TillSimulation
             DiskFaultJourneys.Trouble.full.strike(disk)
             for source in sources { Self.expectUnavailable(try await source.knock(shop), source.name) }
             DiskFaultJourneys.Trouble.end(disk)
-            _ = try await shop.send(.get, "/readyz", as: .nobody)
+            _ = try await shop.send(.get, "/readyz", as: .anonymous)
             for source in sources {
                 let reply = try await source.knock(shop)
                 #expect(reply.status == 202 && reply["finish"] == true, "\(source.name): \(reply.body)")

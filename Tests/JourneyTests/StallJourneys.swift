@@ -160,7 +160,7 @@ import TillServer
                 for number in numbers {
                     let reply = try await shop.send(
                         .post, "/v1/notifications/apple", ["signedPayload": .string(Self.forged(signed, number))],
-                        as: .nobody)
+                        as: .anonymous)
                     #expect((400..<500).contains(reply.status))
                 }
             }
@@ -203,15 +203,15 @@ import TillServer
             var answers: [Int] = []
             for _ in 0..<60 {
                 let reply = try await shop.send(
-                    .post, "/v1/notifications/apple", ["signedPayload": .string(forgery)], as: .nobody)
+                    .post, "/v1/notifications/apple", ["signedPayload": .string(forgery)], as: .anonymous)
                 answers.append(reply.status)
             }
             #expect(answers.filter { $0 == 503 }.count == 20 && answers.prefix(40).allSatisfy { $0 < 500 })
             let bought = try await shop.submit(genuine, as: .user("ann"))
             #expect(bought.status < 300, "a customer's own pace is untouched")
             let reply = try await shop.send(
-                .post, "/v1/notifications/apple", ["signedPayload": .string(forgery)], as: .nobody)
-            #expect((400..<500).contains(reply.status), "the signer is known now: this is judged, and refused")
+                .post, "/v1/notifications/apple", ["signedPayload": .string(forgery)], as: .anonymous)
+            #expect((400..<500).contains(reply.status), "the signer is known now: this is verified, and refused")
         }
     }
 

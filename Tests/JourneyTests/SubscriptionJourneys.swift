@@ -191,7 +191,7 @@ import TillLedger
             let never = try await shop.shop.send(.get, path + "basic", as: .user("u1"))
             #expect(never["allowed"] == false && never["why"].text == "never_had" && never["until"] == .null)
             #expect(never["sentence"].at("zh").text == "从未购买。")
-            for party in [Party.user("u2"), .nobody] {
+            for party in [Party.user("u2"), .anonymous] {
                 for path in [path + "basic", "/v1/users/u1/subscriptions"] {
                     let status = try await shop.shop.send(.get, path, as: party).status
                     #expect(status == 401 || status == 403)

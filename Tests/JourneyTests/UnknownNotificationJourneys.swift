@@ -247,7 +247,7 @@ import TillServer
                 ["notificationType": "GIFT_UNWRAPPED", "notificationUUID": "n2"], by: files.emulator.issuer.sign)
             for payload in [foreign, unknown] {
                 let reply = try await files.send(
-                    port, .post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .nobody)
+                    port, .post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .anonymous)
                 #expect(reply.status == 200)
             }
             first.send(SIGKILL)
@@ -256,7 +256,7 @@ import TillServer
             let (again, newPort) = try await files.start()
             for payload in [foreign, unknown] {
                 let reply = try await files.send(
-                    newPort, .post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .nobody)
+                    newPort, .post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .anonymous)
                 #expect(reply.status == 200)
             }
             again.send(SIGTERM)
@@ -309,7 +309,7 @@ enum Signed {
     }
 
     static func post(_ payload: String, to shop: Shop) async throws -> Reply {
-        try await shop.send(.post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .nobody)
+        try await shop.send(.post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .anonymous)
     }
 
     static func foreign(in ledger: SQLiteDatabase) async throws -> [ForeignNotificationTable.Entry] {

@@ -40,7 +40,7 @@ import TillBilling
         try await Shop.open { shop in
             try await funded(shop)
             #expect(try await debit(shop, 1, "x", as: .user("u1")).status == 403)
-            #expect(try await debit(shop, 1, "x", as: .nobody).status == 401)
+            #expect(try await debit(shop, 1, "x", as: .anonymous).status == 401)
             #expect(try await shop.points(of: "u1") == 60)
         }
     }

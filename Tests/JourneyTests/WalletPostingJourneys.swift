@@ -34,7 +34,7 @@ import TillJSON
             }
             #expect(try await post(shop, "bonuses", 5, "spring", ["reason": "Spring"], user: "u2").status == 409)
             #expect(try await post(shop, "bonuses", 5, "x", as: .user("u1")).status == 403)
-            #expect(try await post(shop, "bonuses", 5, "x", as: .nobody).status == 401)
+            #expect(try await post(shop, "bonuses", 5, "x", as: .anonymous).status == 401)
             for amount in [0, -5, 1_000_000_000_001] as [Int64] {
                 #expect(try await post(shop, "bonuses", amount, "x").code == "invalid_field")
             }

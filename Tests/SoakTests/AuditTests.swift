@@ -63,7 +63,7 @@ struct AuditTests {
         ("somebody else's order, no token", sale(token: nil), contents(user: "ben"), [.misattributed]),
         ("who never paid has it", sale(token: nil), contents(user: "mallory"), [.misattributed]),
         ("refund not heard of", sale(isRevoked: true), contents(), [.refund]),
-        ("taken back by nobody's word", sale(), contents(points: 0, state: 3), [.refund]),
+        ("taken back without a refund", sale(), contents(points: 0, state: 3), [.refund]),
         ("refunded, and the points still there", sale(isRevoked: true), contents(state: 3), [.grantedTwice]),
         ("another quantity", sale(), contents(quantity: 2), [.contents]),
         ("order still prepared", sale(), contents(status: .prepared), [.contents]),

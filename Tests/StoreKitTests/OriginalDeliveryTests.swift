@@ -53,7 +53,7 @@ struct OriginalDeliveryTests {
             await next.receives(["points60 purchased, points300 purchased"])
             let stored = try #require(next.transactions.first?.payment)
             #expect(stored.quantity == 3 && stored.applicationUsername == token.uuidString.lowercased())
-            #expect(next.transactions.last?.payment.applicationUsername == nil, "no UUID, so nobody kept it")
+            #expect(next.transactions.last?.payment.applicationUsername == nil, "no UUID, so it was not kept")
             #expect(Set(device.paymentQueue.transactions.map(\.payment.productIdentifier)).count == 2)
             device.paymentQueue.remove(next)
         }

@@ -38,7 +38,7 @@ enum EffectRules {
             reason: "the HTTP send that an app passes in, with its time limit"),
         Exception(
             path: "Sources/TillClient/Catalogue/ProductCacheFile.swift", effects: [.system],
-            reason: "the file of the cached shelf, passed in as a value"),
+            reason: "the file of the cached products, passed in as a value"),
         Exception(
             path: "Sources/TillClient/AppEffects.swift", effects: [.clock, .entropy, .task, .system],
             reason: "the client kit's composition for apps: real time, randomness, tasks and files"),

@@ -15,7 +15,7 @@ enum LeftOverRules {
             }
         }
         check(notes, in: source.comments.tokens, "do it, or write it down where work is planned")
-        check(traps, in: source.tokens, "say what was believed and did not hold")
+        check(traps, in: source.tokens, "say what was expected and did not hold")
         check(emptyTests, in: source.tokens, "asserts nothing")
         if source.isSource {
             check([forcedTry], in: source.tokens, "a fault is thrown, not trapped")

@@ -20,7 +20,7 @@ struct GeneratedProofTests {
         ],
         "chain_expired": [
             "transaction: a date before the certificate", "transaction: a date after the certificate",
-            "transaction: judged at another time", "app transaction of before the certificate",
+            "transaction: verified at another time", "app transaction of before the certificate",
             "receipt: made after its certificate",
         ],
         "missing_oid": ["chain: in another order", "chain: no leaf marker", "chain: no intermediate marker"],

@@ -103,7 +103,7 @@ struct OfferLibraryTests {
             except InvalidSignature:
                 return False
 
-        def judge_signature(offer):
+        def check_signature(offer):
             message = their_message(offer)
             signature = base64.b64decode(offer["signature"], validate=True)
             with open("message", "wb") as file: file.write(message)
@@ -157,7 +157,7 @@ struct OfferLibraryTests {
         def read(name, value):
             return json.loads(base64.b64decode(value, validate=True)) if name == "request" else value
 
-        def judge_token(given):
+        def check_token(given):
             audience, theirs = their_token(given)
             own, other = claims(given["token"], audience), claims(theirs, audience)
             uuid.UUID(own["nonce"])
@@ -173,8 +173,8 @@ struct OfferLibraryTests {
                 "refusesOtherAudience": is_refused(given["token"], "another"),
             }
 
-        print(json.dumps({"signatures": [judge_signature(offer) for offer in asked["signatures"]],
-                          "tokens": [judge_token(token) for token in asked["tokens"]]}))
+        print(json.dumps({"signatures": [check_signature(offer) for offer in asked["signatures"]],
+                          "tokens": [check_token(token) for token in asked["tokens"]]}))
         """
 
     // MARK: One question for all tests
@@ -223,9 +223,9 @@ struct OfferLibraryTests {
 
     @Test("The library's message for a classic offer, with any account, is the signed one, and no field can be changed")
     func classic() throws {
-        let judged = try Self.answer.get().signatures
-        #expect(judged.count == Self.accounts.count)
-        for (signature, account) in zip(judged, Self.accounts) {
+        let checked = try Self.answer.get().signatures
+        #expect(checked.count == Self.accounts.count)
+        for (signature, account) in zip(checked, Self.accounts) {
             #expect(signature.cryptography, "\(account)")
             #expect(signature.openssl, "\(account)")
             #expect(signature.changeable.isEmpty, "\(account)")
@@ -237,25 +237,25 @@ struct OfferLibraryTests {
     @Test(
         "The library's tokens for promotional, introductory and Advanced Commerce offers have equal claims and headers")
     func tokens() throws {
-        let judged = try Self.answer.get().tokens
-        #expect(judged.map(\.kind) == ["promotional", "promotional", "introductory", "introductory", "advanced"])
-        for token in judged {
+        let checked = try Self.answer.get().tokens
+        #expect(checked.map(\.kind) == ["promotional", "promotional", "introductory", "introductory", "advanced"])
+        for token in checked {
             #expect(token.differing.isEmpty, "\(token.kind): \(token.differing)")
             #expect(token.header == token.theirHeader)
             #expect(token.header == ["alg": "ES256", "kid": OfferKey.keyID, "typ": "JWT"])
             #expect(token.issued == Self.now.seconds)
         }
         let common = ["aud", "bid", "iat", "iss", "nonce"]
-        #expect(judged[0].claims == (common + ["offerIdentifier", "productId"]).sorted())
-        #expect(judged[1].claims == (common + ["offerIdentifier", "productId", "transactionId"]).sorted())
-        #expect(judged[3].claims == (common + ["allowIntroductoryOffer", "productId", "transactionId"]).sorted())
-        #expect(judged[4].claims == (common + ["request"]).sorted())
+        #expect(checked[0].claims == (common + ["offerIdentifier", "productId"]).sorted())
+        #expect(checked[1].claims == (common + ["offerIdentifier", "productId", "transactionId"]).sorted())
+        #expect(checked[3].claims == (common + ["allowIntroductoryOffer", "productId", "transactionId"]).sorted())
+        #expect(checked[4].claims == (common + ["request"]).sorted())
     }
 
     @Test("PyJWT refuses each token after a letter changes, and for any other audience")
     func alteredTokens() throws {
-        let judged = try Self.answer.get().tokens
-        #expect(judged.count == 5)
-        #expect(judged.allSatisfy { $0.refusesAltered && $0.refusesOtherAudience })
+        let checked = try Self.answer.get().tokens
+        #expect(checked.count == 5)
+        #expect(checked.allSatisfy { $0.refusesAltered && $0.refusesOtherAudience })
     }
 }

@@ -67,7 +67,7 @@ struct OfferSignerTests {
     }
 
     @Test("Without an account its place is empty, and the separators stay")
-    func nobody() throws {
+    func absentAccount() throws {
         let key = try OfferKey()
         let offer = try PromotionalOffer(productID: Self.monthly, offerID: "a")
         let signed = try key.signer(at: Self.now, random: 7).signature(for: offer)

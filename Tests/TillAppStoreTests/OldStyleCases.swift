@@ -23,7 +23,7 @@ enum OldStyleCases {
             question("plain", text),
             question("no environment", text.replacing(/\s*"environment" = "Sandbox";/, with: "")),
             question("production claimed", text.replacing("\"Sandbox\"", with: "\"Production\"")),
-            question("lines nobody knows", text.replacing("{\n", with: "{\n\t\"new\" = \"thing\";\n")),
+            question("unknown lines", text.replacing("{\n", with: "{\n\t\"new\" = \"thing\";\n")),
             question("a line twice", text.replacing("\t\"pod\"", with: "\t\"pod\" = \"7\";\n\t\"pod\"")),
             question("another quantity", purchasing("\"quantity\" = \"1\"", "\"quantity\" = \"9\"")),
             question("another product", purchasing("\"product-id\" = \"", "\"product-id\" = \"x")),

@@ -93,7 +93,7 @@ enum OracleCases {
         [
             transaction("plain", [:]), transaction("a fraction of a date", ["signedDate": 1_748_735_999_999.75]),
             transaction("a date as text", ["signedDate": .string(String(TestPayloads.signedDate))]),
-            transaction("no date, judged now", ["signedDate": nil]),
+            transaction("no date, verified now", ["signedDate": nil]),
             transaction("a date before the certificate", ["signedDate": 1_700_000_000_000]),
             transaction("a date after the certificate", ["signedDate": 1_800_000_000_000]),
             transaction("prices and quantities as text", ["price": "6000", "quantity": "1"]),
@@ -108,7 +108,7 @@ enum OracleCases {
                     "new": ["a": [1, .null, 2.5], "b": ["c": "é😀\u{2028}"]], "big": 9_007_199_254_740_993,
                 ]),
             token(
-                "transaction: judged at another time", authority.sign(TestPayloads.transaction()),
+                "transaction: verified at another time", authority.sign(TestPayloads.transaction()),
                 ["at": 1_800_000_000]),
             token(
                 "transaction: asked of the sandbox", authority.sign(TestPayloads.transaction()),

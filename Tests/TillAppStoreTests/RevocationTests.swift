@@ -189,7 +189,7 @@ struct RevocationTests {
         #expect(checker.known(observations) == .good)
         responder.advance(seconds: 1_786)
         guard case .unknown = await checker.status(of: observations) else {
-            Issue.record("believed beyond its end")
+            Issue.record("trusted beyond its end")
             return
         }
         responder.behave(leaf: .good(forSeconds: nil))
@@ -198,7 +198,7 @@ struct RevocationTests {
     }
 
     @Test("While one caller renews a good answer, the others keep using it")
-    func renewalWaitsForNobody() async {
+    func renewalDoesNotWait() async {
         let responder = RevocationResponder()
         let checker = responder.checker(.hard)
         let observations = responder.observations()
@@ -226,7 +226,7 @@ struct RevocationTests {
             #expect(await checker.status(of: observations) == .good)
             responder.advance(seconds: 60)
             guard case .unknown = await checker.status(of: observations) else {
-                Issue.record("believed for longer than \(life)")
+                Issue.record("trusted for longer than \(life)")
                 continue
             }
         }

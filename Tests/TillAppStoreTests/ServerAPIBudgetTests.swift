@@ -12,7 +12,7 @@ struct ServerAPIBudgetTests {
         /// The request's number among this caller's requests, in order of arrival.
         let number: Int
         let asked: Instant
-        let settled: Instant
+        let ended: Instant
         let fault: ServerAPIError?
     }
 
@@ -40,7 +40,7 @@ struct ServerAPIBudgetTests {
         let found = await thrownError { () throws(ServerAPIError) in
             try await budget.acquire(.history, in: .production, for: caller)
         }
-        record.add(Attempt(caller: caller, number: number, asked: asked, settled: time.now, fault: found))
+        record.add(Attempt(caller: caller, number: number, asked: asked, ended: time.now, fault: found))
     }
 
     /// The largest number within any window of that length, which begins with one of them and excludes its end.
@@ -100,17 +100,17 @@ struct ServerAPIBudgetTests {
     private static func check(_ record: Record, _ quota: RequestQuota, _ count: Int, seed: UInt64) {
         let granted = record.granted
         #expect(granted.count == count, "seed \(seed)")
-        let instants = granted.map(\.settled)
+        let instants = granted.map(\.ended)
         #expect(most(instants, in: quota.window) <= quota.count, "seed \(seed)")
         if let hourly = quota.hourly { #expect(most(instants, in: 3_600_000) <= hourly, "seed \(seed)") }
         for (_, turns) in Dictionary(grouping: granted, by: \.caller.name) {
             // Turns with the same time are granted in an order that the seed decides.
-            let inOrder = turns.sorted { $0.number < $1.number }.map(\.settled)
+            let inOrder = turns.sorted { $0.number < $1.number }.map(\.ended)
             #expect(inOrder == inOrder.sorted(), "seed \(seed)")
         }
         // While one request waits, no other caller gets more than its share before it.
-        for attempt in granted where attempt.asked < attempt.settled {
-            let meanwhile = granted.filter { attempt.asked < $0.settled && $0.settled < attempt.settled }
+        for attempt in granted where attempt.asked < attempt.ended {
+            let meanwhile = granted.filter { attempt.asked < $0.ended && $0.ended < attempt.ended }
             let ahead = granted.filter { $0.caller == attempt.caller && $0.number < attempt.number }.count + 1
             let rivals = Set(granted.map(\.caller)).filter {
                 $0.priority == attempt.caller.priority && $0 != attempt.caller
@@ -141,7 +141,7 @@ struct ServerAPIBudgetTests {
                 }
             }
             return record.turns.map {
-                "\($0.caller.name) \($0.number) \($0.settled.milliseconds) \($0.fault == nil)"
+                "\($0.caller.name) \($0.number) \($0.ended.milliseconds) \($0.fault == nil)"
             }
         }
         #expect(trace(7) == trace(7))
@@ -170,13 +170,13 @@ struct ServerAPIBudgetTests {
         #expect(isOver)
         let buyers = record.granted.filter { $0.caller.priority == .urgent }
         #expect(buyers.count == 40)
-        #expect(buyers.first.map { $0.settled.milliseconds - $0.asked.milliseconds } ?? 0 <= 200)
+        #expect(buyers.first.map { $0.ended.milliseconds - $0.asked.milliseconds } ?? 0 <= 200)
         // Forty urgent turns with ten of the bulk between them.
-        #expect(buyers.last.map { $0.settled.milliseconds - $0.asked.milliseconds } ?? 0 <= 5_100)
+        #expect(buyers.last.map { $0.ended.milliseconds - $0.asked.milliseconds } ?? 0 <= 5_100)
         #expect(record.granted.count { $0.caller.priority == .bulk } == 400)
         let rush = buyers.map(\.asked).max() ?? time.now
-        let meanwhile = record.granted.filter { $0.caller.priority == .bulk && $0.settled > rush }
-        #expect(meanwhile.prefix(9).allSatisfy { $0.settled <= rush.adding(milliseconds: 5_000) })
+        let meanwhile = record.granted.filter { $0.caller.priority == .bulk && $0.ended > rush }
+        #expect(meanwhile.prefix(9).allSatisfy { $0.ended <= rush.adding(milliseconds: 5_000) })
     }
 
     @Test("On real threads every caller is served, and time passes as the quota requires")
@@ -248,14 +248,14 @@ struct ServerAPIBudgetTests {
         #expect(isOver)
         let hasty = record.turns.first
         #expect(hasty?.fault == .overBudget(until: start.adding(milliseconds: 1_000)))
-        #expect(hasty?.settled == start)
+        #expect(hasty?.ended == start)
         #expect(hasty?.fault?.isRetryable == true)
         let others = record.turns.dropFirst()
         #expect(
-            others.filter { $0.fault == nil }.map(\.settled) == [start, start].map { $0.adding(milliseconds: 1_000) })
+            others.filter { $0.fault == nil }.map(\.ended) == [start, start].map { $0.adding(milliseconds: 1_000) })
         let late = others.filter { $0.fault != nil }
         #expect(late.map(\.fault) == [.overBudget(until: start.adding(milliseconds: 2_000))])
-        #expect(late.allSatisfy { $0.settled <= start.adding(milliseconds: 1_501) })
+        #expect(late.allSatisfy { $0.ended <= start.adding(milliseconds: 1_501) })
     }
 
     @Test("The number of waiting requests is limited")
@@ -352,7 +352,7 @@ struct ServerAPIBudgetTests {
             }
             #expect(isOver)
             #expect(record.granted.count == 12, "\(jump)")
-            #expect(Self.most(record.granted.dropFirst(5).map(\.settled), in: 1_000) <= 3, "\(jump)")
+            #expect(Self.most(record.granted.dropFirst(5).map(\.ended), in: 1_000) <= 3, "\(jump)")
         }
     }
 

@@ -3,7 +3,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 
-@Suite("The signers that a verification relies on") struct RevocationSightingTests {
+@Suite("The signers that a verification relies on") struct SignerObservationTests {
     private static let urls = [RevocationResponder.leafURL, RevocationResponder.intermediateURL]
 
     @Test("Every signature of a notification is reported with its own date, with a cached chain as with a new one")

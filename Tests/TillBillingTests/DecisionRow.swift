@@ -173,9 +173,9 @@ struct DecisionRow {
 
     var decision: String {
         switch PurchaseDecision(facts).outcome {
-        case .grant(let user, let order, let newOrderID, let rung):
+        case .grant(let user, let order, let newOrderID, let step):
             let target = order != nil ? "OA" : newOrderID == unknownOrder ? "token-id" : newOrderID == nil ? "new" : "?"
-            return "grant \(user) \(target) \(rung.rawValue)"
+            return "grant \(user) \(target) \(step.rawValue)"
         case .alreadyGranted: return "alreadyGranted"
         case .revoke: return "revoke"
         case .reinstate: return "reinstate"

@@ -246,7 +246,7 @@ import TillBilling
     @Test(
         "Every owner match that was tried leaves its evidence (U1)",
         arguments: ladders.split(separator: "\n").map(String.init))
-    func ladder(_ row: String) throws {
+    func ownerMatching(_ row: String) throws {
         let sides = row.split(separator: "|").map { $0.trimmed }
         try #require(sides.count == 2)
         let facts = DecisionRow(sides[0].split(separator: ",").map(\.trimmed)).facts

@@ -113,7 +113,7 @@ struct GuessTests {
     }
 
     @Test("The buyer is told if their payment was granted to another customer of this Apple Account (U1, regression)")
-    func paidHereSettledElsewhere() async throws {
+    func paidHereProcessedElsewhere() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)

@@ -255,7 +255,7 @@ struct CatalogueTests {
 
     @Test("The file on a real disk is there after a relaunch; without a writable disk the shop still works")
     func onDisk() async throws {
-        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("till-shelf-\(UUID())")
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("till-products-\(UUID())")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
         let path = directory.appendingPathComponent("catalogue").path

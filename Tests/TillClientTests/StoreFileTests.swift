@@ -49,7 +49,7 @@ struct StoreFileTests {
             _ = try Store(
                 StoreConfiguration(server: "https://till.test"), access: world.access, effects: world.effects,
                 files: DeviceFiles(journal: world.disk, identity: world.identity.disk), transport: world.transport)
-            Issue.record("orders of another version may not be judged")
+            Issue.record("orders of another version may not be read")
         } catch {
             #expect(error == .journal(.otherVersion(9)) && error.code == "journal_version" && !error.isRetryable)
         }

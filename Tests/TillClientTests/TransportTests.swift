@@ -198,7 +198,7 @@ struct TransportTests {
     }
 
     @Test("A port without a listener and an unknown name are errors that can be retried")
-    func nobody() async throws {
+    func unreachable() async throws {
         try await RawServer.deafPort { port in
             let (fault, _) = try await self.fault(from: "http://127.0.0.1:\(port)")
             #expect(fault.code == "cannot_connect" && fault.isRetryable)

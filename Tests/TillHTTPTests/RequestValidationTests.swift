@@ -99,7 +99,7 @@ import Testing
             "header_too_large"),
         Case("a long target", get("/" + String(repeating: "y", count: 9_000)), status: 431, "header_too_large"),
         Case("a field past the buffer", get("/", "X: \(String(repeating: "y", count: 60_000))\r\n"), status: 431, nil),
-        Case("a method nobody knows", "BREW / HTTP/1.1\r\nHost: t\r\n\r\n", status: 501, "method_not_implemented"),
+        Case("an unknown method", "BREW / HTTP/1.1\r\nHost: t\r\n\r\n", status: 501, "method_not_implemented"),
         Case("a method in lower case", "get / HTTP/1.1\r\nHost: t\r\n\r\n", status: 501, "method_not_implemented"),
         Case("HTTP/2.0", "GET / HTTP/2.0\r\nHost: t\r\n\r\n", status: 505, nil),
     ]

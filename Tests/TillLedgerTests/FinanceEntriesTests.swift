@@ -56,7 +56,7 @@ import TillSQL
         _ sales: [PaidTransaction], days: ClosedRange<Int> = 0...900, in environment: StoreEnvironment = .production,
         rowsAtOnce: Int64 = 1_000_000
     ) async throws -> (lines: [String], unpriced: [String: Int]) {
-        let found = Holder()
+        let found = Found()
         try await withLedger { ledger in
             try await ledger.write { try record(sales, in: $0) }
             let read = try await ledger.read { connection in
@@ -72,7 +72,7 @@ import TillSQL
         return found.value
     }
 
-    private final class Holder { var value: (lines: [String], unpriced: [String: Int]) = ([], [:]) }
+    private final class Found { var value: (lines: [String], unpriced: [String: Int]) = ([], [:]) }
 
     private static let mixed: [PaidTransaction] = [
         sale(1), sale(2), sale(3, quantity: 3), sale(4, price: 1_200), sale(5, storefront: "USA"), sale(6, day: 1),

@@ -37,20 +37,20 @@ struct FileTests {
 
     @Test("A server in another process locks the file while it lives, and a killed one leaves no stale lock")
     func otherProcess() async throws {
-        let holder = Process()
-        holder.executableURL = URL(fileURLWithPath: "/bin/sh")
+        let lockOwner = Process()
+        lockOwner.executableURL = URL(fileURLWithPath: "/bin/sh")
         let script = "exec 9<>\"$0\"; flock -n 9 && echo $$ >&9 && echo ready; exec sleep 60"
         #expect(FileManager.default.createFile(atPath: directory.database + "-lock", contents: nil))
-        holder.arguments = ["-c", script, directory.database + "-lock"]
+        lockOwner.arguments = ["-c", script, directory.database + "-lock"]
         let output = Pipe()
-        holder.standardOutput = output
-        try holder.run()
+        lockOwner.standardOutput = output
+        try lockOwner.run()
         #expect(String(decoding: output.fileHandleForReading.availableData, as: UTF8.self) == "ready\n")
         let refusal = await thrownError { try serve() }
         #expect(refusal?.kind == .inUse)
-        #expect(refusal?.detail.contains("process \(holder.processIdentifier)") == true, "\(refusal?.detail ?? "")")
-        kill(holder.processIdentifier, SIGKILL)
-        holder.waitUntilExit()
+        #expect(refusal?.detail.contains("process \(lockOwner.processIdentifier)") == true, "\(refusal?.detail ?? "")")
+        kill(lockOwner.processIdentifier, SIGKILL)
+        lockOwner.waitUntilExit()
         let database = try serve()
         // The reverse: this process's server keeps another process out.
         let other = Process()
@@ -78,13 +78,13 @@ struct FileTests {
     func operatorBesideServer() async throws {
         let server = try serve()
         for id in Int64(1)...20 { _ = try await server.write { try Ledger.grant(id, in: $0) } }
-        let desk = try operate()
-        #expect(try await desk.read(Ledger.granted).count == 20)
+        let client = try operate()
+        #expect(try await client.read(Ledger.granted).count == 20)
         _ = try await server.write { try Ledger.grant(21, in: $0) }
-        #expect(try await desk.read(Ledger.granted).count == 21)
-        let refusal = await thrownError { try await desk.write { try Ledger.grant(22, in: $0) } }
+        #expect(try await client.read(Ledger.granted).count == 21)
+        let refusal = await thrownError { try await client.write { try Ledger.grant(22, in: $0) } }
         #expect(refusal?.kind == .readOnly)
-        await desk.close()
+        await client.close()
         _ = try await server.write { try Ledger.grant(23, in: $0) }
         await server.close()
     }
@@ -96,13 +96,13 @@ struct FileTests {
         let server = try serve()
         _ = try await server.write { try Ledger.grant(1, in: $0) }
         await server.close()
-        let desk = try operate()
-        #expect(try await desk.read(Ledger.granted) == [1])
-        let besideDesk = try serve()
-        _ = try await besideDesk.write { try Ledger.grant(2, in: $0) }
-        #expect(try await desk.read(Ledger.granted) == [1, 2])
-        await besideDesk.close()
-        await desk.close()
+        let client = try operate()
+        #expect(try await client.read(Ledger.granted) == [1])
+        let otherClient = try serve()
+        _ = try await otherClient.write { try Ledger.grant(2, in: $0) }
+        #expect(try await client.read(Ledger.granted) == [1, 2])
+        await otherClient.close()
+        await client.close()
     }
 
     @Test("Only the current user can read the files")

@@ -147,16 +147,16 @@ import TillLedger
 
     @Test("Reports are made one at a time, so that orders don't wait for a queue of them")
     func oneAtATime() async throws {
-        let desk = ReportLimiter()
-        let answer = try await desk.withLimit { () async throws -> String in
+        let limiter = ReportLimiter()
+        let answer = try await limiter.withLimit { () async throws -> String in
             do {
-                return try await desk.withLimit { "both" }
+                return try await limiter.withLimit { "both" }
             } catch let refused as RefusalError {
                 return refused.refusal.rawValue
             }
         }
         #expect(answer == "too_many_requests")
-        #expect(try await desk.withLimit { 1 } == 1)
+        #expect(try await limiter.withLimit { 1 } == 1)
     }
 
     @Test(

@@ -10,10 +10,10 @@ struct ReadinessTests {
 
     @Test("A good result is cached for a second, and a bad one is shared only with those who asked meanwhile")
     func memory() async {
-        let desk = ReadinessCheck()
+        let check = ReadinessCheck()
         var checks = 0
         func ask(_ milliseconds: Int64, _ fault: String? = nil) async -> String? {
-            await desk.fault(at: Self.now.adding(milliseconds: milliseconds)) {
+            await check.fault(at: Self.now.adding(milliseconds: milliseconds)) {
                 checks += 1
                 return fault
             }
@@ -27,17 +27,17 @@ struct ReadinessTests {
         #expect(await ask(1_001, "full") == "full")
         #expect(await ask(1_002) == nil)
         #expect(checks == 4)
-        #expect(await ask(-5_000, "full") == "full", "a clock that was set back is no reason to believe it")
+        #expect(await ask(-5_000, "full") == "full", "a clock that was set back is no reason to trust it")
     }
 
     @Test("A hundred callers at the same time share one check of the ledger", arguments: [nil, "full"])
     func together(fault: String?) async {
-        let desk = ReadinessCheck()
+        let check = ReadinessCheck()
         let checks = Locked(0)
         let faults = await withTaskGroup(of: String?.self) { group in
             for _ in 0..<100 {
                 group.addTask {
-                    await desk.fault(at: Self.now) {
+                    await check.fault(at: Self.now) {
                         checks.withLock { $0 += 1 }
                         // Long enough for the others to arrive during the check.
                         for _ in 0..<1_000 { await Task.yield() }

@@ -52,7 +52,7 @@ struct KillExpectations {
         var seen: Set<String> = []
         for name in found {
             if !seen.insert(name).inserted { findings.twice.append("\(what) \(name)") }
-            if !expected.contains(name) { findings.faults.append("\(what) \(name): nobody asked for it") }
+            if !expected.contains(name) { findings.faults.append("\(what) \(name): it was never requested") }
         }
         findings.lost += expected.subtracting(seen).sorted().map { "\(what) \($0)" }
     }
@@ -89,6 +89,6 @@ struct KillExpectations {
             findings.faults.append("\(number) \(name) for \(granted.count) purchases")
         }
         let pending = try count("SELECT count(*) AS count FROM notifications WHERE state <> 1")
-        if pending > 0 { findings.faults.append("\(pending) notifications are not settled") }
+        if pending > 0 { findings.faults.append("\(pending) notifications are not processed") }
     }
 }

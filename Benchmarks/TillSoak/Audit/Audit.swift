@@ -121,7 +121,7 @@ struct Audit: Sendable {
         // Without a signed token, the order sent with the proof decides.
         guard let order = sale.token ?? grant.order else { return }
         guard let owner = owners[order] else {
-            if sale.token != nil { result.note(.contents, sale.id, "nobody asked for the order \(order)") }
+            if sale.token != nil { result.note(.contents, sale.id, "no app opened the order \(order)") }
             return
         }
         if grant.user != owner {

@@ -13,7 +13,7 @@ public struct NewOwner: Hashable, Sendable {
 
     /// - Parameters:
     ///   - buyer: the customer whose order Apple signed.
-    ///   - chainHolder: the owner of the newest transaction of the same chain that was paid under the same order. A
+    ///   - chainOwner: the owner of the newest transaction of the same chain that was paid under the same order. A
     ///     chain stays with its owner; a customer who restarts a chain with an order of their own becomes its owner.
     ///   - account: the buyer's account, if the buyer was a guest.
     public init(buyer: UserID, currentChainOwner: UserID?, account: UserID?) {

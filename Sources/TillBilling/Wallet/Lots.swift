@@ -123,21 +123,21 @@ public struct Lots: Sendable {
     /// All lots, oldest first, and the amount that no lot covers.
     public func lotsAndDebt() -> (lots: [Lot], debt: Int64) {
         var debt = spent
-        var settled = lots.sorted { $0.opening < $1.opening }
+        var allocated = lots.sorted { $0.opening < $1.opening }
         // The part of a refund that exceeds its own lot is taken from the other lots.
-        for index in settled.indices where settled[index].held < 0 {
-            debt = debt.addingWithinBounds(-settled[index].held)
-            settled[index].takenBack += settled[index].held
+        for index in allocated.indices where allocated[index].held < 0 {
+            debt = debt.addingWithinBounds(-allocated[index].held)
+            allocated[index].takenBack += allocated[index].held
         }
-        for index in settled.indices {
-            let used = min(debt, settled[index].held)
-            settled[index].used = used
+        for index in allocated.indices {
+            let used = min(debt, allocated[index].held)
+            allocated[index].used = used
             debt -= used
         }
         assert(
-            !isExact || debt == .max || settled.reduce(0 &- debt) { $0 &+ $1.remaining } == balance,
+            !isExact || debt == .max || allocated.reduce(0 &- debt) { $0 &+ $1.remaining } == balance,
             "the lots and the debt are the balance (invariant 4)")
-        return (settled, debt)
+        return (allocated, debt)
     }
 
     /// The lot of a grant.

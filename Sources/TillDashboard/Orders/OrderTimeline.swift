@@ -221,7 +221,7 @@ enum Evidence {
             case "notification": HTML(localize("Apple's notification", "Apple 通知"))
             case "reconciliation": HTML(localize("Reconciliation with Apple", "与 Apple 对账"))
             case "claim": HTML(localize("Claimed from quarantine", "认领"))
-            case "errand": HTML(localize("Task for Apple", "Apple 待办任务"))
+            case "task": HTML(localize("Task for Apple", "Apple 待办任务"))
             default: HTML.code(source)
             }
         return name + HTML(localize(", by ", "，来自 ")) + HTML.code(caller, limit: 160)

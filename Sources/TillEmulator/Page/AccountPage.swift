@@ -103,7 +103,7 @@ struct AccountPage {
                 element("h2") { localize("Transactions", "交易") }
                 transactions
             }
-            element("div", .class("desk")) {
+            element("div", .class("columns")) {
                 BuyCard(
                     visit: visit, bundleID: configuration.app.bundleID, account: account.name,
                     products: content.products, chosen: nil

@@ -13,11 +13,11 @@ enum EmulatorStyle {
         h4 { margin: 1.25rem 0 .75rem; font-size: .88rem; font-weight: 600; color: var(--faint); }
         .under { color: var(--faint); font-size: .82rem; }
         .badges { display: inline-flex; flex-wrap: wrap; gap: .35rem; }
-        .desk {
+        .columns {
           display: grid; grid-template-columns: minmax(0, 1.7fr) minmax(0, 1fr); gap: 1.25rem; align-items: start;
         }
-        .desk .card { margin: 0; }
-        #results + .desk { margin-top: 1.75rem; }
+        .columns .card { margin: 0; }
+        #results + .columns { margin-top: 1.75rem; }
         .grid { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: .8rem 1rem; }
         .grid .wide { grid-column: 1 / -1; }
         .line { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: .75rem; align-items: end; }
@@ -84,7 +84,7 @@ enum EmulatorStyle {
         .legend .today::before { width: 3px; height: .9rem; border-radius: 0; vertical-align: -2px; }
 
         @media (max-width: 860px) {
-          .desk { grid-template-columns: minmax(0, 1fr); }
+          .columns { grid-template-columns: minmax(0, 1fr); }
         }
         @media (max-width: 640px) {
           .sales .amount, .catalogue .prices, .told .time { margin-top: .25rem; }

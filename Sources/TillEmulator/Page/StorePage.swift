@@ -57,7 +57,7 @@ struct StorePage {
                 case .sandbox: element("span", .class("badge", "sandbox")) { localize("Sandbox", "沙盒") }
                 }
             }
-            element("div", .class("desk")) {
+            element("div", .class("columns")) {
                 BuyCard(
                     visit: visit, bundleID: configuration.app.bundleID, account: Emulator.defaultAccount,
                     products: content.products, chosen: chosen

@@ -32,9 +32,9 @@ public struct PendingNotifications: Sendable {
         do throws(ProofError) {
             switch try await ledger.verifier.notification(stored.payload) {
             case .ours(let notification, let isRevocationUnknown):
-                let isSettled: Void? = try? await ledger.process(
+                let processed: Void? = try? await ledger.process(
                     notification, stored.rowID, isRevocationUnknown: isRevocationUnknown)
-                return isSettled != nil
+                return processed != nil
             // It stays pending.
             case .undecided: return false
             case .foreign(_, let reason): await markStuck(stored, reason)

@@ -10,7 +10,7 @@ package enum PurchaseSource: String, Sendable {
     /// A claim out of quarantine, by the customer who proved ownership.
     case claim
     /// A task for Apple: information that the server sent to Apple.
-    case appleTask = "errand"
+    case appleTask = "task"
 }
 
 /// The source of a transaction, who submitted it, and the unverified claims beside it.

@@ -164,7 +164,7 @@ struct PurchaseRecorder {
         precondition(
             (state == .quarantined) == (quarantine != nil), "what waits says why, and only that does (invariant 6)")
         precondition(
-            state != .quarantined || orderRowID == nil, "what waits is in nobody's order (invariant 6)")
+            state != .quarantined || orderRowID == nil, "a quarantined transaction has no order (invariant 6)")
         precondition(
             stored != nil || !proof.bytes.isEmpty, "what is paid is recorded with its proof (invariants 3 and 6)")
         if stored == nil || isNew, let token = context.unmatchedToken {

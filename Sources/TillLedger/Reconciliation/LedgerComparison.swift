@@ -9,7 +9,7 @@ public struct LedgerComparison: Sendable, Hashable {
     /// The number of differences in content (`Difference.Kind.isDrift`); the others state what could not be compared.
     public private(set) var driftCount = 0
     /// Counts under the names of a reconciliation's counts: `notifications`, `new_notifications`, `customers`,
-    /// `transactions`, `undecided`, `untold`, and the kinds of differences.
+    /// `transactions`, `undecided`, `unavailable`, and the kinds of differences.
     public private(set) var counts: [StoreEnvironment: [String: Int64]] = [:]
 
     public init() {}

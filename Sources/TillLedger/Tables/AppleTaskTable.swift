@@ -143,7 +143,7 @@ public struct AppleTaskTable {
         switch row.integer("kind") {
         case 1: kind = .finish
         case 2: kind = .token(try row.uniqueID("token"))
-        default: throw row.unreadable("an errand")
+        default: throw row.unreadable("a task for Apple")
         }
         return Stored(
             rowID: row.integer("row_id"), kind: kind, transactionRowID: row.integer("transaction_row_id"),

@@ -33,7 +33,7 @@ struct LedgerSnapshot: Sendable {
 
     let entries: [String: Entry]
 
-    /// - Parameter sequence: only this transaction; nil: all.
+    /// - Parameter rowID: only this transaction; nil: all.
     init(_ connection: any Connection, only rowID: Int64? = nil) throws {
         let rows = try connection.query(
             """

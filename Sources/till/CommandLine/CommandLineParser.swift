@@ -27,7 +27,7 @@ struct CommandLineParser: Sendable {
         let outer = Flag.common + [.version]
         while let argument = rest.first, argument.hasPrefix("-") {
             rest.removeFirst()
-            if argument == "-h" || argument == "--help" { return settled(result, values) }
+            if argument == "-h" || argument == "--help" { return finished(result, values) }
             try takeFlag(argument, from: outer, command: nil, rest: &rest, into: &values)
         }
         guard let name = rest.popFirst() else {
@@ -35,16 +35,16 @@ struct CommandLineParser: Sendable {
                 throw UsageError(LocalizedText(en: "no command given", zh: "缺少命令"))
             }
             result.request = .version
-            return settled(result, values)
+            return finished(result, values)
         }
         if name == "help" {
             if let about = rest.first { result.request = .help(try find(about)) }
-            return settled(result, values)
+            return finished(result, values)
         }
         let command = try find(name)
         result.request = .run(command)
         try takeArguments(of: command, rest: &rest, values: &values, result: &result)
-        return settled(result, values)
+        return finished(result, values)
     }
 
     /// The language requested in the arguments, even if they are invalid otherwise.
@@ -68,7 +68,7 @@ struct CommandLineParser: Sendable {
             suggestion: nearestName(to: name, among: commands.map(\.name)).map { "till \($0)" })
     }
 
-    private func settled(_ result: Result, _ values: [String: [String]]) -> Result {
+    private func finished(_ result: Result, _ values: [String: [String]]) -> Result {
         var result = result
         result.wantsJSON = values[Flag.json.name] != nil
         result.language = values[Flag.lang.name]?.last.flatMap(Language.init(rawValue:))

@@ -23,7 +23,7 @@ extension DemoRun {
         let before = try await shop.points(of: UserID(user))
         let grantsBefore = try await shop.grants(of: UserID(user))
         let app = try app(of: user, generation: 1, proxy: proxy)
-        let killed = try await payAndDie(app, product, proxy)
+        let killed = try await payAndKill(app, product, proxy)
         let device = try await look(at: killed.order, of: user)
         let unfinished = try await queueLength(of: user)
         let between = try await shop.points(of: UserID(user))
@@ -74,7 +74,7 @@ extension DemoRun {
         let transaction: String
     }
 
-    private func payAndDie(_ app: BuyerApp, _ product: CatalogProduct, _ proxy: DemoProxy) async throws -> Killed {
+    private func payAndKill(_ app: BuyerApp, _ product: CatalogProduct, _ proxy: DemoProxy) async throws -> Killed {
         let proof = Locked<DemoProxy.Proof?>(nil)
         proxy.hold()
         let visit = try await AppLaunch.run(

@@ -20,7 +20,7 @@ import TillCrypto
             #expect(try await phones.shop.points(of: "ann") == 120)
             #expect(try await ann.use { try await $0.wallet() } == ["points": 120])
             #expect(try await phones.shop.grants(of: "ann") == 1)
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await ann.paid() == [order.transactionID?.text])
             #expect(try await phones.shop.ordersAtServer(of: "ann") == ["completed"])
             #expect(try await ann.ordersOnDisk().map(\.status) == [.completed])
@@ -36,7 +36,7 @@ import TillCrypto
             let ann = try await phones.phone("ann")
             await ann.buy()
             // StoreKit 1 finishes later.
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             func place(_ name: String) throws -> Int {
                 try #require(ann.run.steps.firstIndex { $0.name == name }, "\(name) is no step")
             }

@@ -91,7 +91,7 @@ private final class CallbackRecorder: Sendable {
             #expect(await add("ann") == ["failure ongoing cannot_connect"])
             ann.wire.mend()
             await ann.use { await $0.networkReturned() }
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.grants(of: "ann") == 2)
             #expect(try await phones.shop.grants(of: "ben") == 0)
         }

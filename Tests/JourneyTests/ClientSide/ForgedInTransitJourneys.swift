@@ -85,7 +85,7 @@ import TillThreads
             #expect(logged.first?.code == forgery.code && logged.first?.caller == "user:ann")
             ann.wire.mend()
             try await ann.relaunch()
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await shop.points(of: "ann") == 60)
             #expect(try await shop.grantCount() == 1)
         }
@@ -125,7 +125,7 @@ import TillThreads
             #expect(try await shop.grants(of: "ann") == 1)
             ben.wire.mend()
             try await ben.relaunch()
-            #expect(try await ben.isSettled())
+            #expect(try await ben.hasFinishedAll())
             #expect(try await shop.grants(of: "ben") == 1)
             #expect(try await shop.points(of: "ben") == 60)
             #expect(try await shop.grants(of: "ann") == 1)

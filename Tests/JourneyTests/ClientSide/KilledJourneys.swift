@@ -100,7 +100,7 @@ import TillThreads
         try await phone.comesToRest()
         let before = Set(phone.run.steps)
         #expect(isCompleted(await phone.buy()))
-        #expect(try await phone.isSettled())
+        #expect(try await phone.hasFinishedAll())
         try await phone.comesToRest()
         let steps = phone.run.steps.filter { !before.contains($0) }
         let names = Set(steps.map(\.name))
@@ -129,7 +129,7 @@ import TillThreads
             return outcome
         }()
         await eventually { phone.run.isDead || isOver.withLock { $0 } }
-        if !phone.run.isDead { _ = try await phone.isSettled() }
+        if !phone.run.isDead { _ = try await phone.hasFinishedAll() }
         // The number of receipt fetches varies; if the step never comes, the app is killed when all is done. The store
         // finishes before the phone has its answer.
         let mayBeSpared = step.name.hasSuffix("GET /emulator/receipt")
@@ -148,7 +148,7 @@ import TillThreads
 
     private func check(_ phone: Phone, _ story: String) async throws {
         let user = try #require(phone.user)
-        #expect(try await phone.isSettled(), "still in the queue: \(story)")
+        #expect(try await phone.hasFinishedAll(), "still in the queue: \(story)")
         let paid = try await phone.paid().count
         #expect(paid <= 1)
         #expect(try await phone.shop.grants(of: user) == Int64(paid), "\(story)")

@@ -53,7 +53,7 @@ import TillHTTP
             ann.wire.mend()
             // Longer than any first pause, whatever the server asked for.
             phones.shop.time.advance(seconds: 60)
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
             #expect(try await phones.shop.grants(of: "ann") == 1)
             #expect(try await phones.shop.points(of: "ann") == 60)
@@ -88,7 +88,7 @@ import TillHTTP
             }
             ann.wire.mend()
             await ann.use { await $0.networkReturned() }
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(sent() == 6)
             #expect(try await phones.shop.grants(of: "ann") == 1)
         }
@@ -106,7 +106,7 @@ import TillHTTP
             #expect(try await ann.unfinished().count == 2)
             ann.wire.mend()
             try await ann.relaunch()
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(await eventually { await ann.orders().map(\.status) == [.completed, .completed] })
             #expect(try await phones.shop.points(of: "ann") == 360)
             #expect(try await phones.shop.grants(of: "ann") == 2)
@@ -135,7 +135,7 @@ import TillHTTP
             #expect(isCompleted(await ann.use { await $0.resubmit(orders[0].orderNumber) }))
             #expect(isCompleted(await ann.use { await $0.resubmit(orders[2].orderNumber) }))
             #expect(await ann.use { await $0.resubmit("nonsense") }.error?.code == "unknown_order")
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 360)
             #expect(try await phones.shop.grants(of: "ann") == 2)
         }
@@ -155,7 +155,7 @@ import TillHTTP
             #expect(try await ann.ordersOnDisk().map(\.status) == [.ongoing, .ongoing, .ongoing])
             ann.wire.mend()
             await ann.use { await $0.checkOrderStatus() }
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 420)
             #expect(try await phones.shop.grants(of: "ann") == 3)
         }
@@ -173,7 +173,7 @@ import TillHTTP
             phones.shop.time.advance(seconds: 62 * 86_400)
             ann.wire.mend()
             try await ann.relaunch()
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 60)
         }
     }
@@ -189,7 +189,7 @@ import TillHTTP
             ann.wire.mend()
             // Only the phone's clock: all other clocks go on.
             try await ann.relaunch(clock: -365 * 86_400)
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
             #expect(isCompleted(await ann.buy()))
             #expect(try await phones.shop.grants(of: "ann") == 2)
@@ -210,7 +210,7 @@ import TillHTTP
             #expect(isCompleted(await ann.buy(Shop.points300)))
             await gate.open()
             #expect(isCompleted(await first))
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.grants(of: "ann") == 2)
         }
     }
@@ -239,7 +239,7 @@ import TillHTTP
             #expect(error.code == "disk_full")
             ann.fillDisk(false)
             try await ann.relaunch()
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
             #expect(try await phones.shop.grants(of: "ann") == 1)
         }

@@ -20,7 +20,7 @@ import TillCrypto
                 await store.start()
                 await store.start()
             }
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(await eventually { await ann.orders().map(\.status) == [.completed, .completed, .completed] })
             #expect(ann.wire.count(.server, "POST /v1/transactions") == 3)
             #expect(try await phones.shop.points(of: "ann") == 180)
@@ -38,7 +38,7 @@ import TillCrypto
             let order = try await phones.shop.openOrder(as: "ann")
             _ = try await phones.shop.pay(token: order, account: "ann")
             try await ann.open()
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
             for _ in 0..<2 {
                 // Every listener gets it.
@@ -85,7 +85,7 @@ import TillCrypto
             await gate.open()
             #expect(isCompleted(await outcome))
             #expect(granted == 2)
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 180)
             #expect(try await phones.shop.grants(of: "ann") == 3)
         }
@@ -110,7 +110,7 @@ import TillCrypto
             #expect(try await ann.unfinished().count == 1)
             ann.wire.mend()
             await ann.use { await $0.networkReturned() }
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 60)
             #expect(try await ann.paid().count == 1)
         }
@@ -125,7 +125,7 @@ import TillCrypto
             #expect(await eventually { await ann.use { await $0.orders(all: true) }.map(\.status) == [.ongoing] })
             #expect(ann.wire.count(.server, "POST /v1/transactions") == 0)
             await ann.signIn("ann")
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 60)
         }
     }
@@ -147,7 +147,7 @@ import TillCrypto
             _ = await outcome
             try await ann.relaunch()
             #expect(try await ann.use { try await $0.wallet() } == ["points": 60])
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
             #expect(try await phones.shop.grants(of: "ann") == 1)
         }

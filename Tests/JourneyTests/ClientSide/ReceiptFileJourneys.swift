@@ -17,7 +17,7 @@ import TillClient
             onlyRefreshesArrive(ann)
             // The new phone's disk holds neither a receipt nor a journal.
             try await ann.reinstall()
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(await ann.receiptRefreshes == 1)
             #expect(ann.wire.happened > 2, "StoreKit fetched no receipt by itself: this shows nothing")
             #expect(try await phones.shop.points(of: "ann") == 60)
@@ -41,7 +41,7 @@ import TillClient
             #expect(try await ann.unfinished().count == 1)
             ann.wire.mend()
             await ann.use { await $0.checkOrderStatus() }
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 60)
         }
     }
@@ -51,7 +51,7 @@ import TillClient
         try await Phones.open(.storeKit1, proof: .receipt) { phones in
             let ann = try await phones.phone("ann")
             #expect(isCompleted(await ann.buy()))
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             // StoreKit fetches the receipt when a transaction is finished: that would put the file back.
             try await ann.comesToRest()
             #expect(await ann.receiptRefreshes == 0)

@@ -23,7 +23,7 @@ import TillClient
             for product in [Self.pro, Self.monthly, Shop.points60] {
                 #expect(isCompleted(await old.buy(product)), "\(product)")
             }
-            #expect(try await old.isSettled())
+            #expect(try await old.hasFinishedAll())
             await old.kill()
             try await journey(phones)
         }
@@ -119,7 +119,7 @@ import TillClient
             // StoreKit 1 restores nothing that was never finished (facts/storekit-client A5), so the purchase is
             // processed first; and its queue reports it to the store later.
             #expect(await eventually { await phone.use { await $0.restore() }.restored == [Self.pro] })
-            #expect(try await phone.isSettled())
+            #expect(try await phone.hasFinishedAll())
             #expect(await phone.orders().map(\.status) == [.completed])
         }
     }

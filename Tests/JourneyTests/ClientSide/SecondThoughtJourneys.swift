@@ -33,7 +33,7 @@ import TillClient
             phones.shop.time.advance(seconds: 3 * 86_400)
             #expect(try await phones.shop.grantCount() == 0)
             try await ann.relaunch()
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
             #expect(await ann.orders().first?.id == order.id)
             #expect(try await phones.shop.points(of: "ann") == 60)
@@ -50,7 +50,7 @@ import TillClient
             #expect(order.status == .deferred)
             try await decide(ann, try await waiting(ann, "deferred"), "approve")
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 60)
         }
     }
@@ -97,7 +97,7 @@ import TillClient
             try await decide(ann, try await waiting(ann, "interrupted"), "approve")
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
             #expect(await ann.orders().first?.id == order.id)
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 60)
             let history = try await phones.shop.send(.get, "/v1/orders/\(order.id)")["history"].list
             #expect(history.map { $0.at("status").text }.suffix(2) == ["ongoing", "completed"])
@@ -120,7 +120,7 @@ import TillClient
             ann.wire.mend()
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
             #expect(await ann.orders().first?.id == order.id)
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await ann.paid().count == 1)
             #expect(try await phones.shop.points(of: "ann") == 60)
         }
@@ -157,7 +157,7 @@ import TillClient
             let ann = try await phones.phone("ann")
             let pro = "com.example.learn.pro"
             #expect(isCompleted(await ann.buy(pro)))
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await ann.use { try await $0.entitlements() }.map(\.name) == ["pro"])
             let paid = try #require(try await ann.paid().first)
             phones.shop.time.advance(seconds: 60)
@@ -179,7 +179,7 @@ import TillClient
                 group.cancelAll()
                 return first
             }
-            #expect(reported, "nobody told the app")
+            #expect(reported, "the app was not told")
         }
     }
 }

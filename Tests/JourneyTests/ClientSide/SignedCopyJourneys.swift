@@ -9,7 +9,7 @@ import TillLedger
         try await Phones.open(.storeKit1, reach, hasKey: false) { phones in
             let ann = try await phones.phone("ann")
             #expect(isCompleted(await ann.buy()))
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 60)
             #expect(try await phones.shop.grounds() == ["token"])
             // The receipt's order id was not needed: ben's phone submits ann's next payment, and she gets it.
@@ -17,7 +17,7 @@ import TillLedger
             await ann.buy()
             await ann.kill()
             let ben = try await phones.phone("ben", account: "ann")
-            #expect(try await ben.isSettled())
+            #expect(try await ben.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 120)
             #expect(try await phones.shop.grants(of: "ben") == 0)
             #expect(try await phones.shop.grounds() == ["token", "token"])
@@ -48,7 +48,7 @@ import TillLedger
             ann.wire.mend()
             ann.update(to: .signedTransaction)
             try await ann.relaunch()
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.grounds() == ["token"])
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
         }
@@ -65,7 +65,7 @@ import TillLedger
             try await phones.shop.lose(order.id)
             ann.wire.mend()
             await ann.use { await $0.checkOrderStatus() }
-            #expect(try await ann.isSettled())
+            #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 60)
             #expect(try await phones.shop.status(of: order.id) == "completed")
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
@@ -91,7 +91,7 @@ import TillLedger
             #expect(try await phone.unfinished().count == 1)
             await phone.signOut()
             await phone.signIn("ann")
-            #expect(try await phone.isSettled())
+            #expect(try await phone.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 60)
             #expect(try await phones.shop.grants(of: "ben") == 0)
         }

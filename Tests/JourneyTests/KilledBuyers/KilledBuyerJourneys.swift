@@ -86,14 +86,14 @@ struct KilledBuyerJourneys {
             line.hold(at: nil)
             let second = try phone.start(["orders"])
             // A launch delivers purchases by itself, after the store has reported its queue.
-            for _ in 0..<200 where try await !isSettled(user, shop) { try await Task.sleep(for: .milliseconds(100)) }
+            for _ in 0..<200 where try await !hasFinishedAll(user, shop) { try await Task.sleep(for: .milliseconds(100)) }
             try second.tell(["wallet", "quit"])
             let exit = await second.end()
             #expect(exit == 0, "step \(step): \(second.said)")
             let transactions = try await shop.transactions(of: user)
             end.paid = transactions.count
             let story = "step \(step): \(line.messages)\n\(first.said)\n\(second.said)"
-            #expect(transactions.count == end.paidAtKill, "nobody pays by himself: \(story)")
+            #expect(transactions.count == end.paidAtKill, "no purchase pays itself: \(story)")
             #expect(try await shop.points(of: user) == Int64(60 * transactions.count), "\(story)")
             #expect(transactions.allSatisfy { $0["finished"]?.bool == true }, "\(story)")
             #expect(second.event("wallet")?["balances"]?["points"]?.int ?? 0 == Int64(60 * transactions.count))
@@ -102,7 +102,7 @@ struct KilledBuyerJourneys {
     }
 
     /// Whether every paid purchase is granted and off the store's queue.
-    private static func isSettled(_ user: String, _ shop: Shop) async throws -> Bool {
+    private static func hasFinishedAll(_ user: String, _ shop: Shop) async throws -> Bool {
         let transactions = try await shop.transactions(of: user)
         guard transactions.allSatisfy({ $0["finished"]?.bool == true }) else { return false }
         return try await shop.points(of: user) == Int64(60 * transactions.count)

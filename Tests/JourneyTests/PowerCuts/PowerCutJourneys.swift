@@ -14,10 +14,10 @@ import TillSimulation
 
     @Test("The same in a hundred worlds, with cuts at critical places", .slow, arguments: [UInt64(0)..<52, 52..<104])
     func manyPowerCuts(_ seeds: Range<UInt64>) async throws {
-        let (answered, settledLater, cuts) = try await cutPower(seeds)
+        let (answered, processedLater, cuts) = try await cutPower(seeds)
         // The cuts must have come at the critical places.
         #expect(answered > seeds.count * 50)
-        #expect(settledLater > 0, "no cut between a notification's storing and its settling")
+        #expect(processedLater > 0, "no cut between a notification's storage and its processing")
         for cut in [
             CrashableDisk.PowerCut(operation: .write, file: "till.db-wal"),
             .init(operation: .sync, file: "till.db-wal"),
@@ -29,21 +29,21 @@ import TillSimulation
 
     private func cutPower(
         _ seeds: Range<UInt64>
-    ) async throws -> (answered: Int, settledLater: Int, cuts: Set<CrashableDisk.PowerCut>) {
-        var (answered, settledLater, cuts) = (0, 0, Set<CrashableDisk.PowerCut>())
+    ) async throws -> (answered: Int, processedLater: Int, cuts: Set<CrashableDisk.PowerCut>) {
+        var (answered, processedLater, cuts) = (0, 0, Set<CrashableDisk.PowerCut>())
         try await Shop.open { shop in
             let sales = try await Sale.make(8, refunded: 3, in: shop)
             for seed in seeds {
                 let world = Self.world(seed, sales, shop)
                 for _ in 0..<2 { await world.live(operations: 700) }
-                await world.settleEverything()
+                await world.completeAll()
                 #expect(world.violations.isEmpty, "seed \(seed): \(world.violations)")
                 answered += world.answered
-                settledLater += world.settledLater
+                processedLater += world.processedLater
                 cuts.formUnion(world.cuts)
             }
         }
-        return (answered, settledLater, cuts)
+        return (answered, processedLater, cuts)
     }
 
     enum Plant: String, CaseIterable, Sendable { case synchronousOff, lyingSyncs }

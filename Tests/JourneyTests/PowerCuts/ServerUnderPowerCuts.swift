@@ -37,7 +37,7 @@ final class ServerUnderPowerCuts {
     private var promises = Promises()
     private(set) var violations: [String] = []
     private(set) var answered = 0
-    private(set) var settledLater = 0
+    private(set) var processedLater = 0
     private(set) var cuts: Set<CrashableDisk.PowerCut> = []
 
     init(
@@ -76,7 +76,7 @@ final class ServerUnderPowerCuts {
     }
 
     /// The last life, without a cut: every request is retried until it succeeds, and all of it is there once.
-    func settleEverything() async {
+    func completeAll() async {
         do {
             let (server, database) = try start()
             for _ in 0..<2 { for task in deliveries { await run(task, server) } }
@@ -138,7 +138,7 @@ final class ServerUnderPowerCuts {
 
     private func deliver(_ notice: Notice, _ server: Server) async {
         let body: JSONValue = ["signedPayload": .string(notice.payload)]
-        if await post(server, "/v1/notifications/apple", body, .nobody).isSuccess {
+        if await post(server, "/v1/notifications/apple", body, .anonymous).isSuccess {
             promises.notices.insert(notice.uuid)
         }
     }
@@ -184,7 +184,7 @@ final class ServerUnderPowerCuts {
         do {
             let (server, database) = try start()
             _ = try await inspection(of: database)
-            settledLater += try await PendingNotifications(server.ledger).processAll()
+            processedLater += try await PendingNotifications(server.ledger).processAll()
             let found = try await inspection(of: database)
             if found.pendingNotices != 0 { violations.append("\(found.pendingNotices) notifications are left over") }
             for sale in sales where found.notices.contains(sale.notice.uuid) && found.opened.contains(sale.order) {

@@ -30,7 +30,7 @@ import TillServer
             _ = try await shop.pay(token: order)
             await shop.emulator.sendDueNotifications()
             shop.time.advance(seconds: 60)
-            #expect(try await shop.send(.post, "/v1/reconciliations", as: .nobody).status == 401)
+            #expect(try await shop.send(.post, "/v1/reconciliations", as: .anonymous).status == 401)
             #expect(try await shop.send(.post, "/v1/reconciliations", as: .user("ann")).status == 403)
 
             let dry = try await shop.send(
@@ -68,7 +68,7 @@ import TillServer
     func metrics() async throws {
         try await Self.open { silent in
             let shop = silent.shop
-            for target in [Party.nobody, .backend, .user("ann")] {
+            for target in [Party.anonymous, .backend, .user("ann")] {
                 #expect(try await shop.status(.get, "/metrics", as: target) == 401)
             }
             let empty = try await Self.scrape(shop)

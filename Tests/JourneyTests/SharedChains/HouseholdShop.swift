@@ -162,7 +162,7 @@ struct HouseholdShop: Sendable {
 
     func post(_ notification: String) async throws {
         let reply = try await shop.send(
-            .post, "/v1/notifications/apple", ["signedPayload": .string(notification)], as: .nobody)
+            .post, "/v1/notifications/apple", ["signedPayload": .string(notification)], as: .anonymous)
         #expect(reply.status == 200, "\(reply.body)")
     }
 

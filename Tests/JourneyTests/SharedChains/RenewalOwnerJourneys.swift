@@ -138,7 +138,7 @@ import TillBilling
     }
 
     @Test("If tokens distinguish customers, an upgrade without one waits, and so does a return after a lapse")
-    func notBelieved() async throws {
+    func notTrusted() async throws {
         try await HouseholdShop.open { house in
             let order = try await house.shop.openOrder(HouseholdShop.basicYear, as: "ann")
             let first = try house.period("7001", HouseholdShop.basicYear, 0..<365, token: order)

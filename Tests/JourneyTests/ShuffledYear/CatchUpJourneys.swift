@@ -123,18 +123,18 @@ import TillServer
     }
 
     @Test("A customer whose data Apple refuses is named, and the others still come back")
-    func untold() async throws {
+    func unavailable() async throws {
         try await SilentShop.open { silent in
             let shop = silent.shop
             let gone = try await silent.buy("premium_monthly_auto", as: "ann")
             _ = try await silent.buy("premium_monthly_auto", as: "ben")
-            #expect(try await silent.reconcile().counts["untold"] == nil)
+            #expect(try await silent.reconcile().counts["unavailable"] == nil)
             let deleted = try await shop.ask(.put, "/emulator/accounts/ann", ["isDeleted": true])
             #expect(deleted.status == 200, "\(deleted.body)")
             shop.time.advance(seconds: 40 * SilentShop.day)
             let found = try await silent.reconcile()
-            let untold = found.differences.filter { $0.kind == .customerUnavailable }
-            #expect(untold.map(\.transactionID?.text) == [gone.id], "\(found)")
+            let unavailable = found.differences.filter { $0.kind == .customerUnavailable }
+            #expect(unavailable.map(\.transactionID?.text) == [gone.id], "\(found)")
             #expect(found.counts["customers"] == 1)
             #expect(try await shop.rights(of: "ben").count == 1)
             #expect(try await silent.reconcile().count(.customerUnavailable) == 0, "told once")

@@ -97,7 +97,7 @@ final class YearServer: Sendable {
         time.withLock { $0 = now }
         arrived.withLock { $0.append(.notification(signedPayload)) }
         let response = await send(
-            .post, "/v1/notifications/apple", Array(#"{"signedPayload":"\#(signedPayload)"}"#.utf8), as: .nobody)
+            .post, "/v1/notifications/apple", Array(#"{"signedPayload":"\#(signedPayload)"}"#.utf8), as: .anonymous)
         try #require(response.status == 200, "\(String(decoding: response.body, as: UTF8.self))")
     }
 

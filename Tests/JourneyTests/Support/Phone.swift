@@ -192,7 +192,7 @@ final class Phone: Sendable {
     func unfinished() async throws -> [String] { try await shop.transactions(of: account, "unfinished=true") }
 
     /// Waits until all of the account's purchases are finished.
-    func isSettled() async throws -> Bool { try await eventually { try await self.unfinished().isEmpty } }
+    func hasFinishedAll() async throws -> Bool { try await eventually { try await self.unfinished().isEmpty } }
 
     /// Waits until the app has nothing left to do: no step for a while.
     func comesToRest() async throws {

@@ -40,7 +40,7 @@ final class ServerProcess: Sendable {
         let emulator = try await Emulator(
             configuration: store, database: storeFile,
             clock: { Instant(seconds: Int64(Date().timeIntervalSince1970)) }, entropy: RandomBytes.make,
-            send: { _, _ async throws(HTTPError) in throw HTTPError(.cannotConnect, "nobody listens") })
+            send: { _, _ async throws(HTTPError) in throw HTTPError(.cannotConnect, "no server listens") })
         let server = ServerProcess(
             folder: folder, emulator: emulator, storeFile: storeFile, fetch: try Fetch())
         try server.writeFiles()

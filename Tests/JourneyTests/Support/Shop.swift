@@ -333,7 +333,7 @@ enum Party: Sendable {
     case user(String)
     /// Any text in the header.
     case bearer(String)
-    case nobody
+    case anonymous
 
     func authorization(now: Instant) -> String? {
         switch self {
@@ -342,7 +342,7 @@ enum Party: Sendable {
             "Bearer "
                 + UserToken.hs256(subject: id, expires: now.seconds + 600, extra: UserToken.guestClaim(id))
         case .bearer(let text): "Bearer \(text)"
-        case .nobody: nil
+        case .anonymous: nil
         }
     }
 }
@@ -379,7 +379,7 @@ private final class Relay: Sendable {
 
     func send(_ url: String, _ request: HTTPRequest) async throws(HTTPError) -> HTTPResponse {
         guard let receiver = targets.withLock({ $0.interceptor ?? $0.target }) else {
-            throw HTTPError(.cannotConnect, "nobody listens")
+            throw HTTPError(.cannotConnect, "no server listens")
         }
         var request = request
         request.path = "/v1/notifications/apple"

@@ -368,7 +368,7 @@ extension HostileCorpus {
             add(.oneMeaning, "transaction", name, payload: Array(payload.utf8), nil, meaning: stated)
         }
         let hidden = "{\"unknown\":{\"a\":1,\"a\":2},\(inside)"
-        add(.jsonDuplicates, "transaction", "a name twice in what nobody reads", payload: Array(hidden.utf8))
+        add(.jsonDuplicates, "transaction", "a name twice in a field that is not read", payload: Array(hidden.utf8))
     }
 
     /// `Outcome.meaning(of:)` of the good transaction.

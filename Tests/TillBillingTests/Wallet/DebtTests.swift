@@ -56,8 +56,8 @@ import TillBilling
             #expect(([figures.joined(separator: "/")] + refused).joined(separator: " ") == wanted, "\(policy)")
             for currency in balances.keys {
                 let lots = ledger.lots(of: currency)
-                let (settled, debt) = lots.lotsAndDebt()
-                #expect(settled.map(\.remaining).reduce(0, +) - debt == balances[currency])
+                let (allocated, debt) = lots.lotsAndDebt()
+                #expect(allocated.map(\.remaining).reduce(0, +) - debt == balances[currency])
             }
         }
     }

@@ -83,17 +83,17 @@ import TillBilling
     /// - Returns: 1 if there is a debt.
     private func check(_ ledger: FakeLedger, _ currency: String) -> Int {
         let lots = ledger.lots(of: currency)
-        let (settled, debt) = lots.lotsAndDebt()
+        let (allocated, debt) = lots.lotsAndDebt()
         #expect(lots.balance == ledger.wallet.balances[currency])
-        #expect(settled.map(\.remaining).reduce(0, +) - debt == lots.balance)
-        #expect(debt >= 0 && (debt == 0 || settled.allSatisfy { $0.remaining == 0 }))
+        #expect(allocated.map(\.remaining).reduce(0, +) - debt == lots.balance)
+        #expect(debt >= 0 && (debt == 0 || allocated.allSatisfy { $0.remaining == 0 }))
         #expect(
-            settled.allSatisfy { lot in
+            allocated.allSatisfy { lot in
                 lot.used >= 0 && lot.remaining >= 0 && lot.takenBack >= 0 && lot.used <= lot.amount
             })
         // The oldest lot first: after a lot with a remainder, no lot is used.
-        let firstOpen = settled.firstIndex { $0.remaining > 0 } ?? settled.endIndex
-        #expect(settled.dropFirst(firstOpen + 1).allSatisfy { $0.used == 0 })
+        let firstOpen = allocated.firstIndex { $0.remaining > 0 } ?? allocated.endIndex
+        #expect(allocated.dropFirst(firstOpen + 1).allSatisfy { $0.used == 0 })
         return debt > 0 ? 1 : 0
     }
 

@@ -11,7 +11,7 @@ import TillHTTP
 @Suite("Apple's server library", .enabled(if: AppleLibrary.isInstalled, AppleLibrary.isMissing))
 struct AppleLibraryTests {
     @Test(
-        "It decodes every field of our payloads, and judges forgeries as our verifier does",
+        "It decodes every field of our payloads, and verifies forgeries as our verifier does",
         arguments: [TillBilling.StoreEnvironment.sandbox, .production])
     func verifies(_ environment: TillBilling.StoreEnvironment) async throws {
         var configuration = EmulatorConfiguration()
@@ -22,13 +22,13 @@ struct AppleLibraryTests {
         let answer = try AppleLibrary.run("verify", [environment.rawValue], in: world.directory, as: [Verified].self)
         let verifier = try proofs.verifier(environment)
         #expect(answer.count == proofs.all.count && proofs.all.count > 35)
-        for (proof, judged) in zip(proofs.all, answer) {
-            #expect(judged.name == proof.name)
-            #expect(judged.status == proof.expected.theirs, "\(proof.name): theirs")
+        for (proof, checked) in zip(proofs.all, answer) {
+            #expect(checked.name == proof.name)
+            #expect(checked.status == proof.expected.theirs, "\(proof.name): theirs")
             #expect(proof.verdict(by: verifier) == proof.expected.ours, "\(proof.name): ours")
             guard proof.expected.ours == .ok else { continue }
-            #expect(judged.differing.isEmpty, "\(proof.name): \(judged.differing)")
-            #expect(judged.fields >= 8, "\(proof.name)")
+            #expect(checked.differing.isEmpty, "\(proof.name): \(checked.differing)")
+            #expect(checked.fields >= 8, "\(proof.name)")
         }
         await world.remove()
     }
@@ -48,7 +48,7 @@ struct AppleLibraryTests {
         let world = try await EmulatedWorld()
         let id = try #require(try await world.buy()["transactionId"]?.string)
         let receipt = try await world.emulator.receipt(bundleID: "com.example.learnpoints")
-        let empty = try await world.emulator.receipt(bundleID: "com.example.nobody")
+        let empty = try await world.emulator.receipt(bundleID: "com.example.anonymous")
         try Data(Base64.encode(receipt).utf8).write(to: world.directory.appendingPathComponent("receipt"))
         try Data(Base64.encode(empty).utf8).write(to: world.directory.appendingPathComponent("empty"))
         try Data(try await world.transactionReceipt(id).utf8).write(to: world.directory.appendingPathComponent("old"))

@@ -108,7 +108,7 @@ struct FaultControlTests {
         let second = await pages(later)
         #expect(second != first)
         _ = await later.ask(.put, "/emulator/faults", ["seed": 11, "html": 0.5])
-        #expect(await pages(later) == first, "the same dials set again begin again")
+        #expect(await pages(later) == first, "the same rates set again begin again")
         _ = await later.ask(.delete, "/emulator/faults")
         await later.close()
         let last = try await EmulatedWorld(directory: world.directory, start: world.now)

@@ -66,7 +66,7 @@ enum AppleLibrary {
                     differing.append(prefix + name)
             return fields, differing
 
-        judged = []
+        checked = []
         for proof in json.load(open("proofs.json", encoding="utf-8")):
             answer = {"name": proof["name"], "status": "OK", "fields": 0, "differing": []}
             try:
@@ -74,8 +74,8 @@ enum AppleLibrary {
                 answer["fields"], answer["differing"] = compared(decoded, content(proof["token"]))
             except VerificationException as refused:
                 answer["status"] = refused.status.name
-            judged.append(answer)
-        print(json.dumps(judged))
+            checked.append(answer)
+        print(json.dumps(checked))
         """
 
     private static let receipts = """

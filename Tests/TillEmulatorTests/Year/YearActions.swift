@@ -72,7 +72,7 @@ struct YearActions {
             return refusal(try await store.decide(number, approved: action.verb == "approve"))
         case "found", "join", "leave", "card", "parent", "move", "delete":
             return try await changeAccount(action, of: customer)
-        case "refundonce", "reverseonce", "finish": return try await settleOnce(action, of: customer)
+        case "refundonce", "reverseonce", "finish": return try await actOnce(action, of: customer)
         case "ask" where !["club", "home", "extra"].contains(words[0]):
             guard let bought = try await lastBought(words[0], by: customer) else { return "nothing to ask for" }
             return try await ask(bought, answer: words[1])
@@ -174,7 +174,7 @@ struct YearActions {
         }
     }
 
-    private func settleOnce(_ action: YearStories.Action, of customer: YearCustomer) async throws -> String? {
+    private func actOnce(_ action: YearStories.Action, of customer: YearCustomer) async throws -> String? {
         if action.verb == "finish" {
             for transaction in try await world.transactions(of: customer.name)
             where transaction.state == .purchased && !transaction.isFinished {

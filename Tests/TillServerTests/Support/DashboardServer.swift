@@ -48,7 +48,7 @@ final class DashboardServer: Sendable {
         let storeFile = try Emulator.openDatabase(path: folder.appendingPathComponent("store.db").path)
         let emulator = try await Emulator(
             configuration: store, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
-            send: { _, _ async throws(HTTPError) in throw HTTPError(.cannotConnect, "nobody listens") })
+            send: { _, _ async throws(HTTPError) in throw HTTPError(.cannotConnect, "no server listens") })
         let ledger = try SQLiteDatabase.open(
             path: folder.appendingPathComponent("till.db").path, role: .server, options: .init(.ledger))
         var configuration = ServerConfiguration(
@@ -120,8 +120,8 @@ final class DashboardServer: Sendable {
         return try #require(UniqueID(try await call(.post, "/v1/orders", .object(body))["id"]?.string ?? ""))
     }
 
-    func close(_ order: OrderID, as door: String, reason: String) async throws {
-        let reply = try await call(.post, "/v1/orders/\(order)/\(door)", ["reason": .string(reason)])
+    func close(_ order: OrderID, as action: String, reason: String) async throws {
+        let reply = try await call(.post, "/v1/orders/\(order)/\(action)", ["reason": .string(reason)])
         #expect(reply["status"]?.string != nil)
     }
 

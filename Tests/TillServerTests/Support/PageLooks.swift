@@ -42,7 +42,7 @@ extension BrowserPage {
             const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
             if (ratio < 4.5) found.push(element.className + ": " + element.textContent.slice(0, 30) + " " + ratio);
           }
-          return seen < 3 ? ["too little text to judge"] : found;
+          return seen < 3 ? ["too little text to measure"] : found;
         })()
         """
 }

@@ -43,8 +43,8 @@ extension Server {
         let lots = try await database.read { connection in
             try LedgerTable(connection).lots(of: user, in: environment, currency: currency)
         }
-        let (settled, debt) = lots.lotsAndDebt()
-        let rest = settled.prefix(Int(clamping: page.before))
+        let (allocated, debt) = lots.lotsAndDebt()
+        let rest = allocated.prefix(Int(clamping: page.before))
         let shown = rest.suffix(page.limit)
         let older = rest.count - shown.count
         return JSONText.response(

@@ -18,7 +18,7 @@ final class ShortLivedToken: Thief, @unchecked Sendable {
         let seconds = random.between(2, 30)
         let token = steal(tokenOf: victim, goodFor: seconds)
         await use(token, of: victim)
-        // Waits for hours, because a server's clock may be wrong by hours and then can't judge seconds.
+        // Waits for hours, because a server's clock may be wrong by hours and then can't tell seconds apart.
         await scheduler.pause(seconds * 1_000 + random.between(3 * 3_600_000, 5 * 3_600_000))
         await useLate(token, of: victim)
     }

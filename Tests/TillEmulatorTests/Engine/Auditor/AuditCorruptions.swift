@@ -154,7 +154,7 @@ enum AuditCorruptions {
         ("sameness", "one without transaction info", { $0.customers[0].infos.removeLast() }),
         ("changes", "an expiry that moves alone", { $0.notifications.remove(at: index("RENEWAL_EXTENDED", $0)) }),
         (
-            "changes", "a refund that nobody reversed",
+            "changes", "a refund without its reversal",
             { $0.notifications.remove(at: index("REFUND_REVERSED", $0)) }
         ),
         ("changes", "a revocation without a word", { $0.notifications.remove(at: index("REVOKE", $0)) }),
@@ -176,7 +176,7 @@ enum AuditCorruptions {
         ("prices", "a trial that costs", { everywhere("100", &$0, "price", 1) }),
         ("prices", "an offer that is dearer", { everywhere("103", &$0, "price", 18_000) }),
         ("family", "a token", { everywhere("300", &$0, "appAccountToken", "3f2c1a00-1111-4222-8333-444455556666") }),
-        ("family", "shared by nobody", { everywhere("212", &$0, "productId", "other") }),
+        ("family", "shared without an owner", { everywhere("212", &$0, "productId", "other") }),
         (
             "introductory offers", "a second trial",
             {
@@ -242,7 +242,7 @@ enum AuditCorruptions {
             { receipt("bert", &$0, "in_app") { $0.filter { $0["transaction_id"] != "212" } } }
         ),
         (
-            "receipts", "a purchase that is nobody's",
+            "receipts", "a purchase without an owner",
             { receipt("bert", &$0, "latest_receipt_info") { $0 + [["transaction_id": "5"]] } }
         ),
         (

@@ -39,11 +39,11 @@ enum TransactionChecks {
         var found: [String] = []
         for (id, all) in copies(record) {
             guard let first = all.first?.payload.object else { continue }
-            for sighting in all.dropFirst() {
-                let members = sighting.payload.object ?? [:]
+            for copy in all.dropFirst() {
+                let members = copy.payload.object ?? [:]
                 for name in Set(first.keys).union(members.keys).subtracting(mayChange).sorted()
                 where first[name] != members[name] {
-                    found.append("\(name) of transaction \(id) is another in \(sighting.place)")
+                    found.append("\(name) of transaction \(id) is another in \(copy.place)")
                 }
             }
         }
@@ -204,7 +204,7 @@ enum TransactionChecks {
                 let source = byProduct[shared.product]?.contains { account, own in
                     account != customer.account && own.purchased <= shared.purchased
                 }
-                if source != true { found.append("transaction \(shared.id) is shared by nobody who has it") }
+                if source != true { found.append("transaction \(shared.id) is shared, but no family member owns it") }
                 return found
             }
         }

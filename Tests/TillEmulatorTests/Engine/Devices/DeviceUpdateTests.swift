@@ -52,7 +52,7 @@ struct DeviceUpdateTests {
         Event("declined", ["points60 declined"], before: buying("points60", ["outcome": "deferred"])) {
             await $0.post($1, "decline")
         },
-        Event("nobody answered", ["points60 declined"], before: buying("points60", ["outcome": "deferred"])) {
+        Event("no answer", ["points60 declined"], before: buying("points60", ["outcome": "deferred"])) {
             world, _ in world.advance(seconds: 86_400)
         },
         Event("interrupted", ["points60 interrupted"]) { world, _ in

@@ -49,7 +49,7 @@ struct CombinedFaultTests {
             let struck = await world.ask(.get, "/emulator/faults").json["injected"]
             for fault in ["dropBefore", "dropAfter", "delay", "duplicate", "reorder", "error5xx", "html", "rateLimit"] {
                 let times = ["transactionInfo", "finish"].compactMap { struck?[$0]?[fault]?.int }.reduce(0, +)
-                #expect(times > 0, "\(fault) struck nobody: \(struck?.encoded() ?? "")")
+                #expect(times > 0, "\(fault) struck no request: \(struck?.encoded() ?? "")")
             }
             #expect(await world.total() == 12)
         }

@@ -75,7 +75,7 @@ struct FaultSeedTests {
     }
 
     @Test("Changing one fault rate does not change which requests the other faults affect")
-    func dialsAreIndependent() {
+    func ratesAreIndependent() {
         func random(_ number: Int64) -> SeededRandom {
             SeededRandom(seed: 4, start: 0, stream: "history", number: number)
         }

@@ -38,7 +38,7 @@ struct FaultWaitTests {
                 }
             }
             #expect(ended.withLock { $0 } == [2, 1])
-            #expect(waited < 30_000, "nobody waited for the time to pass")
+            #expect(waited < 30_000, "the test did not wait for real time")
             let list = await world.ask(.get, "/emulator/transactions").json["data"]?.array ?? []
             let quantities = list.sorted { ($0["transactionId"]?.string ?? "") < ($1["transactionId"]?.string ?? "") }
                 .map { $0["quantity"] }

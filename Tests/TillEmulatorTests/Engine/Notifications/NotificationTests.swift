@@ -74,7 +74,7 @@ struct NotificationTests {
         var configuration = EmulatorConfiguration()
         configuration.environment = .production
         let world = try await EmulatedWorld(configuration)
-        world.answerNotifications { _ throws(HTTPError) in throw HTTPError(.cannotConnect, "nobody there") }
+        world.answerNotifications { _ throws(HTTPError) in throw HTTPError(.cannotConnect, "no server there") }
         _ = await world.ask(.put, "/emulator/notifications", url)
         _ = try await world.buy()
         await world.emulator.sendDueNotifications()

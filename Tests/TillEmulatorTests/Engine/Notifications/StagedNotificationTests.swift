@@ -107,9 +107,9 @@ struct StagedNotificationTests {
         for (flaw, verdict) in verdicts {
             let (text, payload) = try await send(
                 world, ["type": "ONE_TIME_CHARGE", "transactionId": .string(id), flaw: true])
-            let judge = try verifier(world)
+            let verifier = try self.verifier(world)
             do throws(VerificationError) {
-                let verified = try judge.notification(text)
+                let verified = try verifier.notification(text)
                 #expect(verdict == nil, "\(flaw)")
                 #expect(verified.transaction?.id.text == id)
                 #expect((verified.type?.rawValue == "ONE_TIME_CHARGE") == (flaw != "unknownType"))
@@ -120,7 +120,7 @@ struct StagedNotificationTests {
             // The nested transaction has the same error.
             let nested = try #require(payload["data"]?["signedTransactionInfo"]?.string)
             if let verdict {
-                let failure = #expect(throws: VerificationError.self) { try judge.transaction(nested) }
+                let failure = #expect(throws: VerificationError.self) { try verifier.transaction(nested) }
                 #expect(failure?.verdict == verdict, "\(flaw)")
             }
         }

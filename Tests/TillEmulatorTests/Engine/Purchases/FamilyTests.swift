@@ -58,7 +58,7 @@ struct FamilyTests {
         #expect(Set(downloads).count == 6 && !downloads.contains(nil))
         #expect(try await world.events() == Array(repeating: "ONE_TIME_CHARGE", count: 6))
         _ = try await world.buy("points60", ["account": "m1"])
-        #expect(await world.transactions(of: "m2").count == 1, "a consumable is nobody else's")
+        #expect(await world.transactions(of: "m2").count == 1, "a consumable is not shared")
         await world.remove()
     }
 

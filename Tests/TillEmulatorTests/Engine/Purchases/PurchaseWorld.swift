@@ -22,14 +22,14 @@ extension EmulatedWorld {
     /// A store with shareable products and offers, and a URL for its notifications.
     static func withStore(directory: EmulatedWorld? = nil) async throws -> EmulatedWorld {
         var configuration = EmulatorConfiguration()
-        configuration.products = deskProducts
+        configuration.products = sampleProducts
         let world = try await EmulatedWorld(
             configuration, directory: directory?.directory, start: directory?.now ?? EmulatedWorld.start)
         _ = await world.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/apple"])
         return world
     }
 
-    static var deskProducts: [StoreProduct] {
+    static var sampleProducts: [StoreProduct] {
         func yuan(_ amount: Int64) -> [String: Money] { ["CHN": Money(amount: amount, currency: Currency("CNY"))] }
         var products = StoreProduct.sampleCatalog(bundleID: app)
         for index in products.indices {

@@ -157,7 +157,7 @@ struct SubscribedFamilyTests {
         try await join(world, "late")
         let late = try await world.bought("other.monthly", account: "solo")
         try await join(world, "solo")
-        #expect(try await share(world, "solo") == nil, "nobody is given a second one")
+        #expect(try await share(world, "solo") == nil, "no second one is given")
         #expect(try await share(world, "m1")?.state == .active)
         world.advance(days: 35)
         #expect(try await share(world, "m1").map { $0.expires > world.now } == true)

@@ -257,7 +257,7 @@ struct ClockAdvanceTests {
     }
 
     @Test("Without a URL, an advance of a hundred years performs a thousand scheduled changes and reaches its target")
-    func untold() async throws {
+    func notSent() async throws {
         let world = try await TimedWorld()
         let dates = (1...1_000).map { (Int64($0), start.adding(seconds: Int64($0) * 3_000_000)) }
         try await world.plan(Dictionary(uniqueKeysWithValues: dates))

@@ -80,7 +80,7 @@ struct RunningTests {
         let calls = database.calls.withLock { $0 }
         #expect((1...100).contains(calls), "\(calls) calls for 21 wakings")
         try await Task.sleep(nanoseconds: 20_000_000)
-        #expect(database.calls.withLock { $0 } == calls, "nobody woke it")
+        #expect(database.calls.withLock { $0 } == calls, "it did not wake")
         #expect(sent.withLock { $0 } == 0)
         database.fails.withLock { $0 = false }
         for _ in 0..<1_000 where sent.withLock({ $0 }) == 0 {
