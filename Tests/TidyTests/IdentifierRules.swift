@@ -12,14 +12,14 @@ enum IdentifierRules {
     static func findings(in source: SwiftSource) -> [Finding] {
         var findings: [Finding] = []
         let tokens = source.tokens
-        let isRoom = source.target.map(modules.contains) == true
+        let isChecked = source.target.map(modules.contains) == true
         for index in tokens.indices.dropLast(2) {
             let token = tokens[index]
             if token.text == "TextIdentifier", source.path.hasPrefix("Sources/") {
                 findings.append(
                     Finding(source.path, token.line, "identifiers are Identifier<Kind>, which compares bytes"))
             }
-            guard isRoom, tokens[index + 1].text == ":", names.contains(token.text),
+            guard isChecked, tokens[index + 1].text == ":", names.contains(token.text),
                 tokens[index + 2].text == "String"
             else { continue }
             findings.append(

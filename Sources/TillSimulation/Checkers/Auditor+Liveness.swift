@@ -115,7 +115,7 @@ extension Auditor {
 
     /// The app's backend received every event once, and its sums agree with the ledger.
     private func check(_ receiver: WebhookReceiver, _ ledger: any Database) async {
-        for complaint in receiver.complaints { complain(.eventMissing, complaint, about: [complaint]) }
+        for complaint in receiver.complaints { complain(.eventMismatch, complaint, about: [complaint]) }
         let told = try? await ledger.read { connection in
             (
                 try connection.first("SELECT count(*) AS count FROM outbox", []) { $0.integer("count") } ?? 0,
@@ -130,12 +130,12 @@ extension Auditor {
         guard let (events, sums) = told else { return }
         if receiver.received.count != events {
             complain(
-                .eventMissing, "\(events) events, of which the receiver got \(receiver.received.count)",
+                .eventMismatch, "\(events) events, of which the receiver got \(receiver.received.count)",
                 about: ["events"])
         }
         for (user, sum) in sums where receiver.points[user, default: 0] != sum {
             complain(
-                .eventMissing,
+                .eventMismatch,
                 "\(user) has \(sum) points of purchases, and the backend was notified of "
                     + "\(receiver.points[user, default: 0])", about: ["user \(user)"])
         }

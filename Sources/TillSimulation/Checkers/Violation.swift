@@ -31,9 +31,9 @@ public struct Violation: Sendable, Hashable {
         /// A thief read, changed or got another customer's data or purchase.
         case stolen
         /// In a world with thieves as the only disturbance, an honest buyer was told to wait.
-        case delayedByThief = "waited_on_thief"
+        case delayedByThief = "delayed_by_thief"
         /// The app's backend missed an event, or received another one or another order.
-        case eventMissing
+        case eventMismatch = "event_mismatch"
         /// The ledger differs from Apple's records: a repeated, old or late copy changed a processed purchase
         /// (invariant 8), or a purchase never arrived.
         case drift

@@ -58,7 +58,7 @@ struct SimulationTotals: Sendable {
                 Dictionary(uniqueKeysWithValues: faults.map { ($0.key.rawValue, JSONValue.int(Int64($0.value))) })),
             "thefts": .object(
                 Dictionary(uniqueKeysWithValues: thefts.map { ($0.key.rawValue, JSONValue.int(Int64($0.value))) })),
-            "stolen": count(.stolen), "waited_on_thief": count(.delayedByThief),
+            "stolen": count(.stolen), "delayed_by_thief": count(.delayedByThief),
             "lost": count(.lost), "granted_twice": count(.grantedTwice), "misattributed": count(.misattributed),
             "forged_granted": count(.forgedGranted), "violations": .array(failures.map(\.json)),
             "digest": .string(String(digest, radix: 16)), "steps": .int(Int64(steps)), "audits": .int(Int64(looks)),

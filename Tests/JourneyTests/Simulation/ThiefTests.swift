@@ -26,7 +26,7 @@ struct ThiefTests {
         let (code, answer) = try await simulate("--seeds", "\(seeds)")
         #expect(code == 0, "\(answer.at("violations").encoded())")
         for kind in Self.kinds { #expect((answer.at("thefts").at(kind).int ?? 0) >= thefts, "\(kind)") }
-        for name in ["lost", "granted_twice", "misattributed", "forged_granted", "stolen", "waited_on_thief"] {
+        for name in ["lost", "granted_twice", "misattributed", "forged_granted", "stolen", "delayed_by_thief"] {
             #expect(answer.at(name).int == 0)
         }
     }

@@ -199,8 +199,8 @@ struct VerifyReceiptEndpointTests {
                 #expect(await world.ask(method, path).json == ["status": 21000], "\(method) \(path)")
             }
         }
-        let nobody = try await world.emulator.receipt(account: "nobody", bundleID: EmulatedWorld.bundleID)
-        let answer = await ask(world, .string(Base64.encode(nobody)))
+        let unknown = try await world.emulator.receipt(account: "nobody", bundleID: EmulatedWorld.bundleID)
+        let answer = await ask(world, .string(Base64.encode(unknown)))
         #expect(answer["status"] == 0 && answer["receipt"]?["in_app"] == [])
         await world.remove()
     }

@@ -238,11 +238,11 @@ struct DeviceUpdateTests {
     @Test("Every route refuses a device without an account, and values that are no UUID or number")
     func strangers() async throws {
         let world = try await EmulatedWorld()
-        let nobody = "3f2c1a00-9999-4222-8333-444455556666"
+        let unknown = "3f2c1a00-9999-4222-8333-444455556666"
         for path in ["", "/news", "/products", "/transactions", "/subscription-statuses"] {
             let query: [(name: String, value: String)] =
                 path == "/products" ? [("ids", "a")] : path == "/transactions" ? [("set", "all")] : []
-            let answer = await world.ask(.get, "/emulator/devices/\(nobody)\(path)", query: query)
+            let answer = await world.ask(.get, "/emulator/devices/\(unknown)\(path)", query: query)
             #expect(answer.status == 404 && answer.json["code"] == "unknown_device", "\(path)")
             #expect(await world.ask(.get, "/emulator/devices/phone\(path)", query: query).status == 400, "\(path)")
         }
