@@ -13,10 +13,10 @@ package enum InputLimits {
     /// direction are allowed.
     package static func prose(_ text: String, _ field: String, _ maximum: Int) throws -> String {
         guard !text.isEmpty, text.utf8.count <= maximum else {
-            throw RefusalError(.invalidField, "\(field): 1 to \(maximum) bytes")
+            throw RefusalError(.invalidField, "\(field): 1 to \(maximum) bytes", zh: "\(field)：应为 1 到 \(maximum) 字节")
         }
         guard text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
-            throw RefusalError(.invalidField, "\(field): no control characters")
+            throw RefusalError(.invalidField, "\(field): no control characters", zh: "\(field)：不能含有控制字符")
         }
         return text
     }
@@ -25,13 +25,14 @@ package enum InputLimits {
     /// the text direction.
     package static func string(_ text: String, _ field: String, _ maximum: Int) throws -> String {
         guard !text.isEmpty, text.utf8.count <= maximum else {
-            throw RefusalError(.invalidField, "\(field): 1 to \(maximum) bytes")
+            throw RefusalError(.invalidField, "\(field): 1 to \(maximum) bytes", zh: "\(field)：应为 1 到 \(maximum) 字节")
         }
         if let scalar = text.firstForbiddenScalar {
             throw RefusalError(
                 .invalidField,
                 "\(field): holds \(scalar.codePoint). Control characters, line separators and marks that change the "
-                    + "direction of text are not allowed")
+                    + "direction of text are not allowed",
+                zh: "\(field)：含有 \(scalar.codePoint)。不允许控制字符、行分隔符和改变文字方向的标记")
         }
         return text
     }
@@ -41,7 +42,10 @@ package enum InputLimits {
         switch text {
         case "production": return .production
         case "sandbox": return .sandbox
-        default: throw RefusalError(.invalidField, "environment: production or sandbox, not \(text.prefix(40))")
+        default:
+            throw RefusalError(
+                .invalidField, "environment: production or sandbox, not \(text.prefix(40))",
+                zh: "environment：应为 production 或 sandbox，不能是 \(text.prefix(40))")
         }
     }
 
@@ -52,11 +56,12 @@ package enum InputLimits {
     }
 
     package static let wrongFiscalYear = RefusalError(
-        .invalidField, "fiscalYear: \(FinanceSpan.years.lowerBound) to \(FinanceSpan.years.upperBound)")
+        .invalidField, "fiscalYear: \(FinanceSpan.years.lowerBound) to \(FinanceSpan.years.upperBound)",
+        zh: "fiscalYear：应为 \(FinanceSpan.years.lowerBound) 到 \(FinanceSpan.years.upperBound)")
 
     package static func fiscalPeriod(_ text: String, of year: Int) throws -> FiscalPeriod {
         guard let number = Int(text), (1...12).contains(number) else {
-            throw RefusalError(.invalidField, "period: 1 to 12, where 1 is October")
+            throw RefusalError(.invalidField, "period: 1 to 12, where 1 is October", zh: "period：应为 1 到 12，其中 1 为十月")
         }
         return FiscalCalendar.periods(ofYear: year)[number - 1]
     }
@@ -71,7 +76,8 @@ extension Ledger {
             throw RefusalError(
                 .invalidField,
                 "\(field): no user of this id is known, and a new id has to be in Unicode normalization form C (NFC). "
-                    + "Normalize the id before it is sent")
+                    + "Normalize the id before it is sent",
+                zh: "\(field)：没有此标识的用户，而新标识必须是 Unicode 规范化形式 C（NFC）。请在发送前规范化")
         }
     }
 }

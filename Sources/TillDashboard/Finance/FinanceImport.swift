@@ -13,7 +13,7 @@ extension Dashboard {
         guard visit.request.isFromOwnPage else { throw RefusalError(.forbidden) }
         let form = try MultipartForm(visit.request)
         guard session.isFormToken(form.text("form")) else { throw RefusalError(.forbidden) }
-        guard let file = form["report"] else { throw RefusalError(.invalidField, "report") }
+        guard let file = form["report"] else { throw RefusalError(.invalidField, verbatim: "report") }
         let name = (try? InputLimits.prose(file.fileName ?? "", "name", 255)) ?? "report.txt"
         let actor = "operator:\(session.operatorID)"
         switch try await ledger.storeAppleReport(Array(file.content), name: name, actor: actor) {

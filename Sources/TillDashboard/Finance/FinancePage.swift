@@ -9,7 +9,7 @@ extension Dashboard {
     func showFinance(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let choice = try FinanceChoice(visit, usual: ledger.settings.usualEnvironment)
         guard let span = FinanceSpan(fiscalYear: choice.fiscalYear) else {
-            throw RefusalError(.invalidField, "fiscalYear")
+            throw RefusalError(.invalidField, verbatim: "fiscalYear")
         }
         let (report, imported) = try await reportLimiter.withLimit {
             let report = try await finance.report(span, in: choice.environment)

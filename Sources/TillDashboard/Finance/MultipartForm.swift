@@ -24,11 +24,11 @@ struct MultipartForm: Sendable {
     /// - Throws: `invalid_field` if the body is not such a form.
     init(_ request: HTTPRequest) throws {
         guard let boundary = Self.boundary(request.headers["Content-Type"] ?? "") else {
-            throw RefusalError(.invalidField, "form")
+            throw RefusalError(.invalidField, verbatim: "form")
         }
         let body = request.body
         let delimiter = Array("--\(boundary)".utf8)
-        guard body.starts(with: delimiter) else { throw RefusalError(.invalidField, "form") }
+        guard body.starts(with: delimiter) else { throw RefusalError(.invalidField, verbatim: "form") }
         let between = Array("\r\n".utf8) + delimiter
         var parts: [Part] = []
         var start = delimiter.count
@@ -36,7 +36,7 @@ struct MultipartForm: Sendable {
             guard parts.count < Self.partLimit, body[start...].starts(with: Array("\r\n".utf8)),
                 let end = Self.find(between, in: body, from: start + 2),
                 let part = Self.part(body[(start + 2)..<end])
-            else { throw RefusalError(.invalidField, "form") }
+            else { throw RefusalError(.invalidField, verbatim: "form") }
             parts.append(part)
             start = end + between.count
         }

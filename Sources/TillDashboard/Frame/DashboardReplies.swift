@@ -38,7 +38,7 @@ extension HTTPResponse {
 extension HTTPRequest {
     /// The fields of a form, the first of each name.
     package func form() throws -> [String: String] {
-        guard let items = try? PercentEncoding.items(body) else { throw RefusalError(.invalidField, "form") }
+        guard let items = try? PercentEncoding.items(body) else { throw RefusalError(.invalidField, verbatim: "form") }
         return Dictionary(items.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
     }
 

@@ -98,7 +98,7 @@ package enum MessagePage {
     package static func refused(_ refused: RefusalError, status: Int, _ localize: Localizer) -> HTML {
         PageFrame.bare(title: localize("Request refused", "请求被拒绝"), localize, languages: nil) {
             message("\(status)", localize(refused.refusal.sentence))
-            if let detail = refused.detail { element("p", .class("hint")) { HTML.untrusted(detail) } }
+            if let detail = refused.detail { element("p", .class("hint")) { HTML.untrusted(localize(detail)) } }
             element("p") { element("a", .href(.home)) { localize("Back to the orders", "返回订单") } }
         }
     }

@@ -46,7 +46,7 @@ extension Ledger {
         switch outcome {
         case .granted(let grant), .moved(let grant): return (true, grant)
         case .alreadyGranted(let grant), .contested(let grant, _): return (false, grant)
-        case .quarantined(let reason): throw RefusalError(.notClaimable, reason.rawValue)
+        case .quarantined(let reason): throw RefusalError(.notClaimable, verbatim: reason.rawValue)
         case .revoked, .revokedUnseen, nil: throw RefusalError(.notInQuarantine)
         }
     }

@@ -72,7 +72,9 @@ package final class ReportLimiter: Sendable {
             return !isBusy
         }
         guard isMine else {
-            throw RefusalError(.tooManyRequests, "another report is being computed; try again in a few seconds")
+            throw RefusalError(
+                .tooManyRequests, "another report is being computed; try again in a few seconds", zh: "正在计算另一份报告，请几秒后重试"
+            )
         }
         defer { isBusy.withLock { $0 = false } }
         return try await make()

@@ -86,24 +86,29 @@ struct Authentication: Sendable {
             let claims = try? JSONText.decode(Claims.self, from: token.payload)
         else { throw RefusalError(.unauthorized) }
         let now = Double(clock().milliseconds) / 1_000
-        guard claims.exp > now else { throw RefusalError(.unauthorized, "exp: the token has expired") }
-        if let start = claims.nbf, start > now { throw RefusalError(.unauthorized, "nbf: the token isn't valid yet") }
+        guard claims.exp > now else { throw RefusalError(.unauthorized, "exp: the token has expired", zh: "exp：令牌已过期") }
+        if let start = claims.nbf, start > now {
+            throw RefusalError(.unauthorized, "nbf: the token isn't valid yet", zh: "nbf：令牌尚未生效")
+        }
         if let issued = claims.iat, issued > now + Self.clockLead {
-            throw RefusalError(.unauthorized, "iat: must not be in the future")
+            throw RefusalError(.unauthorized, "iat: must not be in the future", zh: "iat：不能晚于当前时间")
         }
         if let longest = key.maximumLifetime {
             guard let issued = claims.iat else {
-                throw RefusalError(.unauthorized, "iat: missing; tokens of this key must carry it")
+                throw RefusalError(
+                    .unauthorized, "iat: missing; tokens of this key must carry it", zh: "iat：缺失；由此密钥签发的令牌必须包含它")
             }
             guard claims.exp - issued <= Double(longest) else {
-                throw RefusalError(.unauthorized, "exp: tokens of this key are valid for at most \(longest) seconds")
+                throw RefusalError(
+                    .unauthorized, "exp: tokens of this key are valid for at most \(longest) seconds",
+                    zh: "exp：由此密钥签发的令牌有效期最长为 \(longest) 秒")
             }
         }
         if let issuer = key.issuer, claims.iss?.hasSameBytes(as: issuer) != true {
-            throw RefusalError(.unauthorized, "iss: differs from the configuration")
+            throw RefusalError(.unauthorized, "iss: differs from the configuration", zh: "iss：与配置不一致")
         }
         if let audience = key.audience, claims.aud?.all.contains(where: { $0.hasSameBytes(as: audience) }) != true {
-            throw RefusalError(.unauthorized, "aud: differs from the configuration")
+            throw RefusalError(.unauthorized, "aud: differs from the configuration", zh: "aud：与配置不一致")
         }
         return (try Self.subject(claims.sub), claims.guest)
     }
@@ -113,7 +118,7 @@ struct Authentication: Sendable {
         do {
             return UserID(try InputLimits.string(text, "sub", UserID.maximumLength))
         } catch let refused as RefusalError {
-            throw RefusalError(.unauthorized, refused.detail)
+            throw RefusalError(.unauthorized, detail: refused.detail)
         }
     }
 
@@ -164,11 +169,11 @@ enum Credential: Sendable, Hashable {
         switch self {
         case .user(let user):
             if let named, UserID(named) != user {
-                throw RefusalError(.forbidden, "userId: must be the token's own user")
+                throw RefusalError(.forbidden, "userId: must be the token's own user", zh: "userId：必须是令牌所属的用户")
             }
             return user
         case .backend:
-            guard let named else { throw RefusalError(.invalidField, "userId: missing") }
+            guard let named else { throw RefusalError(.invalidField, "userId: missing", zh: "userId：缺失") }
             return try InputLimits.user(named)
         case .anonymous: throw RefusalError(.unauthorized)
         }

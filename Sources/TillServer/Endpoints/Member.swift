@@ -155,7 +155,7 @@ extension Member.Bound {
         case (.prose(let maximum), .string(let text)): _ = try InputLimits.prose(text, name, maximum)
         case (.length(let maximum), .string(let text)):
             guard text.utf8.count <= maximum else {
-                throw RefusalError(.invalidField, "\(name): at most \(maximum) bytes")
+                throw RefusalError(.invalidField, "\(name): at most \(maximum) bytes", zh: "\(name)：最多 \(maximum) 字节")
             }
         case (.range(let range, let refusal), .int(let number)):
             try Self.check(number, range, refusal, name)
@@ -164,7 +164,9 @@ extension Member.Bound {
             try Self.check(Int64(exactly: number), range, refusal, name)
         case (.count(let range), .array(let elements)):
             guard range.contains(elements.count) else {
-                throw RefusalError(.invalidField, "\(name): \(range.lowerBound) to \(range.upperBound)")
+                throw RefusalError(
+                    .invalidField, "\(name): \(range.lowerBound) to \(range.upperBound)",
+                    zh: "\(name)：应为 \(range.lowerBound) 到 \(range.upperBound)")
             }
         default: break
         }
@@ -174,8 +176,10 @@ extension Member.Bound {
         _ number: Int64?, _ range: ClosedRange<Int64>, _ refusal: Refusal, _ name: String
     ) throws {
         if let number, range.contains(number) { return }
-        let detail = "\(name): \(range.lowerBound) to \(range.upperBound)"
-        throw RefusalError(refusal, refusal == .invalidField ? detail : nil)
+        let detail = LocalizedText(
+            en: "\(name): \(range.lowerBound) to \(range.upperBound)",
+            zh: "\(name)：应为 \(range.lowerBound) 到 \(range.upperBound)")
+        throw RefusalError(refusal, detail: refusal == .invalidField ? detail : nil)
     }
 }
 

@@ -32,7 +32,11 @@ extension Server {
             if let share = anonymousBodies.take(weight: length, from: head.clientNetwork) {
                 return .admitted(token: share)
             }
-            return .refused(crowded ?? problem(.unavailable, for: head, detail: "too many long bodies at once"))
+            return .refused(
+                crowded
+                    ?? problem(
+                        .unavailable, for: head,
+                        detail: LocalizedText(en: "too many long bodies at once", zh: "同时接收的大请求体过多")))
         }
     }
 

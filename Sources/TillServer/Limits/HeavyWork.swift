@@ -47,7 +47,8 @@ struct HeavyWorkLimiter: Sendable {
         try await run(in: anonymous, on: work.anonymous, from: request.clientNetwork, body)
     }
 
-    static let refusal = RefusalError(.unavailable, "too many requests are being processed; try again shortly")
+    static let refusal = RefusalError(
+        .unavailable, "too many requests are being processed; try again shortly", zh: "正在处理的请求过多，请稍后重试")
 
     private func run<Value: Sendable>(
         in quota: Quota, on executor: (any TaskExecutor)?, from source: String, _ body: () async throws -> Value

@@ -49,7 +49,7 @@ struct Call: Sendable {
     func limit() throws -> Int {
         guard let asked = request.queryValue("limit") else { return 20 }
         guard let limit = Int(asked), (1...100).contains(limit) else {
-            throw RefusalError(.invalidField, "limit: 1 to 100")
+            throw RefusalError(.invalidField, "limit: 1 to 100", zh: "limit：应为 1 到 100")
         }
         return limit
     }

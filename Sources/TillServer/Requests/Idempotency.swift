@@ -22,7 +22,7 @@ struct Idempotency: Sendable {
     func once(_ call: Call, _ action: (Call) async -> HTTPResponse) async throws -> HTTPResponse {
         guard let key = call.request.headers["Idempotency-Key"] else { return await action(call) }
         guard (1...255).contains(key.utf8.count) else {
-            throw RefusalError(.invalidField, "Idempotency-Key: 1 to 255 bytes")
+            throw RefusalError(.invalidField, "Idempotency-Key: 1 to 255 bytes", zh: "Idempotency-Key：应为 1 到 255 字节")
         }
         let scope = IdempotencyTable.Scope(
             credential: call.credential.name, method: call.request.method.rawValue, path: call.request.path,

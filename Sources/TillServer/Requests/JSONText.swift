@@ -41,12 +41,15 @@ enum JSONText {
         } catch let error as DecodingError {
             switch error {
             case .keyNotFound(let key, let context):
-                throw RefusalError(.invalidField, "\(path(context.codingPath + [key])): missing")
+                throw RefusalError(
+                    .invalidField, "\(path(context.codingPath + [key])): missing",
+                    zh: "\(path(context.codingPath + [key]))：缺失")
             case .typeMismatch(_, let context), .valueNotFound(_, let context):
-                throw RefusalError(.invalidField, "\(path(context.codingPath)): wrong type")
+                throw RefusalError(
+                    .invalidField, "\(path(context.codingPath)): wrong type", zh: "\(path(context.codingPath))：类型不正确")
             case .dataCorrupted(let context) where !context.codingPath.isEmpty:
                 throw RefusalError(
-                    .invalidField, "\(path(context.codingPath)): \(context.debugDescription.prefix(100))")
+                    .invalidField, verbatim: "\(path(context.codingPath)): \(context.debugDescription.prefix(100))")
             default: throw RefusalError(.malformedJSON)
             }
         } catch {

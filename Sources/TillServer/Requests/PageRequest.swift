@@ -24,7 +24,9 @@ struct PageRequest: Sendable {
         let parts = (Base64.decode(asked, .url) ?? []).split(separator: UInt8(ascii: "."))
             .map { Int64(String(decoding: $0, as: UTF8.self)) }
         guard parts.count == 2, let known = parts[0], let position = parts[1], position >= 0 else {
-            throw RefusalError(.invalidField, "\(name): must be the nextCursor of an earlier page, unchanged")
+            throw RefusalError(
+                .invalidField, "\(name): must be the nextCursor of an earlier page, unchanged",
+                zh: "\(name)：应为前一页的 nextCursor，原样传回")
         }
         guard known == epoch else { throw RefusalError(.staleCursor) }
         self.position = position

@@ -54,11 +54,12 @@ extension Server {
         }
     }
 
-    func problem(_ refusal: Refusal, for request: HTTPRequest, detail: String? = nil) -> HTTPResponse {
+    func problem(_ refusal: Refusal, for request: HTTPRequest, detail: LocalizedText? = nil) -> HTTPResponse {
         let language = Language(preference: request.headers["Accept-Language"] ?? "")
         let requestID = UniqueID(random: entropy(16)).description
         let problem = ProblemDetails(
-            refusal: refusal, status: refusal.status, language: language, requestId: requestID, detail: detail)
+            refusal: refusal, status: refusal.status, language: language, requestId: requestID,
+            detail: detail?[language])
         var response = HTTPResponse(status: refusal.status, body: JSONText.encode(problem))
         response.headers.add("Content-Type", ProblemDetails.contentType)
         response.headers.add("Content-Language", language.rawValue)

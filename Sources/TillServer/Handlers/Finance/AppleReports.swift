@@ -8,7 +8,6 @@ extension Server {
     /// `POST /v1/finance/apple-reports?name=`: stores one of Apple's financial reports, the tab-separated text
     /// unchanged. The report is stored whole or not at all; importing the same text again changes nothing.
     func importAppleReport(_ call: Call) async throws -> HTTPResponse {
-        let language = Language(preference: call.request.headers["Accept-Language"] ?? "")
         let name = try InputLimits.prose(call.request.queryValue("name") ?? "report.txt", "name", 255)
         let imported = try await ledger.storeAppleReport(call.request.body, name: name, actor: call.credential.name)
         switch imported {
@@ -19,10 +18,12 @@ extension Server {
         case .unusable(let findings):
             // All lines of a file have the same format, so the first findings show how to correct the rest.
             guard !findings.isEmpty else {
-                throw RefusalError(.reportUnusable, language == .chinese ? "文件中没有任何行" : "the file has no lines")
+                throw RefusalError(.reportUnusable, "the file has no lines", zh: "文件中没有任何行")
             }
-            let told = findings.filter(\.isError).prefix(5).map { $0.sentence(language) }
-            throw RefusalError(.reportUnusable, told.joined(separator: language == .chinese ? "" : " "))
+            let errors = findings.filter(\.isError).prefix(5)
+            throw RefusalError(
+                .reportUnusable, errors.map { $0.sentence(.english) }.joined(separator: " "),
+                zh: errors.map { $0.sentence(.chinese) }.joined())
         }
     }
 
@@ -36,7 +37,9 @@ extension Server {
     /// `GET /v1/finance/comparison?fiscalYear=&period=&environment=`: compares Apple's reports of a period with the
     /// ledger.
     func compareAppleReports(_ call: Call) async throws -> HTTPResponse {
-        guard let period = try call.fiscalPeriod() else { throw RefusalError(.invalidField, "period: missing") }
+        guard let period = try call.fiscalPeriod() else {
+            throw RefusalError(.invalidField, "period: missing", zh: "period：缺失")
+        }
         let environment = try call.environment(configuration)
         let (imported, comparison) = try await reportLimiter.withLimit {
             let imported = try await finance.imported(period)

@@ -18,7 +18,9 @@ extension Server {
         let language = Language(preference: call.request.headers["Accept-Language"] ?? "")
         if let id = call.request.queryValue("tier") {
             guard let tier = table[id] else {
-                throw RefusalError(.invalidField, "tier: 0 to 87, A, B, alt1 to alt5, not \(id.prefix(20))")
+                throw RefusalError(
+                    .invalidField, "tier: 0 to 87, A, B, alt1 to alt5, not \(id.prefix(20))",
+                    zh: "tier：应为 0 到 87、A、B 或 alt1 到 alt5，不能是 \(id.prefix(20))")
             }
             return JSONText.response(200, TiersReply(validFrom: table.validFrom, tiers: [tier], language))
         }
@@ -31,13 +33,14 @@ extension Server {
     /// `GET /v1/finance/proceeds?price=&currency=&storefront=&at=&type=&paidDays=&smallBusiness=`: how the price of one
     /// unit divides into tax, commission and proceeds. `smallBusiness` defaults to the configuration.
     func readProceeds(_ call: Call) async throws -> HTTPResponse {
-        guard let price = try call.price() else { throw RefusalError(.invalidField, "price: missing") }
+        guard let price = try call.price() else { throw RefusalError(.invalidField, "price: missing", zh: "price：缺失") }
         guard let storefront = call.request.queryValue("storefront"), let territory = Territory(code: storefront) else {
-            throw RefusalError(.invalidField, "storefront: must be a country code like CHN")
+            throw RefusalError(
+                .invalidField, "storefront: must be a country code like CHN", zh: "storefront：应为国家或地区代码，如 CHN")
         }
         let day = try call.request.queryValue("at").map { text in
             guard let day = CivilDate(iso8601: text) else {
-                throw RefusalError(.invalidField, "at: must be a day like 2026-03-15")
+                throw RefusalError(.invalidField, "at: must be a day like 2026-03-15", zh: "at：应为日期，如 2026-03-15")
             }
             return day
         }
@@ -45,26 +48,29 @@ extension Server {
         let type =
             try call.request.queryValue("type").map { text in
                 guard let type = ProductType(name: text) else {
-                    throw RefusalError(.invalidField, "type: \(ProductType.names.joined(separator: ", "))")
+                    throw RefusalError(
+                        .invalidField, "type: \(ProductType.names.joined(separator: ", "))",
+                        zh: "type：应为下列之一：\(ProductType.names.joined(separator: "、"))")
                 }
                 return type
             } ?? .consumable
         let paidDays = try call.request.queryValue("paidDays").map { text in
             guard let days = Int(text), (0...36_525).contains(days) else {
-                throw RefusalError(.invalidField, "paidDays: 0 to 36525")
+                throw RefusalError(.invalidField, "paidDays: 0 to 36525", zh: "paidDays：应为 0 到 36525")
             }
             return days
         }
         let isSmallBusiness = try call.request.queryValue("smallBusiness").map { text in
             guard let flag = Bool(text) else {
-                throw RefusalError(.invalidField, "smallBusiness: must be true or false")
+                throw RefusalError(
+                    .invalidField, "smallBusiness: must be true or false", zh: "smallBusiness：应为 true 或 false")
             }
             return flag
         }
         let proceeds = Proceeds(
             price: price, storefront: territory.alpha3, at: at, type: type, paidDays: paidDays ?? 0,
             isSmallBusiness: isSmallBusiness ?? configuration.developerTerms.isSmallBusiness(on: at))
-        guard let proceeds else { throw RefusalError(.invalidField, "price: must not be negative") }
+        guard let proceeds else { throw RefusalError(.invalidField, "price: must not be negative", zh: "price：不能为负") }
         return JSONText.response(
             200, ProceedsReply(proceeds, storefront: territory.alpha3, at: at, type: type))
     }
@@ -75,9 +81,11 @@ extension Call {
     fileprivate func price() throws -> Money? {
         guard let text = request.queryValue("price") else { return nil }
         let currency = Currency(request.queryValue("currency") ?? "")
-        guard currency.isWellFormed else { throw RefusalError(.invalidField, "currency: must be a code like CNY") }
+        guard currency.isWellFormed else {
+            throw RefusalError(.invalidField, "currency: must be a code like CNY", zh: "currency：应为货币代码，如 CNY")
+        }
         guard let price = Money(decimal: text, currency: currency) else {
-            throw RefusalError(.invalidField, "price: must be a decimal like 6.00")
+            throw RefusalError(.invalidField, "price: must be a decimal like 6.00", zh: "price：应为小数，如 6.00")
         }
         return price
     }

@@ -41,10 +41,13 @@ extension Call {
             return span
         }
         guard request.queryValue("fiscalYear") == nil, request.queryValue("period") == nil else {
-            throw RefusalError(.invalidField, "from, to: not allowed beside fiscalYear or period")
+            throw RefusalError(
+                .invalidField, "from, to: not allowed beside fiscalYear or period",
+                zh: "from、to：不能与 fiscalYear 或 period 同时使用")
         }
         guard let span = FinanceSpan(from: try day("from"), through: try day("to")) else {
-            throw RefusalError(.invalidField, "to: must not be before from, and at most ten years after it")
+            throw RefusalError(
+                .invalidField, "to: must not be before from, and at most ten years after it", zh: "to：不能早于 from，且最多晚十年")
         }
         return span
     }
@@ -53,7 +56,7 @@ extension Call {
     func fiscalPeriod() throws -> FiscalPeriod? {
         guard let asked = request.queryValue("period") else { return nil }
         guard let year = try fiscalYear() else {
-            throw RefusalError(.invalidField, "fiscalYear: required beside period")
+            throw RefusalError(.invalidField, "fiscalYear: required beside period", zh: "fiscalYear：使用 period 时必须提供")
         }
         return try InputLimits.fiscalPeriod(asked, of: year)
     }
@@ -64,7 +67,7 @@ extension Call {
 
     private func day(_ name: String) throws -> CivilDate {
         guard let day = CivilDate(iso8601: request.queryValue(name) ?? "") else {
-            throw RefusalError(.invalidField, "\(name): must be a day like 2026-03-15")
+            throw RefusalError(.invalidField, "\(name): must be a day like 2026-03-15", zh: "\(name)：应为日期，如 2026-03-15")
         }
         return day
     }

@@ -9,7 +9,9 @@ extension Server {
         let body = try call.bodyIfAny(StartReconciliationBody.self) ?? StartReconciliationBody()
         guard ledger.serverAPI != nil else { throw RefusalError(.noInAppPurchaseKey) }
         let now = clock()
-        if let since = body.since, since > now { throw RefusalError(.invalidField, "since: must not be in the future") }
+        if let since = body.since, since > now {
+            throw RefusalError(.invalidField, "since: must not be in the future", zh: "since：不能晚于当前时间")
+        }
         guard body.dryRun != true else {
             let run = DryRunQueue.DryRun(
                 id: UniqueID(random: entropy(16)), caller: call.caller, since: body.since, beganAt: now)

@@ -15,7 +15,9 @@ extension Server {
         let user = try call.userInPath()
         try await ledger.requireKnownForm(of: user, "userId")
         guard let token = UniqueID(call.parameters["token"]), !token.isAbsent else {
-            throw RefusalError(.invalidField, "token: must be a UUID other than the nil and the max UUID")
+            throw RefusalError(
+                .invalidField, "token: must be a UUID other than the nil and the max UUID",
+                zh: "token：应为 UUID，且不能是全零或全 F 的 UUID")
         }
         let (inputs, terms) = (ledger.intake.processor.inputs(), configuration.guests)
         let (entry, isNew) = try await database.write(locking: [.order(token), .customer(user)]) {
@@ -32,7 +34,9 @@ extension Server {
                 guard mayRepair else { throw RefusalError(.tokenInUse) }
             }
             guard try tokens.list(of: user, limit: Self.accountTokenLimit).count < Self.accountTokenLimit else {
-                throw RefusalError(.tooManyRequests, "a user can have at most \(Self.accountTokenLimit) account tokens")
+                throw RefusalError(
+                    .tooManyRequests, "a user can have at most \(Self.accountTokenLimit) account tokens",
+                    zh: "每位用户最多可有 \(Self.accountTokenLimit) 个账户令牌")
             }
             let entry = AccountTokenTable.Entry(token: token, user: user, since: inputs.now)
             try CustomerTable(connection).recordNamed(user, under: terms, at: inputs.now)

@@ -65,10 +65,14 @@ extension Server {
             guard try orders.find(id) == nil else { return nil }
             if let oldest = try orders.opened(by: user, number: terms.perHour), oldest > anHourAgo {
                 let wait = max(1, oldest.seconds + 3_600 - now.seconds)
-                return RefusalError(.tooManyOrders, "at most \(terms.perHour) orders an hour", retryAfter: wait)
+                return RefusalError(
+                    .tooManyOrders, "at most \(terms.perHour) orders an hour", zh: "每小时最多 \(terms.perHour) 个订单",
+                    retryAfter: wait)
             }
             guard try orders.hasOpen(terms.maximumOpen, of: user) else { return nil }
-            return RefusalError(.tooManyOrders, "at most \(terms.maximumOpen) open orders", retryAfter: 3_600)
+            return RefusalError(
+                .tooManyOrders, "at most \(terms.maximumOpen) open orders", zh: "最多同时有 \(terms.maximumOpen) 个未完成的订单",
+                retryAfter: 3_600)
         }
         if let refused { throw refused }
     }
@@ -79,10 +83,11 @@ extension Server {
         _ preview: OpenOrderBody.Preview, of order: Order, for product: CatalogProduct, in environment: StoreEnvironment
     ) async throws {
         guard let plan = Plan(soldBy: product) else {
-            throw RefusalError(.invalidField, "preview: the product sells no plan with a length of time")
+            throw RefusalError(
+                .invalidField, "preview: the product sells no plan with a length of time", zh: "preview：此商品不含有期限的套餐")
         }
         guard preview.price == nil || preview.price == order.price else {
-            throw RefusalError(.previewChanged, "price: \(order.price) now")
+            throw RefusalError(.previewChanged, "price: \(order.price) now", zh: "price：现为 \(order.price)")
         }
         let purchases = try await database.read { [catalogs] connection in
             try OrderTable(connection).find(order.id) == nil
@@ -91,21 +96,24 @@ extension Server {
         guard let purchases else { return }
         let now = PlanHistory.next(after: purchases, at: order.createdAt)
         guard preview.at <= now, now <= preview.at.adding(seconds: PlanPurchase.previewLife) else {
-            throw RefusalError(.previewChanged, "preview.at: at most 24 hours ago")
+            throw RefusalError(.previewChanged, "preview.at: at most 24 hours ago", zh: "preview.at：不能早于 24 小时前")
         }
         let proration = Service.proration(
             of: PlanPurchase(
                 plan: plan, quantity: order.quantity, paid: nil, at: now, previewedAt: preview.at,
                 deviceID: order.deviceID), among: purchases)
         guard proration.expiresAt == preview.expiresAt else {
-            throw RefusalError(.previewChanged, "expiresAt: \(proration.expiresAt) now")
+            throw RefusalError(
+                .previewChanged, "expiresAt: \(proration.expiresAt) now", zh: "expiresAt：现为 \(proration.expiresAt)")
         }
     }
 
     private static func text(_ metadata: Metadata) throws -> String {
         let text = JSONText.encodeSorted(metadata)
         guard text.count <= Metadata.maximumSize else {
-            throw RefusalError(.invalidField, "metadata: at most \(Metadata.maximumSize) bytes")
+            throw RefusalError(
+                .invalidField, "metadata: at most \(Metadata.maximumSize) bytes",
+                zh: "metadata：最多 \(Metadata.maximumSize) 字节")
         }
         return String(decoding: text, as: UTF8.self)
     }
@@ -140,11 +148,13 @@ extension Server {
     /// With a user token, the id is a commitment to the caller or the server's choice. A backend may choose any id.
     func chosenID(_ body: OpenOrderBody, for buyer: UserID, _ call: Call, at now: Instant) throws -> ChosenOrderID {
         if let id = body.id, id.isNilOrMaximum {
-            throw RefusalError(.invalidField, "id: must not be the nil or the max UUID")
+            throw RefusalError(.invalidField, "id: must not be the nil or the max UUID", zh: "id：不能是全零或全 F 的 UUID")
         }
         if let number = body.orderNumber {
             guard body.id == nil, body.idNonce == nil else {
-                throw RefusalError(.invalidField, "orderNumber: not allowed beside id or idNonce")
+                throw RefusalError(
+                    .invalidField, "orderNumber: not allowed beside id or idNonce",
+                    zh: "orderNumber：不能与 id 或 idNonce 同时使用")
             }
             return ChosenOrderID(id: OrderIDCommitment(user: buyer, orderNumber: number).id, source: .proven)
         }
@@ -172,7 +182,9 @@ extension Server {
     func check(_ chosen: ChosenOrderID, of buyer: UserID, _ connection: any Connection) throws {
         guard chosen.source != nil else { throw RefusalError(.orderIDUnproven) }
         if let guest = chosen.guest, try CustomerTable(connection).account(of: guest) != buyer {
-            throw RefusalError(.orderIDUnproven, "idUserId: must be a guest who was merged into this account")
+            throw RefusalError(
+                .orderIDUnproven, "idUserId: must be a guest who was merged into this account",
+                zh: "idUserId：应为已并入此账户的游客")
         }
         #if PLANTED_MISTAKES
             if PlantedMistake.opensOrdersUnderAccountTokens.isPlanted { return }

@@ -26,7 +26,9 @@ extension Server {
         let page = try await page(call)
         let status = try call.request.queryValue("status").map { name -> OrderStatus in
             guard let status = OrderStatus(name: name) else {
-                throw RefusalError(.invalidField, "status: \(OrderStatus.allCases.map(\.name).joined(separator: ", "))")
+                throw RefusalError(
+                    .invalidField, "status: \(OrderStatus.allCases.map(\.name).joined(separator: ", "))",
+                    zh: "status：应为下列之一：\(OrderStatus.allCases.map(\.name).joined(separator: "、"))")
             }
             return status
         }

@@ -63,12 +63,12 @@ extension Server {
             (grant, outcome) = (given, .granted)
         // Apple refunded part of the quantity: the rest is granted.
         case .revoked(let given): (grant, outcome) = (given, .revoked)
-        case .quarantined(let reason): throw RefusalError(.notClaimable, reason.rawValue)
+        case .quarantined(let reason): throw RefusalError(.notClaimable, verbatim: reason.rawValue)
         case .revokedUnseen, nil: throw RefusalError(.notInQuarantine)
         }
         // Processing the rest of the chain may have returned it to quarantine in the same commit.
         guard try TransactionTable(connection).find(rowID: stored.rowID)?.state != .quarantined else {
-            throw RefusalError(.notClaimable, QuarantineReason.noOwner.rawValue)
+            throw RefusalError(.notClaimable, verbatim: QuarantineReason.noOwner.rawValue)
         }
         let told = ClaimedTransaction(
             outcome, transactionId: stored.id.text, productId: stored.productID.text, orderId: grant.orderID)

@@ -16,13 +16,18 @@ extension Server {
         switch (body.orderNumber, body.transactionId) {
         case (let text?, nil): number = try Self.orderNumber(text)
         case (nil, let id?): return try await acceptPurchase(id, in: body.environment, as: user, call)
-        default: throw RefusalError(.invalidField, "exactly one of orderNumber and transactionId is required")
+        default:
+            throw RefusalError(
+                .invalidField, "exactly one of orderNumber and transactionId is required",
+                zh: "orderNumber 与 transactionId 必须且只能提供其一")
         }
         guard configuration.apple.environments.contains(.production) else {
-            throw RefusalError(.noOrderLookup, "the server does not accept the production environment")
+            throw RefusalError(
+                .noOrderLookup, "the server does not accept the production environment", zh: "此服务器不接受生产环境")
         }
         guard let claims = OrderNumberClaim(self, askedBy: user) else {
-            throw RefusalError(.noOrderLookup, "the server has no App Store Server API key")
+            throw RefusalError(
+                .noOrderLookup, "the server has no App Store Server API key", zh: "此服务器没有 App Store Server API 密钥")
         }
         let (id, now, actor) = (UniqueID(random: entropy(16)), clock(), call.credential.name)
         let terms = configuration.guests
@@ -66,7 +71,8 @@ extension Server {
         let number = String(text.filter { $0 != " " })
         let isPlain = number.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & 0xDF) }
         guard (1...64).contains(number.utf8.count), isPlain else {
-            throw RefusalError(.invalidField, "orderNumber: 1 to 64 letters and digits")
+            throw RefusalError(
+                .invalidField, "orderNumber: 1 to 64 letters and digits", zh: "orderNumber：应为 1 到 64 个字母和数字")
         }
         return number.uppercased()
     }

@@ -62,7 +62,9 @@ extension StoreEnvironment {
         case nil: return nil
         case "production": self = .production
         case "sandbox": self = .sandbox
-        default: throw RefusalError(.invalidField, "environment: production or sandbox")
+        default:
+            throw RefusalError(
+                .invalidField, "environment: production or sandbox", zh: "environment：应为 production 或 sandbox")
         }
     }
 }

@@ -16,7 +16,10 @@ extension Server {
         case (let tokens?, nil):
             for token in tokens { restored.append(try await restore.signedTransaction(token)) }
         case (nil, let text?): restored = try await restore.receipt(text)
-        default: throw RefusalError(.invalidField, "exactly one of signedTransactions and receipt is required")
+        default:
+            throw RefusalError(
+                .invalidField, "exactly one of signedTransactions and receipt is required",
+                zh: "signedTransactions 与 receipt 必须且只能提供其一")
         }
         return JSONText.response(200, RestoreReply(data: restored))
     }
@@ -80,13 +83,13 @@ private struct RestoreRun {
         do {
             (bytes, receipt) = try await server.heavy.run(for: credential) {
                 guard let bytes = Base64.decode(ignoringBlanks: text) else {
-                    throw RefusalError(.malformed, "receipt: must be base64")
+                    throw RefusalError(.malformed, "receipt: must be base64", zh: "receipt：应为 base64")
                 }
                 return (bytes, try await server.verifier.receipt(bytes))
             }
         } catch let error as ProofError {
             try await server.ledger.intake.refusals.write(error, from: origin)
-            throw RefusalError(error.refusal, error.detail)
+            throw RefusalError(error.refusal, verbatim: error.detail)
         }
         let proof = PurchaseProof(kind: .receipt, bytes: bytes, isRevocationUnknown: receipt.isRevocationUnknown)
         var restored: [RestoredTransaction] = []

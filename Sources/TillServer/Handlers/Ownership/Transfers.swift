@@ -30,7 +30,8 @@ extension Server {
         // A token with the kind `account` records its user as an account permanently, even if the merge is refused.
         if let bearer, bearer.kind == .account { try await record(bearer) }
         guard let bearer, case .user(guest) = bearer.credential, let kind = bearer.kind else {
-            throw RefusalError(.forbidden, "guestToken: must be a valid user token of the guest")
+            throw RefusalError(
+                .forbidden, "guestToken: must be a valid user token of the guest", zh: "guestToken：应为该游客的有效用户令牌")
         }
         return .token(kind)
     }

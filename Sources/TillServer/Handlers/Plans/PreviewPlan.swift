@@ -30,7 +30,8 @@ extension Server {
         let isKnown = [name, "\(bundleID).\(name)"].contains { configuration.catalog[ProductID($0)] != nil }
         guard isKnown else { throw RefusalError(.unknownProduct) }
         throw RefusalError(
-            .invalidField, "planId: the product sells no plan with a length of time, so no conversion applies")
+            .invalidField, "planId: the product sells no plan with a length of time, so no conversion applies",
+            zh: "planId：此商品不含有期限的套餐，无需折算")
     }
 }
 
@@ -38,6 +39,7 @@ extension Plan {
     /// - Throws: `invalid_field` if the plan is for one device and the request names none.
     func requireDevice(_ device: DeviceID?) throws {
         guard scope == .device, device == nil else { return }
-        throw RefusalError(.invalidField, "deviceId: missing; plan \(id) is for one device")
+        throw RefusalError(
+            .invalidField, "deviceId: missing; plan \(id) is for one device", zh: "deviceId：缺失；套餐 \(id) 仅用于一台设备")
     }
 }

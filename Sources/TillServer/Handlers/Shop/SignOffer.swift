@@ -70,14 +70,18 @@ extension Server {
         switch form {
         case .classic:
             guard body.transactionId == nil else {
-                throw RefusalError(.invalidField, "transactionId: not allowed in the form classic")
+                throw RefusalError(
+                    .invalidField, "transactionId: not allowed in the form classic", zh: "transactionId：classic 形式不能使用")
             }
         case .jws:
             guard body.appAccountToken == nil else {
-                throw RefusalError(.invalidField, "appAccountToken: not allowed in the form jws")
+                throw RefusalError(
+                    .invalidField, "appAccountToken: not allowed in the form jws", zh: "appAccountToken：jws 形式不能使用")
             }
             guard body.applicationUsername == nil else {
-                throw RefusalError(.invalidField, "applicationUsername: not allowed in the form jws")
+                throw RefusalError(
+                    .invalidField, "applicationUsername: not allowed in the form jws",
+                    zh: "applicationUsername：jws 形式不能使用")
             }
         }
         return form
@@ -89,17 +93,21 @@ extension Server {
         let token = body.appAccountToken?.description
         let named = [body.orderId?.description, token, body.applicationUsername].compactMap { $0 }
         guard named.count <= 1 else {
-            throw RefusalError(.invalidField, "orderId, appAccountToken, applicationUsername: at most one of them")
+            throw RefusalError(
+                .invalidField, "orderId, appAccountToken, applicationUsername: at most one of them",
+                zh: "orderId、appAccountToken、applicationUsername：最多提供其一")
         }
         guard let id = body.orderId else {
-            guard body.userId == nil else { throw RefusalError(.invalidField, "userId: allowed only beside orderId") }
+            guard body.userId == nil else {
+                throw RefusalError(.invalidField, "userId: allowed only beside orderId", zh: "userId：只能与 orderId 同时使用")
+            }
             return named.first ?? ""
         }
         let user = try body.userId.map { try InputLimits.user($0) }
         let order = try await database.read { try OrderTable($0).find(id)?.order }
         guard let order, user == nil || user == order.userID else { throw RefusalError(.unknownOrder) }
         guard order.productID == ProductID(body.productId) else {
-            throw RefusalError(.invalidField, "orderId: the order is for another product")
+            throw RefusalError(.invalidField, "orderId: the order is for another product", zh: "orderId：此订单的商品不同")
         }
         return order.id.description
     }
@@ -109,17 +117,19 @@ extension Server {
             return try make()
         } catch {
             let field = error.field == .account ? "applicationUsername" : error.field.rawValue
-            throw RefusalError(.invalidField, "\(field): \(explanation(of: error))")
+            let explanation = explanation(of: error)
+            throw RefusalError(.invalidField, "\(field): \(explanation.en)", zh: "\(field)：\(explanation.zh)")
         }
     }
 
-    private static func explanation(of refusal: OfferError) -> String {
+    private static func explanation(of refusal: OfferError) -> LocalizedText {
         switch refusal.reason {
-        case .empty: "missing"
-        case .tooLong: "too long"
-        case .foreignCharacter: "holds a character that is not allowed"
-        case .ambiguousCase: "holds a letter whose lower case differs between systems"
-        case .notJSON: "must be a JSON object"
+        case .empty: LocalizedText(en: "missing", zh: "缺失")
+        case .tooLong: LocalizedText(en: "too long", zh: "过长")
+        case .foreignCharacter: LocalizedText(en: "holds a character that is not allowed", zh: "含有不允许的字符")
+        case .ambiguousCase:
+            LocalizedText(en: "holds a letter whose lower case differs between systems", zh: "含有小写形式因系统而异的字母")
+        case .notJSON: LocalizedText(en: "must be a JSON object", zh: "应为 JSON 对象")
         }
     }
 }

@@ -22,7 +22,8 @@ extension Server {
         _ purchase: PostedPurchase, _ request: HTTPRequest, from user: UserID
     ) async throws -> HTTPResponse {
         if let bundleID = purchase.bundleID, !bundleID.hasSameBytes(as: configuration.apple.bundleID) {
-            throw RefusalError(.wrongApp, "bundle_id: the server is configured for another app")
+            throw RefusalError(
+                .wrongApp, "bundle_id: the server is configured for another app", zh: "bundle_id：此服务器配置的是另一个 App")
         }
         let body = SubmitProofBody(
             receipt: purchase.receipt, transactionId: purchase.transactionID, productId: product(of: purchase.plan),
@@ -43,10 +44,12 @@ extension Server {
         } else {
             found = PostedToken.find(in: request.body)
         }
-        guard let token = found, !token.isEmpty else { throw RefusalError(.invalidField, "token: missing") }
+        guard let token = found, !token.isEmpty else {
+            throw RefusalError(.invalidField, "token: missing", zh: "token：缺失")
+        }
         guard token.utf8.count <= Authentication.maximumLength,
             let bearer = Optional(try authentication.bearer(token)), case .user(let user) = bearer.credential
-        else { throw RefusalError(.unauthorized, "token: must be a user token") }
+        else { throw RefusalError(.unauthorized, "token: must be a user token", zh: "token：应为用户令牌") }
         try await record(bearer)
         return user
     }
@@ -130,7 +133,9 @@ struct PostedPurchase: Sendable {
     init(_ request: HTTPRequest) throws {
         let fields = try Self.fields(of: request)
         func needed(_ name: String) throws -> String {
-            guard let text = fields[name], !text.isEmpty else { throw RefusalError(.invalidField, "\(name): missing") }
+            guard let text = fields[name], !text.isEmpty else {
+                throw RefusalError(.invalidField, "\(name): missing", zh: "\(name)：缺失")
+            }
             return text
         }
         receipt = try needed("receipt-data")
@@ -138,7 +143,7 @@ struct PostedPurchase: Sendable {
         transactionID = try InputLimits.string(try needed("transaction_id"), "transaction_id", 128)
         quantity = try fields["quantity"].map { text in
             guard let quantity = Int(text), (1...10).contains(quantity) else {
-                throw RefusalError(.invalidField, "quantity: 1 to 10")
+                throw RefusalError(.invalidField, "quantity: 1 to 10", zh: "quantity：应为 1 到 10")
             }
             return quantity
         }
@@ -170,7 +175,7 @@ struct PostedPurchase: Sendable {
             case nil, .null?: break
             case .string(let text)?: fields[name] = text
             case .int(let number)?: fields[name] = String(number)
-            default: throw RefusalError(.invalidField, "\(name): wrong type")
+            default: throw RefusalError(.invalidField, "\(name): wrong type", zh: "\(name)：类型不正确")
             }
         }
         return fields

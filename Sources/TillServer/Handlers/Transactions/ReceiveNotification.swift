@@ -34,7 +34,7 @@ extension Server {
             reading = try await verifier.notification(payload)
         } catch {
             try await ledger.intake.refusals.write(error, fromAnonymous: call.request.clientNetwork)
-            throw RefusalError(error.refusal, error.detail)
+            throw RefusalError(error.refusal, verbatim: error.detail)
         }
         let uuid = try InputLimits.string(reading.id, "notificationUUID", 64)
         if case .foreign = reading {
@@ -43,7 +43,7 @@ extension Server {
             let isKnown = try await database.read { try ForeignNotificationTable($0).contains(uuid) }
             if isKnown { return JSONText.response(200, [String: String]()) }
             guard foreignRateLimit.take(call.request.clientNetwork, now: clock()) else {
-                throw RefusalError(.tooManyRequests, "too many notifications for other apps")
+                throw RefusalError(.tooManyRequests, "too many notifications for other apps", zh: "其他 App 的通知过多")
             }
         }
         _ = try await ledger.take(reading, payload: payload, from: .notification)

@@ -51,7 +51,7 @@ extension Server {
             return SubmittedPurchase(purchase: purchase, origin: origin)
         } catch let error as ProofError {
             try await ledger.intake.refusals.write(error, from: origin)
-            throw RefusalError(error.refusal, error.detail)
+            throw RefusalError(error.refusal, verbatim: error.detail)
         }
     }
 
@@ -160,25 +160,28 @@ extension SubmitProofBody {
     /// - Throws: `RefusalError` with the invalid member.
     init(json body: [UInt8]) throws {
         guard let value = try? JSONValue(decoding: body) else { throw RefusalError(.malformedJSON) }
-        guard value.object != nil else { throw RefusalError(.invalidField, "body: wrong type") }
+        guard value.object != nil else { throw RefusalError(.invalidField, "body: wrong type", zh: "body：类型不正确") }
         func text(_ name: String) throws -> String? {
             switch value[name] {
             case nil, .null?: return nil
             case .string(let text)?: return text
-            default: throw RefusalError(.invalidField, "\(name): wrong type")
+            default: throw RefusalError(.invalidField, "\(name): wrong type", zh: "\(name)：类型不正确")
             }
         }
         self.init(
             signedTransaction: try text("signedTransaction"), receipt: try text("receipt"),
             transactionId: try text("transactionId"), productId: try text("productId"),
             orderId: try text("orderId").map { text in
-                guard let id = UniqueID(text) else { throw RefusalError(.invalidField, "orderId: must be a UUID") }
+                guard let id = UniqueID(text) else {
+                    throw RefusalError(.invalidField, "orderId: must be a UUID", zh: "orderId：应为 UUID")
+                }
                 return id
             },
             userId: try text("userId"), deviceId: try text("deviceId"),
             idNonce: try text("idNonce").map { text in
                 guard let nonce = OrderIDNonce(text) else {
-                    throw RefusalError(.invalidField, "idNonce: must be 32 hexadecimal digits")
+                    throw RefusalError(
+                        .invalidField, "idNonce: must be 32 hexadecimal digits", zh: "idNonce：应为 32 个十六进制数字")
                 }
                 return nonce
             },

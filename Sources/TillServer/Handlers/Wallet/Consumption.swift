@@ -31,7 +31,8 @@ extension Server {
                 let given = try consents.countGiven(by: user, since: consent.at.adding(seconds: -86_400))
                 guard given < Self.consentsPerDay else {
                     throw RefusalError(
-                        .tooManyRequests, "consent was given \(given) times in one day; it can be given again tomorrow")
+                        .tooManyRequests, "consent was given \(given) times in one day; it can be given again tomorrow",
+                        zh: "一天之内已同意 \(given) 次，明天可再次同意")
                 }
             }
             try consents.insert(consent, of: user)

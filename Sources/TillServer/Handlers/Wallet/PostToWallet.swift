@@ -13,7 +13,7 @@ extension Server {
         let posted = try await post(wanted) { [debt = configuration.debt] wallet in
             if let refusal = debt.refusal(ofSpending: body.amount, of: body.currency, from: wallet) {
                 throw RefusalError(
-                    refusal, refusal == .insufficientFunds ? wallet.heldSentence(of: body.currency) : nil)
+                    refusal, detail: refusal == .insufficientFunds ? wallet.heldSentence(of: body.currency) : nil)
             }
         }
         return JSONText.response(
@@ -38,7 +38,9 @@ extension Server {
     func correctWallet(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(CorrectionBody.self)
         guard body.amount != 0 else {
-            throw RefusalError(.invalidField, "amount: not 0, at most 1000000000000 either way")
+            throw RefusalError(
+                .invalidField, "amount: not 0, at most 1000000000000 either way",
+                zh: "amount：不能为 0，绝对值最大为 1000000000000")
         }
         var wanted = try await posting(call, .correction, .corrected, body.amount, of: body.currency, body.reference)
         wanted.note = Posting.Note(reason: body.reason, actor: body.operatorName)
@@ -47,7 +49,8 @@ extension Server {
             let isCovered = body.amount > 0 || wallet.hasBalance(-body.amount, of: body.currency)
             guard isCovered || body.allowDebt == true else {
                 throw RefusalError(
-                    .insufficientFunds, "the balance would go below zero; \"allowDebt\": true allows that")
+                    .insufficientFunds, "the balance would go below zero; \"allowDebt\": true allows that",
+                    zh: "余额会低于零；如需允许，请设置 \"allowDebt\": true")
             }
         }
         return JSONText.response(
@@ -106,10 +109,13 @@ extension Server {
 
 extension Wallet {
     /// Nil if no points of that kind are held.
-    fileprivate func heldSentence(of currency: String) -> String? {
+    fileprivate func heldSentence(of currency: String) -> LocalizedText? {
         held[currency].map { amount in
-            "\(amount) of these points are held, because only a receipt proves their purchase. They can be spent when "
-                + "Apple's signed copy confirms the purchase, or when the hold ends."
+            LocalizedText(
+                en:
+                    "\(amount) of these points are held, because only a receipt proves their purchase. They can be spent "
+                    + "when Apple's signed copy confirms the purchase, or when the hold ends.",
+                zh: "其中 \(amount) 点处于保留状态，因为其购买仅有收据证明。Apple 的签名副本确认此次购买后，或保留期结束后，即可使用。")
         }
     }
 }
@@ -142,8 +148,12 @@ extension Catalog {
     fileprivate func requirePoints(of currency: String) throws {
         let known = Set(products.flatMap(\.points.keys))
         guard !known.contains(where: { $0.hasSameBytes(as: currency) }) else { return }
-        let hint = nearestName(to: currency, among: known.sorted()).map { ". Did you mean \"\($0)\"?" } ?? ""
-        throw RefusalError(.unknownCurrency, "currency: no product gives points of this kind\(hint)")
+        let hint = nearestName(to: currency, among: known.sorted()).map {
+            LocalizedText(en: ". Did you mean \"\($0)\"?", zh: "。是否想写“\($0)”？")
+        }
+        throw RefusalError(
+            .unknownCurrency, "currency: no product gives points of this kind\(hint?.en ?? "")",
+            zh: "currency：没有商品发放这种点数\(hint?.zh ?? "")")
     }
 }
 
@@ -156,7 +166,8 @@ extension InputLimits {
     static func balance(_ wallet: Wallet, after posting: Posting) throws {
         let (sum, overflow) = wallet.balances[posting.currency, default: 0].addingReportingOverflow(posting.amount)
         guard !overflow, (-balance...balance).contains(sum) else {
-            throw RefusalError(.invalidField, "amount: the balance would exceed 10 to the power of 18")
+            throw RefusalError(
+                .invalidField, "amount: the balance would exceed 10 to the power of 18", zh: "amount：余额会超过 10 的 18 次方")
         }
     }
 }

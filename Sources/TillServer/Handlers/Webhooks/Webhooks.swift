@@ -22,7 +22,8 @@ extension Server {
         let asked = call.request.queryValue("state")
         let state = asked.flatMap(WebhookDeliveryReply.State.init(rawValue:))
         guard asked == nil || state != nil else {
-            throw RefusalError(.invalidField, "state: waiting, delivered or dead")
+            throw RefusalError(
+                .invalidField, "state: waiting, delivered or dead", zh: "state：应为 waiting、delivered 或 dead")
         }
         let found = try await database.read { connection -> [WebhookDeliveryReply] in
             guard let stored = try WebhookEndpointTable(connection).find(endpoint.id) else { return [] }
@@ -45,7 +46,8 @@ extension Server {
             guard let event = try OutboxTable(connection).find(rowID) else { throw RefusalError(.unknownEvent) }
             let stored = try Self.known(endpoint, connection)
             guard rowID <= stored.position else {
-                throw RefusalError(.invalidField, "sequence: the endpoint has not reached this event yet")
+                throw RefusalError(
+                    .invalidField, "sequence: the endpoint has not reached this event yet", zh: "sequence：此端点尚未到达该事件")
             }
             let table = WebhookDeliveryTable(connection)
             try table.replay(event, to: stored.rowID, at: now)
@@ -58,7 +60,9 @@ extension Server {
     /// `POST /v1/webhooks/replays`: requests that the events of a span of time are sent again. The job queues them.
     func replayWebhooks(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(WebhookReplayBody.self)
-        guard body.from < body.to else { throw RefusalError(.invalidField, "to: must be after from") }
+        guard body.from < body.to else {
+            throw RefusalError(.invalidField, "to: must be after from", zh: "to：必须晚于 from")
+        }
         var endpoints = configuration.webhooks.endpoints
         if let id = body.endpoint {
             guard let one = configuration.webhooks.endpoint(id) else { throw RefusalError(.unknownEndpoint) }
