@@ -36,7 +36,8 @@ final class QueueWorld: Sendable {
             configuration: configuration,
             database: try Emulator.openDatabase(path: directory.appendingPathComponent("store.db").path),
             clock: { Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) },
-            entropy: RandomBytes.make, send: { _, _ throws(HTTPError) in throw HTTPError(.stopped, "no server listens") })
+            entropy: RandomBytes.make,
+            send: { _, _ throws(HTTPError) in throw HTTPError(.stopped, "no server listens") })
         emulator = store
         let asked = Locked(0)
         self.asked = asked

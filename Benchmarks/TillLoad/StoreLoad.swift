@@ -26,7 +26,8 @@ struct StoreLoad {
         let emulator = try await Emulator(
             configuration: configuration, database: database,
             clock: { Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) },
-            entropy: RandomBytes.make, send: { _, _ throws(HTTPError) in throw HTTPError(.stopped, "no server listens") })
+            entropy: RandomBytes.make,
+            send: { _, _ throws(HTTPError) in throw HTTPError(.stopped, "no server listens") })
         let clock = ContinuousClock()
         let began = clock.now
         let first = try await buyAll(emulator)

@@ -42,8 +42,8 @@ public struct ListenerConfiguration: Sendable {
     /// This part of each body is read before ``Admission`` decides about it.
     public static let bodyBeforeAdmission = 64 << 10
 
-    /// Whether to serve with a version of libmicrohttpd that ``WireHeaderReader`` does not know. Only a proxy in front then
-    /// prevents that one request is read in two ways.
+    /// Whether to serve with a version of libmicrohttpd that ``WireHeaderReader`` does not know. Only a proxy in front
+    /// then prevents that one request is read in two ways.
     public var takesUnknownLibrary = false
     /// The version of libmicrohttpd that the request checks are written for.
     public static let knownLibraryVersion = WireHeaderReader.knownVersion

@@ -17,7 +17,7 @@ public struct SimulationPlan: Sendable {
     public var faultLimit = Int.max
     /// The only phones in use, by number; nil: all.
     public var phones: Set<Int>?
-    /// A planted mistake that the run must find. One of `PlantedMistakes.names`.
+    /// A planted mistake that the run must find. One of `PlantableMistakes.names`.
     public var planted: String?
     /// Whether the run records a trace.
     public var keepsLog = false
@@ -25,7 +25,7 @@ public struct SimulationPlan: Sendable {
     public init(seed: UInt64) { self.seed = seed }
 
     /// The mistakes that can be planted: empty except in a build of the simulation's own (`scripts/plant-mistakes`).
-    public static let plantable = PlantedMistakes.names
+    public static let plantable = PlantableMistakes.names
 
     /// The most phones of any world.
     public static let maximumPhones = 7

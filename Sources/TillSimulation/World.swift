@@ -86,16 +86,12 @@ final class SimulatedWorld: @unchecked Sendable {
             isOver = true
         }
         while !isOver {
-            guard parts.scheduler.steps < Self.stepLimit else {
-                fault = "no end after \(Self.stepLimit) steps, at \(parts.scheduler.now.rfc3339)"
-                return
-            }
-            guard parts.scheduler.step() else {
-                fault = "deadlock: every task waits, at \(parts.scheduler.now.rfc3339)"
-                return
-            }
+            guard parts.scheduler.steps < Self.stepLimit else { return end("no end after \(Self.stepLimit) steps") }
+            guard parts.scheduler.step() else { return end("deadlock: every task waits") }
         }
     }
+
+    private func end(_ cause: String) { fault = "\(cause), at \(parts.scheduler.now.rfc3339)" }
 
     /// Purchases that were started.
     var begun: Int { owners.reduce(0) { $0 + $1.begun } + shoppers.reduce(0) { $0 + $1.begun } }

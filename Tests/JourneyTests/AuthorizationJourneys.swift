@@ -8,7 +8,8 @@ import TillServer
 /// The permissions of each kind of caller (CONTRACT §2), address by address.
 @Suite("Permissions by caller") struct AuthorizationJourneys {
     private static let columns = [
-        "no credential", "wrong key", "expired token", "the owner", "another user", "an ES256 token of the owner", "a backend",
+        "no credential", "wrong key", "expired token", "the owner", "another user", "an ES256 token of the owner",
+        "a backend",
     ]
 
     /// Method, address, body, and the status of each column; columns beyond a short row are not tried.

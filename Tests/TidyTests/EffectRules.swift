@@ -37,7 +37,7 @@ enum EffectRules {
             path: "Sources/TillClient/Transport/URLSessionTransport.swift", effects: [.network, .clock],
             reason: "the HTTP send that an app passes in, with its time limit"),
         Exception(
-            path: "Sources/TillClient/Catalogue/ProductCacheFile.swift", effects: [.system],
+            path: "Sources/TillClient/Catalog/ProductCacheFile.swift", effects: [.system],
             reason: "the file of the cached products, passed in as a value"),
         Exception(
             path: "Sources/TillClient/AppEffects.swift", effects: [.clock, .entropy, .task, .system],

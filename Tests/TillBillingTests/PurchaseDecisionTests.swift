@@ -224,7 +224,7 @@ import TillBilling
         """
 
     /// facts | the result of each owner match that was tried
-    static let ladders = """
+    static let matchingTables = """
         token OA                            | token matched
         token OA, order product other       | token contradicts_order
         token unknown                       | token names_no_order
@@ -245,7 +245,7 @@ import TillBilling
 
     @Test(
         "Every owner match that was tried leaves its evidence (U1)",
-        arguments: ladders.split(separator: "\n").map(String.init))
+        arguments: matchingTables.split(separator: "\n").map(String.init))
     func ownerMatching(_ row: String) throws {
         let sides = row.split(separator: "|").map { $0.trimmed }
         try #require(sides.count == 2)

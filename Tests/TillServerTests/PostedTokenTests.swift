@@ -50,7 +50,9 @@ struct UnknownSignerTests {
         #expect(!signers.mayVerify(token, for: eve, now: start.adding(milliseconds: 99)))
         #expect(signers.mayVerify(token, for: eve, now: start.adding(milliseconds: 100)))
         #expect((0..<100).filter { _ in signers.mayVerify(token, forAnonymous: "192.0.2.1", now: start) }.count == 40)
-        let verified = (0..<1_000).filter { signers.mayVerify(token, forAnonymous: "198.51.100.\($0 % 250)", now: start) }
+        let verified = (0..<1_000).filter {
+            signers.mayVerify(token, forAnonymous: "198.51.100.\($0 % 250)", now: start)
+        }
         #expect(verified.count == 120)
         #expect((0..<500).allSatisfy { _ in signers.mayVerify("a.b.c", for: eve, now: start) }, "garbage is no chain")
         #expect((0..<500).allSatisfy { _ in signers.mayVerify(token, for: .backend(keyID: "shop"), now: start) })

@@ -221,8 +221,8 @@ import TillSQLite
             """
             SELECT t.id, t.state, \(user: "CASE t.state WHEN 1 THEN g.customer_id END") AS user_id, t.signed_at, \
             t.revoked_at, t.expires_at, t.is_upgraded, length(p.body) AS length, o.status FROM transactions t LEFT \
-            JOIN grants g ON g.transaction_row_id = t.sequence LEFT JOIN orders o ON o.sequence = t.order_row_id \
-            AND t.state = 1 JOIN proofs p ON p.transaction_row_id = t.sequence ORDER BY t.id
+            JOIN grants g ON g.transaction_row_id = t.row_id LEFT JOIN orders o ON o.row_id = t.order_row_id \
+            AND t.state = 1 JOIN proofs p ON p.transaction_row_id = t.row_id ORDER BY t.id
             """, []
         ) { row in
             let columns: [StaticString] = [

@@ -198,7 +198,8 @@ struct DeviceVerification: Sendable {
 extension DeviceSession {
     /// Decodes signed data of the store and verifies it as a device does.
     ///
-    /// - Throws: `EmulatorClientError` if the store's root can't be fetched; `unreadable` if the text is not such a token.
+    /// - Throws: `EmulatorClientError` if the store's root can't be fetched; `unreadable` if the text is not such a
+    ///   token.
     func verify<Value: SignedValue>(
         _ jws: String, as type: Value.Type = Value.self
     ) async throws(EmulatorClientError) -> VerificationResult<Value> {

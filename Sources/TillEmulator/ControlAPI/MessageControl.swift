@@ -88,7 +88,8 @@ extension ControlEndpoint {
             body: [
                 .accountOrDevice, .bundleID,
                 ControlMember(
-                    "productId", .text(limit: 200), required: true, LocalizedText(en: "the product id", zh: "点按的商品 ID")),
+                    "productId", .text(limit: 200), required: true,
+                    LocalizedText(en: "the product id", zh: "点按的商品 ID")),
                 ControlMember(
                     "offerId", .text(limit: 64),
                     LocalizedText(

@@ -27,7 +27,8 @@ extension ControlEndpoint {
                         "hasMore", .bool, required: true,
                         LocalizedText(en: "whether another page follows", zh: "是否还有下一页")),
                     ControlMember(
-                        "nextCursor", .text(limit: 200), LocalizedText(en: "the cursor of the next page", zh: "下一页的游标")),
+                        "nextCursor", .text(limit: 200),
+                        LocalizedText(en: "the cursor of the next page", zh: "下一页的游标")),
                 ])
         ) { call in try await notifications(call) }
         routes.on(

@@ -53,7 +53,8 @@ extension ControlEndpoint {
         TransactionText.members.map { ControlMember($0.name, $0.kind, $0.note) } + [
             ControlMember("outcome", .text(limit: 20), required: true, LocalizedText(en: "the outcome", zh: "结果")),
             ControlMember(
-                "receipt", .text(limit: 16 << 20), LocalizedText(en: "the app receipt in base64", zh: "App 收据的 base64")),
+                "receipt", .text(limit: 16 << 20),
+                LocalizedText(en: "the app receipt in base64", zh: "App 收据的 base64")),
         ])
 
     private func purchase(_ body: RequestBody) async throws -> HTTPResponse {

@@ -48,8 +48,8 @@ public struct AppleChainTable {
             """, [.integer(known), .integer(last)])
         try connection.execute(
             """
-            INSERT INTO server_activity (single_row, at, chains_seen) VALUES (1, ?1, ?2) ON CONFLICT (single_row) DO UPDATE \
-            SET chains_seen = excluded.chains_seen
+            INSERT INTO server_activity (single_row, at, chains_seen) VALUES (1, ?1, ?2) ON CONFLICT (single_row) \
+            DO UPDATE SET chains_seen = excluded.chains_seen
             """, [.instant(now), .integer(last)])
         return true
     }

@@ -94,8 +94,8 @@ public struct AppleTaskTable {
     public func list(transaction rowID: Int64) throws -> [Stored] {
         try connection.query(
             """
-            SELECT e.row_id, \(Self.columns, of: "e"), \(Self.transaction) FROM apple_tasks e CROSS JOIN transactions t \
-            ON t.row_id = e.transaction_row_id WHERE e.transaction_row_id = ?1 ORDER BY e.row_id
+            SELECT e.row_id, \(Self.columns, of: "e"), \(Self.transaction) FROM apple_tasks e CROSS JOIN transactions \
+            t ON t.row_id = e.transaction_row_id WHERE e.transaction_row_id = ?1 ORDER BY e.row_id
             """, [.integer(rowID)], Self.read)
     }
 

@@ -1,8 +1,8 @@
 import TillBilling
 import TillSQL
 
-/// `grant_owners`: the current owner of a granted purchase. This is the only place for changes of owner: a grant without a
-/// row belongs to the user in the grant itself.
+/// `grant_owners`: the current owner of a granted purchase. This is the only place for changes of owner: a grant
+/// without a row belongs to the user in the grant itself.
 public struct GrantOwnerTable {
     private static let chain: Columns = "environment, original_id"
 
@@ -27,8 +27,8 @@ public struct GrantOwnerTable {
     public func users(of original: TransactionID, in environment: StoreEnvironment) throws -> [Int64: UserID] {
         let found = try connection.query(
             """
-            SELECT grant_row_id, \(user: "grant_owners.customer_id") AS user_id FROM grant_owners WHERE environment = ?1 AND \
-            original_id = ?2 LIMIT 1000
+            SELECT grant_row_id, \(user: "grant_owners.customer_id") AS user_id FROM grant_owners WHERE \
+            environment = ?1 AND original_id = ?2 LIMIT 1000
             """,
             [environment.column, .text(original.text)]
         ) { (rowID: $0.integer("grant_row_id"), user: UserID($0.text("user_id"))) }

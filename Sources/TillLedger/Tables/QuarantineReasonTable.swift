@@ -44,8 +44,8 @@ public struct QuarantineReasonTable {
             """
             INSERT INTO quarantine_reasons (transaction_row_id, \(Self.columns), \(CallerColumns.names)) \
             VALUES (?1, ?2, 1, ?3, ?3, ?4, ?5, ?6) \
-            ON CONFLICT (transaction_row_id, reason) DO UPDATE SET submissions = quarantine_reasons.submissions + 1, last_at \
-            = excluded.last_at, caller_kind = excluded.caller_kind, \
+            ON CONFLICT (transaction_row_id, reason) DO UPDATE SET submissions = quarantine_reasons.submissions + 1, \
+            last_at = excluded.last_at, caller_kind = excluded.caller_kind, \
             caller_customer_id = excluded.caller_customer_id, caller_key = excluded.caller_key
             """,
             [.integer(transaction), .text(reason.rawValue), .instant(now)]

@@ -54,8 +54,8 @@ public struct SavedProofTable {
 
     /// Stores a proof, due at once. The same proof from the same bearer again changes nothing; a receipt and its signed
     /// copy are different proofs. For one transaction a caller may have `WaitingProofTable.maximumVariants` proofs with
-    /// different order ids or devices, and all callers together `WaitingProofTable.maximumPerCaller`. Both limits include
-    /// proofs that wait for Apple.
+    /// different order ids or devices, and all callers together `WaitingProofTable.maximumPerCaller`. Both limits
+    /// include proofs that wait for Apple.
     ///
     /// - Returns: whether it is stored; false if it would exceed a limit.
     public func insert(

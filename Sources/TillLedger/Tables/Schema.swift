@@ -289,8 +289,8 @@ public enum Schema {
 
     /// Receipts about which Apple has to be asked. `network` is the client network that submitted the proof (an
     /// address, for IPv6 a /64; empty if unknown); it is used to alternate between clients, and is deleted with its
-    /// row. `is_recorded` says whether the ledger has processed the claims beside the receipt, so that only Apple's copy is
-    /// awaited.
+    /// row. `is_recorded` says whether the ledger has processed the claims beside the receipt, so that only Apple's
+    /// copy is awaited.
     private static let waitingForApple: StaticString = """
         CREATE TABLE waiting_receipts (
             row_id INTEGER PRIMARY KEY,

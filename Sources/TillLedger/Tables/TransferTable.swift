@@ -3,9 +3,9 @@ import TillSQL
 
 extension Schema {
     /// Transfers from one customer to another, with their reason and actor. A transfer is never edited; a reversal is a
-    /// transfer of its own. `grant_owners` is the result of the transfers: the current owner of a granted purchase, if that
-    /// is not the customer it was granted to or the customer of its order. A row also names the chain, so that later
-    /// purchases in the chain go to the same customer.
+    /// transfer of its own. `grant_owners` is the result of the transfers: the current owner of a granted purchase, if
+    /// that is not the customer it was granted to or the customer of its order. A row also names the chain, so that
+    /// later purchases in the chain go to the same customer.
     static let transfers: StaticString = """
         CREATE TABLE transfers (
             row_id INTEGER PRIMARY KEY,

@@ -61,8 +61,8 @@ public struct WaitingProofTable {
     ///
     /// - Parameters:
     ///   - digest: SHA-256 of the receipt.
-    ///   - isBounded: whether the limits `maximumVariants` for this caller and `maximumPerCaller` for all callers apply; a row
-    ///     beyond them is not stored.
+    ///   - isBounded: whether the limits `maximumVariants` for this caller and `maximumPerCaller` for all callers
+    ///     apply; a row beyond them is not stored.
     public func insert(
         _ id: TransactionID, in environment: StoreEnvironment, by submitter: Submitter, receipt: [UInt8],
         digest: [UInt8],

@@ -30,7 +30,8 @@ enum JSONText {
     static func decode<Value: Decodable>(
         _ type: Value.Type, from body: [UInt8], check: (JSONValue) throws -> Void = { _ in }
     ) throws -> Value {
-        // Till's own reader runs first: it refuses text that Foundation would hash for minutes (`CombiningMarkCounter`).
+        // Till's own reader runs first: it refuses text that Foundation would hash for minutes
+        // (`CombiningMarkCounter`).
         guard let json = try? JSONValue(decoding: body) else { throw RefusalError(.malformedJSON) }
         do {
             let value = try JSONDecoder().decode(type, from: Data(body))

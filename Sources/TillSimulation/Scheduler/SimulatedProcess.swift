@@ -40,7 +40,7 @@ public final class SimulatedProcess: TaskExecutor, @unchecked Sendable {
     func spawn(_ work: @escaping @Sendable () async -> Void) {
         guard isAlive else { return }
         let planted = scheduler.planted
-        Task(executorPreference: self) { await PlantedMistakes.with(planted) { await work() } }
+        Task(executorPreference: self) { await PlantableMistakes.with(planted) { await work() } }
     }
 
     /// Runs work in this process, for a caller in another one.

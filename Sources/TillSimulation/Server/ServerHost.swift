@@ -80,7 +80,7 @@ final class ServerHost: @unchecked Sendable {
     func start() {
         guard run == nil, !isHeldDown else { return }
         // Outside of any task, so the planted mistake is set here.
-        PlantedMistakes.with(parts.scheduler.planted) { boot() }
+        PlantableMistakes.with(parts.scheduler.planted) { boot() }
     }
 
     private func boot() {

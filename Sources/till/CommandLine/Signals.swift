@@ -9,8 +9,8 @@ import TillThreads
 /// SIGINT and SIGTERM for asynchronous code.
 ///
 /// The handler only writes the signal's number into a pipe, and a dedicated thread reads it there, so no other code
-/// runs inside a handler. After `waitForStop()` was called, the first signal requests an orderly shutdown; a second one, or
-/// any signal before `waitForStop()`, ends the process at once by the default action.
+/// runs inside a handler. After `waitForStop()` was called, the first signal requests an orderly shutdown; a second
+/// one, or any signal before `waitForStop()`, ends the process at once by the default action.
 ///
 /// `sigwait` with blocked signals does not work: under an async `main`, libdispatch parks the main thread in
 /// `sigsuspend` with an empty mask, where a blocked signal still takes its default action. A signal source of

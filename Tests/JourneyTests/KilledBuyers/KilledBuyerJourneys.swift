@@ -86,7 +86,9 @@ struct KilledBuyerJourneys {
             line.hold(at: nil)
             let second = try phone.start(["orders"])
             // A launch delivers purchases by itself, after the store has reported its queue.
-            for _ in 0..<200 where try await !hasFinishedAll(user, shop) { try await Task.sleep(for: .milliseconds(100)) }
+            for _ in 0..<200 where try await !hasFinishedAll(user, shop) {
+                try await Task.sleep(for: .milliseconds(100))
+            }
             try second.tell(["wallet", "quit"])
             let exit = await second.end()
             #expect(exit == 0, "step \(step): \(second.said)")

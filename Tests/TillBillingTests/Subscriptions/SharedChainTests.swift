@@ -10,10 +10,10 @@ import TillBilling
     static let owners = """
         A:buy 0-30, -:renew 29-60                                    | A ofPurchase
         A:buy 0-30 t1, -:renew 29-60 t1                              | A ofPurchase
-        A:buy 0-30 t1, -:renew 29-60 t9                              | A ownWord
+        A:buy 0-30 t1, -:renew 29-60 t9                              | A ownToken
         A:buy 0-30?, -:renew 29-60 t9                                | A hidden
         A:buy 0-30 t1, B:buy 40-70 t2, -:renew 69-99 t2              | B ofPurchase
-        A:buy 0-30 t1, B:buy 40-70 t2, -:renew 69-99 t1              | B ownWord
+        A:buy 0-30 t1, B:buy 40-70 t2, -:renew 69-99 t1              | B ownToken
         A:buy 0-30 t1, -:buy 40-70, -:renew 69-99 t1                 | waits inherited
         A:buy 0-30 t1, -:buy 40-70, -:renew 69-99                    | waits ofPurchase
         A:buy 0-30 t1, -:buy 40-70 t9, -:renew 69-99 t9              | waits ofPurchase

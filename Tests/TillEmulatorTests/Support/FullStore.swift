@@ -18,7 +18,7 @@ struct FullStore {
         let world = try await EmulatedWorld()
         let store = FullStore(world: world)
         try await store.world.emulator.store.setNotificationURL("http://127.0.0.1:9/<b>")
-        try await store.fillShelves()
+        try await store.addProducts()
         try await store.openAccounts()
         try await store.sell()
         try await store.subscribe()
@@ -26,7 +26,7 @@ struct FullStore {
         return store
     }
 
-    private func fillShelves() async throws {
+    private func addProducts() async throws {
         var products = StoreProduct.sampleCatalog(bundleID: Self.bundleID)
         var odd = StoreProduct(
             id: ProductID("a<b>\"c"), kind: .nonConsumable, name: Self.hostile,

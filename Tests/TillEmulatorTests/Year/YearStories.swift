@@ -3,8 +3,8 @@ import TillBilling
 /// The acts of the year's customers. A story has one customer or a family; each line after the first of a story is
 /// another member of the same family, and `join` joins the first one's.
 ///
-/// An act is its day, a verb and its words; `YearActions` implements the verbs. `club`, `home`, `extra` and `plan` are the
-/// groups.
+/// An act is its day, a verb and its words; `YearActions` implements the verbs. `club`, `home`, `extra` and `plan` are
+/// the groups.
 enum YearStories {
     struct Action: Sendable {
         var day: Int64

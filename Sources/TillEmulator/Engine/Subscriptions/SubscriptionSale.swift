@@ -179,8 +179,8 @@ enum SubscriptionSale {
 }
 
 extension SubscriptionLifecycle {
-    /// Completes a subscription purchase that waited: charges now and starts the period. `PurchaseApprovals` checks whether
-    /// it may.
+    /// Completes a subscription purchase that waited: charges now and starts the period. `PurchaseApprovals` checks
+    /// whether it may.
     /// - Returns: the stored transaction.
     static func complete(_ transaction: StoreTransaction, _ change: StoreChange) throws -> StoreTransaction {
         try SubscriptionSale.complete(transaction, change)

@@ -81,8 +81,8 @@ extension Store {
     /// refused. A server must answer a notification without waiting for this call, because the call waits for that
     /// answer.
     ///
-    /// - Returns: the moment from which the clock continues; or a refusal, such as `clock_advance_interrupted`: if the task was
-    ///   cancelled or the emulator stopped, the clock continues from the last moment reached.
+    /// - Returns: the moment from which the clock continues; or a refusal, such as `clock_advance_interrupted`: if
+    ///   the task was cancelled or the emulator stopped, the clock continues from the last moment reached.
     /// - Throws: `DatabaseError`. The clock continues from the last moment reached, and nothing is lost.
     public func advance(by span: Span) async throws -> Result<Instant, StoreRefusal> {
         try await advanceClock { $0.adding(milliseconds: span.milliseconds) }

@@ -112,9 +112,8 @@ extension Wallet {
     fileprivate func heldSentence(of currency: String) -> LocalizedText? {
         held[currency].map { amount in
             LocalizedText(
-                en:
-                    "\(amount) of these points are held, because only a receipt proves their purchase. They can be spent "
-                    + "when Apple's signed copy confirms the purchase, or when the hold ends.",
+                en: "\(amount) of these points are held, because only a receipt proves their purchase. They can be "
+                    + "spent when Apple's signed copy confirms the purchase, or when the hold ends.",
                 zh: "其中 \(amount) 点处于保留状态，因为其购买仅有收据证明。Apple 的签名副本确认此次购买后，或保留期结束后，即可使用。")
         }
     }

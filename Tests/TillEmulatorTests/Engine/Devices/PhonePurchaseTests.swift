@@ -54,7 +54,8 @@ struct PhonePurchaseTests {
         let original = restored.json["data"]?.array?.first?["original"]
         #expect(original?["transactionId"] == .string(id))
         #expect(
-            await world.ask(.post, "/emulator/restore").json["code"] == "unknown_account", "the default account bought nothing")
+            await world.ask(.post, "/emulator/restore").json["code"] == "unknown_account",
+            "the default account bought nothing")
         for path in ["receipt", "app-transaction"] {
             let answer = await world.ask(.get, "/emulator/\(path)", query: [("deviceId", phone.id)])
             #expect(answer.json["account"] == "ann", "\(path)")

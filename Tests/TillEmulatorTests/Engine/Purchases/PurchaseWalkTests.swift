@@ -104,8 +104,7 @@ struct PurchaseWalkTests {
             """
             SELECT count(*) AS count FROM (SELECT 1 FROM accounts WHERE family IS NOT NULL GROUP BY family \
             HAVING count(*) > 6)
-            """
-        )
+            """)
         try none(
             "a family without its organizer",
             """

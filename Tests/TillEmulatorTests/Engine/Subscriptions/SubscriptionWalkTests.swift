@@ -89,8 +89,8 @@ struct SubscriptionWalkTests {
             let price = SubscribedWorld.dollars(old + Int64(random.draw(900)))
             return "raise \(try await world.store.raisePrice(of: original, to: price).map(\.state))"
         case 11:
-            return
-                "consent \(try await world.store.answerPriceIncrease(original, accepts: random.draw(3) > 0).map(\.state))"
+            let accepts = random.draw(3) > 0
+            return "consent \(try await world.store.answerPriceIncrease(original, accepts: accepts).map(\.state))"
         default:
             return "offer \(try await world.buy("basic.monthly", offer: try await world.promotional("half")))"
         }

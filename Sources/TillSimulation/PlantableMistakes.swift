@@ -1,7 +1,7 @@
 import TillBilling
 
 /// Plants a mistake in the code that a world runs. The build that ships contains none.
-enum PlantedMistakes {
+enum PlantableMistakes {
     #if PLANTED_MISTAKES
         static let names = PlantedMistake.allCases.map(\.rawValue)
 
