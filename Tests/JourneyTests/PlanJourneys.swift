@@ -38,7 +38,7 @@ import TillServer
                 stated["current"] == [
                     [
                         "plan": "basic_monthly", "productId": .string(CloudShop.prefix + "basic_monthly"),
-                        "origin": "bought", "fate": "converted", "deviceId": "camera 1",
+                        "origin": "bought", "treatment": "converted", "deviceId": "camera 1",
                         "transactionId": .string(bought), "paid": ["amount": 299, "currency": "USD"],
                         "boughtSeconds": 2_592_000, "remainingSeconds": 1_296_000, "startsAt": .string(start.rfc3339),
                         "endsAt": .string(start.adding(seconds: 30 * Self.day).rfc3339),

@@ -59,8 +59,8 @@ public struct GrantedPurchases {
             ?2 AND +t.state = 1 AND NOT EXISTS (SELECT 1 FROM grant_owners h WHERE h.grant_row_id = t.row_id AND \
             h.customer_id <> \(customer: 1)) UNION ALL SELECT \(Self.columns) FROM grant_owners h CROSS JOIN \
             transactions t ON t.row_id = h.grant_row_id CROSS JOIN grants g ON g.transaction_row_id = t.row_id \
-            CROSS JOIN orders o ON o.row_id = t.order_row_id WHERE h.customer_id = \(customer: 1) AND +h.environment = ?2 AND \
-            +t.state = 1 AND o.customer_id <> \(customer: 1) ORDER BY 1 DESC LIMIT ?3
+            CROSS JOIN orders o ON o.row_id = t.order_row_id WHERE h.customer_id = \(customer: 1) AND \
+            +h.environment = ?2 AND +t.state = 1 AND o.customer_id <> \(customer: 1) ORDER BY 1 DESC LIMIT ?3
             """, [.text(user.text), environment.column, .integer(Int64(limit))]
         ) { row in isWanted(ProductID(row.text("product")), row.optionalText("entitlement")) ? Self.read(row) : nil }
         .compactMap { $0 }
