@@ -84,7 +84,7 @@ struct EmulatorPageTests {
         let more = try #require(page.next())
         let rest = await store.world.see("/emulator/page/account", more)
         for text in [
-            "Paid", "Waits for a parent's approval", "Interrupted", "Declined", "Refunded", "in the queue", "finished",
+            "Paid", "approval (Ask to Buy)", "Interrupted", "Declined", "Refunded", "in the queue", "finished",
             "33.5",
             "3f2c91ab-0000-4000-8000-000000000001", "×",
         ] {
