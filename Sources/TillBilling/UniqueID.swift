@@ -13,12 +13,15 @@ public struct UniqueID: Hashable, Sendable {
     }
 
     /// From 16 bytes, most significant first; nil for any other count.
-    public init?(bytes: some Collection<UInt8>) {
+    ///
+    /// Takes an array, not any collection: modules that call it get no specialized copy of a generic loop.
+    public init?(bytes: [UInt8]) {
         guard bytes.count == 16 else { return nil }
         var high: UInt64 = 0
         var low: UInt64 = 0
-        for (index, byte) in bytes.enumerated() {
-            if index < 8 { high = high << 8 | UInt64(byte) } else { low = low << 8 | UInt64(byte) }
+        for index in 0..<8 {
+            high = high << 8 | UInt64(bytes[index])
+            low = low << 8 | UInt64(bytes[index + 8])
         }
         self.init(high: high, low: low)
     }

@@ -4,18 +4,20 @@ extension JSONValue {
     ///
     /// A double that JSON cannot represent (infinite or not a number) is written as `null`.
     public func encoded(pretty: Bool = false) -> String {
-        var output = ""
+        // Bytes, because every append to a `String` checks it anew.
+        var output: [UInt8] = []
+        output.reserveCapacity(256)
         write(to: &output, level: pretty ? 0 : nil)
-        return output
+        return String(decoding: output, as: UTF8.self)
     }
 
     /// - Parameter level: the depth to indent by; nil for the compact form.
-    private func write(to output: inout String, level: Int?) {
+    private func write(to output: inout [UInt8], level: Int?) {
         switch self {
-        case .null: output += "null"
-        case .bool(let truth): output += truth ? "true" : "false"
-        case .int(let number): output += String(number)
-        case .double(let number): output += number.isFinite ? number.description : "null"
+        case .null: output += "null".utf8
+        case .bool(let truth): output += (truth ? "true" : "false").utf8
+        case .int(let number): output += String(number).utf8
+        case .double(let number): output += (number.isFinite ? number.description : "null").utf8
         case .string(let text): Self.write(text, to: &output)
         case .array(let elements):
             Self.write("[", elements, "]", to: &output, level: level) { element, output, inner in
@@ -25,46 +27,46 @@ extension JSONValue {
             let sorted = members.sorted { $0.key < $1.key }
             Self.write("{", sorted, "}", to: &output, level: level) { member, output, inner in
                 Self.write(member.key, to: &output)
-                output += level == nil ? ":" : ": "
+                output += (level == nil ? ":" : ": ").utf8
                 member.value.write(to: &output, level: inner)
             }
         }
     }
 
     private static func write<Item>(
-        _ opening: String, _ items: [Item], _ closing: String, to output: inout String, level: Int?,
-        each: (Item, inout String, Int?) -> Void
+        _ opening: String, _ items: [Item], _ closing: String, to output: inout [UInt8], level: Int?,
+        each: (Item, inout [UInt8], Int?) -> Void
     ) {
-        output += opening
+        output += opening.utf8
         let inner = level.map { $0 + 1 }
         for (index, item) in items.enumerated() {
-            if index > 0 { output += "," }
-            if let inner { output += "\n" + String(repeating: "  ", count: inner) }
+            if index > 0 { output.append(UInt8(ascii: ",")) }
+            if let inner { output += ("\n" + String(repeating: "  ", count: inner)).utf8 }
             each(item, &output, inner)
         }
-        if let level, !items.isEmpty { output += "\n" + String(repeating: "  ", count: level) }
-        output += closing
+        if let level, !items.isEmpty { output += ("\n" + String(repeating: "  ", count: level)).utf8 }
+        output += closing.utf8
     }
 
-    private static func write(_ text: String, to output: inout String) {
-        output += "\""
-        defer { output += "\"" }
+    private static func write(_ text: String, to output: inout [UInt8]) {
+        output.append(UInt8(ascii: "\""))
+        defer { output.append(UInt8(ascii: "\"")) }
         // Almost every string needs no escapes and is appended whole: scalar by scalar costs several times as much.
         guard !isPlain(text) else {
-            output += text
+            output += text.utf8
             return
         }
         for scalar in text.unicodeScalars {
             switch scalar {
-            case "\"": output += "\\\""
-            case "\\": output += "\\\\"
-            case "\n": output += "\\n"
-            case "\r": output += "\\r"
-            case "\t": output += "\\t"
+            case "\"": output += "\\\"".utf8
+            case "\\": output += "\\\\".utf8
+            case "\n": output += "\\n".utf8
+            case "\r": output += "\\r".utf8
+            case "\t": output += "\\t".utf8
             case _ where scalar.value < 0x20:
-                output += scalar.value < 0x10 ? "\\u000" : "\\u00"
-                output += String(scalar.value, radix: 16)
-            default: output.unicodeScalars.append(scalar)
+                output += (scalar.value < 0x10 ? "\\u000" : "\\u00").utf8
+                output += String(scalar.value, radix: 16).utf8
+            default: output += UTF8.encode(scalar)!
             }
         }
     }

@@ -203,7 +203,7 @@ struct JournalReader {
         return bytes[position]
     }
 
-    mutating func id() -> UniqueID? { take(16).flatMap { UniqueID(bytes: $0) } }
+    mutating func id() -> UniqueID? { take(16).flatMap { UniqueID(bytes: Array($0)) } }
 
     mutating func nonce() -> OrderIDNonce? { take(OrderIDNonce.count).flatMap { OrderIDNonce(bytes: Array($0)) } }
 

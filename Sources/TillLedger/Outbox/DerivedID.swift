@@ -21,9 +21,13 @@ enum DerivedID {
 
     /// UUIDv8 of SHA-256 over the label, a zero byte, and each part after its length in two bytes.
     private static func make(_ label: String, _ parts: [String]) -> UniqueID {
-        let bytes = parts.reduce(Array(label.utf8) + [0]) { bytes, part in
-            bytes + [UInt8(truncatingIfNeeded: part.utf8.count >> 8), UInt8(truncatingIfNeeded: part.utf8.count)]
-                + Array(part.utf8)
+        var bytes = Array(label.utf8)
+        bytes.append(0)
+        for part in parts {
+            let count = part.utf8.count
+            bytes.append(UInt8(truncatingIfNeeded: count >> 8))
+            bytes.append(UInt8(truncatingIfNeeded: count))
+            bytes.append(contentsOf: part.utf8)
         }
         return UniqueID(version8: Array(Digest.sha256.hash(bytes).prefix(16)))
     }

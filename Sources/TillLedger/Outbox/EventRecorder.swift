@@ -22,17 +22,18 @@ struct EventRecorder {
     ///   - transaction: the row id of the transaction that the event reports on.
     ///   - subject: what the event reports on besides the transaction, or instead of it.
     ///   - happensOnce: whether a subject has at most one such event.
+    ///   - grant: the transaction's grant, if the caller has just inserted it. Read from its table otherwise.
     ///   - body: the data besides the transaction and the grant.
     func record(
         type: String, user: UserID?, transaction: Int64? = nil, transfer: Int64? = nil, about subject: String? = nil,
-        happensOnce: Bool = false, body: [String: JSONValue] = [:], at now: Instant
+        happensOnce: Bool = false, grant inserted: Grant? = nil, body: [String: JSONValue] = [:], at now: Instant
     ) throws {
         var data = body
         var key = [type]
         if let transaction, let stored = try transactions.find(sequence: transaction) {
             key += [stored.environment.rawValue, stored.id.text]
             data.merge(EventBody.transaction(stored)) { own, _ in own }
-            if type.hasPrefix("grant."), var grant = try grants.find(transaction: transaction) {
+            if type.hasPrefix("grant."), var grant = try inserted ?? grants.find(transaction: transaction) {
                 // A grant that moved to the signed buyer belongs to that buyer's order from then on.
                 if type == EventType.grantMoved.rawValue { grant = try holders.present(grant, of: transaction) }
                 let members = EventBody.grant(grant, isNew: type == EventType.grantCreated.rawValue)

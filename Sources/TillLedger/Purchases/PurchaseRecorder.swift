@@ -299,6 +299,7 @@ struct PurchaseRecorder {
         #endif
         try events.record(
             type: type, user: grant.userID, transaction: sequence, happensOnce: happensOnce,
+            grant: type == EventType.grantCreated.rawValue ? grant : nil,
             body: postings.map { EventBody.moved($0, under: grant.orderID) } ?? [:], at: now)
     }
 }
