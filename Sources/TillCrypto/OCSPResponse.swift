@@ -19,19 +19,19 @@ extension OCSPRequest {
     public func result(in response: [UInt8], nonce: [UInt8]? = nil, at seconds: Int64) -> OCSPStatus {
         guard response.count <= Self.responseLimit else { return .unknown(.tooLarge) }
         return clearingErrors {
-            do throws(OCSPFailure.CheckError) {
+            do throws(OCSPFailure) {
                 let basic = try Self.basicResponse(of: response)
                 defer { OCSP_BASICRESP_free(basic) }
-                guard isTrusted(basic, at: seconds) else { throw OCSPFailure.CheckError(.untrustedResponder) }
-                if let nonce, !agrees(basic, with: nonce) { throw OCSPFailure.CheckError(.otherNonce) }
+                guard isTrusted(basic, at: seconds) else { throw .untrustedResponder }
+                if let nonce, !agrees(basic, with: nonce) { throw .otherNonce }
                 return try status(in: basic, at: seconds)
             } catch {
-                return .unknown(error.failure)
+                return .unknown(error)
             }
         }
     }
 
-    private static func basicResponse(of bytes: [UInt8]) throws(OCSPFailure.CheckError) -> OpaquePointer {
+    private static func basicResponse(of bytes: [UInt8]) throws(OCSPFailure) -> OpaquePointer {
         let response: OpaquePointer? = bytes.withUnsafeBufferPointer { buffer in
             var cursor = buffer.baseAddress
             guard let response = d2i_OCSP_RESPONSE(nil, &cursor, buffer.count) else { return nil }
@@ -41,13 +41,13 @@ extension OCSPRequest {
             }
             return response
         }
-        guard let response else { throw OCSPFailure.CheckError(.malformed) }
+        guard let response else { throw .malformed }
         defer { OCSP_RESPONSE_free(response) }
         let status = OCSP_response_status(response)
         guard status == OCSP_RESPONSE_STATUS_SUCCESSFUL else {
-            throw OCSPFailure.CheckError(OCSPFailure(responseStatus: status))
+            throw OCSPFailure(responseStatus: status)
         }
-        guard let basic = OCSP_response_get1_basic(response) else { throw OCSPFailure.CheckError(.malformed) }
+        guard let basic = OCSP_response_get1_basic(response) else { throw .malformed }
         return basic
     }
 
@@ -75,8 +75,8 @@ extension OCSPRequest {
         return OCSP_check_nonce(request, basic) != 0
     }
 
-    private func status(in basic: OpaquePointer, at seconds: Int64) throws(OCSPFailure.CheckError) -> OCSPStatus {
-        guard let identifier = makeIdentifier() else { throw OCSPFailure.CheckError(.malformed) }
+    private func status(in basic: OpaquePointer, at seconds: Int64) throws(OCSPFailure) -> OCSPStatus {
+        guard let identifier = makeIdentifier() else { throw .malformed }
         defer { OCSP_CERTID_free(identifier) }
         var status: Int32 = -1
         var reason: Int32 = -1
@@ -85,14 +85,14 @@ extension OCSPRequest {
         var nextUpdate: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
         let isFound = OCSP_resp_find_status(
             basic, identifier, &status, &reason, &revokedAt, &thisUpdate, &nextUpdate)
-        guard isFound == 1 else { throw OCSPFailure.CheckError(.otherCertificate) }
+        guard isFound == 1 else { throw .otherCertificate }
         let until = try Self.validity(thisUpdate, nextUpdate, at: seconds)
         switch status {
         case V_OCSP_CERTSTATUS_GOOD: return .good(until: until)
         case V_OCSP_CERTSTATUS_REVOKED:
-            guard let moment = ASN1Time.seconds(revokedAt) else { throw OCSPFailure.CheckError(.malformed) }
+            guard let moment = ASN1Time.seconds(revokedAt) else { throw .malformed }
             return .revoked(at: moment, reason: reason < 0 ? nil : CRLReason(rawValue: Int(reason)))
-        default: throw OCSPFailure.CheckError(.unknownCertificate)
+        default: throw .unknownCertificate
         }
     }
 
@@ -101,27 +101,21 @@ extension OCSPRequest {
     private static func validity(
         _ thisUpdate: UnsafePointer<ASN1_GENERALIZEDTIME>?, _ nextUpdate: UnsafePointer<ASN1_GENERALIZEDTIME>?,
         at seconds: Int64
-    ) throws(OCSPFailure.CheckError) -> Int64? {
-        guard let first = ASN1Time.seconds(thisUpdate) else { throw OCSPFailure.CheckError(.malformed) }
-        guard first <= seconds + clockSkew else { throw OCSPFailure.CheckError(.early) }
+    ) throws(OCSPFailure) -> Int64? {
+        guard let first = ASN1Time.seconds(thisUpdate) else { throw .malformed }
+        guard first <= seconds + clockSkew else { throw .early }
         guard nextUpdate != nil else {
-            guard seconds - first <= ageLimit else { throw OCSPFailure.CheckError(.stale) }
+            guard seconds - first <= ageLimit else { throw .stale }
             return nil
         }
-        guard let last = ASN1Time.seconds(nextUpdate), first <= last else { throw OCSPFailure.CheckError(.malformed) }
-        guard seconds <= last + clockSkew else { throw OCSPFailure.CheckError(.stale) }
+        guard let last = ASN1Time.seconds(nextUpdate), first <= last else { throw .malformed }
+        guard seconds <= last + clockSkew else { throw .stale }
         return last
     }
 }
 
-extension OCSPFailure {
-    /// Carries a doubt out of the checks; callers receive it as an answer, not as an error.
-    fileprivate struct CheckError: Error {
-        let failure: OCSPFailure
-
-        init(_ failure: OCSPFailure) { self.failure = failure }
-    }
-}
+/// Thrown between the checks of a response. Callers receive it as `OCSPStatus.unknown`.
+extension OCSPFailure: Error {}
 
 /// An authority's statement about a certificate, after all checks of the response.
 public enum OCSPStatus: Sendable, Hashable {

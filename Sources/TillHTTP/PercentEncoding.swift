@@ -9,22 +9,13 @@ public enum PercentEncoding {
     /// The maximum of items in one query or form.
     public static let itemLimit = 100
 
-    public enum FormatError: Error, Sendable, Hashable {
-        /// A `%` without two hexadecimal digits.
-        case badEscape
-        /// Decoded bytes that are not UTF-8, contain a NUL, or have too many combining marks in a row.
-        case badText
-        /// More items than the limit.
-        case tooManyItems
-    }
-
     /// Decodes one piece of text.
     ///
     /// - Parameter plusIsSpace: true in queries and forms, where `+` stands for a space.
     public static func decode(
         _ bytes: some Collection<UInt8>, plusIsSpace: Bool = false
-    ) throws(FormatError) -> String {
-        try withBytes(bytes) { bytes throws(FormatError) in try decode(bytes, plusIsSpace: plusIsSpace) }
+    ) throws(HTTPRequestError) -> String {
+        try withBytes(bytes) { bytes throws(HTTPRequestError) in try decode(bytes, plusIsSpace: plusIsSpace) }
     }
 
     /// The items of a query or of an `application/x-www-form-urlencoded` body, in order.
@@ -32,8 +23,8 @@ public enum PercentEncoding {
     /// An item without `=` has an empty value; empty items (`a=1&&b=2`) are skipped.
     public static func items(
         _ bytes: some Collection<UInt8>, limit: Int = itemLimit
-    ) throws(FormatError) -> [(name: String, value: String)] {
-        try withBytes(bytes) { bytes throws(FormatError) in try items(bytes, limit: limit) }
+    ) throws(HTTPRequestError) -> [(name: String, value: String)] {
+        try withBytes(bytes) { bytes throws(HTTPRequestError) in try items(bytes, limit: limit) }
     }
 
     /// The raw, undecoded value of the first item with exactly this name. One pass over the bytes, so that a form's
@@ -59,20 +50,22 @@ public enum PercentEncoding {
     /// Works on bare bytes: a generic collection costs a hundred times as much per byte, several seconds for a body of
     /// eight megabytes.
     private static func withBytes<Result>(
-        _ bytes: some Collection<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) throws(FormatError) -> Result
-    ) throws(FormatError) -> Result {
+        _ bytes: some Collection<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) throws(HTTPRequestError) -> Result
+    ) throws(HTTPRequestError) -> Result {
         let result = bytes.withContiguousStorageIfAvailable { bytes in
-            Swift.Result { () throws(FormatError) in try body(bytes) }
+            Swift.Result { () throws(HTTPRequestError) in try body(bytes) }
         }
         if let result { return try result.get() }
-        return try Array(bytes).withUnsafeBufferPointer { bytes throws(FormatError) in try body(bytes) }
+        return try Array(bytes).withUnsafeBufferPointer { bytes throws(HTTPRequestError) in try body(bytes) }
     }
 
-    private static func decode(_ bytes: UnsafeBufferPointer<UInt8>, plusIsSpace: Bool) throws(FormatError) -> String {
+    private static func decode(_ bytes: UnsafeBufferPointer<UInt8>, plusIsSpace: Bool) throws(HTTPRequestError)
+        -> String
+    {
         guard bytes.contains(where: { $0 == percent || $0 == 0 || (plusIsSpace && $0 == plus) }) else {
             return try text(bytes)
         }
-        var error: FormatError?
+        var error: HTTPRequestError?
         let decoded = [UInt8](unsafeUninitializedCapacity: bytes.count) { output, count in
             var index = 0
             while index < bytes.count {
@@ -93,12 +86,12 @@ public enum PercentEncoding {
             }
         }
         if let error { throw error }
-        return try decoded.withUnsafeBufferPointer { bytes throws(FormatError) in try text(bytes) }
+        return try decoded.withUnsafeBufferPointer { bytes throws(HTTPRequestError) in try text(bytes) }
     }
 
     private static func items(
         _ bytes: UnsafeBufferPointer<UInt8>, limit: Int
-    ) throws(FormatError) -> [(name: String, value: String)] {
+    ) throws(HTTPRequestError) -> [(name: String, value: String)] {
         var items: [(name: String, value: String)] = []
         var start = 0
         while start < bytes.count {
@@ -106,7 +99,7 @@ public enum PercentEncoding {
             let item = UnsafeBufferPointer(rebasing: bytes[start..<end])
             start = end + 1
             if item.isEmpty { continue }
-            if items.count == limit { throw .tooManyItems }
+            if items.count == limit { throw .tooManyQueryItems }
             let equals = index(of: UInt8(ascii: "="), in: item, from: 0)
             let name = try decode(UnsafeBufferPointer(rebasing: item[..<equals]), plusIsSpace: true)
             let value = UnsafeBufferPointer(rebasing: item[min(equals + 1, item.count)...])
@@ -127,8 +120,8 @@ public enum PercentEncoding {
         return UnsafeRawPointer(found) - UnsafeRawPointer(base)
     }
 
-    private static func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(FormatError) -> String {
-        guard let text = String(validating: bytes, as: UTF8.self), isComparable(text) else { throw .badText }
+    private static func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(HTTPRequestError) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self), isComparable(text) else { throw .badTargetText }
         return text
     }
 

@@ -20,7 +20,7 @@ public enum HTTPRequestError: String, Error, Sendable, Hashable, CaseIterable {
     case badTarget = "bad_target"
     /// A `%` without two hexadecimal digits.
     case badEscape = "bad_escape"
-    /// The decoded target is not UTF-8, or contains control characters.
+    /// The decoded target or form is not UTF-8, contains control characters, or has too many combining marks in a row.
     case badTargetText = "bad_target_text"
     /// `%2F` in the path. Decoded, it would look like a separator of two segments.
     case encodedSlash = "encoded_slash"
@@ -53,16 +53,8 @@ struct RequestTarget {
             }
         }
         let pathBytes = raw[..<(question ?? raw.endIndex)]
-        do throws(PercentEncoding.FormatError) {
-            path = try PercentEncoding.decode(pathBytes)
-            query = if let question { try PercentEncoding.items(raw[(question + 1)...]) } else { [] }
-        } catch {
-            switch error {
-            case .badEscape: throw .badEscape
-            case .badText: throw .badTargetText
-            case .tooManyItems: throw .tooManyQueryItems
-            }
-        }
+        path = try PercentEncoding.decode(pathBytes)
+        query = if let question { try PercentEncoding.items(raw[(question + 1)...]) } else { [] }
         if escapes, path.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) { throw .badTargetText }
     }
 

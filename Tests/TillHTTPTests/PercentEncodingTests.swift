@@ -16,10 +16,11 @@ import Testing
     @Test(
         "An invalid escape, and bytes that are no text, are refused",
         arguments: [
-            ("%", PercentEncoding.FormatError.badEscape), ("%1", .badEscape), ("%g0", .badEscape), ("%0g", .badEscape),
-            ("%%20", .badEscape), ("%00", .badText), ("%ff", .badText), ("%e5%ad", .badText), ("%c0%af", .badText),
+            ("%", HTTPRequestError.badEscape), ("%1", .badEscape), ("%g0", .badEscape), ("%0g", .badEscape),
+            ("%%20", .badEscape), ("%00", .badTargetText), ("%ff", .badTargetText), ("%e5%ad", .badTargetText),
+            ("%c0%af", .badTargetText),
         ])
-    func refuses(_ encoded: String, _ error: PercentEncoding.FormatError) {
+    func refuses(_ encoded: String, _ error: HTTPRequestError) {
         #expect(throws: error) { try PercentEncoding.decode(encoded.utf8) }
     }
 
@@ -27,7 +28,7 @@ import Testing
     @Test("Thirty combining marks in a row are text, thirty-one are not", arguments: ["%CC%80", "%E0%BD%B3"])
     func marks(mark: String) throws {
         #expect(throws: Never.self) { try PercentEncoding.decode(("e" + String(repeating: mark, count: 30)).utf8) }
-        #expect(throws: PercentEncoding.FormatError.badText) {
+        #expect(throws: HTTPRequestError.badTargetText) {
             try PercentEncoding.decode(("e" + String(repeating: mark, count: 31)).utf8)
         }
     }
@@ -44,6 +45,6 @@ import Testing
     func bounds() throws {
         let form = String(repeating: "a=b&", count: 10)
         #expect(try PercentEncoding.items(form.utf8, limit: 10).count == 10)
-        #expect(throws: PercentEncoding.FormatError.tooManyItems) { try PercentEncoding.items(form.utf8, limit: 9) }
+        #expect(throws: HTTPRequestError.tooManyQueryItems) { try PercentEncoding.items(form.utf8, limit: 9) }
     }
 }

@@ -1,12 +1,6 @@
 import TillBilling
 import TillJSON
 
-/// A response that cannot be used, because a member has a type other than Apple's.
-package struct ResponseMemberError: Error, Equatable {
-    /// The member with the wrong type.
-    let member: String
-}
-
 /// One object of a response. It lists its members once, in `visitMembers`, for reading and for writing.
 package protocol ResponseObject: Sendable, Equatable {
     init()
@@ -16,7 +10,7 @@ package protocol ResponseObject: Sendable, Equatable {
 }
 
 extension ResponseObject {
-    package init(_ object: [String: JSONValue]) throws(ResponseMemberError) {
+    package init(_ object: [String: JSONValue]) throws(VerifyReceiptResponse.FormatError) {
         self.init()
         var members = ResponseMembers(object)
         try visitMembers(&members)
@@ -95,7 +89,7 @@ struct ResponseMembers {
 
     func has(_ name: String) -> Bool { rest[name].map { !$0.isNull } ?? false }
 
-    mutating func text(_ name: String) throws(ResponseMemberError) -> String? {
+    mutating func text(_ name: String) throws(VerifyReceiptResponse.FormatError) -> String? {
         switch take(name) {
         case nil: return nil
         case .string(let text)?: return text
@@ -103,58 +97,58 @@ struct ResponseMembers {
         case .bool(let truth)?: return truth ? "true" : "false"
         // A version such as 1.5. Beyond 2⁵³, digits of an id are already lost.
         case .double(let number)? where abs(number) < 0x1p53: return String(number)
-        default: throw ResponseMemberError(member: name)
+        default: throw .member(name)
         }
     }
 
     /// A whole number of 64 bits, or its digits; nil for an empty text.
-    mutating func number(_ name: String) throws(ResponseMemberError) -> Int64? {
+    mutating func number(_ name: String) throws(VerifyReceiptResponse.FormatError) -> Int64? {
         switch take(name) {
         case nil, .string("")?: return nil
         case .int(let number)?: return number
         case .bool(let truth)?: return truth ? 1 : 0
         case .string(let text)?:
-            guard let number = Int64(text) else { throw ResponseMemberError(member: name) }
+            guard let number = Int64(text) else { throw .member(name) }
             return number
-        default: throw ResponseMemberError(member: name)
+        default: throw .member(name)
         }
     }
 
     /// `true` and `false`, 1 and 0, or any of them as text.
-    mutating func truth(_ name: String) throws(ResponseMemberError) -> Bool? {
+    mutating func truth(_ name: String) throws(VerifyReceiptResponse.FormatError) -> Bool? {
         switch take(name) {
         case nil, .string("")?: return nil
         case .bool(let truth)?: return truth
         case .int(1)?, .string("1")?, .string("true")?: return true
         case .int(0)?, .string("0")?, .string("false")?: return false
-        default: throw ResponseMemberError(member: name)
+        default: throw .member(name)
         }
     }
 
     /// A moment in up to three forms: the milliseconds if present, else the text in GMT, else in Pacific time.
     private mutating func instant(
         milliseconds: String, gmt: String, pacific: String
-    ) throws(ResponseMemberError) -> Instant? {
+    ) throws(VerifyReceiptResponse.FormatError) -> Instant? {
         let count = try number(milliseconds)
         let texts = [(gmt, try text(gmt)), (pacific, try text(pacific))]
         if let count { return Instant(milliseconds: count) }
         for case (let name, let text?) in texts where !text.isEmpty {
             // Some responses have milliseconds under the text's name.
             guard let instant = Int64(text).map(Instant.init(milliseconds:)) ?? AppleTime.instant(text) else {
-                throw ResponseMemberError(member: name)
+                throw .member(name)
             }
             return instant
         }
         return nil
     }
 
-    private mutating func objects(_ name: String) throws(ResponseMemberError) -> [[String: JSONValue]]? {
+    private mutating func objects(_ name: String) throws(VerifyReceiptResponse.FormatError) -> [[String: JSONValue]]? {
         guard let value = take(name) else { return nil }
-        guard let elements = value.array else { throw ResponseMemberError(member: name) }
+        guard let elements = value.array else { throw .member(name) }
         var objects: [[String: JSONValue]] = []
         objects.reserveCapacity(elements.count)
         for element in elements {
-            guard let members = element.object else { throw ResponseMemberError(member: name) }
+            guard let members = element.object else { throw .member(name) }
             objects.append(members)
         }
         return objects
@@ -162,17 +156,27 @@ struct ResponseMembers {
 }
 
 extension ResponseMembers: ResponseVisitor {
-    mutating func text(_ name: String, _ value: inout String?) throws(ResponseMemberError) { value = try text(name) }
-    mutating func number(_ name: String, _ value: inout Int64?) throws(ResponseMemberError) { value = try number(name) }
-    mutating func digits(_ name: String, _ value: inout Int64?) throws(ResponseMemberError) { value = try number(name) }
-    mutating func truth(_ name: String, _ value: inout Bool?) throws(ResponseMemberError) { value = try truth(name) }
-    mutating func digit(_ name: String, _ value: inout Bool?) throws(ResponseMemberError) { value = try truth(name) }
+    mutating func text(_ name: String, _ value: inout String?) throws(VerifyReceiptResponse.FormatError) {
+        value = try text(name)
+    }
+    mutating func number(_ name: String, _ value: inout Int64?) throws(VerifyReceiptResponse.FormatError) {
+        value = try number(name)
+    }
+    mutating func digits(_ name: String, _ value: inout Int64?) throws(VerifyReceiptResponse.FormatError) {
+        value = try number(name)
+    }
+    mutating func truth(_ name: String, _ value: inout Bool?) throws(VerifyReceiptResponse.FormatError) {
+        value = try truth(name)
+    }
+    mutating func digit(_ name: String, _ value: inout Bool?) throws(VerifyReceiptResponse.FormatError) {
+        value = try truth(name)
+    }
 
-    mutating func instant(_ name: String, _ value: inout Instant?) throws(ResponseMemberError) {
+    mutating func instant(_ name: String, _ value: inout Instant?) throws(VerifyReceiptResponse.FormatError) {
         value = try instant(milliseconds: name + "_ms", gmt: name, pacific: name + "_pst")
     }
 
-    mutating func legacyExpiry(_ value: inout Instant?) throws(ResponseMemberError) {
+    mutating func legacyExpiry(_ value: inout Instant?) throws(VerifyReceiptResponse.FormatError) {
         let stated = try instant(milliseconds: "expires_date_ms", gmt: "expires_date", pacific: "expires_date_pst")
         let formatted = try instant(
             milliseconds: "expires_date_formatted_ms", gmt: "expires_date_formatted",
@@ -180,13 +184,17 @@ extension ResponseMembers: ResponseVisitor {
         value = stated ?? formatted
     }
 
-    mutating func object<Value: ResponseObject>(_ name: String, _ value: inout Value?) throws(ResponseMemberError) {
+    mutating func object<Value: ResponseObject>(_ name: String, _ value: inout Value?) throws(VerifyReceiptResponse
+        .FormatError)
+    {
         guard let found = take(name) else { return value = nil }
-        guard let members = found.object else { throw ResponseMemberError(member: name) }
+        guard let members = found.object else { throw .member(name) }
         value = try Value(members)
     }
 
-    mutating func objects<Value: ResponseObject>(_ name: String, _ value: inout [Value]?) throws(ResponseMemberError) {
+    mutating func objects<Value: ResponseObject>(_ name: String, _ value: inout [Value]?) throws(VerifyReceiptResponse
+        .FormatError)
+    {
         value = try objects(name)?.map(Value.init)
     }
 }

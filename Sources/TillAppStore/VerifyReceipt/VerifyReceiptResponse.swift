@@ -39,19 +39,15 @@ public struct VerifyReceiptResponse: Sendable, Equatable {
         guard bytes.contains(where: { !ProofText.isBlank($0) }) else { throw .empty }
         guard let value = try? JSONValue(decoding: bytes) else { throw .notJSON }
         guard let object = value.object else { throw .member("") }
-        do throws(ResponseMemberError) {
-            try self.init(ResponseMembers(object))
-        } catch {
-            throw .member(error.member)
-        }
+        try self.init(ResponseMembers(object))
     }
 
-    private init(_ given: ResponseMembers) throws(ResponseMemberError) {
+    private init(_ given: ResponseMembers) throws(FormatError) {
         var members = given
         // `true` and "" are not accepted: a status must be a number.
         guard case .int? = members.rest["status"].map({ Self.whole($0) }),
             let status = try members.number("status")
-        else { throw ResponseMemberError(member: "status") }
+        else { throw .member("status") }
         self.status = VerifyReceiptStatus(rawValue: status)
         try visitCommon(&members)
         // Existing clients read the one spelling, the documentation names the other.
@@ -64,7 +60,7 @@ public struct VerifyReceiptResponse: Sendable, Equatable {
         }
         other = members.rest
         guard self.status.treatment != .genuine || receipt != nil || legacy != nil else {
-            throw ResponseMemberError(member: "receipt")
+            throw .member("receipt")
         }
     }
 
@@ -251,7 +247,7 @@ public struct LegacyResponse: Sendable, Equatable {
     public init() {}
 
     /// Takes its members out of the response's; nil if the receipt is not an old-style one.
-    init?(_ members: inout ResponseMembers) throws(ResponseMemberError) {
+    init?(_ members: inout ResponseMembers) throws(VerifyReceiptResponse.FormatError) {
         guard let receipt = members.rest["receipt"]?.object, LegacyPurchase.isOne(receipt) else { return nil }
         try visitMembers(&members)
     }

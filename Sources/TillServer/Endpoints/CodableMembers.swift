@@ -56,7 +56,9 @@ private final class MemberRecorder: Decoder {
     private(set) var members: [CodableMembers.Member] = []
     private var optional: Set<String> = []
 
-    struct UnsupportedContainerError: Error {}
+    /// Bodies have no nested containers and no superclass.
+    static let unsupported = DecodingError.dataCorrupted(
+        DecodingError.Context(codingPath: [], debugDescription: "nested containers are not supported"))
 
     func noteOptional(_ name: String) { optional.insert(name) }
 
@@ -104,12 +106,12 @@ private final class MemberRecorder: Decoder {
 
         func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type, forKey key: Key
-        ) throws -> KeyedDecodingContainer<Nested> { throw UnsupportedContainerError() }
+        ) throws -> KeyedDecodingContainer<Nested> { throw MemberRecorder.unsupported }
         func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-            throw UnsupportedContainerError()
+            throw MemberRecorder.unsupported
         }
-        func superDecoder() throws -> any Decoder { throw UnsupportedContainerError() }
-        func superDecoder(forKey key: Key) throws -> any Decoder { throw UnsupportedContainerError() }
+        func superDecoder() throws -> any Decoder { throw MemberRecorder.unsupported }
+        func superDecoder(forKey key: Key) throws -> any Decoder { throw MemberRecorder.unsupported }
     }
 
     private struct NoElements: UnkeyedDecodingContainer {
@@ -119,14 +121,14 @@ private final class MemberRecorder: Decoder {
         var currentIndex: Int { 0 }
 
         mutating func decodeNil() -> Bool { false }
-        mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { throw UnsupportedContainerError() }
+        mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { throw MemberRecorder.unsupported }
         mutating func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type
-        ) throws -> KeyedDecodingContainer<Nested> { throw UnsupportedContainerError() }
+        ) throws -> KeyedDecodingContainer<Nested> { throw MemberRecorder.unsupported }
         mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
-            throw UnsupportedContainerError()
+            throw MemberRecorder.unsupported
         }
-        mutating func superDecoder() throws -> any Decoder { throw UnsupportedContainerError() }
+        mutating func superDecoder() throws -> any Decoder { throw MemberRecorder.unsupported }
     }
 
     private struct Placeholder: SingleValueDecodingContainer {

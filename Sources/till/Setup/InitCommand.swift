@@ -45,11 +45,7 @@ extension Command {
         let starter = InitialFiles(
             directory: call.positionals.first ?? ".", entropy: call.process.entropy,
             sample: call.text(.sample).flatMap(SampleShop.init(rawValue:)) ?? .learnPoints)
-        do throws(InitialFiles.WriteError) {
-            try starter.write()
-        } catch {
-            throw error.failure
-        }
+        try starter.write()
         if call.wantsJSON {
             call.console.print(starter.json)
         } else {
@@ -70,25 +66,6 @@ struct InitialFiles: Sendable {
     /// Signs user tokens with HS256; its UTF-8 bytes are the key.
     let userTokenSecret: String
 
-    /// Why no file was written.
-    enum WriteError: Error {
-        case exists([String])
-        case fault(FileError)
-
-        var failure: CommandError {
-            switch self {
-            case .exists(let files):
-                CommandError(
-                    reasons: files.map {
-                        LocalizedText(
-                            en: "\(shown($0)) already exists and is not overwritten",
-                            zh: "\(shown($0)) 已经存在，不会覆盖")
-                    })
-            case .fault(let fault): CommandError(fault.sentence)
-            }
-        }
-    }
-
     init(directory: String, entropy: (Int) -> [UInt8], sample: SampleShop = .learnPoints) {
         self.directory = directory
         self.sample = sample
@@ -102,14 +79,20 @@ struct InitialFiles: Sendable {
     var secretFile: String { resolve("user-token.secret", from: directory) }
 
     /// Writes all files or none.
-    func write() throws(WriteError) {
+    func write() throws(CommandError) {
         let files: [(path: String, mode: mode_t, content: String)] = [
             (secretFile, 0o600, userTokenSecret + "\n"),
             (catalogFile, 0o644, sample.catalog),
             (configurationFile, 0o600, configuration),
         ]
         let existing = files.map(\.path).filter(fileExists)
-        guard existing.isEmpty else { throw .exists(existing.sorted()) }
+        guard existing.isEmpty else {
+            throw CommandError(
+                reasons: existing.sorted().map {
+                    LocalizedText(
+                        en: "\(shown($0)) already exists and is not overwritten", zh: "\(shown($0)) 已经存在，不会覆盖")
+                })
+        }
         var written: [String] = []
         do throws(FileError) {
             try createDirectory(directory, mode: 0o700)
@@ -119,7 +102,7 @@ struct InitialFiles: Sendable {
             }
         } catch {
             for path in written { unlink(path) }
-            throw .fault(error)
+            throw CommandError(error.sentence)
         }
     }
 
