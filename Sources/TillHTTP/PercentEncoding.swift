@@ -80,7 +80,7 @@ public enum PercentEncoding {
                 } else if plusIsSpace, byte == plus {
                     byte = UInt8(ascii: " ")
                 }
-                if byte == 0 { return error = .badText }
+                if byte == 0 { return error = .badTargetText }
                 output[count] = byte
                 count += 1
             }

@@ -107,6 +107,22 @@ import TillSQLite
         }
     }
 
+    @Test("A new transaction's data in its event equals what its row says afterwards")
+    func eventData() async throws {
+        try await withLedger { ledger in
+            let transaction = paid(
+                "7", product: ProductID("com.example.points60"),
+                price: SignedPrice(milliunits: 6_000, currency: Currency("CNY")))
+            let read = try await ledger.write { connection in
+                let table = TransactionTable(connection)
+                let rowID = try table.insert(
+                    transaction, state: .revoked, quarantine: nil, orderRowID: nil, at: at)
+                return try table.find(rowID: rowID).map { EventBody.transaction($0) }
+            }
+            #expect(read == EventBody.transaction(transaction) && read?.isEmpty == false)
+        }
+    }
+
     @Test("A receipt never replaces a signed transaction as proof; a signed transaction replaces a receipt")
     func proofRank() async throws {
         try await withLedger { ledger in
@@ -275,10 +291,10 @@ import TillSQLite
         }
     }
 
-    private func paid(_ id: String, product: ProductID) -> PaidTransaction {
+    private func paid(_ id: String, product: ProductID, price: SignedPrice? = nil) -> PaidTransaction {
         PaidTransaction(
             id: TransactionID(id), originalID: TransactionID(id), productID: product, quantity: 1,
             environment: .production, token: nil, purchasedAt: at, signedAt: at, revokedAt: nil, isRenewal: false,
-            isFromReceipt: false, price: nil)
+            isFromReceipt: false, price: price)
     }
 }

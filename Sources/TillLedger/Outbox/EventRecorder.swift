@@ -22,18 +22,17 @@ struct EventRecorder {
     ///   - transaction: the row id of the transaction that the event reports on.
     ///   - subject: what the event reports on besides the transaction, or instead of it.
     ///   - happensOnce: whether a subject has at most one such event.
-    ///   - grant: the transaction's grant, if the caller has just inserted it. Read from its table otherwise.
     ///   - body: the data besides the transaction and the grant.
     func record(
         type: String, user: UserID?, transaction: Int64? = nil, transfer: Int64? = nil, about subject: String? = nil,
-        happensOnce: Bool = false, grant inserted: Grant? = nil, body: [String: JSONValue] = [:], at now: Instant
+        happensOnce: Bool = false, body: [String: JSONValue] = [:], at now: Instant
     ) throws {
         var data = body
         var key = [type]
         if let transaction, let stored = try transactions.find(rowID: transaction) {
             key += [stored.environment.rawValue, stored.id.text]
             data.merge(EventBody.transaction(stored)) { own, _ in own }
-            if type.hasPrefix("grant."), var grant = try inserted ?? grants.find(transaction: transaction) {
+            if type.hasPrefix("grant."), var grant = try grants.find(transaction: transaction) {
                 // A grant that moved to the signed buyer belongs to that buyer's order from then on.
                 if type == EventType.grantMoved.rawValue { grant = try grantOwners.present(grant, of: transaction) }
                 let members = EventBody.grant(grant, isNew: type == EventType.grantCreated.rawValue)
@@ -41,6 +40,24 @@ struct EventRecorder {
             }
         }
         if let subject { key.append(subject) }
+        try insert(
+            type: type, user: user, key: key, happensOnce: happensOnce, transaction: transaction, transfer: transfer,
+            data, at: now)
+    }
+
+    /// `grant.created`, from the values that the caller has just inserted: reading them back costs more than the insert.
+    func record(_ grant: Grant, of transaction: PaidTransaction, rowID: Int64, at now: Instant) throws {
+        let type = EventType.grantCreated.rawValue
+        let data = EventBody.transaction(transaction).merging(EventBody.grant(grant, isNew: true)) { own, _ in own }
+        try insert(
+            type: type, user: grant.userID, key: [type, transaction.environment.rawValue, transaction.id.text],
+            happensOnce: true, transaction: rowID, transfer: nil, data, at: now)
+    }
+
+    private func insert(
+        type: String, user: UserID?, key: [String], happensOnce: Bool, transaction: Int64?, transfer: Int64?,
+        _ data: [String: JSONValue], at now: Instant
+    ) throws {
         try outbox.insert(
             type: type, user: user, key: key.joined(separator: ":"), happensOnce: happensOnce, transaction: transaction,
             transfer: transfer, body: JSONValue.object(data).encoded(), at: now)
@@ -126,13 +143,27 @@ package enum EventBody {
     }
 
     static func transaction(_ stored: TransactionTable.Stored) -> [String: JSONValue] {
+        transaction(
+            stored.id, of: stored.originalID, in: stored.environment, stored.productID, quantity: stored.quantity,
+            price: stored.price, at: stored.purchasedAt)
+    }
+
+    static func transaction(_ paid: PaidTransaction) -> [String: JSONValue] {
+        transaction(
+            paid.id, of: paid.originalID, in: paid.environment, paid.productID, quantity: paid.quantity,
+            price: paid.signedPrice?.money, at: paid.purchasedAt)
+    }
+
+    private static func transaction(
+        _ id: TransactionID, of originalID: TransactionID, in environment: StoreEnvironment, _ productID: ProductID,
+        quantity: Int, price: Money?, at purchasedAt: Instant
+    ) -> [String: JSONValue] {
         var members: [String: JSONValue] = [
-            "environment": .string(stored.environment.rawValue), "transactionId": .string(stored.id.text),
-            "originalTransactionId": .string(stored.originalID.text),
-            "productId": .string(stored.productID.text), "quantity": .int(Int64(stored.quantity)),
-            "purchasedAt": .string(stored.purchasedAt.rfc3339),
+            "environment": .string(environment.rawValue), "transactionId": .string(id.text),
+            "originalTransactionId": .string(originalID.text), "productId": .string(productID.text),
+            "quantity": .int(Int64(quantity)), "purchasedAt": .string(purchasedAt.rfc3339),
         ]
-        if let price = stored.price {
+        if let price {
             members["price"] = ["amount": .int(price.amount), "currency": .string(price.currency.text)]
         }
         return members

@@ -140,7 +140,7 @@ struct PurchaseRecorder {
         // A match by token needs no detail; other matches record what was ruled out.
         try note(rowID, "granted", ground: match.rawValue, detail: match.needsNoDetail ? nil : explanation)
         if let ground = owner.ground { try note(rowID, "succeeded", ground: ground.rawValue) }
-        try recordEvent("grant.created", grant, rowID, happensOnce: true)
+        try recordGrant(grant, rowID)
         return grant
     }
 
@@ -296,13 +296,20 @@ struct PurchaseRecorder {
         precondition(
             postings?.allSatisfy { $0.userID == grant.userID && $0.environment == grant.environment } ?? true,
             "an event tells of its own customer's points (invariants 2 and 7)")
-        #if PLANTED_MISTAKES
-            if PlantedMistake.recordsEventApart.isPlanted, type == "grant.created" { return }
-        #endif
         try events.record(
             type: type, user: grant.userID, transaction: rowID, happensOnce: happensOnce,
-            grant: type == EventType.grantCreated.rawValue ? grant : nil,
             body: postings.map { EventBody.moved($0, under: grant.orderID) } ?? [:], at: now)
+    }
+
+    /// A transaction that was recorded before is read, because its row may know more than this proof.
+    private func recordGrant(_ grant: Grant, _ rowID: Int64) throws {
+        #if PLANTED_MISTAKES
+            if PlantedMistake.recordsEventApart.isPlanted { return }
+        #endif
+        guard stored == nil else {
+            return try recordEvent(EventType.grantCreated.rawValue, grant, rowID, happensOnce: true)
+        }
+        try events.record(grant, of: transaction, rowID: rowID, at: now)
     }
 }
 
