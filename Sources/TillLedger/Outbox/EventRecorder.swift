@@ -45,7 +45,7 @@ struct EventRecorder {
             data, at: now)
     }
 
-    /// `grant.created`, from the values that the caller has just inserted: reading them back costs more than the insert.
+    /// `grant.created`, from the values that the caller has just inserted. Reading them back would cost as much again.
     func record(_ grant: Grant, of transaction: PaidTransaction, rowID: Int64, at now: Instant) throws {
         let type = EventType.grantCreated.rawValue
         let data = EventBody.transaction(transaction).merging(EventBody.grant(grant, isNew: true)) { own, _ in own }
