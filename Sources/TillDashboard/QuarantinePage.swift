@@ -17,7 +17,7 @@ extension Dashboard {
         return .page(200, page.html, in: visit.localize.language)
     }
 
-    /// `POST /dashboard/quarantine/{rowID}/claims`: an operator decides the owner of a purchase and gives a reason.
+    /// `POST /dashboard/quarantine/{sequence}/claims`: an operator decides the owner of a purchase and gives a reason.
     func claim(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let session = visit.session
         guard session.formToken != nil else { return .redirect(to: .login) }

@@ -88,6 +88,19 @@ import TillJSON
         }
     }
 
+    @Test("A refusal states its cause in the language of the request", arguments: Reach.allCases)
+    func languages(_ reach: Reach) async throws {
+        try await Shop.open(reach) { shop in
+            func detail(_ language: String) async throws -> String? {
+                let reply = try await shop.send(.post, "/v1/orders", [:], headers: [("Accept-Language", language)])
+                #expect(reply.status == 400 && reply.headers["Content-Language"] == language)
+                return reply["detail"].text
+            }
+            #expect(try await detail("en") == "productId: missing")
+            #expect(try await detail("zh") == "productId：缺失")
+        }
+    }
+
     @Test("The catalogue is public, and an unchanged one is 304 (P1, G2)", arguments: Reach.allCases)
     func products(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in

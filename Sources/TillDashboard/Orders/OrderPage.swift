@@ -19,7 +19,7 @@ extension Dashboard {
         return .page(200, page.html, in: visit.localize.language)
     }
 
-    /// `GET /dashboard/transactions/{rowID}`: one transaction, with or without an owner.
+    /// `GET /dashboard/transactions/{sequence}`: one transaction, with or without an owner.
     func showTransaction(_ visit: DashboardVisit) async throws -> HTTPResponse {
         guard let rowID = Int64(visit.parameters["sequence"]),
             let detail = try await ledger.database.read({ try TransactionDetail(rowID: rowID, $0) })

@@ -77,7 +77,7 @@ public struct AppleTaskRuns: Sendable {
 
     private func run(_ task: AppleTaskTable.Stored, over api: ServerAPI) async -> Outcome {
         // Earlier tasks in the batch may have taken long, and new data from Apple may have withdrawn this one
-        // meanwhile.
+        // meanwhile. If the read fails, the task stays due, and the next round's own read reports the database.
         let isWaiting = (try? await ledger.database.read { try AppleTaskTable($0).isWaiting(task.rowID) }) ?? false
         guard isWaiting else { return .withdrawn }
         do throws(ServerAPIError) {

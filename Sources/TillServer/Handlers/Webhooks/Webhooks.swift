@@ -37,7 +37,7 @@ extension Server {
         return page.response(found, at: \.sequence) { $0 }
     }
 
-    /// `POST /v1/webhooks/{id}/deliveries/{rowID}/replay`: sends one event again, whatever the state of its
+    /// `POST /v1/webhooks/{id}/deliveries/{sequence}/replay`: sends one event again, whatever the state of its
     /// delivery.
     func replayWebhookDelivery(_ call: Call) async throws -> HTTPResponse {
         let (endpoint, now) = (try endpoint(in: call), clock())
