@@ -37,13 +37,13 @@ enum OpenAPI {
     private static let introduction = """
         Bodies are JSON in UTF-8. Times are RFC 3339 in UTC with milliseconds, money is whole minor units with a \
         currency, and transaction ids are strings. Errors are RFC 9457 problem+json: programs decide by `code` and \
-        `retryable`; `title` and `detail` are for people, in the language of `Accept-Language` (zh or en). Lists continue \
-        with `cursor`. A POST that is repeated with the same `Idempotency-Key` gets the first response again. `GET` \
-        addresses answer `HEAD`. The server reads up to 64 KiB of any body. It reads a longer body only if the \
-        credential in the header is valid (otherwise it answers 401 at once and closes the connection) or if the limit \
-        for long bodies of unauthenticated clients has room (otherwise 503 with `Retry-After`). A path must not \
-        percent-encode letters, digits or `-._~`, and a request may have one `Authorization` header (otherwise 400). \
-        Clients must ignore unknown fields, because new fields may be added.
+        `retryable`; `title` and `detail` are for people, in the language of `Accept-Language` (zh or en). Lists \
+        continue with `cursor`. A POST that is repeated with the same `Idempotency-Key` gets the first response \
+        again. `GET` addresses answer `HEAD`. The server reads up to 64 KiB of any body. It reads a longer body only \
+        if the credential in the header is valid (otherwise it answers 401 at once and closes the connection) or if \
+        the limit for long bodies of unauthenticated clients has room (otherwise 503 with `Retry-After`). A path \
+        must not percent-encode letters, digits or `-._~`, and a request may have one `Authorization` header \
+        (otherwise 400). Clients must ignore unknown fields, because new fields may be added.
         """
 
     private static let paths: JSONValue = {
