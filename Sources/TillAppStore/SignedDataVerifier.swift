@@ -196,11 +196,14 @@ public enum Verdict: String, Sendable, CaseIterable {
 /// A refusal of a proof: decisions use the verdict; the detail is for people.
 public struct VerificationError: Error, Equatable, Sendable {
     public let verdict: Verdict
+    /// In English, or a name that is the same in every language.
     public let detail: String
+    public let chineseDetail: String
 
-    public init(_ verdict: Verdict, _ detail: String = "") {
+    public init(_ verdict: Verdict, _ detail: String = "", zh chinese: String? = nil) {
         self.verdict = verdict
         self.detail = detail
+        chineseDetail = chinese ?? detail
     }
 
     /// False: only another proof or another configuration can succeed.
@@ -208,6 +211,8 @@ public struct VerificationError: Error, Equatable, Sendable {
 
     /// The same verdict for a token nested in another, with its name.
     func nested(in name: String) -> VerificationError {
-        VerificationError(verdict, detail.isEmpty ? name : "\(name): \(detail)")
+        detail.isEmpty
+            ? VerificationError(verdict, name)
+            : VerificationError(verdict, "\(name): \(detail)", zh: "\(name)：\(chineseDetail)")
     }
 }

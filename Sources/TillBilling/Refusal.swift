@@ -1,6 +1,6 @@
 /// An answer that says no. The raw value is the stable `code` for programs; the sentence for people is in
 /// `Messages.swift`.
-public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
+public enum Refusal: String, Hashable, Sendable, CaseIterable {
     // Faults of a proof, in the order of the checks.
     case malformed
     case missingChain = "missing_x5c"

@@ -57,7 +57,8 @@ actor Checkout {
         let entry: JournalEntry
         do throws(PurchaseError) {
             entry = try await purchase.prepare(
-                product, price: listing.price(of: quantity), quantity: quantity, as: preview)
+                product, price: listing.price(of: quantity), label: await catalog.label(of: product),
+                quantity: quantity, as: preview)
         } catch {
             return await notBegun(error)
         }

@@ -73,28 +73,28 @@ package struct OrderPreparation: Sendable {
     /// `applicationUsername`).
     ///
     /// - Parameters:
-    ///   - price: the total price that the buyer is shown; used in the list of orders only.
+    ///   - price: the total price that the buyer is shown; used in the list of orders only, like the label.
     ///   - preview: the preview of a plan that the buyer was shown.
     package func prepare(
-        _ product: ProductID, price: Money?, quantity: Int = 1, as preview: OpenOrderBody.Preview? = nil
+        _ product: ProductID, price: Money?, label: ProductLabel? = nil, quantity: Int = 1,
+        as preview: OpenOrderBody.Preview? = nil
     ) async throws(PurchaseError) -> JournalEntry {
         guard (1...10).contains(quantity) else { throw .badQuantity }
         guard let session = await server.session() else { throw .notSignedIn }
-        return try await begin(product, quantity, price, preview, as: session)
+        guard let nonce = OrderIDNonce(bytes: effects.entropy(OrderIDNonce.count)),
+            session.userID.text.utf8.count <= Self.longestUserID
+        else { throw .notSignedIn }
+        let entry = JournalEntry(
+            preparing: nonce, productID: product, quantity: quantity, price: price, label: label,
+            userID: session.userID, at: effects.clock())
+        return try await begin(entry, preview, as: session)
     }
 
     /// With a user token, the server accepts only ids that are commitments to that user, so that an attacker cannot
     /// open an order with the id in another customer's payment. The nonce is on disk before the id is sent.
     private func begin(
-        _ product: ProductID, _ quantity: Int, _ price: Money?, _ preview: OpenOrderBody.Preview?,
-        as session: UserSession
+        _ entry: JournalEntry, _ preview: OpenOrderBody.Preview?, as session: UserSession
     ) async throws(PurchaseError) -> JournalEntry {
-        guard let nonce = OrderIDNonce(bytes: effects.entropy(OrderIDNonce.count)),
-            session.userID.text.utf8.count <= Self.longestUserID
-        else { throw .notSignedIn }
-        let entry = JournalEntry(
-            preparing: nonce, productID: product, quantity: quantity, price: price, userID: session.userID,
-            at: effects.clock())
         do throws(JournalError) { try await journal.add(entry) } catch { throw .journal(error) }
         return try await open(entry, preview, as: session)
     }

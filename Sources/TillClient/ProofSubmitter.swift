@@ -42,6 +42,7 @@ package actor ProofSubmitter {
     private let schedule: RetrySchedule
     /// The device id in orders.
     private let deviceID: String?
+    private let label: @Sendable (ProductID) async -> ProductLabel?
     /// The transactions completed in this launch. The store may return one again for a short time.
     private var ended: [TransactionID: SubmitOutcome] = [:]
     /// Transactions in progress, each with the callers that wait for the same one.
@@ -49,7 +50,8 @@ package actor ProofSubmitter {
 
     package init(
         journal: OrderJournal, queue: StoreQueue, server: ServerAccess, effects: Effects,
-        schedule: RetrySchedule = RetrySchedule(), deviceID: String? = nil
+        schedule: RetrySchedule = RetrySchedule(), deviceID: String? = nil,
+        label: @escaping @Sendable (ProductID) async -> ProductLabel? = { _ in nil }
     ) {
         self.journal = journal
         self.queue = queue
@@ -57,6 +59,7 @@ package actor ProofSubmitter {
         self.effects = effects
         self.schedule = schedule
         self.deviceID = deviceID
+        self.label = label
     }
 
     /// Submits a transaction. It never throws: after any failure the transaction stays in the store's queue and, if the
@@ -226,7 +229,7 @@ package actor ProofSubmitter {
         }
         if let token = transaction.token {
             guard let entry = await journal[token] else {
-                return try await journal.adopt(transaction, as: token, at: now)
+                return try await adopt(transaction, as: token, at: now)
             }
             // A second purchase with the same token gets an order of its own, and so does the new product of a
             // subscription change with that token.
@@ -236,7 +239,13 @@ package actor ProofSubmitter {
         } else if let entry = await journal.candidate(for: transaction, paying: wantedOrder) {
             return try await journal.save(transaction, for: entry.id, at: now, isGuess: entry.id != wantedOrder)
         }
-        return try await journal.adopt(transaction, as: UniqueID(random: effects.entropy(16)), at: now)
+        return try await adopt(transaction, as: UniqueID(random: effects.entropy(16)), at: now)
+    }
+
+    private func adopt(
+        _ transaction: QueuedTransaction, as id: OrderID, at now: Instant
+    ) async throws(JournalError) -> JournalEntry {
+        try await journal.adopt(transaction, as: id, label: await label(transaction.productID), at: now)
     }
 
     /// Gets a valid proof. A valid receipt is never replaced with the receipt that the device has now, because another

@@ -40,7 +40,9 @@ struct StoreComponents: Sendable {
         reads = ServerReads(server: server, deviceID: deviceID)
         let queue = StoreQueue(access)
         purchase = OrderPreparation(journal: journal, server: server, effects: effects, deviceID: deviceID)
-        submitter = ProofSubmitter(journal: journal, queue: queue, server: server, effects: effects, deviceID: deviceID)
+        submitter = ProofSubmitter(
+            journal: journal, queue: queue, server: server, effects: effects, deviceID: deviceID
+        ) { [catalog] in await catalog.label(of: $0) }
         serverOrders = ServerOrders(journal: journal, server: server, effects: effects)
         retry = Resubmission(journal: journal, queue: queue, submitter: submitter, effects: effects)
     }

@@ -18,8 +18,12 @@ package struct RefusalError: Error {
         self.init(refusal, detail: LocalizedText(en: english, zh: chinese), retryAfter: retryAfter)
     }
 
-    /// With a code, the name of a field, or a technical diagnosis, which is not translated.
+    /// With a code or the name of a field, which is the same in both languages.
     package init(_ refusal: Refusal, verbatim: String) {
         self.init(refusal, detail: LocalizedText(en: verbatim, zh: verbatim))
+    }
+
+    package init(_ error: ProofError) {
+        self.init(error.refusal, detail: LocalizedText(en: error.detail, zh: error.chineseDetail))
     }
 }

@@ -27,10 +27,21 @@ import TillBilling
 
     @Test("The codes of the five statuses are those of the articles, then deferred and refunded (L6)") func codes() {
         #expect(
-            OrderStatus.allCases.map { "\($0.rawValue) \($0.name) \($0.title.zh)" } == [
+            OrderStatus.allCases.map { "\($0.rawValue) \($0.name) \($0.title(of: .topUp).zh)" } == [
                 "0 prepared 待充值", "1 completed 充值完成", "2 ongoing 充值中", "3 cancelled 充值取消", "4 failed 充值失败",
                 "5 deferred 等待批准", "6 refunded 已退款",
             ])
+    }
+
+    @Test("Only points are topped up: a subscription becomes active, and an unknown product is neither (L6)")
+    func kinds() {
+        #expect(
+            OrderStatus.allCases.map { $0.title(of: .access).zh } == [
+                "待付款", "已开通", "开通中", "已取消", "开通失败", "等待批准", "已退款",
+            ])
+        for kind in [PurchaseKind.access, nil] {
+            #expect(OrderStatus.allCases.allSatisfy { !$0.title(of: kind).zh.contains("充值") })
+        }
     }
 
     @Test("A cancelled or failed order that is paid after all goes through ongoing to completed (T3)") func revived() {

@@ -109,7 +109,7 @@ import TillBilling
     @Test("Every refusal, status and reason has a sentence in both languages, and no two refusals share one")
     func sentences() {
         let texts =
-            Refusal.allCases.map(\.sentence) + OrderStatus.allCases.map(\.title)
+            Refusal.allCases.map(\.sentence) + OrderStatus.allCases.map { $0.title(of: nil) }
             + QuarantineReason.allCases.map(\.sentence) + OwnerMatch.allCases.map(\.sentence)
         for text in texts {
             #expect(!text.en.isEmpty && !text.zh.isEmpty)

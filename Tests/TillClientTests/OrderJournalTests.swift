@@ -109,18 +109,46 @@ struct OrderJournalTests {
     @Test("L6: the list is newest first, of one buyer, with the status in both languages")
     func list() async throws {
         let journal = try OrderJournal(disk: PretendDisk().disk)
-        for number in [2, 3, 1] { try await journal.add(entry(number)) }
+        for number in [2, 3, 1] {
+            var entry = entry(number)
+            if number == 1 { entry.label = ProductLabel(name: "Pro", kind: .access) }
+            if number == 3 { entry.label = ProductLabel(name: "60", kind: .topUp) }
+            try await journal.add(entry)
+        }
         try await journal.add(entry(4, user: "bob"))
         try await journal.save(transaction(2), for: id(2), at: noon)
         try await journal.postpone(id(2), because: PendingReason(code: "offline", isFinal: false), until: noon)
 
         let list = await journal.summaries(of: ann)
         #expect(list.map(\.id) == [id(3), id(2), id(1)])
-        #expect(list.map(\.title.zh) == ["待充值", "充值中", "待充值"])
+        #expect(list.map(\.title.zh) == ["待充值", "处理中", "待付款"])
+        #expect(list.map(\.productName) == ["60", "points.60", "Pro"])
         #expect(list.map(\.title.en) == ["Waiting for payment", "In progress", "Waiting for payment"])
         #expect(list.map(\.mayResubmit) == [false, true, false])
         #expect(list[1].note == TransportError.Kind.offline.sentence)
         #expect(await journal.summaries().count == 4)
+    }
+
+    @Test("A product's name and kind are read back, with and without the other additions of an entry")
+    func labels() async throws {
+        let file = PretendDisk()
+        let journal = try OrderJournal(disk: file.disk)
+        let labels = [
+            nil, ProductLabel(name: "60 点", kind: .topUp), ProductLabel(name: "Pro", kind: .access),
+            ProductLabel(name: String(repeating: "long ", count: 100), kind: nil),
+        ]
+        for (number, label) in labels.enumerated() {
+            let nonce = try #require(OrderIDNonce(bytes: [UInt8](repeating: UInt8(number), count: 16)))
+            var begun = JournalEntry(
+                preparing: nonce, productID: ProductID("p"), quantity: 1, price: nil, label: label,
+                userID: UserID("ann"), at: noon)
+            if number == 2 { begun.idNonce = nil }
+            try await journal.add(begun)
+        }
+        let reopened = try OrderJournal(disk: PretendDisk(file.bytes).disk)
+        #expect(reopened.recovery.isClean)
+        #expect(await reopened.entries().count == 4)
+        #expect(await Set(reopened.entries().map(\.label)) == Set(labels))
     }
 
     @Test("L11: twenty orders changed concurrently lose nothing")

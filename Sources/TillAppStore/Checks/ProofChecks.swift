@@ -64,7 +64,7 @@ struct ProofChecks {
         let (leafDER, intermediateDER) = try check(.certificateEncoding) { () throws(VerificationError) in
             let texts = x5c.prefix(2).map { $0.string.flatMap { Base64.decode($0) } }
             guard let leaf = texts[0], let intermediate = texts[1] else {
-                throw VerificationError(.badCertificate, "x5c is not base64")
+                throw VerificationError(.badCertificate, "x5c is not base64", zh: "x5c 不是 base64")
             }
             return (leaf, intermediate)
         }
@@ -74,9 +74,11 @@ struct ProofChecks {
         #endif
         let (leaf, intermediate) = try check(.certificates) { () throws(VerificationError) in
             recorder?.look(at: leafDER + intermediateDER)
-            guard let leaf = Certificate(der: leafDER) else { throw VerificationError(.badCertificate, "leaf") }
+            guard let leaf = Certificate(der: leafDER) else {
+                throw VerificationError(.badCertificate, "leaf", zh: "叶证书")
+            }
             guard let intermediate = Certificate(der: intermediateDER) else {
-                throw VerificationError(.badCertificate, "intermediate")
+                throw VerificationError(.badCertificate, "intermediate", zh: "中间证书")
             }
             return (leaf, intermediate)
         }
@@ -112,20 +114,23 @@ struct ProofChecks {
         try check(.leafMarker) { () throws(VerificationError) in
             recorder?.look(at: leaf.der)
             recorder?.compare(expected: SigningChain.leafMarker, found: nil)
-            guard leaf.hasExtension(SigningChain.leafMarker) else { throw VerificationError(.missingOID, "leaf") }
+            guard leaf.hasExtension(SigningChain.leafMarker) else {
+                throw VerificationError(.missingOID, "leaf", zh: "叶证书")
+            }
         }
         if verificationPolicy.requiresIntermediateMarker {
             try check(.intermediateMarker) { () throws(VerificationError) in
                 recorder?.compare(expected: SigningChain.intermediateMarker, found: nil)
                 guard certificates.count > 1, certificates[1].hasExtension(SigningChain.intermediateMarker) else {
-                    throw VerificationError(.missingOID, "intermediate")
+                    throw VerificationError(.missingOID, "intermediate", zh: "中间证书")
                 }
             }
         }
         return try check(.chainLength) { () throws(VerificationError) in
             recorder?.compare(expected: "3", found: String(certificates.count))
             guard let chain = SigningChain(certificates) else {
-                throw VerificationError(.chainUntrusted, "\(certificates.count) certificates")
+                throw VerificationError(
+                    .chainUntrusted, "\(certificates.count) certificates", zh: "\(certificates.count) 张证书")
             }
             return chain
         }
@@ -195,7 +200,7 @@ struct ProofChecks {
         try check(.environment) { () throws(VerificationError) in
             recorder?.compare(expected: verificationPolicy.environment.text, found: unverified.environment)
             guard verificationPolicy.environment.accepts(unverified.environment) else {
-                throw VerificationError(.wrongEnvironment, unverified.environment.map(bounded) ?? "none")
+                throw wrongEnvironment(unverified)
             }
         }
     }
@@ -204,8 +209,13 @@ struct ProofChecks {
     func environment(of unverified: UnverifiedPayload) throws(VerificationError) -> StoreEnvironment {
         try subject(of: unverified)
         guard let environment = unverified.environment.flatMap(StoreEnvironment.init(rawValue:)) else {
-            throw VerificationError(.wrongEnvironment, unverified.environment.map(bounded) ?? "none")
+            throw wrongEnvironment(unverified)
         }
         return environment
+    }
+
+    private func wrongEnvironment(_ unverified: UnverifiedPayload) -> VerificationError {
+        guard let text = unverified.environment else { return VerificationError(.wrongEnvironment, "none", zh: "无") }
+        return VerificationError(.wrongEnvironment, bounded(text))
     }
 }

@@ -99,10 +99,11 @@ struct SigningChain: Sendable {
     /// Whether every certificate is valid by OpenSSL's rule: not before its first second, and before its last.
     func isValid(at seconds: Int64) -> Bool { notBefore <= seconds && seconds < notAfter }
 
-    /// OpenSSL's text for why the chain is invalid at this second; nil if it is valid.
-    func fault(at seconds: Int64) -> String? {
+    /// Why the chain is invalid at this second, in OpenSSL's words; nil if it is valid.
+    func error(at seconds: Int64) -> VerificationError? {
         if isValid(at: seconds) { return nil }
-        return seconds < notBefore ? "certificate is not yet valid" : "certificate has expired"
+        let reason = seconds < notBefore ? "certificate is not yet valid" : "certificate has expired"
+        return VerificationError(.chainExpired, reason, zh: "签名当时证书不在有效期内")
     }
 
     /// The dates that certificates can state, the years 1 to 9999: OpenSSL fails for others, and a proof may state any
@@ -116,7 +117,9 @@ struct SigningChain: Sendable {
             let date = min(max(seconds, dates.lowerBound), dates.upperBound)
             return try trust.chain(leaf: leaf, intermediates: others, at: date)
         } catch {
-            throw VerificationError(error.isOutsideValidity ? .chainExpired : .chainUntrusted, error.reason)
+            throw error.isOutsideValidity
+                ? VerificationError(.chainExpired, error.reason, zh: "签名当时证书不在有效期内")
+                : VerificationError(.chainUntrusted, error.reason, zh: "证书链不通向受信任的根证书")
         }
     }
 }

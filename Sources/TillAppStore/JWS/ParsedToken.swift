@@ -14,8 +14,12 @@ extension ProofChecks {
     func parse(_ bytes: [UInt8], limit: Int) throws(VerificationError) -> CompactToken {
         try check(.parse) { () throws(VerificationError) in
             recorder?.look(at: bytes)
-            guard bytes.count <= limit else { throw VerificationError(.malformed, "longer than \(limit) bytes") }
-            guard let token = CompactToken(bytes) else { throw VerificationError(.malformed, "not a compact JWS") }
+            guard bytes.count <= limit else {
+                throw VerificationError(.malformed, "longer than \(limit) bytes", zh: "长度超过 \(limit) 字节")
+            }
+            guard let token = CompactToken(bytes) else {
+                throw VerificationError(.malformed, "not a compact JWS", zh: "不是紧凑格式的 JWS")
+            }
             return token
         }
     }
@@ -42,7 +46,9 @@ extension ProofChecks {
         try check(.kind) { () throws(VerificationError) in
             recorder?.compare(expected: expected.rawValue, found: found.rawValue)
             guard found == expected else {
-                throw VerificationError(.malformed, "\(found.rawValue) instead of \(expected.rawValue)")
+                throw VerificationError(
+                    .malformed, "\(found.rawValue) instead of \(expected.rawValue)",
+                    zh: "应为 \(expected.rawValue)，实为 \(found.rawValue)")
             }
         }
     }
@@ -62,7 +68,7 @@ extension ProofChecks {
         let date = date(of: unverified, now: now)
         if let known = chains?.verifier(for: token, now: now) {
             // A new verification would fail in the same way, at thirty times the cost, and a sender can state any date.
-            if let error = known.chain.fault(at: date.seconds) { throw VerificationError(.chainExpired, error) }
+            if let error = known.chain.error(at: date.seconds) { throw error }
             guard token.isSigned(accordingTo: known.verifier) else { throw VerificationError(.badSignature) }
             observer?.observe(known.chain.questions, signedAt: unverified.date)
             return
@@ -103,7 +109,9 @@ extension ProofChecks {
     ) throws(VerificationError) -> ES256Verifier {
         try check(.signature) { () throws(VerificationError) in
             recorder?.look(at: token.bytes[..<(token.bytes.lastIndex(of: UInt8(ascii: ".")) ?? 0)])
-            guard token.signature.count == 64 else { throw VerificationError(.badSignature, "length") }
+            guard token.signature.count == 64 else {
+                throw VerificationError(.badSignature, "length", zh: "签名长度")
+            }
             guard let key = chain.leaf.publicKey,
                 let verifier = ES256Verifier(key: key, messagePrefix: Array(token.headerPrefix)),
                 token.isSigned(accordingTo: verifier)

@@ -96,7 +96,7 @@ public struct PromotionalOffer: Sendable, Hashable {
     /// - Throws: the text that cannot be part of an offer, with the reason.
     public init(
         productID: ProductID, offerID: String, account: String = "", transactionID: TransactionID? = nil
-    ) throws(OfferError) {
+    ) throws(InvalidRequestError) {
         self.productID = try OfferText.product(productID)
         self.offerID = try OfferText.offer(offerID)
         self.account = try OfferText.account(account)
@@ -137,7 +137,7 @@ public struct IntroductoryEligibility: Sendable, Hashable {
     public let transactionID: TransactionID
 
     /// - Throws: the text that is invalid, with the reason.
-    public init(productID: ProductID, isAllowed: Bool, transactionID: TransactionID) throws(OfferError) {
+    public init(productID: ProductID, isAllowed: Bool, transactionID: TransactionID) throws(InvalidRequestError) {
         self.productID = try OfferText.product(productID)
         self.isAllowed = isAllowed
         self.transactionID = try OfferText.transaction(transactionID)
@@ -154,10 +154,10 @@ public struct AdvancedCommerceRequest: Sendable, Hashable {
     public static let limit = 64 << 10
 
     /// - Throws: if the bytes are not a JSON object, or longer than 64 KiB.
-    public init(json: [UInt8]) throws(OfferError) {
-        guard json.count <= Self.limit else { throw OfferError(.request, .tooLong) }
+    public init(json: [UInt8]) throws(InvalidRequestError) {
+        guard json.count <= Self.limit else { throw InvalidRequestError("request", .tooLong) }
         guard let value = try? JSONValue(decoding: json), value.object != nil else {
-            throw OfferError(.request, .notJSON)
+            throw InvalidRequestError("request", .notJSON)
         }
         self.json = json
     }

@@ -27,7 +27,8 @@ extension ProofChecks {
         try check(.parse) { () throws(VerificationError) in
             recorder?.look(at: bytes)
             guard bytes.count <= SignedDataVerifier.receiptLimit else {
-                throw VerificationError(.malformed, "longer than \(SignedDataVerifier.receiptLimit) bytes")
+                let limit = SignedDataVerifier.receiptLimit
+                throw VerificationError(.malformed, "longer than \(limit) bytes", zh: "长度超过 \(limit) 字节")
             }
             do throws(SignedMessage.FormatError) {
                 return try SignedMessage(bytes)
@@ -45,10 +46,10 @@ extension ProofChecks {
             do throws(ASN1Reader.FormatError) {
                 payload = try ReceiptPayload(message.content)
             } catch {
-                throw VerificationError(.malformed, "receipt: \(error.reason)")
+                throw VerificationError(.malformed, "receipt: \(error.reason)", zh: "收据内容无法解析")
             }
             guard let creationDate = payload.creationDate else {
-                throw VerificationError(.malformed, "creation date")
+                throw VerificationError(.malformed, "creation date", zh: "创建日期")
             }
             return ReceiptContainer(message: message, payload: payload, creationDate: creationDate)
         }
@@ -59,7 +60,9 @@ extension ProofChecks {
     func signer(of message: SignedMessage) throws(VerificationError) -> Certificate {
         let signer = try check(.certificateList) { () throws(VerificationError) in
             recorder?.compare(expected: nil, found: String(message.certificates.count))
-            guard let signer = message.signer else { throw VerificationError(.badCertificate, "no signer") }
+            guard let signer = message.signer else {
+                throw VerificationError(.badCertificate, "no signer", zh: "缺少签名者的证书")
+            }
             return signer
         }
         try check(.algorithm) { () throws(VerificationError) in

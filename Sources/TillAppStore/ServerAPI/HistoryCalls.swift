@@ -15,7 +15,7 @@ public struct HistoryPage: ServerAPIPage, Hashable {
 
     public var nextToken: String? { revision }
 
-    init(_ fields: ResponseFields) throws(ResponseFormatError) {
+    init(_ fields: ResponseFields) throws(ServerAPIError) {
         transactions = try fields.required("signedTransactions", fields.strings("signedTransactions"))
             .map(SignedTransaction.init)
         hasMore = try fields.required("hasMore", fields.bool("hasMore"))
@@ -28,10 +28,10 @@ public struct HistoryPage: ServerAPIPage, Hashable {
     /// The token of the next page, limited in length; it must be present if there is a next page.
     static func token(
         _ key: StaticString, _ fields: ResponseFields, isNeeded: Bool
-    ) throws(ResponseFormatError) -> String? {
+    ) throws(ServerAPIError) -> String? {
         let token = try fields.string(key).flatMap { $0.isEmpty ? nil : $0 }
-        if isNeeded, token == nil { throw ResponseFormatError("\(key) is missing") }
-        if let token, token.utf8.count > RequestPath.tokenLimit { throw ResponseFormatError("\(key) is too long") }
+        if isNeeded, token == nil { throw fields.malformed("\(key) is missing") }
+        if let token, token.utf8.count > RequestPath.tokenLimit { throw fields.malformed("\(key) is too long") }
         return token
     }
 }
@@ -44,7 +44,7 @@ public struct RefundPage: ServerAPIPage, Hashable {
 
     public var nextToken: String? { revision }
 
-    init(_ fields: ResponseFields) throws(ResponseFormatError) {
+    init(_ fields: ResponseFields) throws(ServerAPIError) {
         transactions = try fields.required("signedTransactions", fields.strings("signedTransactions"))
             .map(SignedTransaction.init)
         hasMore = try fields.required("hasMore", fields.bool("hasMore"))
@@ -105,7 +105,7 @@ extension ServerAPI {
         call.responseLimit = ServerAPICall.pageLimit
         let asked = call
         return try await find(in: environment) { (environment) throws(ServerAPIError) in
-            try await ask(asked, in: environment) { (fields) throws(ResponseFormatError) in try RefundPage(fields) }
+            try await ask(asked, in: environment) { (fields) throws(ServerAPIError) in try RefundPage(fields) }
         }
     }
 
@@ -129,7 +129,7 @@ extension ServerAPI {
         let target = try Self.target("/inApps/v1/refund/lookup", id, "originalTransactionId")
         return try await find(in: environment) { (environment) throws(ServerAPIError) in
             try await ask(ServerAPICall(.refundHistory, .get, target.text), in: environment) {
-                (fields) throws(ResponseFormatError) in
+                (fields) throws(ServerAPIError) in
                 try fields.required("signedTransactions", fields.strings("signedTransactions"))
                     .map(SignedTransaction.init)
             }
@@ -150,7 +150,7 @@ extension ServerAPI {
         call.responseLimit = ServerAPICall.pageLimit
         let asked = call
         return try await find(in: environment) { (environment) throws(ServerAPIError) in
-            try await ask(asked, in: environment) { (fields) throws(ResponseFormatError) in try HistoryPage(fields) }
+            try await ask(asked, in: environment) { (fields) throws(ServerAPIError) in try HistoryPage(fields) }
         }
     }
 }

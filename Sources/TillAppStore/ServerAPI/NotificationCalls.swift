@@ -8,7 +8,7 @@ extension ServerAPI {
     /// - Returns: its token, valid for six months.
     public func requestTestNotification(in environment: StoreEnvironment) async throws(ServerAPIError) -> String {
         let call = ServerAPICall(.testNotification, .post, "/inApps/v1/notifications/test")
-        return try await ask(call, in: environment) { (fields) throws(ResponseFormatError) in
+        return try await ask(call, in: environment) { (fields) throws(ServerAPIError) in
             try fields.required("testNotificationToken", fields.string("testNotificationToken"))
         }
     }
@@ -22,7 +22,7 @@ extension ServerAPI {
                 .segment(token, "testNotificationToken", limit: RequestPath.tokenLimit)
         }
         return try await ask(ServerAPICall(.testNotificationStatus, .get, target.text), in: environment) {
-            (fields) throws(ResponseFormatError) in try SentNotification(fields)
+            (fields) throws(ServerAPIError) in try SentNotification(fields)
         }
     }
 
@@ -38,7 +38,7 @@ extension ServerAPI {
         }
         var call = ServerAPICall(.notificationHistory, .post, target.text, body: body)
         call.responseLimit = ServerAPICall.pageLimit
-        return try await ask(call, in: environment) { (fields) throws(ResponseFormatError) in
+        return try await ask(call, in: environment) { (fields) throws(ServerAPIError) in
             try NotificationPage(fields)
         }
     }
@@ -118,9 +118,9 @@ public struct SentNotification: Sendable, Hashable {
     /// At most six.
     public let attempts: [SendAttempt]
 
-    init(_ fields: ResponseFields) throws(ResponseFormatError) {
+    init(_ fields: ResponseFields) throws(ServerAPIError) {
         notification = SignedNotification(jws: try fields.required("signedPayload", fields.string("signedPayload")))
-        attempts = try (fields.objects("sendAttempts") ?? []).map { attempt throws(ResponseFormatError) in
+        attempts = try (fields.objects("sendAttempts") ?? []).map { attempt throws(ServerAPIError) in
             SendAttempt(
                 date: try attempt.instant("attemptDate"),
                 result: try attempt.string("sendAttemptResult").map(SendAttempt.Result.init(rawValue:)))
@@ -159,9 +159,9 @@ public struct NotificationPage: ServerAPIPage, Hashable {
 
     public var nextToken: String? { paginationToken }
 
-    init(_ fields: ResponseFields) throws(ResponseFormatError) {
+    init(_ fields: ResponseFields) throws(ServerAPIError) {
         notifications = try (fields.objects("notificationHistory") ?? [])
-            .map { item throws(ResponseFormatError) in try SentNotification(item) }
+            .map { item throws(ServerAPIError) in try SentNotification(item) }
         hasMore = try fields.required("hasMore", fields.bool("hasMore"))
         paginationToken = try HistoryPage.token("paginationToken", fields, isNeeded: hasMore)
     }

@@ -78,13 +78,17 @@ struct RequestPath {
     }
 }
 
-/// A request that Apple would refuse, or that contradicts itself. It is not sent.
+/// A request or an offer that Apple would refuse, or that contradicts itself. It is neither sent nor signed.
 public struct InvalidRequestError: Error, Sendable, Hashable {
     public enum Rule: String, Sendable {
         case missing
         case tooLong
-        /// Control characters, or a relative step such as `..`.
+        /// A character that does not belong there, such as a control character, or a relative step such as `..`.
         case badText
+        /// A letter beyond ASCII with a lower-case form: systems map some of them differently, and Apple and Till must
+        /// sign the same bytes.
+        case ambiguousCase
+        case notJSON
         case outOfRange
         /// It contradicts another field.
         case contradiction

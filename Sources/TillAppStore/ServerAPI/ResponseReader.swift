@@ -58,11 +58,7 @@ struct ResponseReader {
             throw unreadable(isPage ? .html : .contentType, answer, String(type.prefix(100)))
         }
         if first == UInt8(ascii: "<") { throw unreadable(.html, answer) }
-        do {
-            return try ResponseFields(answer.body)
-        } catch {
-            throw unreadable(.malformed, answer, error.detail)
-        }
+        return try ResponseFields(answer.body, status: answer.status)
     }
 
     private func unreadable(
@@ -87,62 +83,74 @@ struct ResponseReader {
     }
 }
 
-/// Why a body is not the JSON that Apple documents.
-struct ResponseFormatError: Error {
-    let detail: String
-    init(_ detail: String) { self.detail = detail }
-}
-
 /// The members of a response, required and optional. Unknown members are ignored.
 struct ResponseFields {
     private let json: JSONObject
+    /// The HTTP status, for errors.
+    private let status: Int
 
-    init(_ json: JSONObject) { self.json = json }
+    init(_ json: JSONObject, status: Int) {
+        self.json = json
+        self.status = status
+    }
 
     /// The maximum of objects in a response. A page has at most twenty entries of eight objects; parsing a small object
     /// takes five hundred times the memory of its text, so the number is limited.
     static let objectLimit = 4_096
 
     /// - Parameter body: one JSON object in UTF-8.
-    init(_ body: [UInt8]) throws(ResponseFormatError) {
+    init(_ body: [UInt8], status: Int) throws(ServerAPIError) {
         guard body.count(where: { $0 == UInt8(ascii: "{") }) <= Self.objectLimit else {
-            throw ResponseFormatError("more than \(Self.objectLimit) objects")
+            throw Self.malformed("more than \(Self.objectLimit) objects", status)
         }
-        self.init(try Self.reading("body") { () throws(JSONError) in try JSONObject(body) })
+        do {
+            self.init(try JSONObject(body), status: status)
+        } catch {
+            throw Self.malformed("body: \(error.rawValue)", status)
+        }
     }
 
-    func required<Value>(_ key: StaticString, _ value: Value?) throws(ResponseFormatError) -> Value {
-        guard let value else { throw ResponseFormatError("\(key) is missing") }
+    /// For a body that is not the JSON that Apple documents.
+    func malformed(_ detail: String) -> ServerAPIError { Self.malformed(detail, status) }
+
+    private static func malformed(_ detail: String, _ status: Int) -> ServerAPIError {
+        .unreadable(UnreadableResponse(.malformed, status: status, detail))
+    }
+
+    func required<Value>(_ key: StaticString, _ value: Value?) throws(ServerAPIError) -> Value {
+        guard let value else { throw malformed("\(key) is missing") }
         return value
     }
 
-    func string(_ key: StaticString) throws(ResponseFormatError) -> String? {
-        try Self.reading(key) { () throws(JSONError) in try json.string(key) }
+    func string(_ key: StaticString) throws(ServerAPIError) -> String? {
+        try reading(key) { () throws(JSONError) in try json.string(key) }
     }
 
-    func strings(_ key: StaticString) throws(ResponseFormatError) -> [String]? {
-        try Self.reading(key) { () throws(JSONError) in try json.strings(key) }
+    func strings(_ key: StaticString) throws(ServerAPIError) -> [String]? {
+        try reading(key) { () throws(JSONError) in try json.strings(key) }
     }
 
-    func int64(_ key: StaticString) throws(ResponseFormatError) -> Int64? {
-        try Self.reading(key) { () throws(JSONError) in try json.int64(key) }
+    func int64(_ key: StaticString) throws(ServerAPIError) -> Int64? {
+        try reading(key) { () throws(JSONError) in try json.int64(key) }
     }
 
-    func bool(_ key: StaticString) throws(ResponseFormatError) -> Bool? {
-        try Self.reading(key) { () throws(JSONError) in try json.bool(key) }
+    func bool(_ key: StaticString) throws(ServerAPIError) -> Bool? {
+        try reading(key) { () throws(JSONError) in try json.bool(key) }
     }
 
-    func instant(_ key: StaticString) throws(ResponseFormatError) -> Instant? {
-        try Self.reading(key) { () throws(JSONError) in try json.instant(key) }
+    func instant(_ key: StaticString) throws(ServerAPIError) -> Instant? {
+        try reading(key) { () throws(JSONError) in try json.instant(key) }
     }
 
-    func objects(_ key: StaticString) throws(ResponseFormatError) -> [ResponseFields]? {
-        try Self.reading(key) { () throws(JSONError) in try json.objects(key) }?.map(ResponseFields.init)
+    func objects(_ key: StaticString) throws(ServerAPIError) -> [ResponseFields]? {
+        try reading(key) { () throws(JSONError) in try json.objects(key) }?.map {
+            ResponseFields($0, status: status)
+        }
     }
 
-    private static func reading<Value>(
+    private func reading<Value>(
         _ what: StaticString, _ read: () throws(JSONError) -> Value
-    ) throws(ResponseFormatError) -> Value {
-        do { return try read() } catch { throw ResponseFormatError("\(what): \(error.rawValue)") }
+    ) throws(ServerAPIError) -> Value {
+        do { return try read() } catch { throw malformed("\(what): \(error.rawValue)") }
     }
 }

@@ -65,19 +65,14 @@ public struct ServerAPI: Sendable {
 
     // MARK: - Requests
 
-    typealias Reading<Value> = (ResponseFields) throws(ResponseFormatError) -> Value
+    typealias Reading<Value> = (ResponseFields) throws(ServerAPIError) -> Value
 
     /// Sends a request to one environment, and reads the JSON of the response.
     func ask<Value>(
         _ call: ServerAPICall, in environment: StoreEnvironment, _ read: Reading<Value>
     ) async throws(ServerAPIError) -> Value {
         let answer = try await send(call, in: environment)
-        let fields = try ResponseReader(call).fields(of: answer, from: environment)
-        do {
-            return try read(fields)
-        } catch {
-            throw .unreadable(UnreadableResponse(.malformed, status: answer.status, error.detail))
-        }
+        return try read(ResponseReader(call).fields(of: answer, from: environment))
     }
 
     /// Sends a request whose response is empty.

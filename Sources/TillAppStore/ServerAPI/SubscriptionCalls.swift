@@ -21,7 +21,7 @@ extension ServerAPI {
         call.responseLimit = ServerAPICall.pageLimit
         let asked = call
         return try await find(in: environment) { (environment) throws(ServerAPIError) in
-            try await ask(asked, in: environment) { (fields) throws(ResponseFormatError) in
+            try await ask(asked, in: environment) { (fields) throws(ServerAPIError) in
                 try SubscriptionStatuses(fields)
             }
         }
@@ -38,7 +38,7 @@ extension ServerAPI {
         let target = try Self.target("/inApps/v1/subscriptions/extend", id, "originalTransactionId")
         let body = try valid { () throws(InvalidRequestError) in try request.body() }
         return try await ask(ServerAPICall(.extendRenewal, .put, target.text, body: body), in: environment) {
-            (fields) throws(ResponseFormatError) in try RenewalExtensionResult(fields)
+            (fields) throws(ServerAPIError) in try RenewalExtensionResult(fields)
         }
     }
 
@@ -52,7 +52,7 @@ extension ServerAPI {
     ) async throws(ServerAPIError) -> UniqueID {
         let body = try valid { () throws(InvalidRequestError) in try request.body() }
         let call = ServerAPICall(.massExtension, .post, "/inApps/v1/subscriptions/extend/mass", body: body)
-        return try await ask(call, in: environment) { (fields) throws(ResponseFormatError) in
+        return try await ask(call, in: environment) { (fields) throws(ServerAPIError) in
             try fields.required("requestIdentifier", fields.string("requestIdentifier").flatMap { UniqueID($0) })
         }
     }
@@ -66,7 +66,7 @@ extension ServerAPI {
                 .segment(request.description, "requestIdentifier")
         }
         return try await ask(ServerAPICall(.massExtensionStatus, .get, target.text), in: environment) {
-            (fields) throws(ResponseFormatError) in try MassExtensionStatus(fields)
+            (fields) throws(ServerAPIError) in try MassExtensionStatus(fields)
         }
     }
 }
@@ -92,12 +92,12 @@ public struct SubscriptionStatuses: Sendable, Hashable {
     /// The environment's name in Apple's response.
     public let environment: String?
 
-    init(_ fields: ResponseFields) throws(ResponseFormatError) {
-        groups = try fields.required("data", fields.objects("data")).map { group throws(ResponseFormatError) in
+    init(_ fields: ResponseFields) throws(ServerAPIError) {
+        groups = try fields.required("data", fields.objects("data")).map { group throws(ServerAPIError) in
             let items = try group.objects("lastTransactions") ?? []
             return Group(
                 id: try group.string("subscriptionGroupIdentifier"),
-                subscriptions: try items.map { item throws(ResponseFormatError) in
+                subscriptions: try items.map { item throws(ServerAPIError) in
                     Subscription(
                         originalTransactionID: try item.string("originalTransactionId").map(TransactionID.init),
                         status: try item.int64("status").map { SubscriptionStatus(rawValue: Int($0)) },
@@ -200,7 +200,7 @@ public struct RenewalExtensionResult: Sendable, Hashable {
     /// The new end of the period.
     public let effectiveDate: Instant?
 
-    init(_ fields: ResponseFields) throws(ResponseFormatError) {
+    init(_ fields: ResponseFields) throws(ServerAPIError) {
         originalTransactionID = try fields.string("originalTransactionId").map(TransactionID.init)
         webOrderLineItemID = try fields.string("webOrderLineItemId")
         isSuccess = try fields.required("success", fields.bool("success"))
@@ -217,7 +217,7 @@ public struct MassExtensionStatus: Sendable, Hashable {
     public let succeededCount: Int64?
     public let failedCount: Int64?
 
-    init(_ fields: ResponseFields) throws(ResponseFormatError) {
+    init(_ fields: ResponseFields) throws(ServerAPIError) {
         requestIdentifier = try fields.string("requestIdentifier")
         isComplete = try fields.required("complete", fields.bool("complete"))
         completeDate = try fields.instant("completeDate")

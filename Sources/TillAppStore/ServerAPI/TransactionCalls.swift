@@ -12,7 +12,7 @@ extension ServerAPI {
         let target = try Self.target("/inApps/v1/transactions", id)
         return try await find(in: environment) { (environment) throws(ServerAPIError) in
             try await ask(ServerAPICall(.transactionInfo, .get, target.text), in: environment) {
-                (fields) throws(ResponseFormatError) in
+                (fields) throws(ServerAPIError) in
                 SignedTransaction(
                     jws: try fields.required("signedTransactionInfo", fields.string("signedTransactionInfo")))
             }
@@ -28,7 +28,7 @@ extension ServerAPI {
         let target = try Self.target("/inApps/v1/transactions/appTransactions", id)
         return try await find(in: environment) { (environment) throws(ServerAPIError) in
             try await ask(ServerAPICall(.appTransactionInfo, .get, target.text), in: environment) {
-                (fields) throws(ResponseFormatError) in
+                (fields) throws(ServerAPIError) in
                 SignedAppTransaction(
                     jws: try fields.required("signedAppTransactionInfo", fields.string("signedAppTransactionInfo")))
             }
@@ -67,7 +67,7 @@ extension ServerAPI {
             try RequestPath("/inApps/v1/lookup").segment(orderID, "orderId")
         }
         return try await ask(ServerAPICall(.orderLookup, .get, target.text), in: .production) {
-            (fields) throws(ResponseFormatError) in
+            (fields) throws(ServerAPIError) in
             OrderLookup(
                 status: OrderLookup.Status(rawValue: try fields.required("status", fields.int64("status"))),
                 transactions: (try fields.strings("signedTransactions") ?? []).map(SignedTransaction.init))

@@ -39,8 +39,8 @@ public struct VerifyReceiptClient: Sendable {
         while true {
             let answer: VerifyReceiptResponse
             switch await ask(environment, body) {
-            case .success(let read): answer = read
-            case .failure(let retry): return .retry(retry.reason, after: retry.after)
+            case .response(let read): answer = read
+            case .retry(let reason, let delay): return .retry(reason, after: delay)
             }
             let status = answer.status
             guard case .otherEnvironment(let other) = status.treatment else {
@@ -53,14 +53,13 @@ public struct VerifyReceiptClient: Sendable {
         }
     }
 
-    private struct RetryableError: Error {
-        let reason: VerifyReceiptRetryReason
-        var after: Int64?
+    /// One host's answer, or why and when to ask again.
+    private enum Attempt {
+        case response(VerifyReceiptResponse)
+        case retry(VerifyReceiptRetryReason, after: Int64? = nil)
     }
 
-    private func ask(_ environment: StoreEnvironment, _ body: [UInt8]) async -> Result<
-        VerifyReceiptResponse, RetryableError
-    > {
+    private func ask(_ environment: StoreEnvironment, _ body: [UInt8]) async -> Attempt {
         let json = AppleRequest.Header("Content-Type", "application/json")
         let request = AppleRequest(
             .post, hosts.verifyReceipt[environment] ?? "",
@@ -70,19 +69,17 @@ public struct VerifyReceiptClient: Sendable {
         do throws(AppleConnectionError) {
             answer = try await exchange(request)
         } catch {
-            return .failure(RetryableError(reason: .outage(error.reason)))
+            return .retry(.outage(error.reason))
         }
-        guard answer.body.count <= responseLimit else {
-            return .failure(RetryableError(reason: .outage(.responseTooLarge)))
-        }
+        guard answer.body.count <= responseLimit else { return .retry(.outage(.responseTooLarge)) }
         guard answer.status == 200 else {
-            return .failure(RetryableError(reason: .httpStatus(answer.status), after: Self.retryAfter(answer)))
+            return .retry(.httpStatus(answer.status), after: Self.retryAfter(answer))
         }
-        if Self.isPage(answer.header("Content-Type") ?? "") { return .failure(RetryableError(reason: .page)) }
+        if Self.isPage(answer.header("Content-Type") ?? "") { return .retry(.page) }
         do throws(VerifyReceiptResponse.FormatError) {
-            return .success(try VerifyReceiptResponse(decoding: answer.body))
+            return .response(try VerifyReceiptResponse(decoding: answer.body))
         } catch {
-            return .failure(RetryableError(reason: .unusable(error)))
+            return .retry(.unusable(error))
         }
     }
 
@@ -105,7 +102,7 @@ public struct VerifyReceiptClient: Sendable {
         return name.contains("html")
     }
 
-    /// `RetryableError-After` in seconds; a date, or more than a day, is ignored.
+    /// `Retry-After` in seconds; a date, or more than a day, is ignored.
     private static func retryAfter(_ answer: AppleResponse) -> Int64? {
         guard let seconds = answer.header("Retry-After").flatMap({ Int64($0) }), (0...86_400).contains(seconds) else {
             return nil

@@ -11,6 +11,14 @@ public enum ProductType: String, Hashable, Sendable, Codable, CaseIterable {
     public var allowsQuantity: Bool { self == .consumable || self == .nonRenewing }
 }
 
+/// What a purchase does for its buyer. The titles of an order name it.
+public enum PurchaseKind: String, Hashable, Sendable, Codable, CaseIterable {
+    /// It adds points to a wallet.
+    case topUp
+    /// A subscription, a plan or a permanent entitlement becomes active.
+    case access
+}
+
 /// A product of the shop, and what its buyer receives.
 public struct CatalogProduct: Hashable, Sendable, Codable, Identifiable {
     /// The id in App Store Connect; never changes.
@@ -29,6 +37,9 @@ public struct CatalogProduct: Hashable, Sendable, Codable, Identifiable {
     public let entitlement: String?
     /// The plan that the product sells, if any.
     public let plan: PlanTerms?
+
+    /// What a purchase of the product does for its buyer.
+    public var purchaseKind: PurchaseKind { points.isEmpty ? .access : .topUp }
 
     public init(
         id: ProductID, type: ProductType, names: LocalizedText, price: Money, points: [String: Int64] = [:],

@@ -180,14 +180,24 @@ public enum OrderStatus: Int, Hashable, Sendable, CaseIterable {
         self = status
     }
 
-    /// The title that customers see.
-    public var title: LocalizedText {
-        switch self {
-        case .prepared: LocalizedText(en: "Waiting for payment", zh: "待充值")
-        case .completed: LocalizedText(en: "Completed", zh: "充值完成")
-        case .ongoing: LocalizedText(en: "In progress", zh: "充值中")
-        case .cancelled: LocalizedText(en: "Cancelled", zh: "充值取消")
-        case .failed: LocalizedText(en: "Failed", zh: "充值失败")
+    /// The title that customers see. Chinese names what is bought: points are topped up (充值), a subscription becomes
+    /// active (开通).
+    ///
+    /// - Parameter kind: nil if the product is unknown.
+    public func title(of kind: PurchaseKind?) -> LocalizedText {
+        func title(_ english: String, topUp: String, access: String, unknown: String) -> LocalizedText {
+            switch kind {
+            case .topUp: LocalizedText(en: english, zh: topUp)
+            case .access: LocalizedText(en: english, zh: access)
+            case nil: LocalizedText(en: english, zh: unknown)
+            }
+        }
+        return switch self {
+        case .prepared: title("Waiting for payment", topUp: "待充值", access: "待付款", unknown: "待付款")
+        case .completed: title("Completed", topUp: "充值完成", access: "已开通", unknown: "已完成")
+        case .ongoing: title("In progress", topUp: "充值中", access: "开通中", unknown: "处理中")
+        case .cancelled: title("Cancelled", topUp: "充值取消", access: "已取消", unknown: "已取消")
+        case .failed: title("Failed", topUp: "充值失败", access: "开通失败", unknown: "失败")
         case .deferred: LocalizedText(en: "Waiting for approval", zh: "等待批准")
         case .refunded: LocalizedText(en: "Refunded", zh: "已退款")
         }

@@ -110,7 +110,7 @@ public struct OwnerMatcher: Sendable {
         }
         // A receipt does not distinguish a renewal from another customer's purchase in the same chain, so an order
         // comes first.
-        if !isShared, transaction.isFromReceipt, case .success = claimed(), let found = byOrder() {
+        if !isShared, transaction.isFromReceipt, case .order = claimed(), let found = byOrder() {
             return found
         }
         if let found = byChain() { return found }
@@ -197,34 +197,35 @@ public struct OwnerMatcher: Sendable {
         }
         let reason: QuarantineReason
         switch claimed() {
-        case .success where facts.needsSignedCopy:
+        case .order where facts.needsSignedCopy:
             note(.orderID, QuarantineReason.receiptNeedsSignedCopy.rawValue)
             return byOwnershipClaim() ?? .quarantine(.receiptNeedsSignedCopy)
-        case .success(let order): return match(.orderID, order.userID, order)
-        case .failure(let why): reason = why.reason
+        case .order(let order): return match(.orderID, order.userID, order)
+        case .rejected(let why): reason = why
         }
         note(.orderID, reason.rawValue)
         if reason == .claimedOrderDiffers { return byOwnershipClaim() ?? .quarantine(reason) }
         return byDevice() ?? byOwnershipClaim() ?? .quarantine(reason)
     }
 
-    private struct ClaimedOrderError: Error { let reason: QuarantineReason }
+    private enum ClaimedOrder {
+        case order(Order)
+        case rejected(QuarantineReason)
+    }
 
-    private func claimed() -> Result<Order, ClaimedOrderError> {
-        guard let order = facts.claimedOrder else { return .failure(ClaimedOrderError(reason: .claimedOrderUnknown)) }
+    private func claimed() -> ClaimedOrder {
+        guard let order = facts.claimedOrder else { return .rejected(.claimedOrderUnknown) }
         let owner: UserID? =
             switch facts.caller {
             case .user(let user): user
             case .backend(_, let user): user ?? order.userID
             case .apple: nil
             }
-        guard order.userID == owner else { return .failure(ClaimedOrderError(reason: .claimedOrderOfAnother)) }
-        guard isOf(order) else { return .failure(ClaimedOrderError(reason: .claimedOrderDiffers)) }
-        guard isOpenedBefore(order) else { return .failure(ClaimedOrderError(reason: .claimedOrderOpenedLater)) }
-        guard isFree(order) else {
-            return .failure(ClaimedOrderError(reason: .claimedOrderTaken))
-        }
-        return .success(order)
+        guard order.userID == owner else { return .rejected(.claimedOrderOfAnother) }
+        guard isOf(order) else { return .rejected(.claimedOrderDiffers) }
+        guard isOpenedBefore(order) else { return .rejected(.claimedOrderOpenedLater) }
+        guard isFree(order) else { return .rejected(.claimedOrderTaken) }
+        return .order(order)
     }
 
     /// For orders without a signed token. The tolerance covers a server clock ahead of Apple's; receipts have whole

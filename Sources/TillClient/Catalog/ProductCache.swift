@@ -12,6 +12,8 @@ struct CachedProduct: Hashable, Codable, Sendable {
     /// Nil for a type that this version does not know; the store may sell the product nevertheless.
     let type: ProductType?
     let names: LocalizedText
+    /// Nil in a cache of an earlier version.
+    let kind: PurchaseKind?
 }
 
 /// The cached data: the server's product ids and the store's latest names and prices.

@@ -70,6 +70,13 @@ package actor ProductCatalog {
         return listing
     }
 
+    /// The name and kind of a product, as far as the server or the store has stated them.
+    package func label(of id: ProductID) -> ProductLabel? {
+        let product = record.products.first { $0.id == id.text }
+        let name = (listed[id] ?? record.listings[id])?.name ?? product.map { $0.names[server.language] }
+        return name.map { ProductLabel(name: $0, kind: product?.kind) }
+    }
+
     /// Discards the listings: after a change of country, prices and availability may differ.
     package func storefrontChanged() { listed = [:] }
 

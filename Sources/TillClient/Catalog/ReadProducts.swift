@@ -41,11 +41,13 @@ extension ServerAccess {
             }
             let type = (try? container.decode(String.self, forKey: .type)).flatMap(ProductType.init)
             let names = (try? container.decode(LocalizedText.self, forKey: .names)) ?? LocalizedText(en: id, zh: id)
+            let points = try? container.decode([String: Int64].self, forKey: .points)
             product = CachedProduct(
                 id: id, type: type,
-                names: LocalizedText(en: String(names.en.prefix(200)), zh: String(names.zh.prefix(200))))
+                names: LocalizedText(en: String(names.en.prefix(200)), zh: String(names.zh.prefix(200))),
+                kind: points.map { $0.isEmpty ? .access : .topUp })
         }
 
-        private enum CodingKeys: String, CodingKey { case id, type, names }
+        private enum CodingKeys: String, CodingKey { case id, type, names, points }
     }
 }

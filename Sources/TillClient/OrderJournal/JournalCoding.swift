@@ -17,9 +17,10 @@ enum JournalRecord: Hashable, Sendable {
     func encode(to writer: inout JournalWriter) {
         switch self {
         case .entry(let entry):
-            // Type 1 is the original format, still written for entries without additions.
-            writer.byte(entry.hasAdditions ? 5 : 1)
-            if entry.hasAdditions { entry.encodeAdditions(to: &writer) }
+            // Type 1 is the original format; 5 has additions, and 6 the product's label before them.
+            writer.byte(entry.label != nil ? 6 : entry.hasAdditions ? 5 : 1)
+            if let label = entry.label { label.encode(to: &writer) }
+            if entry.label != nil || entry.hasAdditions { entry.encodeAdditions(to: &writer) }
             entry.encode(to: &writer)
         case .proof(let id, .signedTransaction(let text)):
             writer.byte(2)
@@ -49,11 +50,13 @@ enum JournalRecord: Hashable, Sendable {
         case 4:
             guard let id = reader.id() else { return nil }
             self = .proofDone(id)
-        case 5:
-            guard let additions = JournalEntry.Additions(from: &reader), var entry = JournalEntry(from: &reader) else {
-                return nil
-            }
+        case let type? where type == 5 || type == 6:
+            let label = type == 6 ? ProductLabel(from: &reader) : nil
+            guard type == 5 || label != nil, let additions = JournalEntry.Additions(from: &reader),
+                var entry = JournalEntry(from: &reader)
+            else { return nil }
             entry.add(additions)
+            entry.label = label
             self = .entry(entry)
         default: return nil
         }
@@ -112,6 +115,18 @@ extension JournalEntry {
             id: id, productID: ProductID(product), quantity: quantity, price: price, userID: user.map(UserID.init),
             history: history, isOpened: isOpened == 1, transactionID: transaction.map(TransactionID.init),
             attempts: attempts, retryAt: retryAt.map(Instant.init(milliseconds:)), pendingReason: pendingReason)
+    }
+}
+
+extension ProductLabel {
+    fileprivate func encode(to writer: inout JournalWriter) {
+        writer.text(name)
+        writer.text(kind?.rawValue ?? "")
+    }
+
+    fileprivate init?(from reader: inout JournalReader) {
+        guard let name = reader.text(), let kind = reader.text() else { return nil }
+        self.init(name: name, kind: PurchaseKind(rawValue: kind))
     }
 }
 

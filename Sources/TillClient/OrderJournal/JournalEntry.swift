@@ -7,6 +7,8 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     package let quantity: Int
     /// The total price that the buyer was shown; nil for a purchase that this device did not begin.
     package let price: Money?
+    /// The product's name and kind when the purchase began; nil if they were unknown.
+    package internal(set) var label: ProductLabel?
     /// The nonce that proves to the server that the id is a commitment to `idUserID`; it is sent on behalf of that user
     /// only. Nil for an order that this device did not begin, or that an older version of the app began.
     package internal(set) var idNonce: OrderIDNonce?
@@ -32,13 +34,15 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
 
     /// A purchase that begins on this device, with an id that commits to its buyer.
     package init(
-        preparing nonce: OrderIDNonce, productID: ProductID, quantity: Int, price: Money?, userID: UserID, at: Instant
+        preparing nonce: OrderIDNonce, productID: ProductID, quantity: Int, price: Money?,
+        label: ProductLabel? = nil, userID: UserID, at: Instant
     ) {
         self.init(
             preparing: OrderIDCommitment(user: userID, nonce: nonce).id, productID: productID, quantity: quantity,
             price: price, userID: userID, at: at)
         idNonce = nonce
         idUserID = userID
+        self.label = label
     }
 
     /// A purchase whose id is not a commitment, as in older versions.
@@ -51,12 +55,13 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     }
 
     /// A paid transaction that this device did not begin: the app was reinstalled, or the purchase was made elsewhere.
-    init(adopting transaction: QueuedTransaction, as id: OrderID, at: Instant) {
+    init(adopting transaction: QueuedTransaction, as id: OrderID, label: ProductLabel? = nil, at: Instant) {
         self.init(
             id: id, productID: transaction.productID, quantity: transaction.quantity, price: nil, userID: nil,
             history: [OrderMove(status: .ongoing, at: at, reason: "adopted")])
         isOpened = transaction.token == id
         transactionID = transaction.id
+        self.label = label
     }
 
     init(
@@ -127,6 +132,19 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
         guard !before.isEmpty else { return }
         history = Array(before)
         (transactionID, pendingReason, retryAt, attempts) = (nil, nil, nil, 0)
+    }
+}
+
+/// The part of a product that the list of orders shows.
+package struct ProductLabel: Hashable, Sendable {
+    package let name: String
+    /// Nil until the server has stated it.
+    package let kind: PurchaseKind?
+
+    /// - Parameter name: bounded, because the journal is held in memory.
+    package init(name: String, kind: PurchaseKind?) {
+        self.name = String(name.prefix(200))
+        self.kind = kind
     }
 }
 

@@ -184,10 +184,10 @@ package actor OrderJournal {
     /// Creates an entry for a paid transaction whose order is not in this journal.
     @discardableResult
     package func adopt(
-        _ transaction: QueuedTransaction, as id: OrderID, at: Instant
+        _ transaction: QueuedTransaction, as id: OrderID, label: ProductLabel? = nil, at: Instant
     ) throws(JournalError) -> JournalEntry {
         guard storedEntries[id] == nil else { throw .knownOrder(id) }
-        let entry = JournalEntry(adopting: transaction, as: id, at: at)
+        let entry = JournalEntry(adopting: transaction, as: id, label: label, at: at)
         try commit([.entry(entry), .proof(id, transaction.proof)])
         return entry
     }

@@ -8,6 +8,9 @@ public struct OrderSummary: Hashable, Sendable, Identifiable {
     public let productID: ProductID
     /// The quantity, 1 to 10.
     public let quantity: Int
+    /// The product's name, in the language of the shop page when the purchase began; the product id if it is unknown.
+    public let productName: String
+    private let kind: PurchaseKind?
     /// The total price that the buyer was shown; nil for a purchase that this device did not begin.
     public let price: Money?
     /// The status of the order.
@@ -27,6 +30,8 @@ public struct OrderSummary: Hashable, Sendable, Identifiable {
         id = entry.id
         productID = entry.productID
         quantity = entry.quantity
+        productName = entry.label?.name ?? entry.productID.text
+        kind = entry.label?.kind
         price = entry.price
         status = entry.status
         note =
@@ -44,8 +49,8 @@ public struct OrderSummary: Hashable, Sendable, Identifiable {
 
     /// The number to give to support: the order's UUID.
     public var orderNumber: String { id.description }
-    /// The status in words: Waiting for payment / 待充值.
-    public var title: LocalizedText { status.title }
+    /// The status in words: Completed / 充值完成 for points, 已开通 for a subscription.
+    public var title: LocalizedText { status.title(of: kind) }
     /// A Boolean value that indicates whether the buyer may send the proof again.
     public var mayResubmit: Bool { status == .ongoing }
 

@@ -3,8 +3,9 @@ import TillPages
 
 /// Small elements that only these pages use.
 extension HTML {
-    static func status(_ status: OrderStatus, _ localize: Localizer) -> HTML {
-        element("span", .class("pill", status.styleClass)) { localize(status.title) }
+    /// - Parameter kind: of the ordered product; nil if the catalog no longer lists it.
+    static func status(_ status: OrderStatus, of kind: PurchaseKind?, _ localize: Localizer) -> HTML {
+        element("span", .class("pill", status.styleClass)) { localize(status.title(of: kind)) }
     }
 
     static func state(_ state: RecordedTransaction.State, _ localize: Localizer) -> HTML {

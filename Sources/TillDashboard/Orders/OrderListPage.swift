@@ -136,7 +136,7 @@ struct OrderListPage {
                 element("select", Attribute("id", "status"), Attribute("name", "status")) {
                     HTML.option("", localize("All", "全部"), isChosen: filter.status == nil)
                     for status in OrderStatus.allCases {
-                        HTML.option(status.name, localize(status.title), isChosen: filter.status == status)
+                        HTML.option(status.name, localize(status.title(of: nil)), isChosen: filter.status == status)
                     }
                 }
             }
@@ -187,7 +187,7 @@ struct OrderListPage {
                 if order.quantity > 1 { "\u{A0}×\u{A0}\(order.quantity)" }
                 element("code", .class("short")) { String(order.id.description.prefix(8)) }
             }
-            HTML.cell("status") { HTML.status(order.status, localize) }
+            HTML.cell("status") { HTML.status(order.status, of: catalog[order.productID]?.purchaseKind, localize) }
             HTML.cell("user") { HTML.untrusted(order.userID.text, limit: 48) }
             HTML.cell("amount") { order.price.description }
             HTML.cell("environment") { HTML.environment(order.environment, localize) }

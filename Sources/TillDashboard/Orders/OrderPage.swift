@@ -36,18 +36,19 @@ struct OrderPage {
 
     private var localize: Localizer { visit.localize }
     private var order: Order { detail.order }
+    private var kind: PurchaseKind? { catalog[order.productID]?.purchaseKind }
 
     var html: HTML {
         PageFrame.page(title: localize("Order", "订单") + " " + order.id.description.prefix(8), visit, in: nil) {
             element("p", .class("up")) { element("a", .href(.home)) { localize("← Orders", "← 订单") } }
             element("div", .class("head")) {
                 element("h1") { HTML.untrusted(catalog.name(of: order.productID, localize), limit: 120) }
-                HTML.status(order.status, localize)
+                HTML.status(order.status, of: kind, localize)
             }
             element("section", .class("card")) { facts }
             element("section", .class("card")) {
                 element("h2") { localize("History", "历史记录") }
-                OrderTimeline(detail).html(localize)
+                OrderTimeline(detail).html(of: kind, localize)
             }
             for transaction in detail.transactions {
                 TransactionCard(localize: localize, catalog: catalog, detail: transaction, isOnOrderPage: true).html

@@ -42,12 +42,12 @@ struct OrderTimeline {
         }.map(\.element.step)
     }
 
-    func html(_ localize: Localizer) -> HTML {
+    func html(of kind: PurchaseKind?, _ localize: Localizer) -> HTML {
         element("ol", .class("timeline")) {
             for step in steps {
                 element("li", .class(mark(step))) {
                     HTML.exactTime(step.at)
-                    element("div") { content(step, localize) }
+                    element("div") { content(step, kind, localize) }
                 }
             }
         }
@@ -63,10 +63,10 @@ struct OrderTimeline {
     }
 
     @HTMLBuilder
-    private func content(_ step: Step, _ localize: Localizer) -> HTML {
+    private func content(_ step: Step, _ kind: PurchaseKind?, _ localize: Localizer) -> HTML {
         switch step {
         case .moved(let move):
-            HTML.status(move.status, localize)
+            HTML.status(move.status, of: kind, localize)
             if !move.reason.isEmpty {
                 element("p") {
                     if let sentence = Evidence.sentence(of: move) { localize(sentence) + " " }

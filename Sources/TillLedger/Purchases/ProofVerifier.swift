@@ -67,7 +67,8 @@ package struct ProofVerifier: Sendable {
         let receipt = try await receipt(bytes)
         guard let transaction = receipt.value.transaction(id) else {
             throw ProofError(
-                .transactionNotInReceipt, "\(receipt.value.transactions.count) other transactions", proof: bytes)
+                .transactionNotInReceipt, "\(receipt.value.transactions.count) other transactions",
+                zh: "收据中另有 \(receipt.value.transactions.count) 笔交易", proof: bytes)
         }
         return Verified(transaction, isRevocationUnknown: receipt.isRevocationUnknown)
     }
@@ -139,12 +140,13 @@ package struct ProofVerifier: Sendable {
         if status == nil { status = await revocation.status(of: observations) }
         switch status {
         case .good: return false
-        case .revoked(let detail): throw ProofError(.certificateRevoked, detail, proof: proof)
+        case .revoked(let detail): throw ProofError(.certificateRevoked, detail, zh: "证书已被吊销", proof: proof)
         // Apple answered that the certificate is on hold, so the caller has to wait.
-        case .onHold(let detail): throw ProofError(.revocationUnknown, detail, proof: proof)
+        case .onHold(let detail):
+            throw ProofError(.revocationUnknown, detail, zh: "证书暂停使用", proof: proof)
         case .unknown(let detail):
-            if revocation.policy == .hard { throw ProofError(.revocationUnknown, detail, proof: proof) }
-            return true
+            guard revocation.policy == .hard else { return true }
+            throw ProofError(.revocationUnknown, detail, zh: "未能查到证书是否已被吊销", proof: proof)
         case nil: return true
         }
     }
@@ -158,7 +160,8 @@ package struct ProofVerifier: Sendable {
         } catch {
             // The verifier's verdicts and the API's refusal codes are one list (CONTRACT §1).
             var refusal = ProofError(
-                Refusal(rawValue: error.verdict.rawValue) ?? .malformed, error.detail, proof: proof)
+                Refusal(rawValue: error.verdict.rawValue) ?? .malformed, error.detail, zh: error.chineseDetail,
+                proof: proof)
             refusal.verifier = (verifier, kind)
             throw refusal
         }

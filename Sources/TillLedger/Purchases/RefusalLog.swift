@@ -7,15 +7,17 @@ import TillThreads
 /// Why a proof was refused, with the proof for the log.
 package struct ProofError: Error {
     package let refusal: Refusal
-    /// For operators and programmers, in English.
+    /// For operators and programmers, in English; the log stores it.
     package let detail: String
+    let chineseDetail: String
     package let proof: [UInt8]
     /// The verifier that refused it and the kind of proof; nil if the proof is valid and a claim beside it is not.
     var verifier: (SignedDataVerifier, kind: ProofInspection.Kind)?
 
-    package init(_ refusal: Refusal, _ detail: String, proof: [UInt8]) {
+    package init(_ refusal: Refusal, _ detail: String, zh chinese: String? = nil, proof: [UInt8]) {
         self.refusal = refusal
         self.detail = detail
+        chineseDetail = chinese ?? detail
         self.proof = proof
     }
 

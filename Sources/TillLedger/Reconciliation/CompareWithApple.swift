@@ -20,13 +20,13 @@ extension Ledger {
     ///   - environments: all configured environments if nil.
     ///   - api: the API to read from; the server's own if nil.
     ///   - onProgress: called after each request.
-    /// - Throws: `ServerAPIError` if Apple did not answer, even after some hours, or `DatabaseError`; `Refusal`
+    /// - Throws: `ServerAPIError` if Apple did not answer, even after some hours, or `DatabaseError`; `RefusalError`
     ///   `no_in_app_purchase_key` if no API is configured.
     public func compareWithApple(
         since start: Instant? = nil, in environments: Set<StoreEnvironment>? = nil, asking api: ServerAPI? = nil,
         onProgress: @escaping @Sendable (LedgerComparison) -> Void = { _ in }
     ) async throws -> LedgerComparison {
-        guard let api = api ?? serverAPI else { throw Refusal.noInAppPurchaseKey }
+        guard let api = api ?? serverAPI else { throw RefusalError(.noInAppPurchaseKey) }
         let asked = environments ?? settings.apple.environments
         var comparison = LedgerComparison()
         for environment in [StoreEnvironment.production, .sandbox] where asked.contains(environment) {

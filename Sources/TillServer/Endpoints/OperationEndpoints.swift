@@ -115,10 +115,7 @@ extension OpenAPI {
                 Refusal.allCases.map(\.rawValue) + listenerCodes),
             "retryable": "Whether the same request may succeed later.",
             "requestId": "The id of this request, for questions to the operators.",
-            "detail": """
-            The exact cause, usually a field name and a rule, in the language of `Accept-Language`. The diagnosis \
-            of a proof that fails verification is in English.
-            """,
+            "detail": "The exact cause, usually a field name and a rule, in the language of `Accept-Language`.",
         ],
     ]
 

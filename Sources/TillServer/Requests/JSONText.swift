@@ -50,7 +50,8 @@ enum JSONText {
                     .invalidField, "\(path(context.codingPath)): wrong type", zh: "\(path(context.codingPath))：类型不正确")
             case .dataCorrupted(let context) where !context.codingPath.isEmpty:
                 throw RefusalError(
-                    .invalidField, verbatim: "\(path(context.codingPath)): \(context.debugDescription.prefix(100))")
+                    .invalidField, "\(path(context.codingPath)): \(context.debugDescription.prefix(100))",
+                    zh: "\(path(context.codingPath))：取值无效")
             default: throw RefusalError(.malformedJSON)
             }
         } catch {

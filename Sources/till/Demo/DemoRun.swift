@@ -125,7 +125,7 @@ struct DemoRun: Sendable {
             "plain_completed", final.status == .completed && left == 0,
             LocalizedText(
                 en: "on the device the order is \(final.status.name); the store's queue holds \(left)",
-                zh: "设备上订单为“\(final.status.title.zh)”；商店队列中剩 \(left) 笔"))
+                zh: "设备上订单为“\(final.status.title(of: .topUp).zh)”；商店队列中剩 \(left) 笔"))
         transcript.record([
             "kind": "plain", "userId": .string(user), "productId": .string(product.id.text),
             "orderId": .string(order), "transactionId": .string(transaction), "outcome": .string(outcome),

@@ -56,7 +56,7 @@ extension DemoRun {
             "forged_order", status == OrderStatus.prepared.name,
             LocalizedText(
                 en: "on the server the order is still \(status)",
-                zh: "服务器上订单仍是“\(OrderStatus(name: status)?.title.zh ?? status)”"))
+                zh: "服务器上订单仍是“\(OrderStatus(name: status)?.title(of: .topUp).zh ?? status)”"))
         transcript.record([
             "kind": "forged", "userId": .string(user), "productId": .string(product.id.text),
             "orderId": .string(order.description), "outcome": isRefused ? "refused" : "taken",

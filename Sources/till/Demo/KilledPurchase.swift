@@ -33,7 +33,7 @@ extension DemoRun {
                 en:
                     "left: order \(device.status.name) and its proof on the device, \(unfinished) transaction "
                     + "in the store's queue, wallet \(between)",
-                zh: "终止后的状态：设备上订单“\(device.status.title.zh)”及其凭证，商店队列中 \(unfinished) 笔交易，钱包 \(between)"))
+                zh: "终止后的状态：设备上订单“\(device.status.title(of: .topUp).zh)”及其凭证，商店队列中 \(unfinished) 笔交易，钱包 \(between)"))
 
         let relaunched = try await relaunch(app, killed.order, proxy)
         transcript.check(
@@ -55,7 +55,7 @@ extension DemoRun {
             "killed_completed", final.status == .completed && !final.hasProof && left == 0,
             LocalizedText(
                 en: "on the device the order is \(final.status.name); the store's queue holds \(left)",
-                zh: "设备上订单为“\(final.status.title.zh)”；商店队列中剩 \(left) 笔"))
+                zh: "设备上订单为“\(final.status.title(of: .topUp).zh)”；商店队列中剩 \(left) 笔"))
         transcript.record([
             "kind": "killed", "userId": .string(user), "productId": .string(product.id.text),
             "orderId": .string(killed.order), "transactionId": .string(killed.transaction),

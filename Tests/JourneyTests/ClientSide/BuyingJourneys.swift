@@ -177,7 +177,7 @@ import TillCrypto
                 Issue.record("not cancelled")
                 return
             }
-            #expect(cancelled.status == .cancelled && cancelled.title == OrderStatus.cancelled.title)
+            #expect(cancelled.status == .cancelled && cancelled.title.zh == "充值取消")
             #expect(cancelled.note == AppStoreError.cancelled.sentence)
             try await ann.sheet("failed")
             guard case .failed(let failed?, .store(.unknown)) = await ann.buy() else {

@@ -89,7 +89,7 @@ private struct RestoreRun {
             }
         } catch let error as ProofError {
             try await server.ledger.intake.refusals.write(error, from: origin)
-            throw RefusalError(error.refusal, verbatim: error.detail)
+            throw RefusalError(error)
         }
         let proof = PurchaseProof(kind: .receipt, bytes: bytes, isRevocationUnknown: receipt.isRevocationUnknown)
         var restored: [RestoredTransaction] = []

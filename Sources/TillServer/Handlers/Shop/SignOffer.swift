@@ -15,7 +15,7 @@ extension Server {
         let product = try subscription(body.productId)
         let form = try Self.form(of: body)
         let account = try await account(for: body)
-        let offer = try Self.checked { () throws(OfferError) in
+        let offer = try Self.checked { () throws(InvalidRequestError) in
             try PromotionalOffer(
                 productID: product.id, offerID: body.offerId, account: account,
                 transactionID: body.transactionId.map(TransactionID.init))
@@ -42,7 +42,7 @@ extension Server {
         let body = try call.body(IntroductoryOfferBody.self)
         let signer = try offerSigner()
         let product = try subscription(body.productId)
-        let eligibility = try Self.checked { () throws(OfferError) in
+        let eligibility = try Self.checked { () throws(InvalidRequestError) in
             try IntroductoryEligibility(
                 productID: product.id, isAllowed: body.allowed, transactionID: TransactionID(body.transactionId))
         }
@@ -112,24 +112,26 @@ extension Server {
         return order.id.description
     }
 
-    private static func checked<Value>(_ make: () throws(OfferError) -> Value) throws -> Value {
-        do throws(OfferError) {
+    private static func checked<Value>(_ make: () throws(InvalidRequestError) -> Value) throws -> Value {
+        do throws(InvalidRequestError) {
             return try make()
         } catch {
-            let field = error.field == .account ? "applicationUsername" : error.field.rawValue
-            let explanation = explanation(of: error)
+            let field = error.field == "account" ? "applicationUsername" : error.field
+            let explanation = explanation(of: error.rule)
             throw RefusalError(.invalidField, "\(field): \(explanation.en)", zh: "\(field)：\(explanation.zh)")
         }
     }
 
-    private static func explanation(of refusal: OfferError) -> LocalizedText {
-        switch refusal.reason {
-        case .empty: LocalizedText(en: "missing", zh: "缺失")
+    private static func explanation(of rule: InvalidRequestError.Rule) -> LocalizedText {
+        switch rule {
+        case .missing: LocalizedText(en: "missing", zh: "缺失")
         case .tooLong: LocalizedText(en: "too long", zh: "过长")
-        case .foreignCharacter: LocalizedText(en: "holds a character that is not allowed", zh: "含有不允许的字符")
+        case .badText: LocalizedText(en: "holds a character that is not allowed", zh: "含有不允许的字符")
         case .ambiguousCase:
             LocalizedText(en: "holds a letter whose lower case differs between systems", zh: "含有小写形式因系统而异的字母")
         case .notJSON: LocalizedText(en: "must be a JSON object", zh: "应为 JSON 对象")
+        case .outOfRange, .contradiction, .noConsent, .environmentNotAsked:
+            LocalizedText(en: "invalid", zh: "无效")
         }
     }
 }

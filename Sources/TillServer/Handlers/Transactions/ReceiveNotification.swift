@@ -34,7 +34,7 @@ extension Server {
             reading = try await verifier.notification(payload)
         } catch {
             try await ledger.intake.refusals.write(error, fromAnonymous: call.request.clientNetwork)
-            throw RefusalError(error.refusal, verbatim: error.detail)
+            throw RefusalError(error)
         }
         let uuid = try InputLimits.string(reading.id, "notificationUUID", 64)
         if case .foreign = reading {

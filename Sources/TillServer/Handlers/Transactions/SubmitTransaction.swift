@@ -46,12 +46,13 @@ extension Server {
                 throw ProofError(
                     .transactionMismatch,
                     "the proof has quantity \(purchase.transaction.quantity), the request \(quantity)",
+                    zh: "凭证中的数量为 \(purchase.transaction.quantity)，请求中为 \(quantity)",
                     proof: purchase.proof.bytes)
             }
             return SubmittedPurchase(purchase: purchase, origin: origin)
         } catch let error as ProofError {
             try await ledger.intake.refusals.write(error, from: origin)
-            throw RefusalError(error.refusal, verbatim: error.detail)
+            throw RefusalError(error)
         }
     }
 
@@ -86,22 +87,29 @@ extension Server {
             if let id = body.transactionId, TransactionID(id) != purchase.transaction.id {
                 throw ProofError(
                     .transactionMismatch, "the proof is for transaction \(purchase.transaction.id)",
+                    zh: "凭证属于交易 \(purchase.transaction.id)",
                     proof: purchase.proof.bytes)
             }
         case (nil, let text?):
             guard let id = body.transactionId, body.productId != nil else {
-                throw ProofError(.invalidField, "transactionId and productId: required beside a receipt", proof: [])
+                throw ProofError(
+                    .invalidField, "transactionId and productId: required beside a receipt",
+                    zh: "transactionId 和 productId：使用收据时必填", proof: [])
             }
             guard let bytes = Base64.decode(ignoringBlanks: text) else {
-                throw ProofError(.malformed, "receipt: must be base64", proof: Array(text.utf8))
+                throw ProofError(
+                    .malformed, "receipt: must be base64", zh: "receipt：应为 base64", proof: Array(text.utf8))
             }
             purchase = try await ledger.intake.verify(TransactionID(id), inReceipt: bytes)
         default:
-            throw ProofError(.invalidField, "exactly one of signedTransaction and receipt is required", proof: [])
+            throw ProofError(
+                .invalidField, "exactly one of signedTransaction and receipt is required",
+                zh: "signedTransaction 与 receipt 须恰好给出一项", proof: [])
         }
         if let product = body.productId, ProductID(product) != purchase.transaction.productID {
             throw ProofError(
                 .productMismatch, "the proof is for product \(purchase.transaction.productID)",
+                zh: "凭证属于商品 \(purchase.transaction.productID)",
                 proof: purchase.proof.bytes)
         }
         return purchase
