@@ -88,7 +88,7 @@ struct App: Sendable {
     }
 
     /// Finds a plan by its number on the page, by its id, or by the end of its id: `basic_monthly`.
-    private func plan(_ choice: String) async -> ListedProduct? {
+    private func plan(_ choice: String) async -> StoreProduct? {
         let items = await plans().items
         if let number = Int(choice) { return items.indices.contains(number - 1) ? items[number - 1] : nil }
         return items.first { $0.id == choice || $0.id.hasSuffix(".\(choice)") }

@@ -36,7 +36,7 @@ struct Screen: Sendable {
     }
 
     /// The calculation line by line, then Apple's price.
-    func show(_ preview: PlanPreview, paying plan: ListedProduct) {
+    func show(_ preview: PlanPreview, paying plan: StoreProduct) {
         for line in preview.explanation(in: language.rawValue) { terminal.say("  " + line) }
         terminal.say(
             "  → to pay: \(plan.displayPrice); then until \(time(preview.expires))",
@@ -54,12 +54,12 @@ struct Screen: Sendable {
         }
     }
 
-    func show(_ orders: [OrderSummary]) {
+    func show(_ orders: [StoreOrder]) {
         if orders.isEmpty { terminal.say("  no orders yet", "  还没有订单") }
         for order in orders { terminal.say("  \(line(order))") }
     }
 
-    func changed(_ order: OrderSummary) { terminal.say("  · \(line(order))") }
+    func changed(_ order: StoreOrder) { terminal.say("  · \(line(order))") }
 
     func failed(_ error: StoreError) { terminal.say("  " + error.message(in: language.rawValue)) }
 
@@ -87,7 +87,7 @@ struct Screen: Sendable {
             """)
     }
 
-    private func line(_ order: OrderSummary) -> String {
+    private func line(_ order: StoreOrder) -> String {
         let note = order.note.map { "  " + $0[language] } ?? ""
         return "\(order.orderNumber.prefix(8))  \(order.productID.text)  \(order.title[language])\(note)"
     }

@@ -46,12 +46,12 @@ struct Screen: Sendable {
         for (kind, amount) in wallet.sorted(by: { $0.key < $1.key }) { terminal.say("  \(amount) \(kind)") }
     }
 
-    func show(_ orders: [OrderSummary]) {
+    func show(_ orders: [StoreOrder]) {
         if orders.isEmpty { terminal.say("  no orders yet", "  还没有订单") }
         for order in orders { terminal.say("  \(line(order))") }
     }
 
-    func changed(_ order: OrderSummary) { terminal.say("  · \(line(order))") }
+    func changed(_ order: StoreOrder) { terminal.say("  · \(line(order))") }
 
     func failed(_ error: StoreError) { terminal.say("  " + error.message(in: language.rawValue)) }
 
@@ -73,7 +73,7 @@ struct Screen: Sendable {
             """)
     }
 
-    private func line(_ order: OrderSummary) -> String {
+    private func line(_ order: StoreOrder) -> String {
         let note = order.note.map { "  " + $0[language] } ?? ""
         return "\(order.orderNumber.prefix(8))  \(order.productID.text)  \(order.title[language])\(note)"
     }

@@ -27,7 +27,7 @@ struct Event: Encodable {
         let title: String
         let note: String?
 
-        init(_ order: OrderSummary, _ language: StoreLanguage) {
+        init(_ order: StoreOrder, _ language: StoreLanguage) {
             orderId = order.orderNumber
             productId = order.productID.text
             quantity = order.quantity
@@ -46,7 +46,7 @@ struct Event: Encodable {
         let canBuy: Bool
         let isPurchasing: Bool
 
-        init(_ item: ListedProduct) {
+        init(_ item: StoreProduct) {
             productId = item.id
             name = item.name
             displayPrice = item.displayPrice

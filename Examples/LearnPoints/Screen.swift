@@ -46,7 +46,7 @@ struct Screen: Sendable {
     // MARK: Orders
 
     /// The list of orders, newest first.
-    func show(_ orders: [OrderSummary]) {
+    func show(_ orders: [StoreOrder]) {
         var event = Event(event: "orders")
         event.orders = orders.map { Event.Order($0, language) }
         terminal.tell(event)
@@ -59,7 +59,7 @@ struct Screen: Sendable {
     }
 
     /// An order that has changed.
-    func changed(_ order: OrderSummary) {
+    func changed(_ order: StoreOrder) {
         var event = Event(event: "order")
         event.order = Event.Order(order, language)
         terminal.tell(event)
@@ -73,7 +73,7 @@ struct Screen: Sendable {
     }
 
     /// The short order number, the product with its quantity, the status in words and its reason.
-    private func line(_ order: OrderSummary) -> String {
+    private func line(_ order: StoreOrder) -> String {
         let product = order.productID.text + (order.quantity == 1 ? "" : " × \(order.quantity)")
         let note = order.note.map { "  " + $0[language] } ?? ""
         return "\(order.orderNumber.prefix(8))  \(product)  \(order.title[language])\(note)"
@@ -87,7 +87,7 @@ struct Screen: Sendable {
         terminal.say("  \(points) points", "  \(points) 学点")
     }
 
-    func show(_ restored: RestoreOutcome) {
+    func show(_ restored: RestoreResult) {
         var event = Event(event: "restored", productIds: restored.restored)
         event.code = restored.error?.code
         event.message = restored.error.map(sentence)

@@ -38,7 +38,7 @@ struct ContentView: View {
 
 /// Dimmed until the store has answered, disabled while it is being bought.
 private struct ProductRow: View {
-    let item: ListedProduct
+    let item: StoreProduct
     let buy: () async -> Void
 
     var body: some View {
@@ -57,7 +57,7 @@ private struct ProductRow: View {
 }
 
 private struct OrderRow: View {
-    let order: OrderSummary
+    let order: StoreOrder
     let resubmit: () async -> Void
 
     var body: some View {

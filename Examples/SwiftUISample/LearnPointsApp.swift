@@ -19,17 +19,17 @@ struct LearnPointsApp: App {
 @MainActor
 final class Shop: ObservableObject {
     @Published private(set) var productList: ProductList?
-    @Published private(set) var orders: [OrderSummary] = []
+    @Published private(set) var orders: [StoreOrder] = []
     @Published private(set) var points: Int64 = 0
     /// The message for the buyer after a purchase.
     @Published var message: String?
 
     /// One store for the whole life of the app. Nil if the list of orders can't be opened; `message` states the reason.
-    private var store: Store?
+    private var store: TillStore?
 
     init() {
         do throws(StoreError) {
-            store = try Store(StoreConfiguration(server: "https://pay.example.com"))
+            store = try TillStore(TillConfiguration(server: "https://pay.example.com"))
         } catch {
             message = error.message()
         }
@@ -63,7 +63,7 @@ final class Shop: ObservableObject {
         await reload()
     }
 
-    func resubmit(_ order: OrderSummary) async {
+    func resubmit(_ order: StoreOrder) async {
         guard let store else { return }
         message = await store.resubmit(order.orderNumber).error?.message()
         await reload()

@@ -2,7 +2,7 @@ import TillClient
 
 /// The command-line arguments of the three apps.
 public struct Arguments: Sendable {
-    public var configuration: StoreConfiguration
+    public var configuration: TillConfiguration
     public var user: String
     /// The user token that the app's backend issued: a JWT whose `sub` is the user.
     public var token: String
@@ -40,7 +40,7 @@ public struct Arguments: Sendable {
         self.user = user
         self.token = token
         wantsJSON = values["--json"] != nil
-        configuration = StoreConfiguration(server: server)
+        configuration = TillConfiguration(server: server)
         configuration.directory = values["--directory"]
         switch values["--storekit"] {
         case nil: break

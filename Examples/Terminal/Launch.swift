@@ -37,7 +37,7 @@ public struct Launch: Sendable {
         let terminal = Terminal(language: arguments.configuration.language, wantsJSON: arguments.wantsJSON)
         do throws(StoreError) {
             return Launch(
-                store: try Store(arguments.configuration), terminal: terminal, user: arguments.user,
+                store: try TillStore(arguments.configuration), terminal: terminal, user: arguments.user,
                 token: arguments.token)
         } catch {
             // Another instance has the list of orders open, or the disk is damaged. An app shows this and offers help.
@@ -51,7 +51,7 @@ public struct Launch: Sendable {
     private static func language(in words: [String]) -> StoreLanguage {
         guard let index = words.firstIndex(of: "--lang"), words.indices.contains(index + 1),
             let language = StoreLanguage(rawValue: words[index + 1])
-        else { return StoreConfiguration(server: "").language }
+        else { return TillConfiguration(server: "").language }
         return language
     }
 }

@@ -143,7 +143,7 @@ struct GuessTests {
         _ = await app.retry.resubmit(on: .timer)
         let reported = try #require(await app.journal[entry.id])
         #expect(reported.status == .ongoing && reported.pendingReason == .completedElsewhere)
-        #expect(OrderSummary(reported).note == PendingReason.completedElsewhere.sentence)
+        #expect(StoreOrder(reported).note == PendingReason.completedElsewhere.sentence)
         #expect(!RetrySchedule().isDue(reported, now: world.state.now.now, on: .timer))
 
         // Support corrected it, and the next launch gets the result.

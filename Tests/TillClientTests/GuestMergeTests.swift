@@ -8,7 +8,7 @@ import TillThreads
 @Suite("A guest signs in")
 struct GuestMergeTests {
     /// A guest has bought here and signs in.
-    private func bought(_ world: PretendWorld) async throws -> (Store, guest: String) {
+    private func bought(_ world: PretendWorld) async throws -> (TillStore, guest: String) {
         let store = try await world.launch(nil)
         let guest = await store.guestID
         await store.signIn(guest) { guest }

@@ -125,7 +125,7 @@ extension PretendWorld {
 
     /// A charge while the app runs, started elsewhere.
     @discardableResult
-    func chargeLater(_ order: OrderSummary) -> QueuedTransaction {
+    func chargeLater(_ order: StoreOrder) -> QueuedTransaction {
         let transaction = charge(
             PurchaseRequest(order: order.id, productID: order.productID, quantity: order.quantity))
         tell(.paid(transaction))
@@ -150,9 +150,9 @@ extension PretendWorld {
 
     /// A launch: the app creates its store and starts it, possibly with its user still signed in. When this returns,
     /// the launch's own requests are sent.
-    func launch(_ user: String? = "ann") async throws -> Store {
-        let store = try Store(
-            StoreConfiguration(server: "https://till.test"), access: access, effects: effects,
+    func launch(_ user: String? = "ann") async throws -> TillStore {
+        let store = try TillStore(
+            TillConfiguration(server: "https://till.test"), access: access, effects: effects,
             files: DeviceFiles(journal: disk, identity: identity.disk), transport: transport)
         await store.start()
         if let user { await store.signIn(user) { user } }
@@ -161,7 +161,7 @@ extension PretendWorld {
     }
 
     /// The end of a launch, by a kill or not: all of its work stops.
-    func end(_ store: Store) async {
+    func end(_ store: TillStore) async {
         await store.stop()
         await rest()
     }
@@ -177,7 +177,7 @@ extension PretendWorld {
     }
 
     /// Whether all background work is waiting.
-    func isIdle(_ store: Store) async -> Bool {
+    func isIdle(_ store: TillStore) async -> Bool {
         await sees { await store.retryCoordinator.isAsleep && alarms.count == 1 }
     }
 }

@@ -32,10 +32,10 @@ struct ServerAddressTests {
     func store() {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("till-kit-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: path) }
-        var configuration = StoreConfiguration(server: "http://pay.example.com")
+        var configuration = TillConfiguration(server: "http://pay.example.com")
         configuration.directory = path
         do {
-            _ = try Store(configuration)
+            _ = try TillStore(configuration)
             Issue.record("it would send proofs and tokens in the clear")
         } catch {
             #expect(error == .insecureServer && error.code == "insecure_server" && !error.isRetryable)
@@ -44,6 +44,6 @@ struct ServerAddressTests {
         }
         #expect(!FileManager.default.fileExists(atPath: path))
         configuration.server = "http://127.0.0.1:9"
-        #expect(throws: Never.self) { try Store(configuration) }
+        #expect(throws: Never.self) { try TillStore(configuration) }
     }
 }

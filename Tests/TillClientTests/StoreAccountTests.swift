@@ -8,7 +8,7 @@ import TillThreads
 @Suite("Buyers and signed-in users")
 struct StoreAccountTests {
     /// Ann paid, and the answer was lost.
-    private func annPaid(_ world: PretendWorld, _ store: Store) async throws -> OrderSummary {
+    private func annPaid(_ world: PretendWorld, _ store: TillStore) async throws -> StoreOrder {
         world.shop.withLock { shop in
             shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportError(.connectionLost))] } }
         }
@@ -168,7 +168,7 @@ struct StoreAccountTests {
     func restore() async throws {
         let world = PretendWorld()
         let store = try await world.launch("ann")
-        #expect(await store.restore() == RestoreOutcome())
+        #expect(await store.restore() == RestoreResult())
         guard case .completed = await store.purchase("points.60") else { throw Unexpected("not completed") }
         await store.signIn("bob") { "bob" }
         guard case .completed = await store.purchase("points.300") else { throw Unexpected("not completed") }

@@ -10,8 +10,8 @@ struct StoreFileTests {
         FileManager.default.temporaryDirectory.appendingPathComponent("till-kit-\(UUID())/deeper").path
     }
 
-    private func configuration(_ directory: String) -> StoreConfiguration {
-        var configuration = StoreConfiguration(server: "https://till.test/")
+    private func configuration(_ directory: String) -> TillConfiguration {
+        var configuration = TillConfiguration(server: "https://till.test/")
         configuration.directory = directory
         return configuration
     }
@@ -20,10 +20,10 @@ struct StoreFileTests {
     func twoInstances() async throws {
         let path = directory()
         defer { try? FileManager.default.removeItem(atPath: path) }
-        var first: Store? = try Store(configuration(path))
+        var first: TillStore? = try TillStore(configuration(path))
         let guest = await first?.guestID
         do {
-            _ = try Store(configuration(path))
+            _ = try TillStore(configuration(path))
             Issue.record("two instances would write over each other")
         } catch {
             #expect(error.code == "disk_in_use" && error.isRetryable)
@@ -33,8 +33,8 @@ struct StoreFileTests {
         await first?.stop()
         first = nil
         let world = PretendWorld()
-        #expect(await world.sees { (try? Store(configuration(path))) != nil })
-        #expect(await world.sees { await (try? Store(configuration(path)))?.guestID == guest })
+        #expect(await world.sees { (try? TillStore(configuration(path))) != nil })
+        #expect(await world.sees { await (try? TillStore(configuration(path)))?.guestID == guest })
     }
 
     @Test("A journal of another version is an error with a sentence, and the file is left unchanged")
@@ -46,8 +46,8 @@ struct StoreFileTests {
         let bytes = header + Array("orders of tomorrow".utf8)
         let world = PretendWorld(disk: bytes)
         do {
-            _ = try Store(
-                StoreConfiguration(server: "https://till.test"), access: world.access, effects: world.effects,
+            _ = try TillStore(
+                TillConfiguration(server: "https://till.test"), access: world.access, effects: world.effects,
                 files: DeviceFiles(journal: world.disk, identity: world.identity.disk), transport: world.transport)
             Issue.record("orders of another version may not be read")
         } catch {
@@ -68,8 +68,8 @@ struct StoreFileTests {
                     at: Instant(seconds: 1_800_000_000)))
         }
         let world = PretendWorld(disk: Array(whole.file.bytes.dropLast(5)))
-        let store = try Store(
-            StoreConfiguration(server: "https://till.test"), access: world.access, effects: world.effects,
+        let store = try TillStore(
+            TillConfiguration(server: "https://till.test"), access: world.access, effects: world.effects,
             files: DeviceFiles(journal: world.disk, identity: world.identity.disk), transport: world.transport)
         #expect(!store.recovery.isClean && store.recovery.cutTail > 0 && store.recovery.orders == 1)
         #expect(await store.orders(all: true).map(\.orderNumber) == [stored.description])

@@ -20,7 +20,7 @@ struct StoreKillTests {
     }
 
     /// A launch that completes all remaining work.
-    private func recover(_ world: PretendWorld) async throws -> [OrderSummary] {
+    private func recover(_ world: PretendWorld) async throws -> [StoreOrder] {
         let store = try await world.launch()
         await store.checkOrderStatus()
         #expect(await world.isIdle(store))

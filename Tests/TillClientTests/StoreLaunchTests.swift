@@ -28,7 +28,7 @@ struct StoreLaunchTests {
         let first = try await world.launch()
         world.state.withLock { $0.answers = [] }
         world.shop.withLock { $0.sheets = Array(repeating: .askToBuy, count: 3) }
-        var orders: [OrderSummary] = []
+        var orders: [StoreOrder] = []
         for product in ["points.60", "points.300", "points.980"] {
             orders.append(try #require(await first.purchase(product).order))
         }
@@ -220,7 +220,7 @@ struct StoreLaunchTests {
     @Test("A store released by the app releases its journal without being stopped")
     func letGo() async throws {
         let world = PretendWorld()
-        var store: Store? = try await world.launch()
+        var store: TillStore? = try await world.launch()
         weak let retryCoordinator = store?.retryCoordinator
         #expect(retryCoordinator != nil)
         _ = await store?.purchase("points.60")

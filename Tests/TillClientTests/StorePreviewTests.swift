@@ -17,7 +17,7 @@ struct StorePreviewTests {
             "boughtSeconds":5184000,"expiresAt":"2027-03-16T08:00:00.123Z","explanation":{"en":[],"zh":[]}}
             """.utf8))
 
-    private func preview(_ store: Store, _ world: PretendWorld) async throws -> PlanPreview {
+    private func preview(_ store: TillStore, _ world: PretendWorld) async throws -> PlanPreview {
         world.state.withLock { $0.answers = [.success(Self.reply)] }
         return try await store.previewPlan("monthly", quantity: 2)
     }

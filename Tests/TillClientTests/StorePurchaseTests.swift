@@ -144,7 +144,7 @@ struct StorePurchaseTests {
             var updates = store.updates.makeAsyncIterator()
             #expect(await updates.next() == .order(order))
             world.chargeLater(order)
-            var received: OrderSummary?
+            var received: StoreOrder?
             while received?.status != .completed, case .order(let reported)? = await updates.next() {
                 received = reported
             }

@@ -43,9 +43,9 @@ enum StoreSentences {
         此次购买已退款；如仍需要，请重新购买。
 
         insecure_server
-        The purchase server's address must begin with https://. Set one in StoreConfiguration.server; http:// works \
+        The purchase server's address must begin with https://. Set one in TillConfiguration.server; http:// works \
         only for a server on this machine (127.0.0.1, ::1, localhost).
-        购买服务器的地址必须使用 HTTPS，请在 StoreConfiguration 中修改；HTTP 仅可用于本机上的服务器。
+        购买服务器的地址必须使用 HTTPS，请在 TillConfiguration 中修改；HTTP 仅可用于本机上的服务器。
 
         payments_not_allowed
         Purchases are turned off on this device. Allow them in Settings under Screen Time, or ask the person who \

@@ -60,7 +60,7 @@ struct WaitingReasonTests {
         let purchase = RestoredPurchase(reported, of: nil)
         #expect(purchase.status == .waiting && purchase.code == "quarantined")
         #expect(purchase.sentence == PendingReason.sentence(ofWaiting: "contested"))
-        var outcome = RestoreOutcome()
+        var outcome = RestoreResult()
         outcome.add(purchase)
         #expect(outcome.error?.sentence == purchase.sentence)
     }

@@ -89,9 +89,9 @@ package actor ProductCatalog {
         return ids.compactMap { seen.insert($0).inserted ? known[$0] : nil }
     }
 
-    private func item(_ product: CachedProduct, _ purchasing: Set<ProductID>, isListed: Bool) -> ListedProduct {
+    private func item(_ product: CachedProduct, _ purchasing: Set<ProductID>, isListed: Bool) -> StoreProduct {
         let id = ProductID(product.id)
-        return ListedProduct(
+        return StoreProduct(
             product, listed[id] ?? record.listings[id], isListed: isListed, isPurchasing: purchasing.contains(id),
             server.language)
     }

@@ -9,7 +9,7 @@ import TillBilling
 /// The products to show on the shop page.
 public struct ProductList: Hashable, Sendable {
     /// The products, in the server's order or in the requested order.
-    public let items: [ListedProduct]
+    public let items: [StoreProduct]
     /// A Boolean value that indicates whether names and prices come from the cache because the store has not answered.
     /// Nothing can be bought then, so show the products dimmed.
     public let isFromCache: Bool
@@ -19,7 +19,7 @@ public struct ProductList: Hashable, Sendable {
     /// The reason why nothing can be bought, if there is one.
     public let error: StoreError?
 
-    package init(items: [ListedProduct], isFromCache: Bool, missing: [String] = [], error: StoreError?) {
+    package init(items: [StoreProduct], isFromCache: Bool, missing: [String] = [], error: StoreError?) {
         self.items = items
         self.isFromCache = isFromCache
         self.missing = missing
@@ -27,11 +27,11 @@ public struct ProductList: Hashable, Sendable {
     }
 
     /// The item of this product, if it is among the items.
-    public subscript(id: String) -> ListedProduct? { items.first { $0.id == id } }
+    public subscript(id: String) -> StoreProduct? { items.first { $0.id == id } }
 }
 
 /// A product on the shop page.
-public struct ListedProduct: Hashable, Sendable, Identifiable {
+public struct StoreProduct: Hashable, Sendable, Identifiable {
     /// The type of a product, as in App Store Connect.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// A product that is used up and can be bought again.
@@ -65,7 +65,7 @@ public struct ListedProduct: Hashable, Sendable, Identifiable {
     public let isPurchasing: Bool
 }
 
-extension ListedProduct {
+extension StoreProduct {
     init(
         _ product: CachedProduct, _ listing: StoreListing?, isListed: Bool, isPurchasing: Bool, _ language: Language
     ) {
@@ -82,7 +82,7 @@ extension ListedProduct {
     }
 }
 
-extension ListedProduct.Kind {
+extension StoreProduct.Kind {
     init?(_ type: ProductType?) {
         switch type {
         case .consumable: self = .consumable

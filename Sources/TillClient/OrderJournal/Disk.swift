@@ -25,9 +25,9 @@ package struct Disk: Sendable {
 }
 
 /// An error of the device's disk.
-public struct DiskError: Error, Hashable, Sendable {
+package struct DiskError: Error, Hashable, Sendable {
     /// The kind of error.
-    public enum Kind: String, Hashable, Sendable {
+    package enum Kind: String, Hashable, Sendable {
         /// The disk is full.
         case full = "disk_full"
         /// The app has no permission to write.
@@ -39,9 +39,9 @@ public struct DiskError: Error, Hashable, Sendable {
     }
 
     /// The kind of error.
-    public let kind: Kind
+    package let kind: Kind
     /// The system's error number; 0 if there is none.
-    public let number: Int32
+    package let number: Int32
 
     package init(_ kind: Kind, number: Int32 = 0) {
         self.kind = kind
@@ -49,10 +49,10 @@ public struct DiskError: Error, Hashable, Sendable {
     }
 
     /// A Boolean value that indicates whether the same write may succeed later without a repair of the device.
-    public var isRetryable: Bool { kind == .full || kind == .inUse }
+    package var isRetryable: Bool { kind == .full || kind == .inUse }
 
     /// A message for the buyer.
-    public var sentence: LocalizedText {
+    package var sentence: LocalizedText {
         switch kind {
         case .full:
             LocalizedText(

@@ -149,16 +149,16 @@ package struct ProductLabel: Hashable, Sendable {
 }
 
 /// The reason why a paid purchase is not completed yet: a stable code, with a sentence for the buyer.
-public struct PendingReason: Hashable, Sendable {
+package struct PendingReason: Hashable, Sendable {
     /// The code: a `Refusal`, a `TransportError.Kind`, or a code of this type.
-    public let code: String
+    package let code: String
     /// A Boolean value that indicates whether sending the same proof again automatically is pointless. At launch, and
     /// at the buyer's request, it is sent nevertheless, because a wrong configuration of the server may have been
     /// corrected.
-    public let isFinal: Bool
+    package let isFinal: Bool
     /// The server's reason for waiting, if it gave one: a stable code. A later server may send codes that this version
     /// doesn't know.
-    public let reason: String?
+    package let reason: String?
 
     package init(code: String, isFinal: Bool, reason: String? = nil) {
         self.code = code
@@ -181,7 +181,7 @@ public struct PendingReason: Hashable, Sendable {
     package static let completedElsewhere = PendingReason(code: "completed_elsewhere", isFinal: true)
 
     /// A message for the buyer.
-    public var sentence: LocalizedText {
+    package var sentence: LocalizedText {
         if let reason, let sentence = Self.sentence(ofWaiting: reason) { return sentence }
         if let refusal = Refusal(rawValue: code) { return refusal.advice }
         if let kind = TransportError.Kind(rawValue: code) { return kind.sentence }
@@ -218,7 +218,7 @@ public struct PendingReason: Hashable, Sendable {
 }
 
 /// The reason why the journal did not accept a change. Nothing has changed in memory or on disk.
-public enum JournalError: Error, Hashable, Sendable {
+package enum JournalError: Error, Hashable, Sendable {
     /// The disk reported an error.
     case disk(DiskError)
     /// Another version of the app wrote the file, which is left unchanged.
@@ -231,7 +231,7 @@ public enum JournalError: Error, Hashable, Sendable {
     case illegalMove(from: OrderStatus, to: OrderStatus)
 
     /// A Boolean value that indicates whether the same change may succeed later without a repair of the device.
-    public var isRetryable: Bool {
+    package var isRetryable: Bool {
         switch self {
         case .disk(let error): error.isRetryable
         default: false
@@ -239,7 +239,7 @@ public enum JournalError: Error, Hashable, Sendable {
     }
 
     /// A stable code.
-    public var code: String {
+    package var code: String {
         switch self {
         case .disk(let error): error.kind.rawValue
         case .otherVersion: "journal_version"
@@ -250,7 +250,7 @@ public enum JournalError: Error, Hashable, Sendable {
     }
 
     /// A message for the buyer.
-    public var sentence: LocalizedText {
+    package var sentence: LocalizedText {
         switch self {
         case .disk(let error): error.sentence
         case .otherVersion:
@@ -265,14 +265,14 @@ public enum JournalError: Error, Hashable, Sendable {
 }
 
 /// The state of the journal when it was opened.
-public struct JournalRecovery: Hashable, Sendable {
+package struct JournalRecovery: Hashable, Sendable {
     /// The number of orders.
-    public let orders: Int
+    package let orders: Int
     /// The number of bytes removed at the end: an interrupted write, or later damage.
-    public let cutTail: Int
+    package let cutTail: Int
     /// The number of unreadable bytes between valid changes. All valid changes are preserved.
-    public let damaged: Int
+    package let damaged: Int
 
     /// A Boolean value that indicates whether the file was intact.
-    public var isClean: Bool { cutTail == 0 && damaged == 0 }
+    package var isClean: Bool { cutTail == 0 && damaged == 0 }
 }

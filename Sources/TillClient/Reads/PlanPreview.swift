@@ -37,7 +37,7 @@ public struct PlanPreview: Hashable, Sendable {
     public let quantity: Int
     /// The relation to the current service.
     public let change: Change
-    /// The server's list price for the whole quantity. Apple's price is in `ListedProduct`.
+    /// The server's list price for the whole quantity. Apple's price is in `StoreProduct`.
     public let price: Decimal
     /// The value of the kept and the converted service, rounded to the minor unit; the exact value is in the
     /// explanation.

@@ -31,7 +31,7 @@ package struct TransportResponse: Hashable, Sendable {
     package let status: Int
     /// The value of `Content-Type`; empty if it is missing.
     package let contentType: String
-    /// The seconds of `Resubmission-After`, if present.
+    /// The seconds of `Retry-After`, if present.
     package let retryAfter: Int64?
     /// The value of `ETag`, if present.
     package let etag: String?
@@ -49,9 +49,9 @@ package struct TransportResponse: Hashable, Sendable {
 }
 
 /// The reason why no response arrived. The server may have processed the request, so every request can be repeated.
-public struct TransportError: Error, Hashable, Sendable {
+package struct TransportError: Error, Sendable {
     /// The kind of network error.
-    public enum Kind: String, Hashable, Sendable, CaseIterable {
+    package enum Kind: String, Hashable, Sendable, CaseIterable {
         /// This device has no network connection.
         case offline
         /// The server's name can't be resolved on this network.
@@ -68,7 +68,7 @@ public struct TransportError: Error, Hashable, Sendable {
         case other = "network_fault"
 
         /// A message for a buyer who waits for a purchase.
-        public var sentence: LocalizedText {
+        package var sentence: LocalizedText {
             switch self {
             case .offline:
                 LocalizedText(
@@ -92,17 +92,26 @@ public struct TransportError: Error, Hashable, Sendable {
     }
 
     /// The kind of network error.
-    public let kind: Kind
+    package let kind: Kind
     /// Details for logs.
-    public let detail: String
+    package let detail: String
+    /// The system's own error, for the app's logs.
+    package let underlying: (any Error)?
 
-    package init(_ kind: Kind, _ detail: String = "") {
+    package init(_ kind: Kind, _ detail: String = "", underlying: (any Error)? = nil) {
         self.kind = kind
         self.detail = detail
+        self.underlying = underlying
     }
 
     /// Always true: the server may answer the next time.
-    public var isRetryable: Bool { true }
+    package var isRetryable: Bool { true }
+}
+
+/// The system's own error isn't compared.
+extension TransportError: Hashable {
+    package static func == (one: Self, other: Self) -> Bool { one.kind == other.kind && one.detail == other.detail }
+    package func hash(into hasher: inout Hasher) { hasher.combine(kind) }
 }
 
 /// The configured address of the purchase server. It must be `https://`, because proofs and user tokens are sent to it.
@@ -155,7 +164,7 @@ struct ServerAddress {
 }
 
 /// The reason why the server gave no answer, or refused the request.
-public enum ServerError: Error, Hashable, Sendable {
+package enum ServerError: Error, Hashable, Sendable {
     /// No user is signed in, so nothing was sent.
     case signedOut
     /// No response arrived.
@@ -166,7 +175,7 @@ public enum ServerError: Error, Hashable, Sendable {
     case refused(ServerRefusal)
 
     /// A stable code.
-    public var code: String {
+    package var code: String {
         switch self {
         case .signedOut: PendingReason.signedOut.code
         case .noResponse(let error): error.kind.rawValue
@@ -176,7 +185,7 @@ public enum ServerError: Error, Hashable, Sendable {
     }
 
     /// A Boolean value that indicates whether the same request may be answered differently later.
-    public var isRetryable: Bool {
+    package var isRetryable: Bool {
         switch self {
         case .signedOut, .noResponse, .unreadable: true
         case .refused(let refusal): refusal.isRetryable
@@ -184,7 +193,7 @@ public enum ServerError: Error, Hashable, Sendable {
     }
 
     /// The seconds that the server asked to wait; at most a minute if the response isn't the server's.
-    public var retryAfter: Int64? {
+    package var retryAfter: Int64? {
         switch self {
         case .signedOut, .noResponse: nil
         case .unreadable(_, let seconds): seconds
@@ -193,26 +202,26 @@ public enum ServerError: Error, Hashable, Sendable {
     }
 
     /// A message for the buyer.
-    public var sentence: LocalizedText {
+    package var sentence: LocalizedText {
         if case .refused(let refusal) = self { return refusal.sentence }
         return PendingReason(code: code, isFinal: false).sentence
     }
 }
 
 /// A problem that the server reported (RFC 9457). Programs use `code` and `isRetryable`, never the text.
-public struct ServerRefusal: Hashable, Sendable {
+package struct ServerRefusal: Hashable, Sendable {
     /// A stable code; see `refusal`.
-    public let code: String
+    package let code: String
     /// The HTTP status.
-    public let status: Int
+    package let status: Int
     /// A Boolean value that indicates whether the same request may be answered differently later.
-    public let isRetryable: Bool
+    package let isRetryable: Bool
     /// The seconds that the server asked to wait.
-    public let retryAfter: Int64?
+    package let retryAfter: Int64?
     /// The server's text in the requested language, shown if this version of the app doesn't know the code.
-    public let title: String
+    package let title: String
     /// The request id, for support.
-    public let requestID: String
+    package let requestID: String
 
     init(_ problem: ProblemDetails, status: Int, retryAfter: Int64?) {
         code = problem.code
@@ -225,10 +234,10 @@ public struct ServerRefusal: Hashable, Sendable {
     }
 
     /// The refusal, if this version of the app knows the code.
-    public var refusal: Refusal? { Refusal(rawValue: code) }
+    package var refusal: Refusal? { Refusal(rawValue: code) }
 
     /// The meaning, for operators of the server.
-    public var sentence: LocalizedText { refusal?.sentence ?? LocalizedText(en: title, zh: title) }
+    package var sentence: LocalizedText { refusal?.sentence ?? LocalizedText(en: title, zh: title) }
 
     /// Whether this proof can never be granted, as far as this server knows. Other refusals (an expired token, a wrong
     /// configuration, an unknown code) may be answered differently later.

@@ -12,7 +12,7 @@ final class PhoneUser: @unchecked Sendable {
     private var purchasesLeft: Int
     private(set) var begun = 0
     /// Orders that its users last saw as ongoing.
-    private(set) var waiting: [OrderSummary] = []
+    private(set) var waiting: [StoreOrder] = []
 
     init(_ phone: PhoneHost, users: [String], purchasesLeft: Int, _ parts: SimulationContext) {
         self.phone = phone

@@ -38,9 +38,9 @@ final class PhoneHost: @unchecked Sendable {
     private final class App: @unchecked Sendable {
         let process: SimulatedProcess
         let device: EmulatedDevice
-        let store: TillClient.Store
+        let store: TillStore
 
-        init(_ process: SimulatedProcess, _ device: EmulatedDevice, _ store: TillClient.Store) {
+        init(_ process: SimulatedProcess, _ device: EmulatedDevice, _ store: TillStore) {
             self.process = process
             self.device = device
             self.store = store
@@ -102,7 +102,7 @@ final class PhoneHost: @unchecked Sendable {
             directory: directory, consumableHistory: false, effects: storeEffects(of: process))
         do {
             let store = try EmulatedDevice.$current.withValue(device) {
-                try TillClient.Store(
+                try TillStore(
                     configuration, access: access(in: process), effects: effects(of: process),
                     files: files(in: process),
                     transport: transport(in: process))
@@ -137,7 +137,7 @@ final class PhoneHost: @unchecked Sendable {
     /// Runs work in the app.
     ///
     /// - Returns: nil if the app was killed before the work was done.
-    func use<Value: Sendable>(_ work: @escaping @Sendable (TillClient.Store) async -> Value) async -> Value? {
+    func use<Value: Sendable>(_ work: @escaping @Sendable (TillStore) async -> Value) async -> Value? {
         guard let app, app.process.isAlive else { return nil }
         return await app.process.ask {
             await EmulatedDevice.$current.withValue(app.device) { await work(app.store) }
@@ -165,8 +165,8 @@ final class PhoneHost: @unchecked Sendable {
 
     // MARK: Effects of the app
 
-    private var configuration: StoreConfiguration {
-        var configuration = StoreConfiguration(server: "till:")
+    private var configuration: TillConfiguration {
+        var configuration = TillConfiguration(server: "till:")
         configuration.generation = generation
         configuration.language = .english
         return configuration

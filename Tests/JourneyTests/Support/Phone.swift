@@ -35,7 +35,7 @@ final class Phone: Sendable {
         let run: AppRun
         let device: EmulatedDevice
         let directory: URL
-        let store: TillClient.Store
+        let store: TillStore
     }
 
     private let launched = Locked<Launch?>(nil)
@@ -57,7 +57,7 @@ final class Phone: Sendable {
         return launch
     }
 
-    var store: TillClient.Store { launch.store }
+    var store: TillStore { launch.store }
     var run: AppRun { launch.run }
     var receiptURL: URL { launch.device.receiptURL }
     /// The number of `SKReceiptRefreshRequest`s since the launch.
@@ -81,7 +81,7 @@ final class Phone: Sendable {
             id: device, account: account, bundleID: Shop.bundleID, connection: connection(in: run),
             directory: directory, effects: storeEffects)
         let store = try EmulatedDevice.$current.withValue(device) {
-            try TillClient.Store(
+            try TillStore(
                 configuration, access: access(), effects: effects, files: try files(in: directory, run),
                 transport: transport(in: run))
         }
@@ -139,7 +139,7 @@ final class Phone: Sendable {
 
     /// Calls the app's store on this phone.
     func use<Result: Sendable>(
-        _ work: @Sendable (TillClient.Store) async throws -> Result
+        _ work: @Sendable (TillStore) async throws -> Result
     ) async rethrows -> Result {
         let launch = launch
         return try await EmulatedDevice.$current.withValue(launch.device) { try await work(launch.store) }
@@ -174,7 +174,7 @@ final class Phone: Sendable {
 
     // MARK: Observations
 
-    func orders() async -> [OrderSummary] { await use { await $0.orders() } }
+    func orders() async -> [StoreOrder] { await use { await $0.orders() } }
 
     /// The orders as another launch would find them, read from a copy of the file.
     func ordersOnDisk() async throws -> [JournalEntry] {
@@ -208,8 +208,8 @@ final class Phone: Sendable {
     /// Makes the disk refuse writes, or accept them again.
     func fillDisk(_ isFull: Bool = true) { self.isFull.withLock { $0 = isFull } }
 
-    private var configuration: StoreConfiguration {
-        var configuration = StoreConfiguration(server: "till:")
+    private var configuration: TillConfiguration {
+        var configuration = TillConfiguration(server: "till:")
         configuration.generation = generation
         configuration.language = .english
         return configuration

@@ -21,12 +21,12 @@ struct RestoreService: Sendable {
         server = components.server
     }
 
-    func restore() async -> RestoreOutcome {
+    func restore() async -> RestoreResult {
         let shown: [QueuedTransaction]
         do throws(AppStoreError) { shown = try await access.restore() } catch {
-            return RestoreOutcome(error: .store(error))
+            return RestoreResult(failure: .store(error))
         }
-        var outcome = RestoreOutcome()
+        var outcome = RestoreResult()
         guard !shown.isEmpty else { return outcome }
         for request in await requests(for: shown, &outcome) { await send(request, &outcome) }
         return outcome
@@ -38,7 +38,7 @@ struct RestoreService: Sendable {
         let transactions: [QueuedTransaction]
     }
 
-    private func requests(for shown: [QueuedTransaction], _ outcome: inout RestoreOutcome) async -> [Request] {
+    private func requests(for shown: [QueuedTransaction], _ outcome: inout RestoreResult) async -> [Request] {
         var signed: [(QueuedTransaction, String)] = []
         var inReceipt: [QueuedTransaction] = []
         var receipt: [UInt8] = []
@@ -66,7 +66,7 @@ struct RestoreService: Sendable {
         return requests
     }
 
-    private func send(_ request: Request, _ outcome: inout RestoreOutcome) async {
+    private func send(_ request: Request, _ outcome: inout RestoreResult) async {
         guard let session = await server.session() else {
             return outcome.add(request.transactions, waitingFor: .notSignedIn)
         }

@@ -1,15 +1,21 @@
 import TillBilling
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// An object that makes purchases and delivers each paid purchase exactly once to its buyer, across crashes,
 /// disconnections and repeated requests.
 ///
-///     let store = try Store(StoreConfiguration(server: "https://pay.example.com"))
+///     let store = try TillStore(TillConfiguration(server: "https://pay.example.com"))
 ///     await store.start()
 ///     await store.signIn(userID) { await session.token() }
-///     let outcome = await store.purchase("com.example.points.60")
+///     let result = try await store.purchase("com.example.points.60")
 ///
 /// Create one store and keep it for the whole life of the app. You can call its methods from any thread, concurrently.
-public final class Store: Sendable {
+public final class TillStore: Sendable {
     let components: StoreComponents
     let retryCoordinator: RetryCoordinator
     let checkout: Checkout
@@ -19,14 +25,14 @@ public final class Store: Sendable {
     /// - Throws: `journal` if the list of orders is open in another instance (`disk_in_use`), was written by another
     ///   version (`journal_version`; the file is left unchanged), or can't be read.
     package init(
-        _ configuration: StoreConfiguration, access: StoreAccess, effects: Effects, files: DeviceFiles,
+        _ configuration: TillConfiguration, access: StoreAccess, effects: Effects, files: DeviceFiles,
         transport: Transport
-    ) throws(StoreError) {
+    ) throws(TillError) {
         do throws(JournalError) {
             components = try StoreComponents(
                 configuration, access: access, effects: effects, files: files, transport: transport)
         } catch {
-            throw .journal(error)
+            throw TillError(.journal(error))
         }
         retryCoordinator = RetryCoordinator(components)
         checkout = Checkout(components, retryCoordinator: retryCoordinator)
@@ -49,9 +55,6 @@ public final class Store: Sendable {
     /// Nothing is lost: pending purchases stay on disk and in the store's queue. A stopped store can't be started
     /// again.
     public func stop() async { await retryCoordinator.stop() }
-
-    /// Sends pending purchases now. Call it when the network is available again. It returns at once.
-    public func networkReturned() async { await retryCoordinator.take(.networkReturned) }
 
     /// The updates since launch and all later ones. None is lost if the loop over them begins late.
     public var updates: StoreUpdates { StoreUpdates(updateLog: components.updateLog) }
@@ -99,78 +102,64 @@ public final class Store: Sendable {
 
     /// Returns whether purchases are allowed on this device.
     public func canMakePayments() async -> Bool { await components.access.canMakePayments() }
-
-    // MARK: Orders
-
-    /// The state of the list of orders when it was opened: the number of orders, and whether an interrupted or damaged
-    /// part was removed from the file. All other entries are preserved, and a copy of the file has the suffix
-    /// `-damaged`. Log it if it isn't clean.
-    public var recovery: JournalRecovery { components.journal.recovery }
-
-    /// Returns the orders of the signed-in user, newest first; none if no user is signed in.
-    public func orders() async -> [OrderSummary] { await orders(all: false) }
-
-    /// Returns the orders on this device, newest first.
-    ///
-    /// - Parameter all: whether to include the orders of other users of this installation, and those without a known
-    ///   owner.
-    public func orders(all: Bool) async -> [OrderSummary] {
-        if all { return await components.journal.summaries() }
-        guard let user = await components.signIn.userID else { return [] }
-        return await components.journal.summaries(of: user)
-    }
-
-    /// Sends the proof of one order again. For an order that isn't ongoing, the outcome states its status.
-    ///
-    /// - Parameter orderID: the `OrderSummary.orderNumber`.
-    public func resubmit(_ orderID: String) async -> PurchaseOutcome {
-        guard let id = OrderID(orderID) else { return .failed(nil, .unknownOrder) }
-        return await checkout.resubmit(id)
-    }
-
-    /// Sends all pending paid purchases again, and returns when each is answered or postponed. Call it when the buyer
-    /// opens content that they may have paid for.
-    public func checkOrderStatus() async { await retryCoordinator.checkAll() }
-
-    /// Restores the customer's non-consumables and auto-renewable subscriptions through the store and the server. The
-    /// store may ask the customer to sign in. For purchases that belong to another of the app's users, the server's
-    /// configuration applies.
-    public func restore() async -> RestoreOutcome { await checkout.restoreAll() }
 }
-
-/// The language of the messages for the buyer.
-public typealias StoreLanguage = Language
 
 /// The StoreKit API that the kit uses for purchases. All other behavior is the same.
 public enum StoreKitGeneration: String, Hashable, Sendable, CaseIterable {
     /// StoreKit 2 if the system has it, else StoreKit 1.
     case automatic
-    /// `SKPaymentQueue`, with the app receipt as proof.
+    /// `SKPaymentQueue`, with Apple's signed copy or the app receipt as proof.
     case storeKit1
     /// `Transaction`, with Apple's signed transaction as proof.
     case storeKit2
 }
 
 /// The configuration of a store. Only the server has no default.
-public struct StoreConfiguration: Hashable, Sendable {
+public struct TillConfiguration: Sendable {
     /// The URL of the purchase server: `https://pay.example.com`. `http://` is accepted for this machine only
     /// (127.0.0.0/8, ::1, localhost).
     public var server: String
     /// The StoreKit API that the kit uses.
     public var generation = StoreKitGeneration.automatic
-    /// The directory of the list of orders, the cached products and the device's id; created if it doesn't exist. If
-    /// nil: `Till` in the app's Application Support; on Linux `till` in `XDG_STATE_HOME` or `~/.local/state`. Only one
-    /// running `Store` may use it at a time. Don't put it in an app group's container: iOS terminates an app that holds
-    /// a lock there while it is suspended.
+    /// The directory of the kit's files; created if it doesn't exist. If nil, the kit chooses one that the system backs
+    /// up with the app ([the client kit](client.md) lists it for each system). Only one running `TillStore` may use it
+    /// at a time. Don't put it in an app group's container: iOS terminates an app that holds a lock there while it is
+    /// suspended.
     public var directory: String?
-    /// The app's own name for this device, at most 128 bytes. If nil, the kit creates one and stores it in the
-    /// directory.
-    public var deviceID: String?
-    /// The language of the server's messages. The kit's own messages exist in all languages.
-    public var language = StoreLanguage.ofDevice
+    /// The app's own name for this phone, at most 128 bytes. It is part of every order and finds a payment whose order
+    /// id the App Store lost. If nil, the kit creates one and stores it in the directory.
+    public var phoneID: String?
+    /// The language of the server's messages, as in `Accept-Language`; nil for the device's language. The kit's own
+    /// messages exist in all languages.
+    public var language: String?
+    /// How long an entitlement without a newer answer of the server stays usable after its own end, in seconds. It
+    /// covers a renewal that this device has not heard of because it is offline.
+    public var offlineGrace: TimeInterval = 86_400
+    /// Called with what the kit does, for the app's own log. It may be called on any thread, and must return at once.
+    public var log: (@Sendable (LogEvent) -> Void)?
 
     /// Creates a configuration.
     ///
     /// - Parameter server: the URL of the purchase server, `https://pay.example.com`.
     public init(server: String) { self.server = server }
+
+    var messageLanguage: Language { language.map(Language.init(preference:)) ?? .ofDevice }
+}
+
+/// Something that the kit did, for the app's log. It contains ids and codes, and no personal data.
+public struct LogEvent: Hashable, Sendable {
+    public enum Level: String, Hashable, Sendable, CaseIterable {
+        case debug, info, warning, error
+    }
+
+    public let level: Level
+    /// A stable name, such as `purchase_completed`. [The client kit](client.md) lists them.
+    public let name: String
+    public var orderID: String?
+    public var productID: String?
+    public var transactionID: String?
+    /// The code of the error or of the reason for waiting.
+    public var code: String?
+    /// The server's id of the request, for support.
+    public var requestID: String?
 }

@@ -91,11 +91,32 @@ package struct PurchaseRequest: Hashable, Sendable {
     package let order: OrderID
     package let productID: ProductID
     package let quantity: Int
+    /// A promotional offer with the server's signature, which is valid for one attempt.
+    package var offer: SignedOffer?
 
     package init(order: OrderID, productID: ProductID, quantity: Int) {
         self.order = order
         self.productID = productID
         self.quantity = quantity
+    }
+}
+
+/// A promotional offer in the form that both generations of StoreKit accept.
+package struct SignedOffer: Hashable, Sendable {
+    package let id: String
+    package let keyID: String
+    package let nonce: UniqueID
+    /// In milliseconds since 1970.
+    package let timestamp: Int64
+    /// In base64.
+    package let signature: String
+
+    package init(id: String, keyID: String, nonce: UniqueID, timestamp: Int64, signature: String) {
+        self.id = id
+        self.keyID = keyID
+        self.nonce = nonce
+        self.timestamp = timestamp
+        self.signature = signature
     }
 }
 

@@ -2,7 +2,7 @@ import TillAPI
 import TillBilling
 
 /// The result of restoring purchases through the server. Consumables can't be restored.
-public struct RestoreOutcome: Hashable, Sendable {
+public struct RestoreResult: Hashable, Sendable {
     /// The result for each purchase that the store returned.
     public internal(set) var purchases: [RestoredPurchase] = []
     /// The product ids that the signed-in user owns now, each once: restored now or owned before.
@@ -11,10 +11,12 @@ public struct RestoreOutcome: Hashable, Sendable {
     public internal(set) var waiting: [String] = []
     /// The number of returned purchases that belong to another of the app's users. They stay theirs.
     public internal(set) var ownedByOthers = 0
-    /// Why nothing, or not everything, was restored.
-    public internal(set) var error: StoreError?
+    /// Why not everything was restored.
+    public var error: TillError? { failure.map { TillError($0) } }
 
-    init(error: StoreError? = nil) { self.error = error }
+    package internal(set) var failure: StoreError?
+
+    init(failure: StoreError? = nil) { self.failure = failure }
 
     mutating func add(_ purchase: RestoredPurchase) {
         purchases.append(purchase)
@@ -25,8 +27,8 @@ public struct RestoreOutcome: Hashable, Sendable {
         case .ownedByAnother, .contactSupport: ownedByOthers += 1
         case .waiting:
             if let product, !waiting.contains(product) { waiting.append(product) }
-            error = error ?? .undelivered(purchase.pendingReason)
-        case .refused: error = error ?? .undelivered(PendingReason(code: purchase.code ?? "", isFinal: true))
+            failure = failure ?? .undelivered(purchase.pendingReason)
+        case .refused: failure = failure ?? .undelivered(PendingReason(code: purchase.code ?? "", isFinal: true))
         case .notRestorable, .refunded: break
         }
     }
@@ -36,7 +38,7 @@ public struct RestoreOutcome: Hashable, Sendable {
         for transaction in transactions {
             purchases.append(RestoredPurchase(transaction, fault))
             if !waiting.contains(transaction.productID.text) { waiting.append(transaction.productID.text) }
-            error = error ?? fault
+            failure = failure ?? fault
         }
     }
 }
@@ -81,7 +83,7 @@ public struct RestoredPurchase: Hashable, Sendable {
     }
 
     /// A message for the buyer.
-    public var sentence: LocalizedText {
+    package var sentence: LocalizedText {
         switch status {
         case .owned: LocalizedText(en: "This purchase is yours and is active here.", zh: "此项购买属于您，已恢复。")
         case .moved:
@@ -105,10 +107,8 @@ public struct RestoredPurchase: Hashable, Sendable {
 
     /// The message in a language.
     ///
-    /// - Parameter language: as in `StoreError.message(in:)`.
-    public func message(in language: String? = nil) -> String {
-        sentence[language.map(Language.init(preference:)) ?? .ofDevice]
-    }
+    /// - Parameter language: as in `TillError.message(in:)`.
+    public func message(in language: String? = nil) -> String { sentence.text(in: language) }
 }
 
 extension RestoredPurchase {

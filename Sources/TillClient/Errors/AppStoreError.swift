@@ -2,72 +2,112 @@ import TillBilling
 
 /// An error of StoreKit, the same for both generations: a stable code, and a sentence that tells the buyer what to do.
 /// `AppStoreError+StoreKit.swift` converts the errors.
-public enum AppStoreError: Error, Hashable, Sendable {
-    // Errors of SKError, in the order of their raw values (facts/storekit-client A7). StoreKit 2's errors with the same
-    // meaning share them.
-    /// The cause is unknown (0). The purchase may be paid nevertheless.
-    case unknown
-    /// The client isn't allowed to make the request.
-    case clientInvalid
-    /// The buyer cancelled. It is also the first result of an interrupted purchase, which may be paid later.
-    case cancelled
-    /// A parameter of the payment is invalid.
-    case paymentInvalid
-    /// Payments are not allowed on this device.
-    case paymentNotAllowed
-    /// The product isn't available in this storefront.
-    case notAvailable
-    /// The app isn't allowed to use the cloud service.
-    case cloudServicePermissionDenied
-    /// The cloud service can't be reached.
-    case cloudServiceNetworkConnectionFailed
-    /// The app's permission to use the cloud service was revoked.
-    case cloudServiceRevoked
-    /// The customer hasn't accepted Apple's privacy terms.
-    case privacyAcknowledgementRequired
-    /// The app used request data without authorization.
-    case unauthorizedRequestData
-    /// The offer doesn't exist.
-    case invalidOfferIdentifier
-    /// The offer's signature is invalid.
-    case invalidOfferSignature
-    /// The offer lacks a parameter.
-    case missingOfferParameters
-    /// The offer's price isn't lower than the product's.
-    case invalidOfferPrice
-    /// The overlay was closed.
-    case overlayCancelled
-    /// The overlay's configuration is invalid.
-    case overlayInvalidConfiguration
-    /// The overlay didn't load in time.
-    case overlayTimeout
-    /// The customer isn't eligible for the offer.
-    case ineligibleForOffer
-    /// This system doesn't support overlays.
-    case unsupportedPlatform
-    /// The overlay was shown in the background.
-    case overlayPresentedInBackgroundScene
+package struct AppStoreError: Error, Sendable {
+    package enum Kind: Hashable, Sendable {
+        // Errors of SKError, in the order of their raw values (facts/storekit-client A7). StoreKit 2's errors with the
+        // same meaning share them.
+        /// The cause is unknown (0). The purchase may be paid nevertheless.
+        case unknown
+        /// The client isn't allowed to make the request.
+        case clientInvalid
+        /// The buyer cancelled. It is also the first result of an interrupted purchase, which may be paid later.
+        case cancelled
+        /// A parameter of the payment is invalid.
+        case paymentInvalid
+        /// Payments are not allowed on this device.
+        case paymentNotAllowed
+        /// The product isn't available in this storefront.
+        case notAvailable
+        /// The app isn't allowed to use the cloud service.
+        case cloudServicePermissionDenied
+        /// The cloud service can't be reached.
+        case cloudServiceNetworkConnectionFailed
+        /// The app's permission to use the cloud service was revoked.
+        case cloudServiceRevoked
+        /// The customer hasn't accepted Apple's privacy terms.
+        case privacyAcknowledgementRequired
+        /// The app used request data without authorization.
+        case unauthorizedRequestData
+        /// The offer doesn't exist.
+        case invalidOfferIdentifier
+        /// The offer's signature is invalid.
+        case invalidOfferSignature
+        /// The offer lacks a parameter.
+        case missingOfferParameters
+        /// The offer's price isn't lower than the product's.
+        case invalidOfferPrice
+        /// The overlay was closed.
+        case overlayCancelled
+        /// The overlay's configuration is invalid.
+        case overlayInvalidConfiguration
+        /// The overlay didn't load in time.
+        case overlayTimeout
+        /// The customer isn't eligible for the offer.
+        case ineligibleForOffer
+        /// This system doesn't support overlays.
+        case unsupportedPlatform
+        /// The overlay was shown in the background.
+        case overlayPresentedInBackgroundScene
 
-    // StoreKit 2 only.
-    /// The product can't be bought in this quantity.
-    case invalidQuantity
-    /// The app's signature lacks an entitlement.
-    case notEntitled
-    /// This system doesn't support the request.
-    case unsupported
-    /// The device couldn't verify the store's signature.
-    case unverified
+        // StoreKit 2 only.
+        /// The product can't be bought in this quantity.
+        case invalidQuantity
+        /// The app's signature lacks an entitlement.
+        case notEntitled
+        /// This system doesn't support the request.
+        case unsupported
+        /// The device couldn't verify the store's signature.
+        case unverified
 
-    /// The device can't reach Apple.
-    case network(TransportError.Kind)
-    /// An `SKError` of a later system, by its raw value.
-    case laterCode(Int)
-    /// An error from below StoreKit (AMSErrorDomain, ASDErrorDomain and others), for logs and support.
-    case system(domain: String, code: Int)
+        /// The device can't reach Apple.
+        case network(TransportError.Kind)
+        /// An `SKError` of a later system, by its raw value.
+        case laterCode(Int)
+        /// An error from below StoreKit (AMSErrorDomain, ASDErrorDomain and others), for logs and support.
+        case system(domain: String, code: Int)
+    }
+
+    package let kind: Kind
+    /// StoreKit's own error, for the app's logs; nil if StoreKit stated none.
+    package let underlying: (any Error)?
+
+    package init(_ kind: Kind, underlying: (any Error)? = nil) {
+        self.kind = kind
+        self.underlying = underlying
+    }
+
+    package static let unknown = Self(.unknown)
+    package static let clientInvalid = Self(.clientInvalid)
+    package static let cancelled = Self(.cancelled)
+    package static let paymentInvalid = Self(.paymentInvalid)
+    package static let paymentNotAllowed = Self(.paymentNotAllowed)
+    package static let notAvailable = Self(.notAvailable)
+    package static let cloudServicePermissionDenied = Self(.cloudServicePermissionDenied)
+    package static let cloudServiceNetworkConnectionFailed = Self(.cloudServiceNetworkConnectionFailed)
+    package static let cloudServiceRevoked = Self(.cloudServiceRevoked)
+    package static let privacyAcknowledgementRequired = Self(.privacyAcknowledgementRequired)
+    package static let unauthorizedRequestData = Self(.unauthorizedRequestData)
+    package static let invalidOfferIdentifier = Self(.invalidOfferIdentifier)
+    package static let invalidOfferSignature = Self(.invalidOfferSignature)
+    package static let missingOfferParameters = Self(.missingOfferParameters)
+    package static let invalidOfferPrice = Self(.invalidOfferPrice)
+    package static let overlayCancelled = Self(.overlayCancelled)
+    package static let overlayInvalidConfiguration = Self(.overlayInvalidConfiguration)
+    package static let overlayTimeout = Self(.overlayTimeout)
+    package static let ineligibleForOffer = Self(.ineligibleForOffer)
+    package static let unsupportedPlatform = Self(.unsupportedPlatform)
+    package static let overlayPresentedInBackgroundScene = Self(.overlayPresentedInBackgroundScene)
+    package static let invalidQuantity = Self(.invalidQuantity)
+    package static let notEntitled = Self(.notEntitled)
+    package static let unsupported = Self(.unsupported)
+    package static let unverified = Self(.unverified)
+    package static func network(_ kind: TransportError.Kind) -> Self { Self(.network(kind)) }
+    package static func laterCode(_ code: Int) -> Self { Self(.laterCode(code)) }
+    package static func system(domain: String, code: Int) -> Self { Self(.system(domain: domain, code: code)) }
 
     /// A stable code, for programs and logs.
-    public var code: String {
-        switch self {
+    package var code: String {
+        switch kind {
         case .unknown: "store_unknown"
         case .clientInvalid: "store_client_invalid"
         case .cancelled: "store_cancelled"
@@ -101,27 +141,33 @@ public enum AppStoreError: Error, Hashable, Sendable {
 
     /// A Boolean value that indicates whether the same request may succeed later without a change. After a purchase
     /// that `mayBePaid`, wait for its outcome first.
-    public var isRetryable: Bool {
-        switch self {
+    package var isRetryable: Bool {
+        switch kind {
         case .unknown, .cloudServiceNetworkConnectionFailed, .overlayTimeout, .network, .laterCode, .system: true
         default: false
         }
     }
 
     /// A Boolean value that indicates whether the buyer cancelled. Show no alert then.
-    public var isCancellation: Bool { self == .cancelled || self == .overlayCancelled }
+    package var isCancellation: Bool { self == .cancelled || self == .overlayCancelled }
 
     /// A Boolean value that indicates whether a purchase with this error may turn out to be paid. The app then shows
     /// that it is checking, and offers no second payment. A cancelled purchase may be paid too, after an interruption,
     /// but its buyer may choose again.
-    public var mayBePaid: Bool {
-        switch self {
+    package var mayBePaid: Bool {
+        switch kind {
         case .unknown, .laterCode, .system, .unverified: true
         // These errors occur before anything is sent to the store.
         case .network(let kind): kind == .timedOut || kind == .connectionLost || kind == .other
         default: false
         }
     }
+}
+
+/// Two errors of one kind are the same to the kit, whatever StoreKit's own errors say.
+extension AppStoreError: Hashable {
+    package static func == (one: Self, other: Self) -> Bool { one.kind == other.kind }
+    package func hash(into hasher: inout Hasher) { hasher.combine(kind) }
 }
 
 extension AppStoreError {
@@ -154,8 +200,8 @@ extension PendingReason {
 
 extension AppStoreError {
     /// A message for the buyer: the problem and the remedy.
-    public var sentence: LocalizedText {
-        switch self {
+    package var sentence: LocalizedText {
+        switch kind {
         case .network(let kind): Self.sentence(kind)
         case .cloudServicePermissionDenied, .cloudServiceNetworkConnectionFailed, .cloudServiceRevoked,
             .overlayCancelled, .overlayInvalidConfiguration, .overlayTimeout, .overlayPresentedInBackgroundScene,
@@ -169,7 +215,7 @@ extension AppStoreError {
     }
 
     private var paymentSentence: LocalizedText {
-        switch self {
+        switch kind {
         case .clientInvalid:
             LocalizedText(
                 en: "This Apple Account can't buy here. Check in Settings that you are signed in to the App Store.",
@@ -222,7 +268,7 @@ extension AppStoreError {
     }
 
     private var requestSentence: LocalizedText {
-        switch self {
+        switch kind {
         case .unauthorizedRequestData:
             LocalizedText(
                 en: "This version of the app may not buy like that. Update the app and try again.",
@@ -264,7 +310,7 @@ extension AppStoreError {
     }
 
     private var serviceSentence: LocalizedText {
-        switch self {
+        switch kind {
         case .cloudServicePermissionDenied:
             LocalizedText(
                 en: "The app may not use Apple Music on this device. Allow it in Settings under Privacy.",

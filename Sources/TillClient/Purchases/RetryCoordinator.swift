@@ -187,7 +187,7 @@ actor RetryCoordinator {
         guard case .completed = outcome, let token = transaction.token, let entry = await journal[token],
             entry.transactionID == nil
         else { return }
-        updateLog.post(OrderSummary(entry).showing(.completed), owner: entry.userID)
+        updateLog.post(StoreOrder(entry).showing(.completed), owner: entry.userID)
     }
 
     /// Without a token, an order is closed only if no other order matches.

@@ -2,7 +2,7 @@ import TillBilling
 
 /// The components of one app's kit, each created once.
 struct StoreComponents: Sendable {
-    let configuration: StoreConfiguration
+    let configuration: TillConfiguration
     let access: StoreAccess
     let effects: Effects
     let server: ServerAccess
@@ -19,7 +19,7 @@ struct StoreComponents: Sendable {
     let reads: ServerReads
 
     init(
-        _ configuration: StoreConfiguration, access: StoreAccess, effects: Effects, files: DeviceFiles,
+        _ configuration: TillConfiguration, access: StoreAccess, effects: Effects, files: DeviceFiles,
         transport: Transport
     ) throws(JournalError) {
         let updateLog = UpdateLog()
@@ -32,7 +32,7 @@ struct StoreComponents: Sendable {
         server = ServerAccess(url: configuration.server, transport: transport, language: configuration.language) {
             await signIn.session()
         }
-        journal = try OrderJournal(disk: files.journal) { updateLog.post(OrderSummary($0), owner: $0.userID) }
+        journal = try OrderJournal(disk: files.journal) { updateLog.post(StoreOrder($0), owner: $0.userID) }
         identity = DeviceIdentity(disk: files.identity, entropy: effects.entropy)
         guest = Guest(identity, disk: files.identity, entropy: effects.entropy)
         catalog = ProductCatalog(file: files.catalog, server: server, products: access.products)

@@ -3,7 +3,7 @@ import TillBilling
 
 extension Language {
     /// The language of the device's user: the first of the system's preferred languages that Till supports.
-    public static var ofDevice: Language {
+    package static var ofDevice: Language {
         #if os(Linux)
             // On Linux, Foundation always returns en-001.
             let environment = ProcessInfo.processInfo.environment

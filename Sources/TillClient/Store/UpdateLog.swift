@@ -32,7 +32,7 @@ final class UpdateLog: @unchecked Sendable {
     private var lastTicket = 0
 
     /// Posts the current state of an order. An unchanged state is not posted again.
-    func post(_ summary: OrderSummary, owner: UserID?) {
+    func post(_ summary: StoreOrder, owner: UserID?) {
         change {
             if let known = notices[.order(summary.id)], known.update == .order(summary), known.owner == owner { return }
             let isHeldBack = owner == nil || owner != audience
@@ -145,7 +145,7 @@ final class UpdateLog: @unchecked Sendable {
 /// A change that happened without the listener, or through a purchase elsewhere in the app.
 public enum StoreUpdate: Hashable, Sendable {
     /// An order of the signed-in user has changed to this state.
-    case order(OrderSummary)
+    case order(StoreOrder)
     /// Apple revoked the entitlements of these products; read the entitlements again.
     case revoked(productIDs: [String])
     /// The buyer tapped this product in the App Store. Buy it with `Store.purchase` when the app is ready.

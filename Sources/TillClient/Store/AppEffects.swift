@@ -31,13 +31,13 @@ package struct Effects: Sendable {
 
 // The production composition, the only part of the kit that uses the system directly.
 
-extension Store {
+extension TillStore {
     /// Creates the store for an app.
     ///
     /// - Throws: `journal` if the list of orders is open in another instance of the app (`disk_in_use`), was written by
     ///   another version (`journal_version`; the file is left unchanged), or can't be read or created. `insecureServer`
     ///   if the server's address is neither `https://` nor `http://` on this machine; nothing is opened then.
-    public convenience init(_ configuration: StoreConfiguration) throws(StoreError) {
+    public convenience init(_ configuration: TillConfiguration) throws(StoreError) {
         guard ServerAddress(configuration.server).isSecure else { throw .insecureServer }
         let files: DeviceFiles
         do throws(DiskError) {

@@ -14,6 +14,7 @@ actor Checkout {
     private let signIn: SignInState
     /// Products with a purchase in progress.
     private(set) var underWay: Set<ProductID> = []
+    private let showPurchasing: @Sendable (Set<ProductID>) -> Void
 
     init(_ components: StoreComponents, retryCoordinator: RetryCoordinator) {
         access = components.access
@@ -24,45 +25,59 @@ actor Checkout {
         retry = components.retry
         restore = RestoreService(components)
         signIn = components.signIn
+        showPurchasing = { [state = components.state] in state.setPurchasing($0) }
         self.retryCoordinator = retryCoordinator
     }
 
-    /// - Parameter preview: the preview of a plan that the buyer was shown.
-    func buy(
-        _ product: ProductID, quantity: Int, as preview: OpenOrderBody.Preview? = nil, by user: UserID? = nil
-    ) async -> PurchaseResult {
-        guard underWay.insert(product).inserted else { return PurchaseResult(.inProgress) }
-        let ending = await goThrough(product, quantity: quantity, as: preview, by: user)
+    /// - Parameter user: the user whom the app means; nil for the signed-in one.
+    func buy(_ product: ProductID, _ options: PurchaseOptions, by user: UserID? = nil) async -> PurchaseEnding {
+        guard underWay.insert(product).inserted else { return PurchaseEnding(.inProgress) }
+        showPurchasing(underWay)
+        let ending = await goThrough(product, options, by: user)
         underWay.remove(product)
+        showPurchasing(underWay)
         return ending
     }
 
     private func goThrough(
-        _ product: ProductID, quantity: Int, as preview: OpenOrderBody.Preview?, by user: UserID?
-    ) async -> PurchaseResult {
-        guard (1...10).contains(quantity) else { return PurchaseResult(.failed(nil, .badQuantity)) }
+        _ product: ProductID, _ options: PurchaseOptions, by user: UserID?
+    ) async -> PurchaseEnding {
+        guard (1...10).contains(options.quantity) else { return PurchaseEnding(.failed(nil, .badQuantity)) }
+        if let preview = options.preview, preview.productID != product.text || preview.quantity != options.quantity {
+            return PurchaseEnding(.failed(nil, .otherPreview))
+        }
         guard await access.canMakePayments() else {
-            return PurchaseResult(.failed(nil, .paymentsNotAllowed), .notAllowed)
+            return PurchaseEnding(.failed(nil, .paymentsNotAllowed), .notAllowed)
         }
         guard let buyer = await signIn.userID, user == nil || user == buyer else {
-            return PurchaseResult(.failed(nil, .notSignedIn))
+            return PurchaseEnding(.failed(nil, .notSignedIn))
         }
         let listing: StoreListing
         do throws(StoreError) { listing = try await catalog.listing(of: product) } catch {
-            return PurchaseResult(.failed(nil, error), .productsUnavailable)
+            return PurchaseEnding(.failed(nil, error), .productsUnavailable)
         }
         // Without the observer, a payment requested now would be reported at the next launch only.
         await retryCoordinator.start()
         await submitUnfinished(before: product)
         let entry: JournalEntry
         do throws(PurchaseError) {
-            entry = try await purchase.prepare(
-                product, price: listing.price(of: quantity), label: await catalog.label(of: product),
-                quantity: quantity, as: preview)
+            var request = OrderRequest(product, options)
+            request.price = listing.price(of: options.quantity)
+            request.label = await catalog.label(of: product)
+            entry = try await purchase.prepare(request)
         } catch {
             return await notBegun(error)
         }
-        return await pay(entry)
+        var request = PurchaseRequest(order: entry.id, productID: entry.productID, quantity: entry.quantity)
+        if let offer = options.promotionalOffer {
+            do throws(ServerError) {
+                request.offer = try await purchase.signedOffer(offer, for: entry)
+            } catch {
+                await purchase.abandon(entry.id, because: error.code)
+                return PurchaseEnding(.failed(await summary(of: entry), .server(error)))
+            }
+        }
+        return await pay(entry, request)
     }
 
     /// An unfinished paid transaction is submitted before the next payment is requested, and never cleared. Whatever
@@ -74,19 +89,18 @@ actor Checkout {
     }
 
     /// Closes an order for which nothing was requested from the store.
-    private func notBegun(_ error: PurchaseError) async -> PurchaseResult {
+    private func notBegun(_ error: PurchaseError) async -> PurchaseEnding {
         switch error {
         case .cannotOpen(let id, let serverFault):
             await purchase.abandon(id, because: serverFault.code)
-            return PurchaseResult(.failed(await journal.summary(of: id), StoreError(error)))
+            return PurchaseEnding(.failed(await journal.summary(of: id), StoreError(error)))
         case .refused(let id, _):
-            return PurchaseResult(.failed(await journal.summary(of: id), StoreError(error)))
-        case .notSignedIn, .badQuantity, .journal: return PurchaseResult(.failed(nil, StoreError(error)))
+            return PurchaseEnding(.failed(await journal.summary(of: id), StoreError(error)))
+        case .notSignedIn, .badQuantity, .journal: return PurchaseEnding(.failed(nil, StoreError(error)))
         }
     }
 
-    private func pay(_ entry: JournalEntry) async -> PurchaseResult {
-        let request = PurchaseRequest(order: entry.id, productID: entry.productID, quantity: entry.quantity)
+    private func pay(_ entry: JournalEntry, _ request: PurchaseRequest) async -> PurchaseEnding {
         switch await access.purchase(request) {
         case .paid(let transaction):
             let outcome = await submitter.submit(transaction, paying: entry.id)
@@ -95,15 +109,15 @@ actor Checkout {
         case .deferred:
             // If the journal cannot be written, the order stays prepared, and is completed from that status.
             try? await purchase.deferred(entry.id)
-            return PurchaseResult(.deferred(await summary(of: entry)))
+            return PurchaseEnding(.deferred(await summary(of: entry)))
         case .cancelled:
             try? await purchase.cancelled(entry.id, reason: AppStoreError.cancelled.code)
-            return PurchaseResult(.cancelled(await summary(of: entry)))
+            return PurchaseEnding(.cancelled(await summary(of: entry)))
         case .failed(let problem):
             try? await purchase.failed(entry.id, reason: problem.code)
             // The store may still report the payment later.
             await retryCoordinator.checkSoon()
-            return PurchaseResult(.failed(await summary(of: entry), .store(problem)))
+            return PurchaseEnding(.failed(await summary(of: entry), .store(problem)))
         }
     }
 
@@ -111,7 +125,7 @@ actor Checkout {
     /// paid.
     func resubmit(_ id: OrderID) async -> PurchaseOutcome {
         guard let entry = await journal[id] else { return .failed(nil, .unknownOrder) }
-        let order = OrderSummary(entry)
+        let order = StoreOrder(entry)
         switch entry.status {
         case .completed: return .completed(order)
         case .deferred: return .deferred(order)
@@ -125,32 +139,32 @@ actor Checkout {
         }
     }
 
-    private func ending(of outcome: SubmitOutcome, for entry: JournalEntry) async -> PurchaseResult {
+    private func ending(of outcome: SubmitOutcome, for entry: JournalEntry) async -> PurchaseEnding {
         let order = await summary(of: entry)
         switch outcome {
         // If the disk is full the journal falls behind; the server's answer counts.
-        case .completed: return PurchaseResult(.completed(order.showing(.completed)))
-        case .refunded: return PurchaseResult(.failed(order.showing(.refunded), .refunded))
+        case .completed: return PurchaseEnding(.completed(order.showing(.completed)))
+        case .refunded: return PurchaseEnding(.failed(order.showing(.refunded), .refunded))
         case .deliveryPending(let pendingReason, _):
-            return PurchaseResult(
+            return PurchaseEnding(
                 .deliveryPending(order.showing(.ongoing, note: pendingReason.sentence), .undelivered(pendingReason)),
                 pendingReason.isOfNetwork ? .network : nil)
         case .refused(let pendingReason):
-            return PurchaseResult(
+            return PurchaseEnding(
                 .failed(order.showing(.ongoing, note: pendingReason.sentence), .undelivered(pendingReason)))
         }
     }
 
-    func restoreAll() async -> RestoreOutcome {
-        guard await signIn.userID != nil else { return RestoreOutcome(error: .notSignedIn) }
+    func restoreAll() async -> RestoreResult {
+        guard await signIn.userID != nil else { return RestoreResult(failure: .notSignedIn) }
         await retryCoordinator.start()
         // Pending orders of this device are handled like purchases, so they are sent first.
         await retryCoordinator.checkAll()
         return await restore.restore()
     }
 
-    private func summary(of entry: JournalEntry) async -> OrderSummary {
-        OrderSummary(await journal[entry.id] ?? entry)
+    private func summary(of entry: JournalEntry) async -> StoreOrder {
+        StoreOrder(await journal[entry.id] ?? entry)
     }
 }
 

@@ -87,7 +87,7 @@ private actor StoreKit2Adapter {
             for product in found { products[ProductID(product.id)] = product }
             return found
         } catch {
-            throw AppStoreError(storeKit2: error)
+            throw AppStoreError(error)
         }
     }
 
@@ -99,6 +99,15 @@ private actor StoreKit2Adapter {
             guard let token = UUID(uuidString: request.order.description) else { return .failed(.paymentInvalid) }
             var options: Set<StoreKit.Product.PurchaseOption> = [.appAccountToken(token)]
             if request.quantity != 1 { options.insert(.quantity(request.quantity)) }
+            if let offer = request.offer {
+                guard let nonce = UUID(uuidString: offer.nonce.description),
+                    let signature = Data(base64Encoded: offer.signature)
+                else { return .failed(.invalidOfferSignature) }
+                options.insert(
+                    .promotionalOffer(
+                        offerID: offer.id, keyID: offer.keyID, nonce: nonce, signature: signature,
+                        timestamp: Int(offer.timestamp)))
+            }
             let chosen = options
             let result = try await onDevice { try await product.purchase(options: chosen) }
             if case .success(let payment) = result { return .paid(QueuedTransaction(payment)) }
@@ -107,7 +116,7 @@ private actor StoreKit2Adapter {
             // A result of a later system.
             return .failed(.unknown)
         } catch {
-            let problem = AppStoreError(storeKit2: error)
+            let problem = AppStoreError(error)
             return problem == .cancelled ? .cancelled : .failed(problem)
         }
     }
@@ -149,7 +158,7 @@ private actor StoreKit2Adapter {
                 return owned
             }
         } catch {
-            throw AppStoreError(storeKit2: error)
+            throw AppStoreError(error)
         }
     }
 
@@ -214,43 +223,5 @@ extension StoreEvent {
         self =
             transaction.revocationDate == nil
             ? .paid(QueuedTransaction(payment)) : .revoked([ProductID(transaction.productID)])
-    }
-}
-
-extension AppStoreError {
-    /// Converts an error of StoreKit 2 (facts/storekit-client B1, B5).
-    init(storeKit2 error: any Error) {
-        if let refusal = error as? StoreKit.Product.PurchaseError {
-            self = Self.byPurchaseError[refusal] ?? .unknown
-        } else if let error = error as? StoreKitError {
-            self.init(error)
-        } else {
-            self.init(error as (any Error)?)
-        }
-    }
-
-    private static let byPurchaseError: [StoreKit.Product.PurchaseError: AppStoreError] = [
-        .invalidQuantity: .invalidQuantity, .productUnavailable: .notAvailable,
-        .purchaseNotAllowed: .paymentNotAllowed, .ineligibleForOffer: .ineligibleForOffer,
-        .invalidOfferIdentifier: .invalidOfferIdentifier, .invalidOfferPrice: .invalidOfferPrice,
-        .invalidOfferSignature: .invalidOfferSignature, .missingOfferParameters: .missingOfferParameters,
-    ]
-
-    private init(_ error: StoreKitError) {
-        if #available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *), case .notEntitled = error {
-            self = .notEntitled
-            return
-        }
-        if #available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, visionOS 2.4, *), case .unsupported = error {
-            self = .unsupported
-            return
-        }
-        switch error {
-        case .userCancelled: self = .cancelled
-        case .networkError(let fault): self.init(fault as (any Error)?)
-        case .systemError(let below): self.init(below as (any Error)?)
-        case .notAvailableInStorefront: self = .notAvailable
-        default: self = .unknown
-        }
     }
 }

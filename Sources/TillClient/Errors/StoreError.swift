@@ -1,18 +1,13 @@
 import TillBilling
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
-/// An error of `Store`: a stable `code` for programs, a message for the buyer in both languages, and whether repeating
-/// the call may help.
-public enum StoreError: Error, Hashable, Sendable {
+/// An error of the kit, with everything that `TillError` shows of it.
+package enum StoreError: Error, Hashable, Sendable {
     /// No user is signed in to the app.
     case notSignedIn
     /// The quantity is not 1 to 10.
     case badQuantity
+    /// The preview is of another product or quantity.
+    case otherPreview
     /// The store doesn't sell a product with this id to this buyer.
     case productUnavailable
     /// Neither the server nor the store provides the list of products, and there is no cached list.
@@ -33,14 +28,15 @@ public enum StoreError: Error, Hashable, Sendable {
     case undelivered(PendingReason)
     /// Apple refunded or revoked the purchase.
     case refunded
-    /// The address in `StoreConfiguration.server` is neither `https://` nor `http://` on this machine.
+    /// The address in `TillConfiguration.server` is neither `https://` nor `http://` on this machine.
     case insecureServer
 
     /// A stable code, for programs and logs.
-    public var code: String {
+    package var code: String {
         switch self {
         case .notSignedIn: "signed_out"
         case .badQuantity: Refusal.quantityNotAllowed.rawValue
+        case .otherPreview: Refusal.previewChanged.rawValue
         case .productUnavailable: "product_unavailable"
         case .productListUnavailable: "product_list_unavailable"
         case .paymentsNotAllowed: "payments_not_allowed"
@@ -56,10 +52,10 @@ public enum StoreError: Error, Hashable, Sendable {
     }
 
     /// A Boolean value that indicates whether the same call may succeed later. For a missing sign-in it is true.
-    public var isRetryable: Bool {
+    package var isRetryable: Bool {
         switch self {
         case .notSignedIn, .productListUnavailable, .purchaseInProgress: true
-        case .badQuantity, .productUnavailable, .paymentsNotAllowed, .unknownOrder, .refunded, .insecureServer: false
+        case .badQuantity, .otherPreview, .productUnavailable, .paymentsNotAllowed, .unknownOrder, .refunded, .insecureServer: false
         case .store(let problem): problem.isRetryable
         case .server(let error): error.isRetryable
         case .journal(let error): error.isRetryable
@@ -68,16 +64,17 @@ public enum StoreError: Error, Hashable, Sendable {
     }
 
     /// A Boolean value that indicates whether the buyer cancelled.
-    public var isCancellation: Bool {
+    package var isCancellation: Bool {
         if case .store(let problem) = self { return problem.isCancellation }
         return false
     }
 
     /// A message for the buyer: the problem and the remedy.
-    public var sentence: LocalizedText {
+    package var sentence: LocalizedText {
         switch self {
         case .notSignedIn: LocalizedText(en: "Sign in first, then try again.", zh: "请先登录，然后重试。")
         case .badQuantity: LocalizedText(en: "Choose a quantity from 1 to 10.", zh: "请选择 1 到 10 之间的数量。")
+        case .otherPreview: Refusal.previewChanged.advice
         case .productUnavailable:
             LocalizedText(
                 en: "The App Store doesn't offer this product right now. Choose another one, or try again later.",
@@ -101,24 +98,27 @@ public enum StoreError: Error, Hashable, Sendable {
                 en: "This purchase was refunded. Buy it again if you still want it.", zh: "此次购买已退款；如仍需要，请重新购买。")
         case .insecureServer:
             LocalizedText(
-                en: "The purchase server's address must begin with https://. Set one in StoreConfiguration.server; "
+                en: "The purchase server's address must begin with https://. Set one in TillConfiguration.server; "
                     + "http:// works only for a server on this machine (127.0.0.1, ::1, localhost).",
-                zh: "购买服务器的地址必须使用 HTTPS，请在 StoreConfiguration 中修改；HTTP 仅可用于本机上的服务器。")
+                zh: "购买服务器的地址必须使用 HTTPS，请在 TillConfiguration 中修改；HTTP 仅可用于本机上的服务器。")
         }
     }
 
-    /// The message in a language.
-    ///
-    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; English for any other language.
-    ///   Nil for the device's language.
-    public func message(in language: String? = nil) -> String {
-        sentence[language.map(Language.init(preference:)) ?? .ofDevice]
+    /// The server's id of the refused request.
+    var requestID: String? {
+        if case .server(.refused(let refusal)) = self { return refusal.requestID }
+        return nil
     }
-}
 
-extension StoreError: LocalizedError {
-    /// The message in the device's language.
-    public var errorDescription: String? { message() }
+    /// The error below the kit: StoreKit's, the network's or the file system's.
+    var underlying: (any Error)? {
+        switch self {
+        case .store(let error): error.underlying
+        case .server(.noResponse(let error)): error.underlying ?? error
+        case .journal(.disk(let error)): error
+        default: nil
+        }
+    }
 }
 
 extension StoreError {

@@ -1,6 +1,6 @@
 import TillBilling
 
-extension Store {
+extension TillStore {
     // MARK: The shop page
 
     /// Returns the cached products at once, without a request. Show them dimmed until `productList` has answered.

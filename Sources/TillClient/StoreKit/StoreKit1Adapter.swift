@@ -135,6 +135,12 @@ private final class StoreKit1Adapter: NSObject, SKPaymentTransactionObserver, @u
         let payment = SKMutablePayment(product: product)
         payment.quantity = request.quantity
         payment.applicationUsername = request.order.description
+        if let offer = request.offer {
+            guard let nonce = UUID(uuidString: offer.nonce.description) else { return .failed(.invalidOfferSignature) }
+            payment.paymentDiscount = SKPaymentDiscount(
+                identifier: offer.id, keyIdentifier: offer.keyID, nonce: nonce, signature: offer.signature,
+                timestamp: NSNumber(value: offer.timestamp))
+        }
         attach()
         return await withCheckedContinuation { end in
             let isDetached = lock.withLock {

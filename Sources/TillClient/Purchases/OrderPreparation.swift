@@ -12,6 +12,8 @@ package enum PurchaseError: Error, Hashable, Sendable {
     case cannotOpen(OrderID, ServerError)
     /// The server refused the order, which is *failed* now.
     case refused(OrderID, ServerRefusal)
+    /// The named order is not an unpaid one of this user, product and quantity.
+    case unknownOrder
 
     package var code: String {
         switch self {
@@ -50,6 +52,36 @@ package enum PurchaseError: Error, Hashable, Sendable {
     }
 }
 
+/// What a purchase asks for.
+package struct OrderRequest: Sendable {
+    package let productID: ProductID
+    package var quantity: Int
+    /// The total price that the buyer is shown; used in the list of orders only, like the label.
+    package var price: Money?
+    package var label: ProductLabel?
+    /// The preview of a plan that the buyer was shown.
+    package var preview: OpenOrderBody.Preview?
+    /// The device that the plan is for; nil for this phone.
+    package var device: String?
+    package var metadata: Metadata?
+    /// An order that the app's backend has opened; nil for a new one.
+    package var opened: String?
+
+    package init(_ productID: ProductID, price: Money? = nil, quantity: Int = 1) {
+        self.productID = productID
+        self.price = price
+        self.quantity = quantity
+    }
+
+    init(_ productID: ProductID, _ options: PurchaseOptions) {
+        self.init(productID, quantity: options.quantity)
+        preview = options.preview?.body
+        device = options.device
+        metadata = options.metadata.map { .object($0.mapValues(Metadata.string)) }
+        opened = options.order
+    }
+}
+
 /// Begins purchases: the order is on this device's disk before any request, and at the server before the store is asked
 /// for payment, because a payment whose token names no order has no owner.
 package struct OrderPreparation: Sendable {
@@ -71,46 +103,79 @@ package struct OrderPreparation: Sendable {
 
     /// Prepares an order. After this, the payment may be requested with the order's id as its `appAccountToken` (or
     /// `applicationUsername`).
-    ///
-    /// - Parameters:
-    ///   - price: the total price that the buyer is shown; used in the list of orders only, like the label.
-    ///   - preview: the preview of a plan that the buyer was shown.
-    package func prepare(
-        _ product: ProductID, price: Money?, label: ProductLabel? = nil, quantity: Int = 1,
-        as preview: OpenOrderBody.Preview? = nil
-    ) async throws(PurchaseError) -> JournalEntry {
-        guard (1...10).contains(quantity) else { throw .badQuantity }
+    package func prepare(_ request: OrderRequest) async throws(PurchaseError) -> JournalEntry {
+        guard (1...10).contains(request.quantity) else { throw .badQuantity }
         guard let session = await server.session() else { throw .notSignedIn }
+        if let number = request.opened { return try await adopt(number, request, as: session) }
         guard let nonce = OrderIDNonce(bytes: effects.entropy(OrderIDNonce.count)),
             session.userID.text.utf8.count <= Self.longestUserID
         else { throw .notSignedIn }
         let entry = JournalEntry(
-            preparing: nonce, productID: product, quantity: quantity, price: price, label: label,
+            preparing: nonce, productID: request.productID, quantity: request.quantity, price: request.price,
+            label: request.label, userID: session.userID, at: effects.clock())
+        do throws(JournalError) { try await journal.add(entry) } catch { throw .journal(error) }
+        return try await open(entry, request, as: session)
+    }
+
+    /// Takes the order that the app's backend opened for this user and product. Nothing is paid under another user's
+    /// order, or under one that is paid already.
+    private func adopt(
+        _ number: String, _ request: OrderRequest, as session: UserSession
+    ) async throws(PurchaseError) -> JournalEntry {
+        guard let id = OrderID(number) else { throw .unknownOrder }
+        if let known = await journal[id] {
+            guard known.userID == session.userID, known.productID == request.productID,
+                known.quantity == request.quantity, known.transactionID == nil, known.status != .completed,
+                known.status != .refunded
+            else { throw .unknownOrder }
+            return known
+        }
+        do throws(ServerError) {
+            let order = try await server.get(Paths.order(id), as: session, expecting: OrderReply.self)
+            guard order.id == id, UserID(order.userId) == session.userID, order.transactionId == nil,
+                ProductID(order.productId) == request.productID, order.quantity == request.quantity
+            else { throw PurchaseError.unknownOrder }
+        } catch {
+            throw .cannotOpen(id, error)
+        }
+        var entry = JournalEntry(
+            preparing: id, productID: request.productID, quantity: request.quantity, price: request.price,
             userID: session.userID, at: effects.clock())
-        return try await begin(entry, preview, as: session)
+        entry.label = request.label
+        entry.isOpened = true
+        do throws(JournalError) { try await journal.add(entry) } catch { throw .journal(error) }
+        return entry
+    }
+
+    /// A promotional offer, signed by the server for one attempt to pay this order.
+    func signedOffer(_ offer: String, for entry: JournalEntry) async throws(ServerError) -> SignedOffer {
+        guard let session = await server.session() else { throw .signedOut }
+        let body = PromotionalOfferBody(
+            productId: entry.productID.text, offerId: offer, form: .classic, orderId: entry.id)
+        let reply = try await server.post(
+            Paths.promotionalOffers, body, as: session, expecting: PromotionalOfferReply.self)
+        guard let keyID = reply.keyId, let nonce = reply.nonce, let timestamp = reply.timestamp,
+            let signature = reply.signature
+        else { throw .unreadable(status: 200, retryAfter: nil) }
+        return SignedOffer(
+            id: reply.offerId, keyID: keyID, nonce: nonce, timestamp: timestamp, signature: signature)
     }
 
     /// With a user token, the server accepts only ids that are commitments to that user, so that an attacker cannot
     /// open an order with the id in another customer's payment. The nonce is on disk before the id is sent.
-    private func begin(
-        _ entry: JournalEntry, _ preview: OpenOrderBody.Preview?, as session: UserSession
-    ) async throws(PurchaseError) -> JournalEntry {
-        do throws(JournalError) { try await journal.add(entry) } catch { throw .journal(error) }
-        return try await open(entry, preview, as: session)
-    }
 
     /// In bytes. No server accepts a longer user id.
     private static let longestUserID = 1_024
 
     /// A repeated request opens no second order, because the id is the same.
     private func open(
-        _ entry: JournalEntry, _ preview: OpenOrderBody.Preview?, as opener: UserSession
+        _ entry: JournalEntry, _ request: OrderRequest, as opener: UserSession
     ) async throws(PurchaseError) -> JournalEntry {
         var session = opener
         var attempt = 1
         while true {
             do throws(ServerError) {
-                let body = body(for: entry, preview, as: session.userID)
+                let body = body(for: entry, request, as: session.userID)
                 let reply = try await server.post(Paths.orders, body, as: session, expecting: OrderReply.self)
                 if reply.id != entry.id { throw .unreadable(status: 200, retryAfter: nil) }
                 break
@@ -133,12 +198,13 @@ package struct OrderPreparation: Sendable {
     }
 
     private func body(
-        for entry: JournalEntry, _ preview: OpenOrderBody.Preview?, as caller: UserID
+        for entry: JournalEntry, _ request: OrderRequest, as caller: UserID
     ) -> OpenOrderBody {
         let proof = entry.idProof(for: caller)
         return OpenOrderBody(
-            id: entry.id, productId: entry.productID.text, quantity: entry.quantity, deviceId: deviceID,
-            preview: preview, idNonce: proof?.nonce, idUserId: proof?.user?.text)
+            id: entry.id, productId: entry.productID.text, quantity: entry.quantity,
+            deviceId: request.device ?? deviceID, preview: request.preview, metadata: request.metadata,
+            idNonce: proof?.nonce, idUserId: proof?.user?.text)
     }
 
     private func refused(_ entry: JournalEntry, _ refusal: ServerRefusal) async -> PurchaseError {

@@ -2,24 +2,47 @@ import Foundation
 import StoreKit
 
 extension AppStoreError {
+    /// Converts any error that StoreKit threw or stored in a transaction. For nil, which `SKPaymentTransaction.error`
+    /// may be, the problem is unknown.
+    package init(_ error: (any Error)?) {
+        if let known = error as? AppStoreError {
+            self = known
+        } else {
+            self.init(Kind(error), underlying: error)
+        }
+    }
+
     /// Converts a domain and code, which errors of both StoreKit generations have, wrapped or not
     /// (facts/storekit-client A7).
-    init(domain: String, code: Int) {
+    init(domain: String, code: Int) { self.init(Kind(domain: domain, code: code)) }
+}
+
+extension AppStoreError.Kind {
+    fileprivate init(_ error: (any Error)?) {
+        switch error {
+        case nil: self = .unknown
+        case let error as AppStoreError: self = error.kind
+        case let error as URLError: self.init(domain: NSURLErrorDomain, code: error.errorCode)
+        case let error as StoreKit.Product.PurchaseError: self = Self.byPurchaseError[error] ?? .unknown
+        case let error as StoreKitError: self.init(error)
+        case let error?:
+            // This includes `SKError`: its number is read directly, because its own `code` does not know later values.
+            let plain = error as NSError
+            self.init(domain: plain.domain, code: plain.code)
+        }
+    }
+
+    fileprivate init(domain: String, code: Int) {
         switch domain {
-        case "SKErrorDomain": self.init(storeCode: code)
+        case "SKErrorDomain": self = code >= 0 && code < Self.byCode.count ? Self.byCode[code] : .laterCode(code)
         // -1012: the buyer closed the sign-in sheet of the store.
         case NSURLErrorDomain: self = code == -1012 ? .cancelled : .network(TransportError.Kind(urlErrorCode: code))
         default: self = .system(domain: String(domain.prefix(100)), code: code)
         }
     }
 
-    private init(storeCode: Int) {
-        self =
-            storeCode >= 0 && storeCode < Self.byStoreCode.count ? Self.byStoreCode[storeCode] : .laterCode(storeCode)
-    }
-
     /// In the order of the raw values of `SKError.Code`.
-    static let byStoreCode: [AppStoreError] = [
+    static let byCode: [AppStoreError.Kind] = [
         .unknown, .clientInvalid, .cancelled, .paymentInvalid, .paymentNotAllowed, .notAvailable,
         .cloudServicePermissionDenied, .cloudServiceNetworkConnectionFailed, .cloudServiceRevoked,
         .privacyAcknowledgementRequired, .unauthorizedRequestData, .invalidOfferIdentifier, .invalidOfferSignature,
@@ -27,35 +50,7 @@ extension AppStoreError {
         .ineligibleForOffer, .unsupportedPlatform, .overlayPresentedInBackgroundScene,
     ]
 
-    /// Converts any error that StoreKit threw or stored in a transaction. For nil, which `SKPaymentTransaction.error`
-    /// may be, the problem is unknown.
-    package init(_ error: (any Error)?) {
-        guard let error else {
-            self = .unknown
-            return
-        }
-        if let problem = error as? AppStoreError {
-            self = problem
-            return
-        }
-        if let fault = error as? URLError {
-            self.init(domain: NSURLErrorDomain, code: fault.errorCode)
-            return
-        }
-        if let error = error as? StoreKit.Product.PurchaseError {
-            self = Self.byPurchaseError[error] ?? .unknown
-            return
-        }
-        if let error = error as? StoreKitError {
-            self.init(error)
-            return
-        }
-        // This includes `SKError`: its number is read directly, because its own `code` does not know later values.
-        let plain = error as NSError
-        self.init(domain: plain.domain, code: plain.code)
-    }
-
-    private static let byPurchaseError: [StoreKit.Product.PurchaseError: AppStoreError] = [
+    private static let byPurchaseError: [StoreKit.Product.PurchaseError: AppStoreError.Kind] = [
         .invalidQuantity: .invalidQuantity, .productUnavailable: .notAvailable,
         .purchaseNotAllowed: .paymentNotAllowed, .ineligibleForOffer: .ineligibleForOffer,
         .invalidOfferIdentifier: .invalidOfferIdentifier, .invalidOfferPrice: .invalidOfferPrice,
@@ -66,10 +61,10 @@ extension AppStoreError {
         switch error {
         case .unknown: self = .unknown
         case .userCancelled: self = .cancelled
-        case .networkError(let error): self.init(error)
+        case .networkError(let error): self.init(error as (any Error)?)
         // The underlying error has its own name, or a domain and a code. Nested `StoreKitError`s end here, because
         // nesting has no guaranteed end.
-        case .systemError(let error) where !(error is StoreKitError): self.init(error)
+        case .systemError(let error) where !(error is StoreKitError): self.init(error as (any Error)?)
         case .notAvailableInStorefront: self = .notAvailable
         default: self.init(later: error)
         }
@@ -80,7 +75,7 @@ extension AppStoreError {
             self = .notEntitled
             return
         }
-        if #available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, *), case .unsupported = error {
+        if #available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, visionOS 2.4, *), case .unsupported = error {
             self = .unsupported
             return
         }
