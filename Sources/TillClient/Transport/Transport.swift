@@ -31,7 +31,7 @@ package struct TransportResponse: Hashable, Sendable {
     package let status: Int
     /// The value of `Content-Type`; empty if it is missing.
     package let contentType: String
-    /// The seconds of `Resubmission-After`, if present.
+    /// The seconds of `Retry-After`, if present.
     package let retryAfter: Int64?
     /// The value of `ETag`, if present.
     package let etag: String?
