@@ -75,7 +75,7 @@ enum ReceiptForge {
 
     /// IssuerAndSerialNumber from the signer's certificate.
     private static func name(of signer: SigningIdentity) throws(SigningError) -> [UInt8] {
-        do throws(ASN1Reader.FormatError) {
+        do throws(VerificationError) {
             var outer = ASN1Reader(try ASN1Reader.single((signer.chain.first ?? [])[...]).content)
             var fields = ASN1Reader(try outer.next().content)
             _ = try fields.next(0xA0)
@@ -86,7 +86,7 @@ enum ReceiptForge {
                 DERWriter.value(tag: issuer.tag, Array(issuer.content)),
                 DERWriter.value(tag: serial.tag, Array(serial.content)))
         } catch {
-            throw SigningError("the signer's certificate: \(error.reason)")
+            throw SigningError("the signer's certificate: \(error.detail)")
         }
     }
 }

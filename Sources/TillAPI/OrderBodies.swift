@@ -86,6 +86,11 @@ public struct OrderReply: Codable, Sendable, Hashable {
     public let id: UniqueID
     public let userId: String
     public let productId: String
+    /// Absent if the catalogue no longer lists the product.
+    public let productNames: LocalizedText?
+    /// What the purchase does: `topUp` adds points, `access` opens a subscription, a plan or a permanent entitlement.
+    /// Absent if the catalogue no longer lists the product.
+    public let purchaseKind: PurchaseKind?
     public let quantity: Int
     public let status: String
     public let statusCode: Int
@@ -105,8 +110,10 @@ public struct OrderReply: Codable, Sendable, Hashable {
     /// Oldest first.
     public let history: [Move]
 
-    public init(_ order: Order, metadata: Metadata?, history: [OrderMove]) {
+    public init(_ order: Order, of product: CatalogProduct? = nil, metadata: Metadata?, history: [OrderMove]) {
         id = order.id
+        productNames = product?.names
+        purchaseKind = product?.purchaseKind
         userId = order.userID.text
         productId = order.productID.text
         quantity = order.quantity
@@ -125,16 +132,18 @@ public struct OrderReply: Codable, Sendable, Hashable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case id, userId, productId, quantity, status, statusCode, sandbox, price, transactionId, environment, deviceId
-        case preview, metadata, createdAt, updatedAt, history
+        case id, userId, productId, productNames, purchaseKind, quantity, status, statusCode, sandbox, price
+        case transactionId, environment, deviceId, preview, metadata, createdAt, updatedAt, history
     }
 
-    /// Members without a value are sent as null, so that all members are always present.
+    /// Most members without a value are sent as null.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(id, forKey: .id)
         try container.encode(userId, forKey: .userId)
         try container.encode(productId, forKey: .productId)
+        try container.encodeIfPresent(productNames, forKey: .productNames)
+        try container.encodeIfPresent(purchaseKind, forKey: .purchaseKind)
         try container.encode(quantity, forKey: .quantity)
         try container.encode(status, forKey: .status)
         try container.encode(statusCode, forKey: .statusCode)

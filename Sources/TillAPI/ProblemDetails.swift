@@ -1,7 +1,7 @@
 import TillBilling
 
 /// RFC 9457 `application/problem+json`. `code` and `retryable` are for programs, `title` and `detail` for people.
-public struct ProblemDetails: Codable, Sendable, Hashable, Error {
+public struct ProblemDetails: Codable, Sendable, Hashable {
     public static let contentType = "application/problem+json"
 
     /// A URI for the kind of problem: `urn:till:problem:wrong_app`.

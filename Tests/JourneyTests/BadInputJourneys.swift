@@ -97,6 +97,12 @@ import TillJSON
                 #expect(reply.headers["Content-Language"] == language)
                 #expect(reply["detail"].text == detail)
             }
+            for (language, detail) in [("en", "not a compact JWS"), ("zh", "不是紧凑格式的 JWS")] {
+                let reply = try await shop.send(
+                    .post, "/v1/transactions", ["signedTransaction": "forged"], as: .user("u1"),
+                    headers: [("Accept-Language", language)])
+                #expect(reply.code == "malformed" && reply["detail"].text == detail)
+            }
         }
     }
 

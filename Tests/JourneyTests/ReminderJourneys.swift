@@ -13,7 +13,7 @@ import TillServer
         try await shop.server.ledger.placeEvents()
         let events = try await shop.ledger.read { try OutboxTable($0).list(after: 0, limit: 1_000) }
         return try events.filter { $0.type.hasPrefix("service.") }.map { event in
-            let body = try JSONValue(decoding: Array((event.body ?? "").utf8))
+            let body = try JSONValue(decoding: Array(event.body.utf8))
             return [
                 event.type, event.user?.text ?? "nobody", body["reminder"]?.string ?? "?",
                 body["entitlement"]?.string ?? "?",

@@ -205,7 +205,9 @@ struct OfferSignerTests {
     @Test("An Advanced Commerce request is a JSON object of at most 64 KiB, and is signed byte by byte")
     func advancedCommerce() throws {
         for text in ["", "[]", "1", "{", "{}x", #"{"a":"\#(String(repeating: "x", count: 64 << 10))"}"#] {
-            let refused = #expect(throws: InvalidRequestError.self) { try AdvancedCommerceRequest(json: Array(text.utf8)) }
+            let refused = #expect(throws: InvalidRequestError.self) {
+                try AdvancedCommerceRequest(json: Array(text.utf8))
+            }
             #expect(refused?.field == "request")
         }
         let text = #"{ "b": 1.50, "a": "\u00e9" }"#

@@ -1,9 +1,10 @@
 import Testing
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillJSON
 import TillThreads
+
+@testable import TillAppStore
 
 /// Apple's two hosts with a test's answers, and a record of the requests.
 final class CannedHosts: Sendable {
@@ -83,15 +84,15 @@ struct VerifyReceiptClientTests {
 
     @Test("A text that can't be a receipt is not sent")
     func unusableRequests() {
-        #expect(throws: VerifyReceiptRequest.FormatError.empty) { try VerifyReceiptRequest(base64: " \n") }
+        #expect(throws: InvalidRequestError("receipt-data", .missing)) { try VerifyReceiptRequest(base64: " \n") }
         for text in ["AQI", "AQ ID=", "A_-=", "AQID;", "AQIB=", "é"] {
-            #expect(throws: VerifyReceiptRequest.FormatError.notBase64, "\(text)") {
+            #expect(throws: InvalidRequestError("receipt-data", .badText), "\(text)") {
                 try VerifyReceiptRequest(base64: text)
             }
         }
         let long = [UInt8](repeating: 0, count: SignedDataVerifier.receiptLimit + 1)
-        #expect(throws: VerifyReceiptRequest.FormatError.tooLong) { try VerifyReceiptRequest(receipt: long) }
-        #expect(throws: VerifyReceiptRequest.FormatError.tooLong) {
+        #expect(throws: InvalidRequestError("receipt-data", .tooLong)) { try VerifyReceiptRequest(receipt: long) }
+        #expect(throws: InvalidRequestError("receipt-data", .tooLong)) {
             try VerifyReceiptRequest(base64: String(repeating: "A", count: 13 << 20))
         }
     }

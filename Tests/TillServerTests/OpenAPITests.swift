@@ -248,13 +248,18 @@ extension OpenAPITests {
             let id = UniqueID(high: 1, low: 2)
             let now = Instant(seconds: 1_790_000_000)
             let money = Money(amount: 600, currency: Currency("CNY"))
+            func product(_ entitlement: String?, _ plan: PlanTerms? = nil) -> CatalogProduct {
+                CatalogProduct(
+                    id: ProductID("p"), type: .consumable, names: LocalizedText(en: "a", zh: "b"), price: money,
+                    points: ["points": 1], entitlement: entitlement, plan: plan, prices: plan == nil ? [:] : ["CNY": 6])
+            }
             func order(_ metadata: Metadata?) -> OrderReply {
                 OrderReply(
                     Order(
                         id: id, userID: UserID("u"), productID: ProductID("p"), quantity: 1, price: money,
                         transactionID: metadata.map { _ in TransactionID("1") },
                         environment: metadata.map { _ in .sandbox },
-                        createdAt: now, updatedAt: now), metadata: metadata,
+                        createdAt: now, updatedAt: now), of: metadata.map { _ in product(nil) }, metadata: metadata,
                     history: [OrderMove(status: .prepared, at: now, reason: "opened")])
             }
             func grant(_ entitlement: String?) -> GrantReply {
@@ -263,11 +268,6 @@ extension OpenAPITests {
                         id: id, environment: .sandbox, transactionID: TransactionID("1"), orderID: id,
                         userID: UserID("u"), productID: ProductID("p"), quantity: 1,
                         points: [GrantedPoints(currency: "points", amount: 60)], entitlement: entitlement, at: now))
-            }
-            func product(_ entitlement: String?, _ plan: PlanTerms? = nil) -> CatalogProduct {
-                CatalogProduct(
-                    id: ProductID("p"), type: .consumable, names: LocalizedText(en: "a", zh: "b"), price: money,
-                    points: ["points": 1], entitlement: entitlement, plan: plan, prices: plan == nil ? [:] : ["CNY": 6])
             }
             func problem(_ detail: String?) -> ProblemDetails {
                 ProblemDetails(refusal: .invalidField, status: 400, language: .english, requestId: "r", detail: detail)

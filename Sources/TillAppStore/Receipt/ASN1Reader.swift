@@ -4,10 +4,8 @@ import TillJSON
 /// lengths, and the indefinite lengths of some Xcode receipts (facts/pkcs7-receipt §2). An element that claims more
 /// bytes than exist is refused; no memory is allocated by a claimed length.
 struct ASN1Reader {
-    /// Any ASN.1 error. Callers treat all of them alike: the receipt is malformed.
-    struct FormatError: Error {
-        let reason: String
-        init(_ reason: String) { self.reason = reason }
+    static func malformed(_ reason: String) -> VerificationError {
+        VerificationError(.malformed, "receipt: \(reason)", zh: "收据内容无法解析")
     }
 
     struct Element {
@@ -41,41 +39,41 @@ struct ASN1Reader {
     var isAtEnd: Bool { rest.isEmpty }
 
     /// Reads the next element and advances past it.
-    mutating func next() throws(FormatError) -> Element { try next(depth: 0) }
+    mutating func next() throws(VerificationError) -> Element { try next(depth: 0) }
 
     /// Reads the next element, which must have this tag.
-    mutating func next(_ tag: UInt8) throws(FormatError) -> Element {
+    mutating func next(_ tag: UInt8) throws(VerificationError) -> Element {
         let element = try next()
-        guard element.tag == tag else { throw FormatError("tag \(element.tag) instead of \(tag)") }
+        guard element.tag == tag else { throw Self.malformed("tag \(element.tag) instead of \(tag)") }
         return element
     }
 
-    func end() throws(FormatError) {
-        guard isAtEnd else { throw FormatError("trailing bytes") }
+    func end() throws(VerificationError) {
+        guard isAtEnd else { throw Self.malformed("trailing bytes") }
     }
 
-    private mutating func next(depth: Int) throws(FormatError) -> Element {
-        guard let tag = rest.popFirst(), let first = rest.popFirst() else { throw FormatError("truncated") }
-        guard tag & 0x1F != 0x1F else { throw FormatError("long tag") }
+    private mutating func next(depth: Int) throws(VerificationError) -> Element {
+        guard let tag = rest.popFirst(), let first = rest.popFirst() else { throw Self.malformed("truncated") }
+        guard tag & 0x1F != 0x1F else { throw Self.malformed("long tag") }
         if first == 0x80 { return try indefinite(tag, depth: depth) }
         var length = Int(first)
         if first > 0x80 {
             length = 0
             // Four bytes exceed what the largest receipt needs; BER allows leading zeros.
             for _ in 0..<Int(first & 0x7F) {
-                guard let byte = rest.popFirst(), length <= 0x7F_FFFF else { throw FormatError("length") }
+                guard let byte = rest.popFirst(), length <= 0x7F_FFFF else { throw Self.malformed("length") }
                 length = length << 8 | Int(byte)
             }
         }
-        guard length <= rest.count else { throw FormatError("truncated") }
+        guard length <= rest.count else { throw Self.malformed("truncated") }
         let content = rest.prefix(length)
         rest = rest.dropFirst(length)
         return Element(tag: tag, content: content)
     }
 
     /// Reads an element of indefinite length, which ends with two zero bytes.
-    private mutating func indefinite(_ tag: UInt8, depth: Int) throws(FormatError) -> Element {
-        guard tag & 0x20 != 0, depth < Self.depthLimit else { throw FormatError("indefinite length") }
+    private mutating func indefinite(_ tag: UInt8, depth: Int) throws(VerificationError) -> Element {
+        guard tag & 0x20 != 0, depth < Self.depthLimit else { throw Self.malformed("indefinite length") }
         // A slice does not give back dropped elements, so the beginning is kept.
         let content = rest
         while true {
@@ -92,7 +90,7 @@ struct ASN1Reader {
     // MARK: - Values
 
     /// The only element of `bytes`.
-    static func single(_ bytes: ArraySlice<UInt8>) throws(FormatError) -> Element {
+    static func single(_ bytes: ArraySlice<UInt8>) throws(VerificationError) -> Element {
         var reader = ASN1Reader(bytes)
         let element = try reader.next()
         try reader.end()
@@ -100,10 +98,10 @@ struct ASN1Reader {
     }
 
     /// The octets of an OCTET STRING, joined if it is segmented.
-    static func octets(_ element: Element, depth: Int = 0) throws(FormatError) -> ArraySlice<UInt8> {
+    static func octets(_ element: Element, depth: Int = 0) throws(VerificationError) -> ArraySlice<UInt8> {
         if element.tag == Tag.octetString { return element.content }
         guard element.tag == Tag.constructedOctetString, depth < depthLimit else {
-            throw FormatError("no octet string")
+            throw Self.malformed("no octet string")
         }
         var reader = ASN1Reader(element.content)
         var octets: [UInt8] = []
@@ -112,23 +110,23 @@ struct ASN1Reader {
     }
 
     /// A signed INTEGER of at most 64 bits.
-    static func integer(_ element: Element) throws(FormatError) -> Int64 {
+    static func integer(_ element: Element) throws(VerificationError) -> Int64 {
         guard element.tag == Tag.integer, (1...8).contains(element.content.count) else {
-            throw FormatError("no 64-bit integer")
+            throw Self.malformed("no 64-bit integer")
         }
         let isNegative = (element.content.first ?? 0) & 0x80 != 0
         return element.content.reduce(isNegative ? -1 : 0) { $0 << 8 | Int64($1) }
     }
 
     /// A text of any type that receipts use.
-    static func text(_ element: Element) throws(FormatError) -> String {
+    static func text(_ element: Element) throws(VerificationError) -> String {
         switch element.tag {
         case Tag.utf8String, Tag.ia5String, Tag.printableString, Tag.visibleString:
-            guard element.content.withUnsafeBufferPointer(JSONText.isUTF8) else { throw FormatError("text") }
+            guard element.content.withUnsafeBufferPointer(JSONText.isUTF8) else { throw Self.malformed("text") }
             let text = String(decoding: element.content, as: UTF8.self)
-            guard CombiningMarkCounter.isBounded(text.unicodeScalars) else { throw FormatError("text") }
+            guard CombiningMarkCounter.isBounded(text.unicodeScalars) else { throw Self.malformed("text") }
             return text
-        default: throw FormatError("no text")
+        default: throw Self.malformed("no text")
         }
     }
 }

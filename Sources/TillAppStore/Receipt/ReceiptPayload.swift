@@ -93,7 +93,7 @@ public struct ReceiptPayload: Equatable, Sendable {
     /// Parses an unverified content: a set of attributes, possibly inside one more OCTET STRING.
     ///
     /// - Throws: if the structure, or a documented attribute, is malformed.
-    init(_ content: [UInt8]) throws(ASN1Reader.FormatError) {
+    init(_ content: [UInt8]) throws(VerificationError) {
         attributes = try ReceiptAttribute.all(in: Self.unwrapped(content))
         try ReceiptAttribute.refuseRepeated(Self.onlyOnce, in: attributes)
         for attribute in attributes {
@@ -110,12 +110,12 @@ public struct ReceiptPayload: Equatable, Sendable {
     func octets(ofType type: Int64) -> [UInt8]? { attributes.first { $0.type == type }.map { Array($0.value) } }
 
     /// Some receipts wrap the set in one more OCTET STRING.
-    private static func unwrapped(_ content: [UInt8]) throws(ASN1Reader.FormatError) -> ArraySlice<UInt8> {
+    private static func unwrapped(_ content: [UInt8]) throws(VerificationError) -> ArraySlice<UInt8> {
         guard let tag = content.first, tag & ~0x20 == ASN1Reader.Tag.octetString else { return content[...] }
         return try ASN1Reader.octets(ASN1Reader.single(content[...]))
     }
 
-    private mutating func take(_ attribute: ReceiptAttribute) throws(ASN1Reader.FormatError) {
+    private mutating func take(_ attribute: ReceiptAttribute) throws(VerificationError) {
         switch Attribute(rawValue: attribute.type) {
         case .receiptType: receiptType = try attribute.text()
         case .bundleID: bundleID = try attribute.text()
@@ -233,7 +233,7 @@ public struct ReceiptPurchase: Equatable, Sendable {
             .isTrialPeriod, .isInIntroductoryOfferPeriod, .promotionalOfferID,
         ].map(\.rawValue))
 
-    init(_ set: ArraySlice<UInt8>) throws(ASN1Reader.FormatError) {
+    init(_ set: ArraySlice<UInt8>) throws(VerificationError) {
         attributes = try ReceiptAttribute.all(in: set)
         try ReceiptAttribute.refuseRepeated(Self.onlyOnce, in: attributes)
         for attribute in attributes {
@@ -245,7 +245,7 @@ public struct ReceiptPurchase: Equatable, Sendable {
     /// The record as DER, with the attributes in their original order.
     public func encoded() -> [UInt8] { ReceiptAttribute.set(attributes) }
 
-    private mutating func take(_ attribute: ReceiptAttribute) throws(ASN1Reader.FormatError) {
+    private mutating func take(_ attribute: ReceiptAttribute) throws(VerificationError) {
         switch Attribute(rawValue: attribute.type) {
         case .quantity: quantity = try attribute.integer()
         case .productID: productID = try attribute.text()
@@ -298,9 +298,9 @@ public struct ReceiptAttribute: Equatable, Sendable {
     }
 
     /// `SET OF SEQUENCE { type INTEGER, version INTEGER, value OCTET STRING }`, in any order.
-    static func all(in set: ArraySlice<UInt8>) throws(ASN1Reader.FormatError) -> [ReceiptAttribute] {
+    static func all(in set: ArraySlice<UInt8>) throws(VerificationError) -> [ReceiptAttribute] {
         let outer = try ASN1Reader.single(set)
-        guard outer.tag == ASN1Reader.Tag.set else { throw ASN1Reader.FormatError("no set of attributes") }
+        guard outer.tag == ASN1Reader.Tag.set else { throw ASN1Reader.malformed("no set of attributes") }
         var rest = ASN1Reader(outer.content)
         var attributes: [ReceiptAttribute] = []
         while !rest.isAtEnd {
@@ -317,29 +317,29 @@ public struct ReceiptAttribute: Equatable, Sendable {
     /// - Throws: if a type of `onlyOnce` occurs more than once.
     static func refuseRepeated(
         _ onlyOnce: Set<Int64>, in attributes: [ReceiptAttribute]
-    ) throws(ASN1Reader.FormatError) {
+    ) throws(VerificationError) {
         var seen: Set<Int64> = []
         for attribute in attributes where onlyOnce.contains(attribute.type) {
             guard seen.insert(attribute.type).inserted else {
-                throw ASN1Reader.FormatError("attribute \(attribute.type) twice")
+                throw ASN1Reader.malformed("attribute \(attribute.type) twice")
             }
         }
     }
 
     // MARK: - Values of attributes. An attribute without octets has no value.
 
-    func text() throws(ASN1Reader.FormatError) -> String? {
+    func text() throws(VerificationError) -> String? {
         value.isEmpty ? nil : try ASN1Reader.text(ASN1Reader.single(value))
     }
 
-    func integer() throws(ASN1Reader.FormatError) -> Int64? {
+    func integer() throws(VerificationError) -> Int64? {
         value.isEmpty ? nil : try ASN1Reader.integer(ASN1Reader.single(value))
     }
 
     /// RFC 3339; Xcode writes offsets such as `+0300`. An empty text means no date.
-    func date() throws(ASN1Reader.FormatError) -> Instant? {
+    func date() throws(VerificationError) -> Instant? {
         guard let text = try text(), !text.isEmpty else { return nil }
-        guard let instant = Instant(rfc3339: text) else { throw ASN1Reader.FormatError("no date") }
+        guard let instant = Instant(rfc3339: text) else { throw ASN1Reader.malformed("no date") }
         return instant
     }
 }

@@ -42,12 +42,7 @@ extension ProofChecks {
     func read(_ message: SignedMessage) throws(VerificationError) -> ReceiptContainer {
         try check(.payload) { () throws(VerificationError) in
             recorder?.look(at: message.content)
-            let payload: ReceiptPayload
-            do throws(ASN1Reader.FormatError) {
-                payload = try ReceiptPayload(message.content)
-            } catch {
-                throw VerificationError(.malformed, "receipt: \(error.reason)", zh: "收据内容无法解析")
-            }
+            let payload = try ReceiptPayload(message.content)
             guard let creationDate = payload.creationDate else {
                 throw VerificationError(.malformed, "creation date", zh: "创建日期")
             }

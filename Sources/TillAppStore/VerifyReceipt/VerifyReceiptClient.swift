@@ -118,27 +118,24 @@ public struct VerifyReceiptRequest: Sendable {
     /// Whether the response shall contain only the newest transaction of each auto-renewable subscription.
     public let excludesOldTransactions: Bool
 
-    /// Why a text cannot be a receipt, and is not sent to Apple.
-    public enum FormatError: Error, Sendable, Equatable {
-        case empty
-        case notBase64
-        case tooLong
-    }
-
     /// - Parameter base64: as clients send it, at most 8 MiB of receipt. ASCII white space is removed; any other
     ///   foreign character is an error.
-    public init(base64 text: some StringProtocol, excludesOldTransactions: Bool = false) throws(FormatError) {
-        guard text.utf8.count <= SignedDataVerifier.receiptTextLimit else { throw .tooLong }
-        guard let bytes = Base64.decode(ignoringBlanks: text) else { throw .notBase64 }
+    public init(base64 text: some StringProtocol, excludesOldTransactions: Bool = false) throws(InvalidRequestError) {
+        guard text.utf8.count <= SignedDataVerifier.receiptTextLimit else { throw Self.invalid(.tooLong) }
+        guard let bytes = Base64.decode(ignoringBlanks: text) else { throw Self.invalid(.badText) }
         try self.init(receipt: bytes, excludesOldTransactions: excludesOldTransactions)
     }
 
     /// - Parameter bytes: the receipt itself, at most 8 MiB.
-    public init(receipt bytes: [UInt8], excludesOldTransactions: Bool = false) throws(FormatError) {
-        guard !bytes.isEmpty else { throw .empty }
-        guard bytes.count <= SignedDataVerifier.receiptLimit else { throw .tooLong }
+    public init(receipt bytes: [UInt8], excludesOldTransactions: Bool = false) throws(InvalidRequestError) {
+        guard !bytes.isEmpty else { throw Self.invalid(.missing) }
+        guard bytes.count <= SignedDataVerifier.receiptLimit else { throw Self.invalid(.tooLong) }
         receiptData = Base64.encode(bytes)
         self.excludesOldTransactions = excludesOldTransactions
+    }
+
+    private static func invalid(_ rule: InvalidRequestError.Rule) -> InvalidRequestError {
+        InvalidRequestError("receipt-data", rule)
     }
 
     /// The JSON body of the request.

@@ -77,6 +77,12 @@ package actor ProductCatalog {
         return name.map { ProductLabel(name: $0, kind: product?.kind) }
     }
 
+    /// As `label(of:)`, after a request to the server if its catalogue has not stated the product yet.
+    package func currentLabel(of id: ProductID) async -> ProductLabel? {
+        if !record.products.contains(where: { $0.id == id.text && $0.kind != nil }) { await readProducts() }
+        return label(of: id)
+    }
+
     /// Discards the listings: after a change of country, prices and availability may differ.
     package func storefrontChanged() { listed = [:] }
 
@@ -111,9 +117,9 @@ package actor ProductCatalog {
 
     private func readProducts() async {
         // The reason does not matter: the cached products stay, and an unreadable answer counts as none.
-        guard let answer = try? await server.products(ifNoneMatch: record.products.isEmpty ? nil : record.etag) else {
-            return
-        }
+        // A cache of an earlier version lacks the kinds, so an unchanged catalogue is read again.
+        let isComplete = !record.products.isEmpty && record.products.allSatisfy { $0.kind != nil }
+        guard let answer = try? await server.products(ifNoneMatch: isComplete ? record.etag : nil) else { return }
         var known: Set<ProductID> = []
         let products = answer.products.prefix(ProductCache.productLimit).filter { product in
             let id = ProductID(product.id)

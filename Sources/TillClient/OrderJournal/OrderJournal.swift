@@ -141,10 +141,15 @@ package actor OrderJournal {
     }
 
     /// Records that the server knows the order, so that it may be paid.
-    package func markOpened(_ id: OrderID) throws(JournalError) {
+    ///
+    /// - Parameter label: as the server states it, for a product whose kind was unknown.
+    package func markOpened(_ id: OrderID, label: ProductLabel? = nil) throws(JournalError) {
         var entry = try known(id)
         guard !entry.isOpened else { return }
         entry.isOpened = true
+        if let label, entry.label?.kind == nil {
+            entry.label = ProductLabel(name: entry.label?.name ?? label.name, kind: label.kind)
+        }
         try commit([.entry(entry)])
     }
 

@@ -172,12 +172,14 @@ package struct OrderPreparation: Sendable {
         _ entry: JournalEntry, _ request: OrderRequest, as opener: UserSession
     ) async throws(PurchaseError) -> JournalEntry {
         var session = opener
+        var label: ProductLabel?
         var attempt = 1
         while true {
             do throws(ServerError) {
                 let body = body(for: entry, request, as: session.userID)
                 let reply = try await server.post(Paths.orders, body, as: session, expecting: OrderReply.self)
                 if reply.id != entry.id { throw .unreadable(status: 200, retryAfter: nil) }
+                label = reply.productNames.map { ProductLabel(name: $0[server.language], kind: reply.purchaseKind) }
                 break
             } catch {
                 if case .refused(let refusal) = error, !refusal.isRetryable { throw await refused(entry, refusal) }
@@ -190,7 +192,7 @@ package struct OrderPreparation: Sendable {
             }
         }
         do throws(JournalError) {
-            try await journal.markOpened(entry.id)
+            try await journal.markOpened(entry.id, label: label)
             return await journal[entry.id] ?? entry
         } catch {
             throw .journal(error)

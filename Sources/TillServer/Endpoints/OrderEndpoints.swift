@@ -108,6 +108,10 @@ extension OpenAPI {
         Body("Order", OrderReply.self, "An order with its status and history."): [
             "id": "The order's id, also the purchase's `appAccountToken`.", "userId": .userID,
             "productId": "The product's id in the catalogue.",
+            "productNames": "The product's names; absent if the catalogue no longer lists it.",
+            "purchaseKind": .oneOf(
+                "What the purchase does: add points, or open a subscription, a plan or a permanent entitlement. Absent "
+                    + "if the catalogue no longer lists the product.", PurchaseKind.self),
             "quantity": .integer(
                 "The quantity. More than 10 only if an operator granted a purchase of that quantity.", 1...2_147_483_647
             ),
@@ -147,8 +151,8 @@ extension OpenAPI {
         "OrderReason": ["reason": "SKErrorPaymentCancelled"],
         "Order": [
             "id": "3f2c91ab-6d0e-4b57-9a43-0c5d8e1f2a64", "userId": "u1", "productId": "com.example.learn.points60",
-            "quantity": 1, "status": "prepared", "statusCode": 0, "price": ["amount": 600, "currency": "CNY"],
-            "transactionId": nil,
+            "productNames": ["en": "60 points", "zh": "60 学点"], "purchaseKind": "topUp", "quantity": 1,
+            "status": "prepared", "statusCode": 0, "price": ["amount": 600, "currency": "CNY"], "transactionId": nil,
             "environment": nil, "deviceId": "iPad-7", "preview": nil, "metadata": ["level": 3],
             "createdAt": "2026-03-01T08:30:00.123Z", "updatedAt": "2026-03-01T08:30:00.123Z",
             "history": [["status": "prepared", "at": "2026-03-01T08:30:00.123Z", "reason": "opened"]],

@@ -28,7 +28,7 @@ extension Server {
             }
             return OrderView(stored.order, try orders.moves(of: stored.rowID))
         }
-        return JSONText.response(200, view.reply)
+        return JSONText.response(200, view.reply(in: configuration.catalog))
     }
 
     /// The order of a guest who signed in belongs to the account: only the account may close it.

@@ -53,7 +53,7 @@ extension Server {
         }
         if isNew { recordedCustomers.insert(buyer, as: kind) }
         guard isNew || found.order.isSame(as: order) else { throw RefusalError(.orderConflict) }
-        return JSONText.response(isNew ? 201 : 200, found.reply)
+        return JSONText.response(isNew ? 201 : 200, found.reply(in: configuration.catalog))
     }
 
     /// Limits the orders that a user token opens, because each is a permanent row. A repeated id opens none. The check
@@ -129,9 +129,9 @@ struct OrderView: Sendable {
         self.moves = moves
     }
 
-    var reply: OrderReply {
+    func reply(in catalog: Catalog) -> OrderReply {
         let metadata = order.metadata.flatMap { try? JSONText.decode(Metadata.self, from: Array($0.utf8)) }
-        return OrderReply(order, metadata: metadata, history: moves)
+        return OrderReply(order, of: catalog[order.productID], metadata: metadata, history: moves)
     }
 }
 

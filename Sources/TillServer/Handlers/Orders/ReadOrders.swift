@@ -16,7 +16,7 @@ extension Server {
         guard let found, (try? call.credential.mayActFor(found.order.userID)) != nil else {
             throw RefusalError(.unknownOrder)
         }
-        return JSONText.response(200, found.reply)
+        return JSONText.response(200, found.reply(in: configuration.catalog))
     }
 
     /// `GET /v1/users/{userId}/orders?status=&environment=&limit=&cursor=`: newest first.
@@ -39,6 +39,6 @@ extension Server {
             )
             .map { stored in (stored.rowID, OrderView(stored.order, try orders.moves(of: stored.rowID))) }
         }
-        return page.response(found, at: \.0) { $0.1.reply }
+        return page.response(found, at: \.0) { [catalog = configuration.catalog] in $0.1.reply(in: catalog) }
     }
 }

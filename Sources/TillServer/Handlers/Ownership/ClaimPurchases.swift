@@ -60,7 +60,7 @@ extension Server {
         let user = try call.userInPath()
         let page = try await page(call)
         let found = try await database.read { try ClaimTable($0).list(of: user, before: page.before, limit: page.rows) }
-        return try page.response(found, at: \.rowID) { try ClaimReply($0) }
+        return page.response(found, at: \.rowID) { ClaimReply($0) }
     }
 
     /// Seconds in which only the request asks Apple; the job takes over after that.

@@ -102,7 +102,8 @@ extension Server {
             return (order, try Self.serviceEnd(verified, of: user, catalogs, connection))
         }
         return PostPayReply(
-            status: status, outcome: outcome, transactionId: verified.id.text, order: order?.reply,
+            status: status, outcome: outcome, transactionId: verified.id.text,
+            order: order?.reply(in: configuration.catalog),
             expiresAt: end ?? verified.expiresDate, sandbox: grant.environment.sandboxMark)
     }
 
