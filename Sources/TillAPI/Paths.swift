@@ -83,6 +83,10 @@ public enum Paths {
     public static func entitlement(_ name: String, of user: UserID) -> String {
         "\(entitlements(of: user))/\(escaped(name))"
     }
+    public static func claims(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/claims" }
+    public static func consumptionConsent(of user: UserID) -> String {
+        "/v1/users/\(escaped(user.text))/consents/consumption"
+    }
     public static func subscriptions(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/subscriptions" }
 
     /// One path segment, percent-encoded (RFC 3986: all characters except unreserved ones).

@@ -14,6 +14,8 @@ struct CachedProduct: Hashable, Codable, Sendable {
     let names: LocalizedText
     /// Nil in a cache of an earlier version.
     let kind: PurchaseKind?
+    /// The entitlement that the product grants while it is owned, if any.
+    let entitlement: String?
 }
 
 /// The cached data: the server's product ids and the store's latest names and prices.

@@ -4,7 +4,7 @@ import TillBilling
 /// The shop's products: product ids from the server, names and prices from the store. Both are cached for the next
 /// launch.
 package actor ProductCatalog {
-    private let file: ProductCacheFile
+    private let file: CacheFile
     private let server: ServerAccess
     private let ask: @Sendable ([ProductID]) async throws(AppStoreError) -> [StoreListing]
     private var record: ProductCache
@@ -13,7 +13,7 @@ package actor ProductCatalog {
 
     /// - Parameter products: requests listings from the store (`StoreAccess.products`).
     package init(
-        file: ProductCacheFile, server: ServerAccess,
+        file: CacheFile, server: ServerAccess,
         products: @escaping @Sendable ([ProductID]) async throws(AppStoreError) -> [StoreListing]
     ) {
         self.file = file
@@ -27,36 +27,35 @@ package actor ProductCatalog {
     /// - Parameters:
     ///   - ids: the products on the page, in its order; nil for the whole catalogue.
     ///   - purchasing: products with a purchase in progress.
-    package func cachedProducts(_ ids: [String]? = nil, purchasing: Set<ProductID> = []) -> ProductList {
-        let wanted = catalogProducts(ids)
-        return ProductList(
-            items: wanted.map { item($0, purchasing, isListed: false) }, isFromCache: true,
-            error: wanted.isEmpty ? .productListUnavailable : nil)
+    package func cachedProducts(_ ids: [String]? = nil, purchasing: Set<ProductID> = []) -> [StoreProduct] {
+        catalogProducts(ids).map { item($0, purchasing, isListed: false) }
     }
 
     /// Requests the products from the server and the store, and caches the answers. Without the server's answer it uses
-    /// the cached ids; without the store's answer it returns the cached products, with the reason.
-    package func products(_ ids: [String]? = nil, purchasing: Set<ProductID> = []) async -> ProductList {
+    /// the cached ids.
+    ///
+    /// - Returns: the products for sale. A requested one that the server or the store does not offer is missing.
+    /// - Throws: `productListUnavailable` without an answer of the store, and `productUnavailable` if it sells none.
+    package func products(
+        _ ids: [String]? = nil, purchasing: Set<ProductID> = []
+    ) async throws(StoreError) -> [StoreProduct] {
         await readProducts()
         let wanted = catalogProducts(ids)
-        guard !record.products.isEmpty else {
-            return ProductList(items: [], isFromCache: true, error: .productListUnavailable)
-        }
+        guard !record.products.isEmpty else { throw .productListUnavailable }
         let asked = wanted.map { ProductID($0.id) }
         do throws(AppStoreError) {
             let answer = asked.isEmpty ? [] : try await ask(asked)
             update(answer, about: asked)
         } catch {
-            return ProductList(
-                items: wanted.map { item($0, purchasing, isListed: false) }, isFromCache: true,
-                error: .productListUnavailable)
+            throw .productListUnavailable
         }
         let items = wanted.filter { listed[ProductID($0.id)] != nil }.map { item($0, purchasing, isListed: true) }
-        let found = Set(items.map(\.id))
-        let missing = (ids ?? wanted.map(\.id)).filter { !found.contains($0) }
-        return ProductList(
-            items: items, isFromCache: false, missing: missing, error: items.isEmpty ? .productUnavailable : nil)
+        guard !items.isEmpty else { throw .productUnavailable }
+        return items
     }
+
+    /// The entitlement that a product grants, as far as the server has stated it.
+    package func entitlement(of id: ProductID) -> String? { record.products.first { $0.id == id.text }?.entitlement }
 
     /// The current listing of exactly the requested product.
     package func listing(of id: ProductID) async throws(StoreError) -> StoreListing {

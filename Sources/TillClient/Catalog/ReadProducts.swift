@@ -45,9 +45,10 @@ extension ServerAccess {
             product = CachedProduct(
                 id: id, type: type,
                 names: LocalizedText(en: String(names.en.prefix(200)), zh: String(names.zh.prefix(200))),
-                kind: points.map { $0.isEmpty ? .access : .topUp })
+                kind: points.map { $0.isEmpty ? .access : .topUp },
+                entitlement: try? container.decode(String.self, forKey: .entitlement))
         }
 
-        private enum CodingKeys: String, CodingKey { case id, type, names, points }
+        private enum CodingKeys: String, CodingKey { case id, type, names, points, entitlement }
     }
 }

@@ -15,6 +15,7 @@ actor Checkout {
     /// Products with a purchase in progress.
     private(set) var underWay: Set<ProductID> = []
     private let showPurchasing: @Sendable (Set<ProductID>) -> Void
+    private let log: StoreLog
 
     init(_ components: StoreComponents, retryCoordinator: RetryCoordinator) {
         access = components.access
@@ -26,6 +27,7 @@ actor Checkout {
         restore = RestoreService(components)
         signIn = components.signIn
         showPurchasing = { [state = components.state] in state.setPurchasing($0) }
+        log = components.log
         self.retryCoordinator = retryCoordinator
     }
 
@@ -33,7 +35,9 @@ actor Checkout {
     func buy(_ product: ProductID, _ options: PurchaseOptions, by user: UserID? = nil) async -> PurchaseEnding {
         guard underWay.insert(product).inserted else { return PurchaseEnding(.inProgress) }
         showPurchasing(underWay)
+        log.record(.debug, "purchase_begun", product: product)
         let ending = await goThrough(product, options, by: user)
+        log.record(ending, of: product)
         underWay.remove(product)
         showPurchasing(underWay)
         return ending

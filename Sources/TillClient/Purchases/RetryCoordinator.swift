@@ -12,6 +12,9 @@ actor RetryCoordinator {
     private let serverOrders: ServerOrders
     private let signIn: SignInState
     private let updateLog: UpdateLog
+    private let board: StateBoard
+    private let account: AccountState
+    private let log: StoreLog
     private let effects: Effects
     private let schedule: RetrySchedule
 
@@ -24,7 +27,10 @@ actor RetryCoordinator {
     private var sleeper: CheckedContinuation<Void, Never>?
     private var isSignalled = false
 
-    init(_ components: StoreComponents, schedule: RetrySchedule = RetrySchedule()) {
+    init(_ components: StoreComponents, _ account: AccountState, schedule: RetrySchedule = RetrySchedule()) {
+        self.account = account
+        board = components.state
+        log = components.log
         access = components.access
         catalog = components.catalog
         journal = components.journal
@@ -47,6 +53,10 @@ actor RetryCoordinator {
         let events = access.events()
         effects.spawn { await self.listen(to: events) }
         effects.spawn { await self.run() }
+        let returns = effects.networkReturns()
+        effects.spawn { await self.follow(returns) }
+        let recovery = journal.recovery
+        if !recovery.isClean { log.record(.warning, "journal_repaired", code: "\(recovery.cutTail + recovery.damaged)") }
     }
 
     func stop() async {
@@ -55,6 +65,7 @@ actor RetryCoordinator {
         state = .stopped
         signal()
         updateLog.close()
+        board.close()
         if wasRunning { await access.stop() }
     }
 
@@ -67,8 +78,20 @@ actor RetryCoordinator {
         signal()
     }
 
+    private func follow(_ networkReturns: AsyncStream<Void>) async {
+        for await _ in networkReturns {
+            if state == .stopped { return }
+            take(.networkReturned)
+            account.refreshSoon()
+        }
+    }
+
     /// Takes into account a result from outside the loop.
     func handle(_ outcome: SubmitOutcome) {
+        switch outcome {
+        case .completed, .refunded: account.refreshSoon()
+        case .deliveryPending, .refused: break
+        }
         if case .deliveryPending(_, let retryAt?) = outcome { check(at: retryAt) }
     }
 
@@ -171,10 +194,15 @@ actor RetryCoordinator {
         switch event {
         case .paid(let transaction):
             let outcome = await submitter.resubmit(transaction)
+            log.record(outcome, of: transaction)
             handle(outcome)
             await report(outcome, of: transaction)
         case .failed(let order, let product, let problem): await fail(order, product, problem)
-        case .revoked(let products): updateLog.postRevoked(products.map(\.text))
+        case .revoked(let products):
+            log.record(.info, "purchase_revoked", product: products.first)
+            updateLog.postRevoked(products.map(\.text))
+            account.refreshSoon()
+            await serverOrders.check()
         case .promoted(let product): updateLog.postPromoted(product.text)
         case .storefrontChanged:
             await catalog.storefrontChanged()

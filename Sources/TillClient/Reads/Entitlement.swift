@@ -69,9 +69,9 @@ public struct Entitlement: Hashable, Sendable {
 
     /// A sentence with the reason.
     ///
-    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; nil for the device's language.
+    /// - Parameter language: as in `TillError.message(in:)`.
     public func sentence(in language: String? = nil) -> String {
-        text?[language.map(Language.init(preference:)) ?? .ofDevice] ?? ""
+        text?.text(in: language) ?? ""
     }
 }
 
@@ -147,16 +147,16 @@ public struct EntitlementAccess: Hashable, Sendable {
 
     /// A sentence with the reason.
     ///
-    /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; nil for the device's language.
+    /// - Parameter language: as in `TillError.message(in:)`.
     public func sentence(in language: String? = nil) -> String {
-        text?[language.map(Language.init(preference:)) ?? .ofDevice] ?? ""
+        text?.text(in: language) ?? ""
     }
 }
 
 /// `GET /v1/users/{userId}/entitlements`, decoded so that unknown kinds of a later server hide no other entitlement,
 /// and an earlier server's response suffices.
 struct EntitlementsResponse: Decodable {
-    struct Right: Decodable {
+    struct Right: Codable, Hashable, Sendable {
         let entitlement: String
         let productId: String
         let kind: String

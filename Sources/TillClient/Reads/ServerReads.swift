@@ -37,7 +37,11 @@ package struct ServerReads: Sendable {
 
     /// The current entitlements, oldest first.
     package func entitlements() async throws(StoreError) -> [Entitlement] {
-        try await get(EntitlementsResponse.self) { Paths.entitlements(of: $0) }.data.map(Entitlement.init)
+        try await entitlementRows().map(Entitlement.init)
+    }
+
+    func entitlementRows() async throws(StoreError) -> [EntitlementsResponse.Right] {
+        try await get(EntitlementsResponse.self) { Paths.entitlements(of: $0) }.data
     }
 
     /// Whether an entitlement is available now, until when, and why.
@@ -55,14 +59,43 @@ package struct ServerReads: Sendable {
     /// The result that buying a plan now would have.
     ///
     /// - Parameter plan: the product's id, with or without the app's bundle id before it, or the plan's id.
-    package func planPreview(_ plan: String, quantity: Int = 1) async throws(StoreError) -> PlanPreview {
+    package func planPreview(
+        _ plan: String, quantity: Int = 1, device: String? = nil
+    ) async throws(StoreError) -> PlanPreview {
         guard (1...10).contains(quantity) else { throw .badQuantity }
         let session = try await signedIn()
         do throws(ServerError) {
             let reply = try await server.post(
-                path(Paths.planPreview), PlanPreviewBody(planId: plan, quantity: quantity, deviceId: deviceID),
+                path(Paths.planPreview), PlanPreviewBody(planId: plan, quantity: quantity, deviceId: device ?? deviceID),
                 as: session, expecting: PlanPreviewReply.self)
             return PlanPreview(reply, quantity: quantity)
+        } catch {
+            throw .server(error)
+        }
+    }
+
+    func claim(_ orderNumber: String) async throws(StoreError) -> [ClaimedPurchase] {
+        let session = try await signedIn()
+        do throws(ServerError) {
+            let reply = try await server.post(
+                Paths.claims(of: session.userID), ClaimOrderBody(orderNumber: orderNumber), as: session,
+                expecting: ClaimReply.self)
+            return reply.data.map { claimed in
+                ClaimedPurchase(
+                    transactionID: claimed.transactionId, productID: claimed.productId,
+                    isYours: claimed.outcome == .granted || claimed.outcome == .owned, code: claimed.reason)
+            }
+        } catch {
+            throw .server(error)
+        }
+    }
+
+    func setConsent(_ isGiven: Bool) async throws(StoreError) {
+        let session = try await signedIn()
+        do throws(ServerError) {
+            _ = try await server.put(
+                Paths.consumptionConsent(of: session.userID), ConsentBody(given: isGiven), as: session,
+                expecting: ConsentReply.self)
         } catch {
             throw .server(error)
         }

@@ -10,6 +10,8 @@ package struct Effects: Sendable {
     package var entropy: @Sendable (Int) -> [UInt8]
     /// Waits this many milliseconds, or less if the task is cancelled.
     package var pause: @Sendable (Int64) async -> Void
+    /// Yields when the device has a network again.
+    package var networkReturns: @Sendable () -> AsyncStream<Void>
     /// Starts work without waiting for it.
     package var spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
     /// Runs the app's callback on the executor that the app expects.
@@ -19,8 +21,10 @@ package struct Effects: Sendable {
         clock: @escaping @Sendable () -> Instant, entropy: @escaping @Sendable (Int) -> [UInt8],
         pause: @escaping @Sendable (Int64) async -> Void,
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void,
-        callback: @escaping @Sendable (@escaping @Sendable () -> Void) async -> Void = { $0() }
+        callback: @escaping @Sendable (@escaping @Sendable () -> Void) async -> Void = { $0() },
+        networkReturns: @escaping @Sendable () -> AsyncStream<Void> = { AsyncStream { $0.finish() } }
     ) {
+        self.networkReturns = networkReturns
         self.clock = clock
         self.entropy = entropy
         self.pause = pause
@@ -37,13 +41,13 @@ extension TillStore {
     /// - Throws: `journal` if the list of orders is open in another instance of the app (`disk_in_use`), was written by
     ///   another version (`journal_version`; the file is left unchanged), or can't be read or created. `insecureServer`
     ///   if the server's address is neither `https://` nor `http://` on this machine; nothing is opened then.
-    public convenience init(_ configuration: TillConfiguration) throws(StoreError) {
-        guard ServerAddress(configuration.server).isSecure else { throw .insecureServer }
+    public convenience init(_ configuration: TillConfiguration) throws(TillError) {
+        guard ServerAddress(configuration.server).isSecure else { throw TillError(.insecureServer) }
         let files: DeviceFiles
         do throws(DiskError) {
             files = try .inDirectory(try StoreDirectory.made(configuration.directory))
         } catch {
-            throw .journal(.disk(error))
+            throw TillError(.journal(.disk(error)))
         }
         try self.init(
             configuration, access: .of(configuration.generation), effects: .app, files: files, transport: .ofDevice)
@@ -70,6 +74,13 @@ extension Effects {
                     await MainActor.run { body() }
                 #else
                     body()
+                #endif
+            },
+            networkReturns: {
+                #if canImport(Network)
+                    NetworkReturns.stream()
+                #else
+                    AsyncStream { $0.finish() }
                 #endif
             })
     }

@@ -15,28 +15,42 @@ struct StoreComponents: Sendable {
     let identity: DeviceIdentity
     let guest: Guest
     let updateLog: UpdateLog
+    let state: StateBoard
+    let log: StoreLog
     let catalog: ProductCatalog
     let reads: ServerReads
+    /// The phone's name in orders.
+    let deviceID: String
 
     init(
         _ configuration: TillConfiguration, access: StoreAccess, effects: Effects, files: DeviceFiles,
         transport: Transport
     ) throws(JournalError) {
-        let updateLog = UpdateLog()
-        let signIn = SignInState { updateLog.show(to: $0) }
+        let (updateLog, state) = (UpdateLog(), StateBoard())
+        let signIn = SignInState { user in
+            updateLog.show(to: user)
+            state.setUser(user)
+        }
+        self.state = state
+        log = StoreLog(hook: configuration.log)
         self.configuration = configuration
         self.access = access
         self.effects = effects
         self.updateLog = updateLog
         self.signIn = signIn
-        server = ServerAccess(url: configuration.server, transport: transport, language: configuration.language) {
+        server = ServerAccess(url: configuration.server, transport: transport, language: configuration.messageLanguage) {
             await signIn.session()
         }
-        journal = try OrderJournal(disk: files.journal) { updateLog.post(StoreOrder($0), owner: $0.userID) }
+        journal = try OrderJournal(disk: files.journal) { entry in
+            let order = StoreOrder(entry)
+            updateLog.post(order, owner: entry.userID)
+            state.show(order, owner: entry.userID)
+        }
         identity = DeviceIdentity(disk: files.identity, entropy: effects.entropy)
         guest = Guest(identity, disk: files.identity, entropy: effects.entropy)
         catalog = ProductCatalog(file: files.catalog, server: server, products: access.products)
-        let deviceID = configuration.deviceID ?? identity.device.description
+        let deviceID = configuration.phoneID ?? identity.device.description
+        self.deviceID = deviceID
         reads = ServerReads(server: server, deviceID: deviceID)
         let queue = StoreQueue(access)
         purchase = OrderPreparation(journal: journal, server: server, effects: effects, deviceID: deviceID)
@@ -52,12 +66,16 @@ struct StoreComponents: Sendable {
 package struct DeviceFiles: Sendable {
     package var journal: Disk
     package var identity: Disk
-    package var catalog: ProductCacheFile
+    package var catalog: CacheFile
+    package var entitlements: CacheFile
 
-    package init(journal: Disk, identity: Disk, catalog: ProductCacheFile = .none) {
+    package init(
+        journal: Disk, identity: Disk, catalog: CacheFile = .none, entitlements: CacheFile = .none
+    ) {
         self.journal = journal
         self.identity = identity
         self.catalog = catalog
+        self.entitlements = entitlements
     }
 
     /// - Throws: `inUse` if another running instance has its orders there.
@@ -65,6 +83,7 @@ package struct DeviceFiles: Sendable {
         let directory = path.hasSuffix("/") ? path : path + "/"
         return DeviceFiles(
             journal: try .file(at: directory + "orders.journal"), identity: try .file(at: directory + "identity"),
-            catalog: .file(at: directory + "catalogue.json"))
+            catalog: .file(at: directory + "catalogue.json"),
+            entitlements: .file(at: directory + "entitlements.json"))
     }
 }

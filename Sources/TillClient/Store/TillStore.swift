@@ -19,6 +19,7 @@ public final class TillStore: Sendable {
     let components: StoreComponents
     let retryCoordinator: RetryCoordinator
     let checkout: Checkout
+    let account: AccountState
 
     /// Creates a store for tests and simulations, which supply its environment.
     ///
@@ -34,7 +35,11 @@ public final class TillStore: Sendable {
         } catch {
             throw TillError(.journal(error))
         }
-        retryCoordinator = RetryCoordinator(components)
+        account = AccountState(components, cache: files.entitlements)
+        let account = account
+        // The account holds no reference to the store, so the store can end.
+        components.state.connect(onFirstRead: { account.refreshSoon() }, entitlements: { account.known(of: $0) })
+        retryCoordinator = RetryCoordinator(components, account)
         checkout = Checkout(components, retryCoordinator: retryCoordinator)
     }
 
@@ -69,7 +74,10 @@ public final class TillStore: Sendable {
     ///   - token: called before each request; returns the user token (a JWT) that the app's backend issued. If it
     ///     returns nil, the request is handled as if no user were signed in.
     public func signIn(_ userID: String, token: @escaping @Sendable () async -> String?) async {
-        await components.signIn.enter(UserID(userID), token: token)
+        let user = UserID(userID)
+        await components.signIn.enter(user, token: token)
+        components.state.add(await components.journal.summaries(of: user), of: user)
+        account.refreshSoon()
         await retryCoordinator.take(.signedIn)
     }
 

@@ -20,6 +20,9 @@ package struct StoreAccess: Sendable {
     /// Removes a transaction from the queue permanently. A transaction that is already removed is no error; one that
     /// cannot be finished now returns at the next launch.
     package var finish: @Sendable (TransactionID) async -> Void
+    /// The customer's current entitlements at the store: products with the transaction that grants them. Empty for
+    /// StoreKit 1, which has no such list.
+    package var current: @Sendable () async -> [CurrentPurchase]
     /// Events from launch on: first the unfinished purchases of earlier launches.
     package var events: @Sendable () -> AsyncStream<StoreEvent>
     /// The customer's non-consumables and auto-renewable subscriptions from the store, as proofs for the server. This
@@ -43,6 +46,7 @@ package struct StoreAccess: Sendable {
         purchase: @escaping @Sendable (PurchaseRequest) async -> PaymentResult,
         unfinished: @escaping @Sendable () async throws(AppStoreError) -> [QueuedTransaction],
         finish: @escaping @Sendable (TransactionID) async -> Void,
+        current: @escaping @Sendable () async -> [CurrentPurchase] = { [] },
         events: @escaping @Sendable () -> AsyncStream<StoreEvent>,
         restore: @escaping @Sendable () async throws(AppStoreError) -> [QueuedTransaction],
         finishRestored: @escaping @Sendable (TransactionID) async -> Void,
@@ -55,6 +59,7 @@ package struct StoreAccess: Sendable {
         self.purchase = purchase
         self.unfinished = unfinished
         self.finish = finish
+        self.current = current
         self.events = events
         self.restore = restore
         self.finishRestored = finishRestored
@@ -73,9 +78,12 @@ package struct StoreListing: Hashable, Sendable {
     package let price: Money
     /// The price as formatted by the store: `¥6.00`.
     package let displayPrice: String
+    /// Nil for products without an introductory offer, and for StoreKit 1, which does not state it.
+    package let isEligibleForIntroductoryOffer: Bool?
 
     package init(
-        id: ProductID, type: ProductType?, name: String, description: String, price: Money, displayPrice: String
+        id: ProductID, type: ProductType?, name: String, description: String, price: Money, displayPrice: String,
+        isEligibleForIntroductoryOffer: Bool? = nil
     ) {
         self.id = id
         self.type = type
@@ -83,6 +91,7 @@ package struct StoreListing: Hashable, Sendable {
         self.description = description
         self.price = price
         self.displayPrice = displayPrice
+        self.isEligibleForIntroductoryOffer = isEligibleForIntroductoryOffer
     }
 }
 
@@ -141,4 +150,20 @@ package enum StoreEvent: Hashable, Sendable {
     /// The buyer tapped a promoted product in the App Store; the app decides whether to buy it.
     case promoted(ProductID)
     case storefrontChanged
+}
+
+/// A purchase that the store counts as current, verified on this device.
+package struct CurrentPurchase: Hashable, Sendable {
+    package let productID: ProductID
+    package let token: OrderID?
+    package let transactionID: TransactionID
+    /// Nil for what lasts.
+    package let expires: Instant?
+
+    package init(productID: ProductID, token: OrderID?, transactionID: TransactionID, expires: Instant?) {
+        self.productID = productID
+        self.token = token
+        self.transactionID = transactionID
+        self.expires = expires
+    }
 }

@@ -23,6 +23,7 @@ extension StoreAccess {
             purchase: { request in await adapter.purchase(request) },
             unfinished: { () async throws(AppStoreError) in await adapter.unfinished() },
             finish: { id in await adapter.finish(id) },
+            current: { await adapter.current() },
             events: {
                 let (events, heard) = AsyncStream<StoreEvent>.makeStream()
                 spawn { await adapter.listen(until: ending.ended, yieldingTo: heard) }
@@ -78,7 +79,14 @@ private actor StoreKit2Adapter {
     // MARK: Products
 
     func listings(_ ids: [ProductID]) async throws(AppStoreError) -> [StoreListing] {
-        try await find(ids).compactMap(StoreListing.init)
+        var listings: [StoreListing] = []
+        for product in try await find(ids) {
+            // Apple's answer is local, and counts for the whole subscription group.
+            let isEligible = product.subscription?.introductoryOffer == nil
+                ? nil : await onDevice { await product.subscription?.isEligibleForIntroOffer }
+            if let listing = StoreListing(product, isEligible: isEligible) { listings.append(listing) }
+        }
+        return listings
     }
 
     private func find(_ ids: [ProductID]) async throws(AppStoreError) -> [StoreKit.Product] {
@@ -132,6 +140,16 @@ private actor StoreKit2Adapter {
         await onDevice {
             var found: [QueuedTransaction] = []
             for await payment in StoreKit.Transaction.unfinished { found.append(QueuedTransaction(payment)) }
+            return found
+        }
+    }
+
+    func current() async -> [CurrentPurchase] {
+        await onDevice {
+            var found: [CurrentPurchase] = []
+            for await case .verified(let transaction) in StoreKit.Transaction.currentEntitlements {
+                found.append(CurrentPurchase(transaction))
+            }
             return found
         }
     }
@@ -195,12 +213,13 @@ private actor StoreKit2Adapter {
 
 extension StoreListing {
     /// Nil if the price is not an amount of its currency.
-    fileprivate init?(_ product: StoreKit.Product) {
+    fileprivate init?(_ product: StoreKit.Product, isEligible: Bool?) {
         let currency = Currency(product.priceFormatStyle.currencyCode)
         guard let price = Money(decimal: "\(product.price)", currency: currency) else { return nil }
         self.init(
             id: ProductID(product.id), type: ProductType(rawValue: product.type.rawValue), name: product.displayName,
-            description: product.description, price: price, displayPrice: product.displayPrice)
+            description: product.description, price: price, displayPrice: product.displayPrice,
+            isEligibleForIntroductoryOffer: isEligible)
     }
 }
 
@@ -214,6 +233,18 @@ extension QueuedTransaction {
             purchasedAt: Instant(
                 milliseconds: Int64((transaction.purchaseDate.timeIntervalSince1970 * 1_000).rounded())),
             proof: .signedTransaction(payment.jwsRepresentation))
+    }
+}
+
+extension CurrentPurchase {
+    fileprivate init(_ transaction: StoreKit.Transaction) {
+        self.init(
+            productID: ProductID(transaction.productID),
+            token: transaction.appAccountToken.flatMap { OrderID($0.uuidString) },
+            transactionID: TransactionID(String(transaction.id)),
+            expires: transaction.expirationDate.map {
+                Instant(milliseconds: Int64(($0.timeIntervalSince1970 * 1_000).rounded()))
+            })
     }
 }
 

@@ -47,9 +47,21 @@ package struct ServerAccess: Sendable {
     func post<Reply: Decodable>(
         _ path: String, _ body: some Encodable, as session: UserSession, expecting: Reply.Type
     ) async throws(ServerError) -> Reply {
+        try await send("POST", path, body, as: session, expecting: Reply.self)
+    }
+
+    func put<Reply: Decodable>(
+        _ path: String, _ body: some Encodable, as session: UserSession, expecting: Reply.Type
+    ) async throws(ServerError) -> Reply {
+        try await send("PUT", path, body, as: session, expecting: Reply.self)
+    }
+
+    private func send<Reply: Decodable>(
+        _ method: String, _ path: String, _ body: some Encodable, as session: UserSession, expecting: Reply.Type
+    ) async throws(ServerError) -> Reply {
         guard let data = try? JSONEncoder().encode(body) else { throw .noResponse(TransportError(.other, "no JSON")) }
         let response = try await exchange(
-            "POST", path, headers: ["Content-Type": "application/json"], body: [UInt8](data), as: session)
+            method, path, headers: ["Content-Type": "application/json"], body: [UInt8](data), as: session)
         return try Self.read(response, expecting: Reply.self)
     }
 

@@ -6,30 +6,6 @@ import TillBilling
     import Foundation
 #endif
 
-/// The products to show on the shop page.
-public struct ProductList: Hashable, Sendable {
-    /// The products, in the server's order or in the requested order.
-    public let items: [StoreProduct]
-    /// A Boolean value that indicates whether names and prices come from the cache because the store has not answered.
-    /// Nothing can be bought then, so show the products dimmed.
-    public let isFromCache: Bool
-    /// The requested ids that the server or the store does not offer now. They are not among the items. Empty until the
-    /// store has answered.
-    public let missing: [String]
-    /// The reason why nothing can be bought, if there is one.
-    public let error: StoreError?
-
-    package init(items: [StoreProduct], isFromCache: Bool, missing: [String] = [], error: StoreError?) {
-        self.items = items
-        self.isFromCache = isFromCache
-        self.missing = missing
-        self.error = error
-    }
-
-    /// The item of this product, if it is among the items.
-    public subscript(id: String) -> StoreProduct? { items.first { $0.id == id } }
-}
-
 /// A product on the shop page.
 public struct StoreProduct: Hashable, Sendable, Identifiable {
     /// The type of a product, as in App Store Connect.
@@ -46,11 +22,11 @@ public struct StoreProduct: Hashable, Sendable, Identifiable {
 
     /// The product id of App Store Connect.
     public let id: String
-    /// The store's name in the storefront's language, or the server's name until the store provides one.
+    /// The App Store's name in the storefront's language, or the server's name until the App Store provides one.
     public let name: String
-    /// The store's description; empty until the store provides one.
+    /// The App Store's description; empty until the App Store provides one.
     public let description: String
-    /// The price as formatted by the store: `¥6.00`. Empty until the store provides one.
+    /// The price as formatted by the App Store: `¥6.00`. Empty until the App Store provides one.
     public let displayPrice: String
     /// The price in units of the currency: 6 for ¥6.00.
     public let price: Decimal?
@@ -58,11 +34,14 @@ public struct StoreProduct: Hashable, Sendable, Identifiable {
     public let currency: String?
     /// The type of the product; nil for a type that this version doesn't know.
     public let kind: Kind?
-    /// A Boolean value that indicates whether the product can be bought now: the store lists it, and no purchase of it
-    /// is in progress.
+    /// A Boolean value that indicates whether the product can be bought now: the App Store lists it, and no purchase of
+    /// it is in progress. False for every cached product: show it dimmed.
     public let canBuy: Bool
     /// A Boolean value that indicates whether a purchase of the product is in progress.
     public let isPurchasing: Bool
+    /// A Boolean value that indicates whether this Apple Account would get the introductory offer of the subscription,
+    /// according to the App Store; nil while unknown, and for products without such an offer.
+    public let isEligibleForIntroductoryOffer: Bool?
 }
 
 extension StoreProduct {
@@ -78,6 +57,7 @@ extension StoreProduct {
         currency = listing?.price.currency.text
         kind = Kind(listing?.type ?? product.type)
         canBuy = isListed && !isPurchasing
+        isEligibleForIntroductoryOffer = isListed ? listing?.isEligibleForIntroductoryOffer : nil
         self.isPurchasing = isPurchasing
     }
 }

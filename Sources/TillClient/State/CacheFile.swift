@@ -1,7 +1,7 @@
 import Foundation
 
-/// The cache of products for the next launch. If it is lost, the shop waits for the server, as on first launch.
-package struct ProductCacheFile: Sendable {
+/// A file whose loss costs a request only: the products and the entitlements of the last answer.
+package struct CacheFile: Sendable {
     /// Reads the cached bytes; nil if there are none, or more than the kit ever writes.
     package var read: @Sendable () -> [UInt8]?
     /// Replaces the contents, or leaves the old ones in place on failure.
@@ -13,12 +13,14 @@ package struct ProductCacheFile: Sendable {
     }
 
     /// A file on this device. If two instances of an app share it, the last write wins.
-    package static func file(at path: String) -> ProductCacheFile {
-        ProductCacheFile(
+    private static let byteLimit = 1 << 20
+
+    package static func file(at path: String) -> CacheFile {
+        CacheFile(
             read: {
                 guard let file = FileHandle(forReadingAtPath: path) else { return nil }
                 defer { try? file.close() }
-                let limit = ProductCache.byteLimit
+                let limit = CacheFile.byteLimit
                 guard let data = try? file.read(upToCount: limit + 1), data.count <= limit else { return nil }
                 return [UInt8](data)
             },
@@ -29,5 +31,5 @@ package struct ProductCacheFile: Sendable {
     }
 
     /// A cache that stores nothing.
-    package static let none = ProductCacheFile(read: { nil }, replace: { _ in })
+    package static let none = CacheFile(read: { nil }, replace: { _ in })
 }

@@ -1,0 +1,160 @@
+import TillAPI
+import TillBilling
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The signed-in user's wallet and entitlements: read from the server when there is an occasion, and kept on the device
+/// for the time without a network.
+final class AccountState: Sendable {
+    private let server: ServerAccess
+    private let reads: ServerReads
+    private let journal: OrderJournal
+    private let catalog: ProductCatalog
+    private let access: StoreAccess
+    private let effects: Effects
+    private let board: StateBoard
+    private let cache: CacheFile
+    private let log: StoreLog
+    private let grace: TimeInterval
+    private let file: Guarded<EntitlementFile>
+    private let work = Guarded(Work())
+
+    private struct Work {
+        var isRunning = false
+        var isWanted = false
+    }
+
+    init(_ components: StoreComponents, cache: CacheFile) {
+        server = components.server
+        reads = components.reads
+        journal = components.journal
+        catalog = components.catalog
+        access = components.access
+        effects = components.effects
+        board = components.state
+        log = components.log
+        grace = components.configuration.offlineGrace
+        self.cache = cache
+        let url = components.server.url
+        file = Guarded(cache.read().flatMap { EntitlementFile($0, server: url) } ?? EntitlementFile(server: url))
+    }
+
+    /// The current time, never earlier than a time that this device has shown before.
+    var now: Instant {
+        let clock = effects.clock()
+        return file.withLock { file in
+            file.latest = max(file.latest, clock)
+            return file.latest
+        }
+    }
+
+    /// What the device knows of a user, without a request.
+    func known(of user: UserID) -> EntitlementSnapshot {
+        snapshot(of: file.withLock { $0.record(of: user) }, filling: [])
+    }
+
+    /// Asks the server in the background, if the app uses the answer. Occasions while a request is under way lead to one
+    /// more.
+    func refreshSoon() {
+        guard board.isInUse else { return }
+        let begins = work.withLock { work in
+            work.isWanted = true
+            defer { work.isRunning = true }
+            return !work.isRunning
+        }
+        guard begins else { return }
+        effects.spawn {
+            while self.work.withLock({ work in
+                defer { work.isWanted = false }
+                if !work.isWanted { work.isRunning = false }
+                return work.isWanted
+            }) {
+                do throws(StoreError) {
+                    try await self.refresh()
+                } catch {
+                    self.log.record(.info, "refresh_failed", code: error.code)
+                }
+            }
+        }
+    }
+
+    /// Asks the server for wallet and entitlements, and shows both.
+    func refresh() async throws(StoreError) {
+        guard let user = await server.session()?.userID else { throw .notSignedIn }
+        let rows: [EntitlementsResponse.Right]
+        do throws(StoreError) {
+            rows = try await reads.entitlementRows()
+        } catch {
+            await fill(user)
+            throw error
+        }
+        let record = EntitlementRecord(userID: user.text, updatedAt: now, rows: rows)
+        let bytes = file.withLock { file in
+            file.keep(record)
+            return file.bytes
+        }
+        if let bytes { cache.replace(bytes) }
+        let points = try await reads.wallet()
+        let filling = await current(of: user)
+        let shown = snapshot(of: record, filling: filling)
+        board.change { state in
+            guard state.userID == user.text else { return }
+            state.entitlements = shown
+            state.wallet = points
+        }
+    }
+
+    /// Without the server's answer, a purchase of this user that the store counts as current is shown.
+    private func fill(_ user: UserID) async {
+        let filling = await current(of: user)
+        let shown = snapshot(of: file.withLock { $0.record(of: user) }, filling: filling)
+        board.change { if $0.userID == user.text { $0.entitlements = shown } }
+    }
+
+    /// The store's current purchases that this device knows to be the user's: by an order in the journal. The Apple
+    /// Account may belong to several of the app's users, and each gets only their own.
+    private func current(of user: UserID) async -> [EntitlementsResponse.Right] {
+        var rows: [EntitlementsResponse.Right] = []
+        for purchase in await access.current() {
+            guard let token = purchase.token, let entry = await journal[token], entry.userID == user,
+                entry.status == .ongoing || entry.status == .completed,
+                let name = await catalog.entitlement(of: purchase.productID)
+            else { continue }
+            rows.append(EntitlementsResponse.Right(purchase, name, since: entry.createdAt))
+        }
+        return rows
+    }
+
+    private func snapshot(
+        of record: EntitlementRecord?, filling: [EntitlementsResponse.Right]
+    ) -> EntitlementSnapshot {
+        let known = record?.rows ?? []
+        let gaps = filling.filter { row in !known.contains { $0.entitlement == row.entitlement } }
+        return EntitlementSnapshot(
+            items: (known + gaps).map(Entitlement.init), updatedAt: record.map { Date($0.updatedAt) }, grace: grace)
+    }
+}
+
+extension EntitlementsResponse.Right {
+    /// A purchase of which only the store's statement is known.
+    init(_ purchase: CurrentPurchase, _ name: String, since: Instant) {
+        entitlement = name
+        productId = purchase.productID.text
+        kind = (purchase.expires == nil ? Entitlement.Kind.lasting : .subscription).rawValue
+        state = nil
+        why = (purchase.expires == nil ? EntitlementReason.bought : .subscribed).rawValue
+        sentence = nil
+        plan = nil
+        deviceId = nil
+        deviceIds = nil
+        self.since = since
+        expiresAt = purchase.expires
+        willRenew = nil
+        transactionId = purchase.transactionID.text
+        originalTransactionId = nil
+    }
+}
