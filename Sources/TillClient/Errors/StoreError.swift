@@ -131,6 +131,7 @@ extension StoreError {
             case .journal(let error): .journal(error)
             case .cannotOpen(_, let error): .server(error)
             case .refused(_, let refusal): .server(.refused(refusal))
+            case .unknownOrder: .unknownOrder
             }
     }
 }

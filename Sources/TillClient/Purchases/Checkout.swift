@@ -100,7 +100,7 @@ actor Checkout {
             return PurchaseEnding(.failed(await journal.summary(of: id), StoreError(error)))
         case .refused(let id, _):
             return PurchaseEnding(.failed(await journal.summary(of: id), StoreError(error)))
-        case .notSignedIn, .badQuantity, .journal: return PurchaseEnding(.failed(nil, StoreError(error)))
+        case .notSignedIn, .badQuantity, .journal, .unknownOrder: return PurchaseEnding(.failed(nil, StoreError(error)))
         }
     }
 

@@ -14,42 +14,6 @@ package enum PurchaseError: Error, Hashable, Sendable {
     case refused(OrderID, ServerRefusal)
     /// The named order is not an unpaid one of this user, product and quantity.
     case unknownOrder
-
-    package var code: String {
-        switch self {
-        case .notSignedIn: PendingReason.signedOut.code
-        case .badQuantity: Refusal.quantityNotAllowed.rawValue
-        case .journal(let error): error.code
-        case .cannotOpen(_, let error): error.code
-        case .refused(_, let refusal): refusal.code
-        }
-    }
-
-    package var isRetryable: Bool {
-        switch self {
-        case .notSignedIn, .cannotOpen: true
-        case .badQuantity, .refused: false
-        case .journal(let error): error.isRetryable
-        }
-    }
-
-    /// A message for the buyer.
-    package var sentence: LocalizedText {
-        switch self {
-        case .notSignedIn: LocalizedText(en: "Sign in before you buy.", zh: "请先登录再购买。")
-        case .badQuantity: Refusal.quantityNotAllowed.sentence
-        case .journal(let error): Self.nothingPaid(error.sentence)
-        case .cannotOpen:
-            Self.nothingPaid(
-                LocalizedText(
-                    en: "The server can't be reached right now. Try again in a moment.", zh: "暂时无法连接服务器，请稍后再试。"))
-        case .refused(_, let refusal): Self.nothingPaid(refusal.sentence)
-        }
-    }
-
-    private static func nothingPaid(_ reason: LocalizedText) -> LocalizedText {
-        LocalizedText(en: "\(reason.en) Nothing was charged.", zh: "\(reason.zh)您没有被扣款。")
-    }
 }
 
 /// What a purchase asks for.
@@ -130,14 +94,15 @@ package struct OrderPreparation: Sendable {
             else { throw .unknownOrder }
             return known
         }
+        let order: OrderReply
         do throws(ServerError) {
-            let order = try await server.get(Paths.order(id), as: session, expecting: OrderReply.self)
-            guard order.id == id, UserID(order.userId) == session.userID, order.transactionId == nil,
-                ProductID(order.productId) == request.productID, order.quantity == request.quantity
-            else { throw PurchaseError.unknownOrder }
+            order = try await server.get(Paths.order(id), as: session, expecting: OrderReply.self)
         } catch {
             throw .cannotOpen(id, error)
         }
+        guard order.id == id, UserID(order.userId) == session.userID, order.transactionId == nil,
+            ProductID(order.productId) == request.productID, order.quantity == request.quantity
+        else { throw .unknownOrder }
         var entry = JournalEntry(
             preparing: id, productID: request.productID, quantity: request.quantity, price: request.price,
             userID: session.userID, at: effects.clock())

@@ -34,9 +34,9 @@ final class UpdateLog: @unchecked Sendable {
     /// Posts the current state of an order. An unchanged state is not posted again.
     func post(_ summary: StoreOrder, owner: UserID?) {
         change {
-            if let known = notices[.order(summary.id)], known.update == .order(summary), known.owner == owner { return }
+            if let known = notices[.order(summary.uuid)], known.update == .order(summary), known.owner == owner { return }
             let isHeldBack = owner == nil || owner != audience
-            put(.order(summary.id), Notice(number: 0, update: .order(summary), owner: owner, isHeldBack: isHeldBack))
+            put(.order(summary.uuid), Notice(number: 0, update: .order(summary), owner: owner, isHeldBack: isHeldBack))
         }
     }
 

@@ -86,12 +86,12 @@ public enum GuestMerge: Hashable, Sendable {
     /// The account owns the guest's purchases now, and the next buyer without an account is a new guest.
     case merged
     /// The merge failed for now; the next sign-in with the guest's token tries again.
-    case postponed(StoreError)
+    case postponed(TillError)
     /// The server refused the merge.
-    case refused(StoreError)
+    case refused(TillError)
 
     /// The error, if the merge isn't complete.
-    public var error: StoreError? {
+    public var error: TillError? {
         switch self {
         case .nothing, .merged: nil
         case .postponed(let error), .refused(let error): error
@@ -116,7 +116,7 @@ struct GuestMerger: Sendable {
         let known = await guest.userID
         guard known != account, await !journal.entries(of: known).isEmpty else { return .nothing }
         guard let proof = await token(), let session = await server.session(), session.userID == account else {
-            return .postponed(.notSignedIn)
+            return .postponed(TillError(.notSignedIn))
         }
         do throws(ServerError) {
             let body = MergeGuestBody(guestId: known.text, guestToken: proof)
@@ -124,13 +124,13 @@ struct GuestMerger: Sendable {
                 Paths.guests(of: account), body, as: session, expecting: TransferReply.self)
         } catch {
             if case .refused(let refusal) = error, refusal.refusal == .guestTaken { try? await guest.retire() }
-            return error.isRetryable ? .postponed(.server(error)) : .refused(.server(error))
+            return error.isRetryable ? .postponed(TillError(.server(error))) : .refused(TillError(.server(error)))
         }
         do throws(JournalError) {
             try await journal.transfer(over: known, to: account)
             do throws(DiskError) { try await guest.retire() } catch { throw .disk(error) }
         } catch {
-            return .postponed(.journal(error))
+            return .postponed(TillError(.journal(error)))
         }
         return .merged
     }

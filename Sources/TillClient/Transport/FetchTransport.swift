@@ -30,7 +30,7 @@
         ) async throws(TransportError) -> TransportResponse {
             var headers = HTTPHeaders()
             for (name, value) in request.headers.sorted(by: { $0.key < $1.key }) { headers.add(name, value) }
-            let method: HTTPMethod = request.method == "GET" ? .get : .post
+            let method = HTTPMethod(rawValue: request.method) ?? .post
             let response: HTTPResponse
             do throws(HTTPError) {
                 response = try await send(

@@ -12,7 +12,7 @@ package struct Transport: Sendable {
 }
 
 package struct TransportRequest: Hashable, Sendable {
-    /// `GET` or `POST`.
+    /// `GET`, `POST` or `PUT`.
     package let method: String
     /// Absolute.
     package let url: String
