@@ -5,24 +5,41 @@ import TillClient
 
 struct ContentView: View {
     @ObservedObject var shop: Shop
+    @ObservedObject var model: TillStoreModel
+    @State private var appleOrderNumber = ""
+    @State private var mayTellApple = false
 
     var body: some View {
         NavigationView {
             List {
-                Section("Points · 学点") { Text("\(shop.points)") }
+                Section("Points · 学点") {
+                    Text("\(model.state.wallet?["points"] ?? 0)")
+                    if model.store.isEntitled("pro") { Label("Pro", systemImage: "star.fill") }
+                }
                 Section("Shop · 商店") {
-                    ForEach(shop.productList?.items ?? []) { item in
-                        ProductRow(item: item) { await shop.buy(item.id) }
+                    ForEach(model.state.products) { product in
+                        ProductRow(product: product, isPurchasing: model.state.purchasing.contains(product.id)) {
+                            await shop.buy(product.id)
+                        }
                     }
-                    if let problem = shop.productList?.error { Text(problem.message()).foregroundColor(.secondary) }
+                    Button("Redeem a code · 兑换优惠代码") { shop.redeemCode() }
+                    Button("Restore purchases · 恢复购买") { Task { await shop.restore() } }
                 }
                 Section("Orders · 订单") {
-                    ForEach(shop.orders) { order in
+                    ForEach(model.state.orders) { order in
                         OrderRow(order: order) { await shop.resubmit(order) }
                     }
                 }
+                Section("Help · 帮助") {
+                    TextField("Apple's order number · Apple 订单号", text: $appleOrderNumber)
+                    Button("Claim a purchase · 认领购买") { Task { await shop.claim(appleOrderNumber) } }
+                        .disabled(appleOrderNumber.isEmpty)
+                    Toggle("Tell Apple how much was used · 告知 Apple 使用情况", isOn: $mayTellApple)
+                        .onChange(of: mayTellApple) { isGiven in Task { await shop.setConsent(isGiven) } }
+                }
             }
             .navigationTitle("LearnPoints")
+            .refreshable { await shop.reload() }
             .alert(shop.message ?? "", isPresented: isShowingMessage) {}
         }
     }
@@ -36,23 +53,24 @@ struct ContentView: View {
     }
 }
 
-/// Dimmed until the store has answered, disabled while it is being bought.
+/// Dimmed until the App Store has answered, disabled while it is being bought.
 private struct ProductRow: View {
-    let item: StoreProduct
+    let product: StoreProduct
+    let isPurchasing: Bool
     let buy: () async -> Void
 
     var body: some View {
         HStack {
-            Text(item.name)
+            Text(product.name)
             Spacer()
-            if item.isPurchasing {
+            if isPurchasing {
                 ProgressView()
             } else {
-                Button(item.displayPrice) { Task { await buy() } }
-                    .disabled(!item.canBuy)
+                Button(product.displayPrice) { Task { await buy() } }
+                    .disabled(!product.canBuy)
             }
         }
-        .opacity(item.canBuy || item.isPurchasing ? 1 : 0.4)
+        .opacity(product.canBuy || isPurchasing ? 1 : 0.4)
     }
 }
 
@@ -63,13 +81,17 @@ private struct OrderRow: View {
     var body: some View {
         HStack {
             VStack(alignment: .leading) {
-                Text(order.productID.text)
-                Text(Language.isChinese ? order.title.zh : order.title.en).foregroundColor(.secondary)
-                if let note = order.note { Text(Language.isChinese ? note.zh : note.en).font(.footnote) }
+                Text(order.productName)
+                Text("\(order.title()) · \(order.createdAt.formatted(date: .abbreviated, time: .shortened))")
+                    .foregroundColor(.secondary)
+                if let note = order.note() { Text(note).font(.footnote) }
             }
             Spacer()
+            if let price = order.price, let currency = order.currency {
+                Text(price.formatted(.currency(code: currency)))
+            }
             // 补充值
-            if order.mayResubmit { Button("Resubmit · 补充值") { Task { await resubmit() } } }
+            if order.canResubmit { Button("Resubmit · 补充值") { Task { await resubmit() } } }
         }
     }
 }

@@ -9,76 +9,113 @@ struct LearnPointsApp: App {
 
     var body: some Scene {
         WindowGroup {
-            ContentView(shop: shop)
-                .task { await shop.run() }
+            if let model = shop.model {
+                ContentView(shop: shop, model: model)
+                    .task { await shop.run() }
+            } else {
+                Text(shop.message ?? "")
+            }
         }
     }
 }
 
-/// The state of the screens, and the only code that uses the kit.
+/// The actions of the screens, and the only code that calls the kit. What the screens show is the kit's own state.
 @MainActor
 final class Shop: ObservableObject {
-    @Published private(set) var productList: ProductList?
-    @Published private(set) var orders: [StoreOrder] = []
-    @Published private(set) var points: Int64 = 0
-    /// The message for the buyer after a purchase.
+    /// The kit's state; nil if the list of orders can't be opened. `message` states the reason.
+    let model: TillStoreModel?
+    /// The message for the customer after an action.
     @Published var message: String?
 
-    /// One store for the whole life of the app. Nil if the list of orders can't be opened; `message` states the reason.
-    private var store: TillStore?
-
     init() {
-        do throws(StoreError) {
-            store = try TillStore(TillConfiguration(server: "https://pay.example.com"))
+        do {
+            var configuration = TillConfiguration(server: "https://pay.example.com")
+            configuration.log = { event in print(event.name, event.orderID ?? "", event.code ?? "") }
+            model = TillStoreModel(try TillStore(configuration))
         } catch {
-            message = error.message()
+            model = nil
+            message = (error as? TillError)?.message()
         }
     }
 
     /// Runs from launch on: purchases that an earlier launch left arrive here.
     func run() async {
-        guard let store else { return }
+        guard let store = model?.store else { return }
         await store.start()
         // Your own sign-in provides the user, and your own backend issues the token.
         await store.signIn("ann") { await Backend.token() }
-        productList = await store.cachedProducts()
+        _ = await store.cachedProducts()
         await reload()
         for await update in store.updates {
-            if case .promoted(let product) = update { await buy(product) }
-            await reload()
+            switch update {
+            case .promoted(let productID): await buy(productID)
+            case .storefrontChanged: await reload()
+            case .order, .revoked: break
+            }
         }
     }
 
-    func buy(_ product: String) async {
-        guard let store else { return }
-        let outcome = await store.purchase(product)
-        switch outcome {
-        case .completed: message = Language.isChinese ? "已到账，谢谢！" : "It has arrived. Thank you!"
-        case .deliveryPending: message = Language.isChinese ? "已付款，稍后会自动到账。" : "Paid; it will arrive by itself."
-        case .deferred: message = Language.isChinese ? "等待批准。" : "It waits for approval."
-        case .failed(_, let error): message = error.message()
-        // The buyer knows about the cancellation, and the row shows a purchase in progress.
-        case .cancelled, .inProgress: break
+    func reload() async {
+        await report { store in _ = try await store.products() }
+        await report { store in _ = try await store.refresh() }
+    }
+
+    func buy(_ productID: String) async {
+        await report { store in
+            switch try await store.purchase(productID) {
+            case .completed: self.message = Words.arrived
+            case .deliveryPending(_, let reason): self.message = reason.message()
+            case .deferred: self.message = Words.waitsForApproval
+            // The customer knows about the cancellation, and the row shows a purchase in progress.
+            case .cancelled, .inProgress: break
+            }
         }
-        await reload()
     }
 
     func resubmit(_ order: StoreOrder) async {
-        guard let store else { return }
-        message = await store.resubmit(order.orderNumber).error?.message()
-        await reload()
+        await report { store in _ = try await store.resubmit(orderID: order.orderID) }
     }
 
-    private func reload() async {
-        guard let store else { return }
-        orders = await store.orders()
-        productList = await store.products()
-        if let wallet = try? await store.wallet() { points = wallet["points"] ?? 0 }
+    /// App Review requires a button for this.
+    func restore() async {
+        await report { store in
+            let result = try await store.restore()
+            self.message = result.error?.message() ?? Words.restored(result.restored.count)
+        }
+    }
+
+    /// For a purchase that has no owner: the customer types the order number of Apple's mail.
+    func claim(_ appleOrderNumber: String) async {
+        await report { store in
+            let claimed = try await store.claim(appleOrderNumber: appleOrderNumber)
+            self.message = Words.claimed(claimed.filter(\.isYours).count)
+        }
+    }
+
+    func setConsent(_ isGiven: Bool) async {
+        await report { store in try await store.setConsumptionConsent(isGiven) }
+    }
+
+    func redeemCode() { model?.store.presentOfferCodeRedeemSheet() }
+
+    private func report(_ work: (TillStore) async throws -> Void) async {
+        guard let store = model?.store else { return }
+        do {
+            try await work(store)
+        } catch {
+            if let error = error as? TillError { message = error.message() }
+        }
     }
 }
 
-enum Language {
-    static var isChinese: Bool { Locale.preferredLanguages.first?.hasPrefix("zh") == true }
+/// The app's own words; the kit brings its own sentences for errors, orders and entitlements.
+enum Words {
+    private static let isChinese = Locale.preferredLanguages.first?.hasPrefix("zh") == true
+
+    static let arrived = isChinese ? "已到账，谢谢！" : "It has arrived. Thank you!"
+    static let waitsForApproval = isChinese ? "等待批准。" : "It waits for approval."
+    static func restored(_ count: Int) -> String { isChinese ? "已恢复 \(count) 项。" : "\(count) restored." }
+    static func claimed(_ count: Int) -> String { isChinese ? "已认领 \(count) 项。" : "\(count) claimed." }
 }
 
 /// Replace this with your own backend.
