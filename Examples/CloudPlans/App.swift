@@ -3,7 +3,7 @@ import TillClient
 /// CloudPlans sells a cloud service by the month and by the year. This file contains all purchase code of the app;
 /// `Screen` contains the output.
 struct App: Sendable {
-    let store: Store
+    let store: TillStore
     let screen: Screen
 
     /// Runs from launch to the end of the input.
@@ -47,14 +47,18 @@ struct App: Sendable {
 
     /// The four plans that are bought for a time. The four auto-renewable subscriptions sell the same plans; this shop
     /// page does not show them.
-    private func plans() async -> ProductList {
-        let all = await store.products()
-        return await store.products(all.items.filter { $0.kind == .consumable }.map(\.id))
+    private func plans() async -> [StoreProduct] {
+        do {
+            return try await store.products().filter { $0.kind == .consumable }
+        } catch {
+            screen.failed(error)
+            return await store.cachedProducts().filter { $0.kind == .consumable }
+        }
     }
 
     private func showPlan() async {
         do {
-            screen.show(try await store.entitlements())
+            screen.show(try await store.refresh().entitlements.items)
         } catch {
             screen.failed(error)
         }
@@ -79,17 +83,18 @@ struct App: Sendable {
     /// A buyer who saw the preview gets exactly its result, to the second, independent of the time that passed.
     private func buy(_ choice: String, _ seen: PlanPreview?) async {
         guard let plan = await plan(choice) else { return screen.noSuchPlan(choice) }
-        if let seen, seen.productID == plan.id {
-            screen.show(await store.purchase(seen))
-        } else {
-            screen.show(await store.purchase(plan.id))
+        let options = seen.flatMap { $0.productID == plan.id ? PurchaseOptions($0) : nil } ?? PurchaseOptions()
+        do {
+            screen.show(try await store.purchase(plan.id, options: options))
+        } catch {
+            screen.failed(error)
         }
         await showPlan()
     }
 
     /// Finds a plan by its number on the page, by its id, or by the end of its id: `basic_monthly`.
     private func plan(_ choice: String) async -> StoreProduct? {
-        let items = await plans().items
+        let items = await plans()
         if let number = Int(choice) { return items.indices.contains(number - 1) ? items[number - 1] : nil }
         return items.first { $0.id == choice || $0.id.hasSuffix(".\(choice)") }
     }

@@ -6,18 +6,17 @@ import TillClient
 struct Screen: Sendable {
     let terminal: Terminal
 
-    private var language: StoreLanguage { terminal.language }
+    private var language: String { terminal.language }
 
     func welcome(_ user: String) {
         terminal.say("Hello \(user). Type help for what you can do.", "\(user)，你好。输入 help 查看可用的命令。")
     }
 
-    func show(_ productList: ProductList) {
-        for (index, item) in productList.items.enumerated() {
+    func show(_ products: [StoreProduct]) {
+        for (index, item) in products.enumerated() {
             let hint = item.canBuy ? "" : terminal.choose("  (not now)", "（暂不可购买）")
             terminal.say("  \(index + 1)  \(item.name)  \(item.displayPrice)\(hint)")
         }
-        if let problem = productList.error { failed(problem) }
     }
 
     /// The current entitlements, and their ends.
@@ -31,25 +30,24 @@ struct Screen: Sendable {
             }
             let count = right.deviceIDs?.count ?? 0
             let (en, zh) = count > 1 ? (" on \(count) devices", "（\(count) 台设备）") : ("", "")
-            terminal.say("  \(name)\(en), until \(time(end))", "  \(name)\(zh)，有效期至 \(time(end))")
+            terminal.say("  \(name)\(en), until \(terminal.time(end))", "  \(name)\(zh)，有效期至 \(terminal.time(end))")
         }
     }
 
     /// The calculation line by line, then Apple's price.
     func show(_ preview: PlanPreview, paying plan: StoreProduct) {
-        for line in preview.explanation(in: language.rawValue) { terminal.say("  " + line) }
+        for line in preview.explanation(in: language) { terminal.say("  " + line) }
         terminal.say(
-            "  → to pay: \(plan.displayPrice); then until \(time(preview.expires))",
-            "  → 需付款：\(plan.displayPrice)；有效期至 \(time(preview.expires))")
+            "  → to pay: \(plan.displayPrice); then until \(terminal.time(preview.expires))",
+            "  → 需付款：\(plan.displayPrice)；有效期至 \(terminal.time(preview.expires))")
     }
 
-    func show(_ outcome: PurchaseOutcome) {
-        switch outcome {
+    func show(_ result: PurchaseResult) {
+        switch result {
         case .completed: terminal.say("  Bought. Thank you!", "  购买成功，谢谢！")
         case .deliveryPending: terminal.say("  Paid; it will arrive by itself.", "  已付款，稍后会自动到账。")
         case .deferred: terminal.say("  It waits for approval.", "  等待批准。")
         case .cancelled: terminal.say("  Cancelled. Nothing was charged.", "  已取消，没有扣款。")
-        case .failed(_, let error): failed(error)
         case .inProgress: terminal.say("  It is being bought already.", "  正在购买中。")
         }
     }
@@ -61,7 +59,7 @@ struct Screen: Sendable {
 
     func changed(_ order: StoreOrder) { terminal.say("  · \(line(order))") }
 
-    func failed(_ error: StoreError) { terminal.say("  " + error.message(in: language.rawValue)) }
+    func failed(_ error: TillError) { terminal.say("  " + error.message(in: language)) }
 
     func noSuchPlan(_ choice: String) {
         terminal.say("  There is no plan \(choice). Type plans.", "  没有方案 \(choice)，请输入 plans。")
@@ -88,10 +86,9 @@ struct Screen: Sendable {
     }
 
     private func line(_ order: StoreOrder) -> String {
-        let note = order.note.map { "  " + $0[language] } ?? ""
-        return "\(order.orderNumber.prefix(8))  \(order.productID.text)  \(order.title[language])\(note)"
+        let price = terminal.price(order.price, order.currency)
+        let note = order.note(in: language).map { "  " + $0 } ?? ""
+        return "\(order.orderID.prefix(8))  \(terminal.time(order.createdAt))  \(order.productName)  \(price)  "
+            + "\(order.title(in: language))\(note)"
     }
-
-    /// In UTC, to the second: plans are computed in seconds.
-    private func time(_ date: Date) -> String { ISO8601DateFormatter().string(from: date) }
 }

@@ -2,7 +2,7 @@ import TillClient
 
 /// A game's coin shop. This file contains all purchase code of the game; `Screen` contains the output.
 struct App: Sendable {
-    let store: Store
+    let store: TillStore
     let screen: Screen
 
     /// Runs from launch to the end of the input.
@@ -33,7 +33,7 @@ struct App: Sendable {
         for await update in store.updates {
             switch update {
             case .order(let order): screen.changed(order)
-            case .promoted(let product): screen.show(await store.purchase(product))
+            case .promoted(let product): await purchase(product)
             case .revoked, .storefrontChanged: await openShop()
             }
         }
@@ -51,17 +51,29 @@ struct App: Sendable {
 
     /// Shows the cached page at once, dimmed; then the store's answer about what can be bought.
     private func openShop() async {
-        let kept = await store.cachedProducts()
-        if !kept.items.isEmpty { screen.show(kept) }
-        screen.show(await store.products())
+        let cached = await store.cachedProducts()
+        if !cached.isEmpty { screen.asking(cached) }
+        do {
+            screen.show(try await store.products())
+        } catch {
+            screen.failed(error)
+        }
     }
 
     /// A tap on a product with a purchase in progress begins no second one: the kit returns `inProgress`.
     private func buy(_ choice: String) async {
-        let items = await store.cachedProducts().items
+        let items = await store.cachedProducts()
         let number = Int(choice) ?? 0
         let product = items.indices.contains(number - 1) ? items[number - 1].id : choice
-        screen.show(await store.purchase(product))
+        await purchase(product)
+    }
+
+    private func purchase(_ product: String) async {
+        do {
+            screen.show(try await store.purchase(product))
+        } catch {
+            screen.failed(error)
+        }
     }
 
     private func showCoins() async {

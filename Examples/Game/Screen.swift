@@ -5,18 +5,15 @@ import TillClient
 struct Screen: Sendable {
     let terminal: Terminal
 
-    private var language: StoreLanguage { terminal.language }
+    private var language: String { terminal.language }
 
     func welcome(_ user: String) {
         terminal.say("Hello \(user). Type help for what you can do.", "\(user)，你好。输入 help 查看可用的命令。")
     }
 
     /// A product that can't be bought now is in brackets, because a terminal has no grey.
-    func show(_ productList: ProductList) {
-        if productList.isFromCache, productList.error == nil {
-            terminal.say("  the App Store is asked …", "  正在连接 App Store……")
-        }
-        for (index, item) in productList.items.enumerated() {
+    func show(_ products: [StoreProduct]) {
+        for (index, item) in products.enumerated() {
             let price = item.displayPrice.isEmpty ? "–" : item.displayPrice
             let name = "\(index + 1)  \(item.name)  \(price)"
             if item.isPurchasing {
@@ -25,18 +22,22 @@ struct Screen: Sendable {
                 terminal.say(item.canBuy ? "   \(name)" : "  [\(name)]")
             }
         }
-        if let problem = productList.error { failed(problem) }
     }
 
-    func show(_ outcome: PurchaseOutcome) {
-        switch outcome {
+    /// The cached page, while the App Store has not answered.
+    func asking(_ products: [StoreProduct]) {
+        terminal.say("  the App Store is asked …", "  正在连接 App Store……")
+        show(products)
+    }
+
+    func show(_ result: PurchaseResult) {
+        switch result {
         case .completed: terminal.say("  The coins are yours!", "  金币到手！")
         case .deliveryPending: terminal.say("  Paid; the coins will arrive by themselves.", "  已付款，金币稍后自动到账。")
         case .deferred:
             terminal.say(
                 "  Your family is asked. The coins come when they agree.", "  已向家人发出请求，批准后金币就会到账。")
         case .cancelled: terminal.say("  Cancelled. Nothing was charged.", "  已取消，没有扣款。")
-        case .failed(_, let error): failed(error)
         case .inProgress: terminal.say("  Patience: that is being bought already.", "  别急，这一项正在购买中。")
         }
     }
@@ -53,7 +54,7 @@ struct Screen: Sendable {
 
     func changed(_ order: StoreOrder) { terminal.say("  · \(line(order))") }
 
-    func failed(_ error: StoreError) { terminal.say("  " + error.message(in: language.rawValue)) }
+    func failed(_ error: TillError) { terminal.say("  " + error.message(in: language)) }
 
     func help() {
         terminal.say(
@@ -74,7 +75,9 @@ struct Screen: Sendable {
     }
 
     private func line(_ order: StoreOrder) -> String {
-        let note = order.note.map { "  " + $0[language] } ?? ""
-        return "\(order.orderNumber.prefix(8))  \(order.productID.text)  \(order.title[language])\(note)"
+        let price = terminal.price(order.price, order.currency)
+        let note = order.note(in: language).map { "  " + $0 } ?? ""
+        return "\(order.orderID.prefix(8))  \(terminal.time(order.createdAt))  \(order.productName)  \(price)  "
+            + "\(order.title(in: language))\(note)"
     }
 }

@@ -3,7 +3,7 @@ import TillClient
 /// LearnPoints sells packs of points (学点). This file contains all purchase code of the app; `Screen` contains the
 /// output, and `Command` the input.
 struct App: Sendable {
-    let store: Store
+    let store: TillStore
     let screen: Screen
 
     /// Runs from launch to the end of the input.
@@ -43,7 +43,7 @@ struct App: Sendable {
         case .orders: screen.show(await store.orders())
         case .resubmit(let number): await resubmit(number)
         case .wallet: await showWallet()
-        case .restore: screen.show(await store.restore())
+        case .restore: await restore()
         case .signIn(let user, let token): await signIn(user, token)
         case .signOut:
             await store.signOut()
@@ -61,22 +61,38 @@ struct App: Sendable {
         screen.signedIn(user)
     }
 
-    private func showShop() async { screen.show(await store.products()) }
+    private func showShop() async {
+        do {
+            screen.show(try await store.products())
+        } catch {
+            screen.show(await store.cachedProducts(), because: error)
+        }
+    }
 
     private func buy(_ choice: Command.Choice, _ quantity: Int) async {
         switch choice {
         case .product(let id): await buy(id, quantity: quantity)
         case .number(let number):
-            let productList = await store.products()
-            guard productList.items.indices.contains(number - 1) else { return screen.noSuchNumber(number) }
-            await buy(productList.items[number - 1].id, quantity: quantity)
+            let products = (try? await store.products()) ?? []
+            guard products.indices.contains(number - 1) else { return screen.noSuchNumber(number) }
+            await buy(products[number - 1].id, quantity: quantity)
         }
     }
 
     /// The order is on the device's disk and at the server before the payment sheet appears. The result is returned
-    /// here as the outcome, or arrives later as an update.
+    /// here, or arrives later as an update.
     private func buy(_ product: String, quantity: Int) async {
-        screen.show(await store.purchase(product, quantity: quantity), of: product)
+        var options = PurchaseOptions()
+        options.quantity = quantity
+        do {
+            screen.show(try await store.purchase(product, options: options), of: product)
+        } catch {
+            screen.failed(error, buying: product, await order(error.orderID))
+        }
+    }
+
+    private func order(_ id: String?) async -> StoreOrder? {
+        await store.orders().first { $0.orderID == id }
     }
 
     /// 补充值: the buyer may request a pending order; the kit also sends it again automatically.
@@ -84,7 +100,19 @@ struct App: Sendable {
         let orders = await store.orders()
         guard orders.indices.contains(number - 1) else { return screen.noSuchNumber(number) }
         let order = orders[number - 1]
-        screen.show(await store.resubmit(order.orderNumber), of: order.productID.text)
+        do {
+            screen.show(try await store.resubmit(orderID: order.orderID), of: order.productID)
+        } catch {
+            screen.failed(error, buying: order.productID, order)
+        }
+    }
+
+    private func restore() async {
+        do {
+            screen.show(try await store.restore())
+        } catch {
+            screen.failed(error)
+        }
     }
 
     private func showWallet() async {
@@ -105,5 +133,5 @@ struct App: Sendable {
         screen.waited(await ordersUnderWay())
     }
 
-    private func ordersUnderWay() async -> Int { await store.orders(all: true).filter(\.mayResubmit).count }
+    private func ordersUnderWay() async -> Int { await store.orders().filter(\.canResubmit).count }
 }

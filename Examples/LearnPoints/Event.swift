@@ -1,3 +1,4 @@
+import Foundation
 import TillClient
 
 /// One line of `--json`. README.md lists the members of each event.
@@ -22,20 +23,28 @@ struct Event: Encodable {
         let productId: String
         let quantity: Int
         let status: String
-        let statusCode: Int
         let transactionId: String?
+        let name: String
+        /// In units of the currency, as text: 6.00.
+        let price: String?
+        let currency: String?
+        /// Seconds since 1970.
+        let createdAt: Int
         let title: String
         let note: String?
 
-        init(_ order: StoreOrder, _ language: StoreLanguage) {
-            orderId = order.orderNumber
-            productId = order.productID.text
+        init(_ order: StoreOrder, _ language: String) {
+            orderId = order.orderID
+            productId = order.productID
             quantity = order.quantity
-            status = order.status.name
-            statusCode = order.status.rawValue
-            transactionId = order.transactionID?.text
-            title = order.title[language]
-            note = order.note?[language]
+            status = order.status.rawValue
+            transactionId = order.transactionID
+            name = order.productName
+            price = order.price.map { "\($0)" }
+            currency = order.currency
+            createdAt = Int(order.createdAt.timeIntervalSince1970)
+            title = order.title(in: language)
+            note = order.note(in: language)
         }
     }
 
@@ -56,15 +65,14 @@ struct Event: Encodable {
     }
 }
 
-extension PurchaseOutcome {
-    /// The outcome's name for programs.
+extension PurchaseResult {
+    /// The result's name for programs.
     var name: String {
         switch self {
         case .completed: "completed"
         case .deliveryPending: "deliveryPending"
         case .deferred: "deferred"
         case .cancelled: "cancelled"
-        case .failed: "failed"
         case .inProgress: "inProgress"
         }
     }

@@ -5,42 +5,54 @@ import TillClient
 struct Screen: Sendable {
     let terminal: Terminal
 
-    private var language: StoreLanguage { terminal.language }
+    private var language: String { terminal.language }
 
     // MARK: The shop
 
-    func show(_ productList: ProductList) {
+    /// - Parameter error: why the App Store's list is missing, and the products are those of an earlier launch.
+    func show(_ products: [StoreProduct], because error: TillError? = nil) {
         var event = Event(event: "shop")
-        event.items = productList.items.map(Event.Item.init)
-        event.isFromCache = productList.isFromCache
-        event.code = productList.error?.code
-        event.message = productList.error.map(sentence)
+        event.items = products.map(Event.Item.init)
+        event.isFromCache = error != nil
+        event.code = error?.code.rawValue
+        event.message = error.map(sentence)
         terminal.tell(event)
-        for (index, item) in productList.items.enumerated() {
+        for (index, item) in products.enumerated() {
             let price = item.displayPrice.isEmpty ? "–" : item.displayPrice
             let hint = item.canBuy ? "" : terminal.choose("  (not now)", "（暂不可购买）")
             terminal.say("  \(index + 1)  \(item.name)  \(price)\(hint)")
         }
-        if let problem = productList.error { terminal.say("  " + sentence(problem)) }
+        if let error { terminal.say("  " + sentence(error)) }
     }
 
-    /// The outcome of a purchase.
-    func show(_ outcome: PurchaseOutcome, of product: String) {
-        var event = Event(event: "purchase", productId: product, outcome: outcome.name)
-        event.code = outcome.error?.code
-        event.message = outcome.error.map(sentence)
-        event.order = outcome.order.map { Event.Order($0, language) }
+    /// The result of a purchase.
+    func show(_ result: PurchaseResult, of product: String) {
+        var event = Event(event: "purchase", productId: product, outcome: result.name)
+        if case .deliveryPending(_, let reason) = result {
+            event.code = reason.code.rawValue
+            event.message = sentence(reason)
+        }
+        event.order = result.order.map { Event.Order($0, language) }
         terminal.tell(event)
-        switch outcome {
+        switch result {
         case .completed: terminal.say("It has arrived. Thank you!", "已到账，谢谢！")
         case .deliveryPending(_, let error):
-            let reason = error.map(sentence) ?? ""
+            let reason = sentence(error)
             terminal.say("Paid; it will arrive by itself. \(reason)", "已付款，稍后会自动到账。\(reason)")
         case .deferred: terminal.say("It waits for approval.", "等待批准。")
         case .cancelled: terminal.say("Cancelled. Nothing was charged.", "已取消，没有扣款。")
-        case .failed(_, let error): terminal.say(sentence(error))
         case .inProgress: terminal.say("It is being bought already.", "正在购买中。")
         }
+    }
+
+    /// A purchase that failed, with its order if there is one.
+    func failed(_ error: TillError, buying product: String, _ order: StoreOrder?) {
+        var event = Event(event: "purchase", productId: product, outcome: "failed")
+        event.code = error.code.rawValue
+        event.message = sentence(error)
+        event.order = order.map { Event.Order($0, language) }
+        terminal.tell(event)
+        terminal.say(sentence(error))
     }
 
     // MARK: Orders
@@ -53,7 +65,7 @@ struct Screen: Sendable {
         if orders.isEmpty { terminal.say("  no orders yet", "  还没有订单") }
         for (index, order) in orders.enumerated() {
             let hint =
-                order.mayResubmit ? terminal.choose("  → resubmit \(index + 1)", "  → 补充值：resubmit \(index + 1)") : ""
+                order.canResubmit ? terminal.choose("  → resubmit \(index + 1)", "  → 补充值：resubmit \(index + 1)") : ""
             terminal.say("  \(index + 1)  \(line(order))\(hint)")
         }
     }
@@ -72,11 +84,13 @@ struct Screen: Sendable {
             "  · taken back: \(products.joined(separator: ", "))", "  · 已收回：\(products.joined(separator: "、"))")
     }
 
-    /// The short order number, the product with its quantity, the status in words and its reason.
+    /// The short order id, the start, the product with its quantity, the price, the status in words and its reason.
     private func line(_ order: StoreOrder) -> String {
-        let product = order.productID.text + (order.quantity == 1 ? "" : " × \(order.quantity)")
-        let note = order.note.map { "  " + $0[language] } ?? ""
-        return "\(order.orderNumber.prefix(8))  \(product)  \(order.title[language])\(note)"
+        let product = order.productName + (order.quantity == 1 ? "" : " × \(order.quantity)")
+        let price = terminal.price(order.price, order.currency)
+        let note = order.note(in: language).map { "  " + $0 } ?? ""
+        return "\(order.orderID.prefix(8))  \(terminal.time(order.createdAt))  \(product)  \(price)  "
+            + "\(order.title(in: language))\(note)"
     }
 
     // MARK: The buyer
@@ -89,7 +103,7 @@ struct Screen: Sendable {
 
     func show(_ restored: RestoreResult) {
         var event = Event(event: "restored", productIds: restored.restored)
-        event.code = restored.error?.code
+        event.code = restored.error?.code.rawValue
         event.message = restored.error.map(sentence)
         terminal.tell(event)
         terminal.say("  restored: \(restored.restored.count)", "  已恢复：\(restored.restored.count) 项")
@@ -113,8 +127,8 @@ struct Screen: Sendable {
         terminal.say("  \(underWay) under way", "  还有 \(underWay) 笔进行中")
     }
 
-    func failed(_ error: StoreError) {
-        terminal.tell(Event(event: "problem", code: error.code, message: sentence(error)))
+    func failed(_ error: TillError) {
+        terminal.tell(Event(event: "problem", code: error.code.rawValue, message: sentence(error)))
         terminal.say("  " + sentence(error))
     }
 
@@ -157,5 +171,5 @@ struct Screen: Sendable {
             """)
     }
 
-    private func sentence(_ error: StoreError) -> String { error.message(in: language.rawValue) }
+    private func sentence(_ error: TillError) -> String { error.message(in: language) }
 }

@@ -22,7 +22,8 @@ struct ContentView: View {
                             await shop.buy(product.id)
                         }
                     }
-                    Button("Redeem a code · 兑换优惠代码") { shop.redeemCode() }
+                    Button("Redeem a code · 兑换优惠代码") { Task { await shop.redeemCode() } }
+                    Button("Manage subscriptions · 管理订阅") { Task { await shop.manageSubscriptions() } }
                     Button("Restore purchases · 恢复购买") { Task { await shop.restore() } }
                 }
                 Section("Orders · 订单") {

@@ -96,7 +96,17 @@ final class Shop: ObservableObject {
         await report { store in try await store.setConsumptionConsent(isGiven) }
     }
 
-    func redeemCode() { model?.store.presentOfferCodeRedeemSheet() }
+    func redeemCode() async {
+        guard let scene else { return }
+        await report { store in try await store.presentOfferCodeRedeemSheet(in: scene) }
+    }
+
+    func manageSubscriptions() async {
+        guard let scene else { return }
+        await report { store in try await store.showManageSubscriptions(in: scene) }
+    }
+
+    private var scene: UIWindowScene? { UIApplication.shared.connectedScenes.first as? UIWindowScene }
 
     private func report(_ work: (TillStore) async throws -> Void) async {
         guard let store = model?.store else { return }

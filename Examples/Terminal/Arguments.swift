@@ -49,8 +49,8 @@ public struct Arguments: Sendable {
         default: throw .badValue("--storekit")
         }
         if let name = values["--lang"] {
-            guard let language = StoreLanguage(rawValue: name) else { throw .badValue("--lang") }
-            configuration.language = language
+            guard ["en", "zh"].contains(name) else { throw .badValue("--lang") }
+            configuration.language = name
         }
     }
 

@@ -1,9 +1,9 @@
 import Foundation
 import TillClient
 
-/// Creates a `Store` from the command line, or prints the reason of a failure to stderr.
+/// Creates a `TillStore` from the command line, or prints the reason of a failure to stderr.
 public struct Launch: Sendable {
-    public let store: Store
+    public let store: TillStore
     public let terminal: Terminal
     public let user: String
     public let token: String
@@ -34,24 +34,30 @@ public struct Launch: Sendable {
     }
 
     private static func launch(_ program: String, _ arguments: Arguments) -> Launch {
-        let terminal = Terminal(language: arguments.configuration.language, wantsJSON: arguments.wantsJSON)
-        do throws(StoreError) {
+        let terminal = Terminal(language: arguments.configuration.language ?? systemLanguage, wantsJSON: arguments.wantsJSON)
+        do throws(TillError) {
             return Launch(
                 store: try TillStore(arguments.configuration), terminal: terminal, user: arguments.user,
                 token: arguments.token)
         } catch {
             // Another instance has the list of orders open, or the disk is damaged. An app shows this and offers help.
-            let reason = error.message(in: terminal.language.rawValue)
+            let reason = error.message(in: terminal.language)
             terminal.complain("\(program): \(reason)", "\(program)：\(reason)")
             exit(1)
         }
     }
 
     /// The language, also for invalid arguments.
-    private static func language(in words: [String]) -> StoreLanguage {
-        guard let index = words.firstIndex(of: "--lang"), words.indices.contains(index + 1),
-            let language = StoreLanguage(rawValue: words[index + 1])
-        else { return TillConfiguration(server: "").language }
-        return language
+    private static func language(in words: [String]) -> String {
+        guard let index = words.firstIndex(of: "--lang"), words.indices.contains(index + 1) else {
+            return systemLanguage
+        }
+        return words[index + 1] == "zh" ? "zh" : "en"
+    }
+
+    private static var systemLanguage: String {
+        let environment = ProcessInfo.processInfo.environment
+        let chosen = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
+        return chosen?.hasPrefix("zh") == true ? "zh" : "en"
     }
 }

@@ -3,13 +3,14 @@ import TillClient
 
 /// The terminal of an example app: input and output in lines, in the buyer's language.
 public struct Terminal: Sendable {
-    public let language: StoreLanguage
+    /// `en` or `zh`.
+    public let language: String
     /// Whether the output is for programs: each event is then one JSON object on a line, and nothing else is printed.
     public let wantsJSON: Bool
     private let out: @Sendable (String) -> Void
 
     /// - Parameter out: receives the lines; the process's stdout by default.
-    public init(language: StoreLanguage, wantsJSON: Bool = false, out: (@Sendable (String) -> Void)? = nil) {
+    public init(language: String, wantsJSON: Bool = false, out: (@Sendable (String) -> Void)? = nil) {
         self.language = language
         self.wantsJSON = wantsJSON
         self.out = out ?? { Self.write($0, to: .standardOutput) }
@@ -17,10 +18,7 @@ public struct Terminal: Sendable {
 
     /// The sentence in the buyer's language.
     public func choose(_ english: String, _ chinese: String) -> String {
-        switch language {
-        case .english: english
-        case .chinese: chinese
-        }
+        language == "zh" ? chinese : english
     }
 
     /// A line for people.
@@ -30,6 +28,14 @@ public struct Terminal: Sendable {
 
     /// A line that reads the same in both languages.
     public func say(_ line: String) { say(line, line) }
+
+    /// A moment in UTC, to the second: plans are computed in seconds.
+    public func time(_ date: Date) -> String { ISO8601DateFormatter().string(from: date) }
+
+    /// An amount of money with its currency; empty if it is unknown.
+    public func price(_ amount: Decimal?, _ currency: String?) -> String {
+        amount.map { "\($0) \(currency ?? "")" } ?? ""
+    }
 
     /// An event for programs.
     public func tell(_ event: some Encodable) {

@@ -5,10 +5,15 @@
     extension TillStore {
         /// Shows Apple's sheet for offer codes. What the customer redeems arrives as an update, like any purchase.
         @MainActor
-        public func presentOfferCodeRedeemSheet() {
-            #if os(iOS)
-                SKPaymentQueue.default().presentCodeRedemptionSheet()
-            #endif
+        public func presentOfferCodeRedeemSheet(in scene: UIWindowScene) async throws(TillError) {
+            do {
+                #if os(iOS)
+                    guard #available(iOS 16, *) else { return SKPaymentQueue.default().presentCodeRedemptionSheet() }
+                #endif
+                try await AppStore.presentOfferCodeRedeemSheet(in: scene)
+            } catch {
+                throw TillError(.store(AppStoreError(error)))
+            }
         }
 
         /// Shows Apple's sheet for the customer's subscriptions. Changes arrive as updates.
