@@ -25,7 +25,7 @@ struct Event: Encodable {
         let status: String
         let transactionId: String?
         let name: String
-        /// In units of the currency, as text: 6.00.
+        /// In units of the currency, as text: 6 for ¥6.00.
         let price: String?
         let currency: String?
         /// Seconds since 1970.

@@ -37,13 +37,13 @@ enum EffectRules {
             path: "Sources/TillClient/Transport/URLSessionTransport.swift", effects: [.network, .clock],
             reason: "the HTTP send that an app passes in, with its time limit"),
         Exception(
-            path: "Sources/TillClient/Catalog/ProductCacheFile.swift", effects: [.system],
-            reason: "the file of the cached products, passed in as a value"),
+            path: "Sources/TillClient/State/CacheFile.swift", effects: [.system],
+            reason: "the files of the cached products and entitlements, passed in as values"),
         Exception(
-            path: "Sources/TillClient/AppEffects.swift", effects: [.clock, .entropy, .task, .system],
+            path: "Sources/TillClient/Store/AppEffects.swift", effects: [.clock, .entropy, .task, .system],
             reason: "the client kit's composition for apps: real time, randomness, tasks and files"),
         Exception(
-            path: "Sources/TillClient/DeviceLanguage.swift", effects: [.system],
+            path: "Sources/TillClient/Store/DeviceLanguage.swift", effects: [.system],
             reason: "which language the device speaks, a default that apps can set"),
         Exception(
             path: "Sources/StoreKit/Device/ProcessDevice.swift", effects: [.clock, .task, .system],

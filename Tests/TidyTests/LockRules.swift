@@ -3,7 +3,7 @@ import Testing
 /// One mutex for modules that never ship in apps, and one for those that do (docs/decisions/0059).
 enum LockRules {
     /// The files that wrap the locks of the C library and of Foundation.
-    static let houses: Set<String> = ["Sources/TillThreads/Locked.swift", "Sources/TillClient/Guarded.swift"]
+    static let houses: Set<String> = ["Sources/TillThreads/Locked.swift", "Sources/TillClient/Store/Guarded.swift"]
 
     private static let locks = [
         "NSLock", "NSRecursiveLock", "NSCondition", "NSConditionLock", "pthread_mutex_t", "pthread_mutex_init",

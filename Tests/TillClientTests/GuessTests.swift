@@ -18,7 +18,7 @@ struct GuessTests {
     func takenForAnothers(_ answer: TransportResponse) async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         // Another device of the same store account paid for it, without a token, and has finished it since.
         let stranger = QueuedTransaction(
             id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
@@ -54,7 +54,7 @@ struct GuessTests {
     func guessedWrong() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         _ = try await app.journal.move(entry.id, to: .deferred, at: world.state.now.now, reason: "deferred")
         let stranger = QueuedTransaction(
             id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
@@ -87,7 +87,7 @@ struct GuessTests {
     func finishedForAnother(_ receipt: [UInt8]) async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         _ = try await app.journal.move(entry.id, to: .failed, at: world.state.now.now, reason: "store_unknown")
         let stranger = QueuedTransaction(
             id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
@@ -116,7 +116,7 @@ struct GuessTests {
     func paidHereProcessedElsewhere() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         let paid = QueuedTransaction(
             id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
             purchasedAt: world.state.now.now, proof: .receipt([1]))
@@ -143,7 +143,7 @@ struct GuessTests {
         _ = await app.retry.resubmit(on: .timer)
         let reported = try #require(await app.journal[entry.id])
         #expect(reported.status == .ongoing && reported.pendingReason == .completedElsewhere)
-        #expect(StoreOrder(reported).note == PendingReason.completedElsewhere.sentence)
+        #expect(StoreOrder(reported).sentence == PendingReason.completedElsewhere.sentence)
         #expect(!RetrySchedule().isDue(reported, now: world.state.now.now, on: .timer))
 
         // Support corrected it, and the next launch gets the result.
@@ -160,7 +160,7 @@ struct GuessTests {
         for isNamed in [true, false] {
             let world = PretendWorld()
             let app = try PretendApp(world)
-            let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+            let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
             let lost = QueuedTransaction(
                 id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
                 purchasedAt: world.state.now.now, proof: .signedTransaction("signed.31.lost"))

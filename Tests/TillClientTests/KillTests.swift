@@ -7,7 +7,7 @@ import TillBilling
 struct KillTests {
     private func buy(_ world: PretendWorld) async throws {
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: PretendApp.price)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points, price: PretendApp.price))
         if world.state.now.isDead { return }
         _ = await app.submitter.submit(world.pay(entry))
     }

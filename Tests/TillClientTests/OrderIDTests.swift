@@ -17,7 +17,7 @@ struct OrderIDTests {
         let app = try PretendApp(world)
         var nonces: Set<OrderIDNonce> = []
         for _ in 0..<3 {
-            let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+            let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
             let nonce = try #require(entry.idNonce)
             #expect(entry.id == OrderIDCommitment(user: UserID("ann"), nonce: nonce).id)
             nonces.insert(nonce)
@@ -29,7 +29,7 @@ struct OrderIDTests {
 
         let cut = PretendWorld()
         cut.state.withLock { $0.killAt = 2 }
-        _ = try? await PretendApp(cut).purchase.prepare(PretendApp.points, price: nil)
+        _ = try? await PretendApp(cut).purchase.prepare(OrderRequest(PretendApp.points))
         #expect(cut.state.now.requests.isEmpty)
         #expect(try await OrderJournal(disk: cut.file.disk).entries().first?.idNonce != nil)
     }
@@ -38,7 +38,7 @@ struct OrderIDTests {
     func kept() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         try await app.journal.postpone(entry.id, because: .accepted, until: nil)
         // After a failed partial write, the next change rewrites the file.
         world.file.state.withLock { $0.tearNextWriteAfter = 3 }
@@ -53,7 +53,7 @@ struct OrderIDTests {
     func lostOrder() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         // The server was restored from an hour ago.
         world.state.withLock { $0.orders = [:] }
         guard case .completed = await app.submitter.submit(world.pay(entry)) else { throw Unexpected("lost") }
@@ -67,7 +67,7 @@ struct OrderIDTests {
     func lostOrderKilled() async throws {
         for step in 5...9 {
             let world = PretendWorld()
-            let entry = try await PretendApp(world).purchase.prepare(PretendApp.points, price: nil)
+            let entry = try await PretendApp(world).purchase.prepare(OrderRequest(PretendApp.points))
             world.state.withLock { ($0.orders, $0.killAt) = ([:], step) }
             _ = await (try PretendApp(world)).submitter.submit(world.pay(entry))
             world.state.withLock { $0.killAt = .max }
@@ -83,7 +83,7 @@ struct OrderIDTests {
     func otherCaller() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         world.state.withLock { ($0.orders, $0.session) = ([:], session(UserID("ben"))) }
         guard case .deliveryPending = await app.submitter.submit(world.pay(entry)) else { throw Unexpected("an end") }
         #expect(world.state.now.bodies.first?.idNonce == nil && world.state.now.bodies.first?.idUserId == nil)
@@ -108,7 +108,7 @@ struct OrderIDTests {
                 try? await app.journal.transfer(over: guest, to: UserID("ann"))
             }
         }
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         #expect(entry.isOpened && entry.userID == UserID("ann") && entry.idUserID == guest)
         // The next launch reads all of this from the disk.
         #expect(try await OrderJournal(disk: world.file.disk)[entry.id] == entry)
@@ -121,7 +121,7 @@ struct OrderIDTests {
         let world = PretendWorld()
         let app = try PretendApp(world)
         world.state.withLock { $0.session = session(guest) }
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         world.state.withLock {
             ($0.guests, $0.session, $0.orders) = ([guest: UserID("ann")], session(UserID("ann")), [:])
         }
@@ -155,7 +155,7 @@ struct OrderIDTests {
         #expect(app.journal.recovery.isClean && app.journal.recovery.orders == 3)
         #expect(await app.journal.entries().map(\.status) == [.completed, .ongoing, .prepared])
         #expect(await app.journal.entries().allSatisfy { $0.idNonce == nil && $0.userID == UserID("ann") })
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         let again = try OrderJournal(disk: world.file.disk)
         #expect(again.recovery.isClean && again.recovery.orders == 4)
         #expect(await again[entry.id]?.idNonce == entry.idNonce)
@@ -168,7 +168,7 @@ struct OrderIDTests {
         world.state.withLock { $0.session = UserSession(userID: UserID("ann"), token: "ann@example.com") }
         let app = try PretendApp(world)
         do {
-            _ = try await app.purchase.prepare(PretendApp.points, price: nil)
+            _ = try await app.purchase.prepare(OrderRequest(PretendApp.points))
             Issue.record("opened")
         } catch {
             guard case .refused(let id, let refusal) = error else { throw Unexpected("\(error)") }

@@ -120,12 +120,12 @@ struct OrderJournalTests {
         try await journal.postpone(id(2), because: PendingReason(code: "offline", isFinal: false), until: noon)
 
         let list = await journal.summaries(of: ann)
-        #expect(list.map(\.id) == [id(3), id(2), id(1)])
-        #expect(list.map(\.title.zh) == ["待充值", "处理中", "待付款"])
+        #expect(list.map(\.uuid) == [id(3), id(2), id(1)])
+        #expect(list.map { $0.title(in: "zh") } == ["待充值", "处理中", "待付款"])
         #expect(list.map(\.productName) == ["60", "points.60", "Pro"])
-        #expect(list.map(\.title.en) == ["Waiting for payment", "In progress", "Waiting for payment"])
-        #expect(list.map(\.mayResubmit) == [false, true, false])
-        #expect(list[1].note == TransportError.Kind.offline.sentence)
+        #expect(list.map { $0.title(in: "en") } == ["Waiting for payment", "In progress", "Waiting for payment"])
+        #expect(list.map(\.canResubmit) == [false, true, false])
+        #expect(list[1].sentence == TransportError.Kind.offline.sentence)
         #expect(await journal.summaries().count == 4)
     }
 

@@ -1,5 +1,6 @@
 import TillAPI
 import TillBilling
+import TillThreads
 
 @testable import TillClient
 
@@ -31,6 +32,7 @@ struct PretendShop {
     var owned: Result<[QueuedTransaction], AppStoreError> = .success([])
     /// The transactions finished as restored, and in no other way.
     var restoredFinished: [TransactionID] = []
+    var current: [CurrentPurchase] = []
     var events: AsyncStream<StoreEvent>.Continuation?
     var lastTransaction = 2_000_000_000_000_000
 }
@@ -53,6 +55,7 @@ extension PretendWorld {
             purchase: { await self.showSheet($0) },
             unfinished: { () async throws(AppStoreError) in self.state.now.queue },
             finish: queue.finish,
+            current: { self.shop.now.current },
             events: {
                 let (stream, continuation) = AsyncStream<StoreEvent>.makeStream()
                 self.shop.withLock { shop in
@@ -127,7 +130,7 @@ extension PretendWorld {
     @discardableResult
     func chargeLater(_ order: StoreOrder) -> QueuedTransaction {
         let transaction = charge(
-            PurchaseRequest(order: order.id, productID: order.productID, quantity: order.quantity))
+            PurchaseRequest(order: order.uuid, productID: order.product, quantity: order.quantity))
         tell(.paid(transaction))
         return transaction
     }
@@ -150,14 +153,24 @@ extension PretendWorld {
 
     /// A launch: the app creates its store and starts it, possibly with its user still signed in. When this returns,
     /// the launch's own requests are sent.
-    func launch(_ user: String? = "ann") async throws -> TillStore {
+    func launch(
+        _ user: String? = "ann", _ configure: (inout TillConfiguration) -> Void = { _ in }
+    ) async throws -> TillStore {
+        var configuration = TillConfiguration(server: "https://till.test")
+        configure(&configuration)
         let store = try TillStore(
-            TillConfiguration(server: "https://till.test"), access: access, effects: effects,
-            files: DeviceFiles(journal: disk, identity: identity.disk), transport: transport)
+            configuration, access: access, effects: effects,
+            files: DeviceFiles(
+                journal: disk, identity: identity.disk, catalog: Self.cache(catalog),
+                entitlements: Self.cache(entitlements)), transport: transport)
         await store.start()
         if let user { await store.signIn(user) { user } }
         _ = await isIdle(store)
         return store
+    }
+
+    private static func cache(_ file: Locked<[UInt8]?>) -> CacheFile {
+        CacheFile(read: { file.now }, replace: { bytes in file.withLock { $0 = bytes } })
     }
 
     /// The end of a launch, by a kill or not: all of its work stops.

@@ -29,6 +29,10 @@ final class PretendWorld: Sendable {
         var bodies: [SubmitProofBody] = []
         /// Answers in place of the server's, for the next requests.
         var answers: [Result<TransportResponse, TransportError>] = []
+        /// Answers to read requests, by method and path.
+        var pages: [String: TransportResponse] = [:]
+        /// Whether no request reaches the server.
+        var isAway = false
         var pauses: [Int64] = []
         /// Milliseconds since the device was started, independent of its clock.
         var uptime: Int64 = 0
@@ -43,6 +47,10 @@ final class PretendWorld: Sendable {
     let identity = PretendDisk()
     let shop = Locked(PretendShop())
     let alarms = PretendAlarms()
+    let catalog = Locked<[UInt8]?>(nil)
+    let entitlements = Locked<[UInt8]?>(nil)
+    /// Tells the app that the device has a network again.
+    let network = Locked<AsyncStream<Void>.Continuation?>(nil)
     private let spawned = Locked<[Task<Void, Never>]>([])
 
     init(disk: [UInt8] = []) {
@@ -71,6 +79,11 @@ final class PretendWorld: Sendable {
             spawn: { work in
                 let task = Task { await work() }
                 self.spawned.withLock { $0.append(task) }
+            },
+            networkReturns: {
+                let (stream, continuation) = AsyncStream<Void>.makeStream()
+                self.network.withLock { $0 = continuation }
+                return stream
             })
     }
 
@@ -146,7 +159,9 @@ final class PretendWorld: Sendable {
             await self.state.now.onRequest()
             let result = self.state.withLock { state -> Result<TransportResponse, TransportError> in
                 state.requests.append("\(request.method) \(request.url.dropFirst("https://till.test".count))")
+                if state.isAway { return .failure(TransportError(.offline)) }
                 if !state.answers.isEmpty { return state.answers.removeFirst() }
+                if let page = state.pages[state.requests[state.requests.count - 1]] { return .success(page) }
                 return .success(Self.answer(request, &state))
             }
             // The answer is returned: the device may die before it arrives.

@@ -31,7 +31,7 @@ struct CatalogueTests {
 
         func catalog(url: String = "https://till.test") -> ProductCatalog {
             ProductCatalog(
-                file: ProductCacheFile(
+                file: CacheFile(
                     read: { self.state.now.file },
                     replace: { bytes in
                         self.state.withLock {
@@ -74,21 +74,17 @@ struct CatalogueTests {
     @Test("G2: names and prices of the last launch are greyed until the store has answered")
     func greyed() async throws {
         let shop = Shop()
-        let empty = await shop.catalog().cachedProducts()
-        #expect(empty.items.isEmpty && empty.error == .productListUnavailable)
-        let first = await shop.catalog().products()
-        #expect(!first.isFromCache && first.error == nil && first.missing.isEmpty)
-        #expect(first.items.map(\.id) == ["points.60", "pro"] && first.items.allSatisfy(\.canBuy))
+        #expect(await shop.catalog().cachedProducts().isEmpty)
+        let first = try await shop.catalog().products()
+        #expect(first.map(\.id) == ["points.60", "pro"] && first.allSatisfy(\.canBuy))
 
         let relaunched = shop.catalog()
         let stored = await relaunched.cachedProducts()
-        #expect(stored.isFromCache && stored.error == nil)
-        #expect(stored.items.map(\.name) == ["Store's points.60", "Store's pro"])
-        #expect(stored.items.map(\.displayPrice) == ["$6.99", "$6.99"])
-        #expect(stored.items.map(\.price) == [Decimal(string: "6.99"), Decimal(string: "6.99")])
-        #expect(stored.items.allSatisfy { !$0.canBuy && $0.currency == "USD" && $0.kind == .consumable })
-        let live = await relaunched.products()
-        #expect(live.items.allSatisfy(\.canBuy) && !live.isFromCache)
+        #expect(stored.map(\.name) == ["Store's points.60", "Store's pro"])
+        #expect(stored.map(\.displayPrice) == ["$6.99", "$6.99"])
+        #expect(stored.map(\.price) == [Decimal(string: "6.99"), Decimal(string: "6.99")])
+        #expect(stored.allSatisfy { !$0.canBuy && $0.currency == "USD" && $0.kind == .consumable })
+        #expect(try await relaunched.products().map(\.canBuy) == [true, true])
         #expect(shop.state.now.tagsAsked == [nil, "\"v1\""])
     }
 
@@ -96,53 +92,50 @@ struct CatalogueTests {
     func offline() async {
         let shop = Shop()
         shop.state.withLock { $0.serverError = TransportError(.offline) }
-        let productList = await shop.catalog().products()
-        #expect(productList == ProductList(items: [], isFromCache: true, error: .productListUnavailable))
-        #expect(await shop.catalog().products(["points.60"]).error == .productListUnavailable)
+        await #expect(throws: StoreError.productListUnavailable) { try await shop.catalog().products() }
+        await #expect(throws: StoreError.productListUnavailable) { try await shop.catalog().products(["points.60"]) }
+        #expect(await shop.catalog().cachedProducts().isEmpty)
         #expect(shop.state.now.idsAsked.isEmpty && shop.state.now.file == nil)
     }
 
     @Test("P1: without the server, the ids of the last launch are enough to buy")
-    func withoutServer() async {
+    func withoutServer() async throws {
         let shop = Shop()
-        _ = await shop.catalog().products()
+        _ = try await shop.catalog().products()
         shop.state.withLock { $0.serverError = TransportError(.timedOut) }
-        let productList = await shop.catalog().products()
-        #expect(productList.items.count == 2 && productList.items.allSatisfy(\.canBuy) && productList.error == nil)
+        #expect(try await shop.catalog().products().map(\.canBuy) == [true, true])
         // An answer of another server is ignored.
         shop.state.withLock {
             $0.serverError = nil
             $0.etag = "\"v2\""
             $0.catalog = "<html>"
         }
-        #expect(await shop.catalog().products().items.count == 2)
+        #expect(try await shop.catalog().products().count == 2)
     }
 
     @Test("Without the store no purchase is possible; a product it never listed has the server's name and no price")
     func withoutStore() async {
         let shop = Shop()
         shop.state.withLock { $0.storeProblem = .network(.offline) }
-        let productList = await shop.catalog().products()
-        #expect(
-            productList.items.map(\.name) == ["points.60 中", "pro 中"] && productList.error == .productListUnavailable)
-        #expect(productList.items.allSatisfy { !$0.canBuy && $0.displayPrice.isEmpty && $0.price == nil })
-        #expect(
-            productList.items.map(\.kind) == [.consumable, .nonConsumable] && productList.isFromCache
-                && productList.missing.isEmpty)
+        let catalog = shop.catalog()
+        await #expect(throws: StoreError.productListUnavailable) { try await catalog.products() }
+        let products = await catalog.cachedProducts()
+        #expect(products.map(\.name) == ["points.60 中", "pro 中"])
+        #expect(products.allSatisfy { !$0.canBuy && $0.displayPrice.isEmpty && $0.price == nil })
+        #expect(products.map(\.kind) == [.consumable, .nonConsumable])
     }
 
-    @Test("C4, L4: a page shows its subset in its order; a product that the store does not sell is listed as missing")
-    func subsets() async {
+    @Test("C4, L4: a page shows its subset in its order; a product that the store does not sell is missing")
+    func subsets() async throws {
         let shop = Shop()
         shop.state.withLock { $0.sold = ["points.60"] }
         let catalog = shop.catalog()
-        let productList = await catalog.products(["pro", "moon", "points.60", "points.60"])
-        #expect(productList.items.map(\.id) == ["points.60"] && productList.error == nil)
-        #expect(productList.missing.sorted() == ["moon", "pro"])
+        #expect(try await catalog.products(["pro", "moon", "points.60", "points.60"]).map(\.id) == ["points.60"])
         #expect(shop.state.now.idsAsked == [["pro", "points.60"]])
-        #expect(await catalog.products(["pro"]).error == .productUnavailable)
-        #expect(await catalog.products([]).items.isEmpty)
-        #expect(await catalog.cachedProducts(["pro", "points.60"]).items.map(\.id) == ["pro", "points.60"])
+        await #expect(throws: StoreError.productUnavailable) { try await catalog.products(["pro"]) }
+        await #expect(throws: StoreError.productUnavailable) { try await catalog.products(["moon"]) }
+        #expect(try await catalog.products([]).isEmpty)
+        #expect(await catalog.cachedProducts(["pro", "points.60"]).map(\.id) == ["pro", "points.60"])
     }
 
     @Test("L4: the bought product is the requested one, and never another")
@@ -183,36 +176,34 @@ struct CatalogueTests {
                 }, language: .english
             ) { nil }, products: { (_) async throws(AppStoreError) -> [StoreListing] in [other] })
         await #expect(throws: StoreError.productUnavailable) { try await catalog.listing(of: ProductID("pro")) }
-        let productList = await catalog.products()
-        #expect(
-            productList.items.isEmpty && productList.error == .productUnavailable
-                && productList.missing == ["points.60", "pro"])
+        await #expect(throws: StoreError.productUnavailable) { try await catalog.products() }
     }
 
     @Test("G3: a product being bought can't be bought again")
-    func purchasing() async {
+    func purchasing() async throws {
         let shop = Shop()
-        let productList = await shop.catalog().products(purchasing: [ProductID("pro")])
-        #expect(productList["pro"]?.isPurchasing == true && productList["pro"]?.canBuy == false)
-        #expect(productList["points.60"]?.canBuy == true)
+        let products = try await shop.catalog().products(purchasing: [ProductID("pro")])
+        let (points, pro) = (try #require(products.first), try #require(products.last))
+        #expect(pro.id == "pro" && pro.isPurchasing && !pro.canBuy)
+        #expect(points.id == "points.60" && points.canBuy && !points.isPurchasing)
     }
 
     @Test("A page of some products keeps the others' cached names, and unchanged data is not written")
-    func keepsTheOthers() async {
+    func keepsTheOthers() async throws {
         let shop = Shop()
         let catalog = shop.catalog()
-        _ = await catalog.products()
+        _ = try await catalog.products()
         let writes = shop.state.now.writes
-        _ = await catalog.products(["pro"])
-        _ = await catalog.products()
+        _ = try await catalog.products(["pro"])
+        _ = try await catalog.products()
         #expect(shop.state.now.writes == writes)
-        #expect(await shop.catalog().cachedProducts().items.map(\.name) == ["Store's points.60", "Store's pro"])
+        #expect(await shop.catalog().cachedProducts().map(\.name) == ["Store's points.60", "Store's pro"])
     }
 
     @Test("A damaged, foreign or huge file, or one of another version, is ignored: never a crash")
     func damage() async throws {
         let shop = Shop()
-        _ = await shop.catalog().products()
+        _ = try await shop.catalog().products()
         let good = try #require(shop.state.now.file)
         #expect(ProductCache(good, server: "https://till.test") != nil)
         #expect(ProductCache(good, server: "https://other.test") == nil)
@@ -231,25 +222,26 @@ struct CatalogueTests {
         #expect(newer.contains("\"version\":2") && ProductCache(signed, server: "https://till.test") == nil)
         #expect(ProductCache([UInt8](repeating: 0, count: 2 << 20), server: "https://till.test") == nil)
         shop.state.withLock { $0.file = [1, 2, 3] }
-        #expect(await shop.catalog().products().items.count == 2)
+        #expect(try await shop.catalog().products().count == 2)
     }
 
     @Test("A catalogue beyond the limits is cut, and members of a later server do not affect the rest")
-    func hostile() async {
+    func hostile() async throws {
         let shop = Shop()
         let many = (0..<3_000).map { Shop.product("p.\($0)") }.joined(separator: ",")
         shop.state.withLock { $0.catalog = "{\"data\":[\(many)]}" }
-        #expect(await shop.catalog().products().missing.count == ProductCache.productLimit)
+        await #expect(throws: StoreError.productUnavailable) { try await shop.catalog().products() }
+        #expect(await shop.catalog().cachedProducts().count == ProductCache.productLimit)
         shop.state.withLock {
             $0.etag = String(repeating: "e", count: 10_000)
             $0.catalog =
                 #"{"data":[{"id":"a b"},{"id":""},{"id":7},{},"#
                 + #"\#(Shop.product("pro", type: "Lease")),\#(Shop.product("pro"))]}"#
         }
-        let productList = await shop.catalog().products()
-        #expect(productList.items.map(\.id) == ["pro"] && productList.items[0].kind == .consumable)
+        let products = try await shop.catalog().products()
+        #expect(products.map(\.id) == ["pro"] && products[0].kind == .consumable)
         shop.state.withLock { $0.tagsAsked = [] }
-        _ = await shop.catalog().products()
+        _ = try await shop.catalog().products()
         #expect(shop.state.now.tagsAsked == [nil])
     }
 
@@ -259,14 +251,14 @@ struct CatalogueTests {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
         let path = directory.appendingPathComponent("catalogue").path
-        let file = ProductCacheFile.file(at: path)
+        let file = CacheFile.file(at: path)
         #expect(file.read() == nil)
         file.replace([1, 2, 3])
         file.replace([4])
-        #expect(file.read() == [4] && ProductCacheFile.file(at: path).read() == [4])
+        #expect(file.read() == [4] && CacheFile.file(at: path).read() == [4])
         try Data(count: 2 << 20).write(to: URL(fileURLWithPath: path))
         #expect(file.read() == nil)
-        let nowhere = ProductCacheFile.file(at: directory.path + "/no/such/place")
+        let nowhere = CacheFile.file(at: directory.path + "/no/such/place")
         nowhere.replace([1])
         #expect(nowhere.read() == nil)
     }

@@ -11,7 +11,7 @@ struct SubmitTests {
     func granted() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: PretendApp.price)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points, price: PretendApp.price))
         let outcome = await app.submitter.submit(world.pay(entry))
         guard case .completed(let reply) = outcome else { throw Unexpected("\(outcome)") }
         #expect(reply.outcome == .granted && reply.orderId == entry.id)
@@ -95,7 +95,7 @@ struct SubmitTests {
         let (name, answer, code) = Self.waiting[index]
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         world.state.withLock { $0.answers = [answer] }
         let outcome = await app.submitter.submit(world.pay(entry))
         guard case .deliveryPending(let pendingReason, let retryAt?) = outcome else {
@@ -128,14 +128,14 @@ struct SubmitTests {
     func refused(_ refusal: Refusal) async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         world.state.withLock { $0.answers = [.success(PretendWorld.problem(refusal, 422))] }
         #expect(
             await app.submitter.submit(world.pay(entry))
                 == .refused(PendingReason(code: refusal.rawValue, isFinal: true)))
         let summary = try #require(await app.journal.summaries().first)
-        #expect(summary.status == .ongoing && summary.mayResubmit && summary.retryAt == nil)
-        #expect(summary.note == refusal.advice)
+        #expect(summary.status == .ongoing && summary.canResubmit && summary.retryAt == nil)
+        #expect(summary.sentence == refusal.advice)
         #expect(world.state.now.queue.count == 1 && world.state.now.finished.isEmpty)
 
         world.state.withLock { $0.now = $0.now.adding(seconds: 1_000_000) }
@@ -151,7 +151,7 @@ struct SubmitTests {
     func forged() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         let expected = SubmitOutcome.refused(PendingReason(code: "bad_signature", isFinal: true))
         #expect(await app.submitter.submit(world.pay(entry, signed: "forged")) == expected)
         #expect(await app.retry.resubmit(entry.id) == expected)
@@ -164,7 +164,7 @@ struct SubmitTests {
             for outcome in [SubmitProofReply.Outcome.granted, .alreadyGranted, .accepted, .quarantined, .revoked] {
                 let world = PretendWorld()
                 let app = try PretendApp(world)
-                let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+                let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
                 let transaction = world.pay(entry)
                 let reply = SubmitProofReply(outcome: outcome, transactionId: transaction.id.text, finish: finish)
                 world.state.withLock { $0.answers = [.success(PretendWorld.json(200, reply))] }
@@ -185,7 +185,7 @@ struct SubmitTests {
     func accountSwitch() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         world.state.withLock { $0.answers = [.failure(TransportError(.connectionLost))] }
         let transaction = world.pay(entry)
         _ = await app.submitter.submit(transaction)
@@ -208,7 +208,7 @@ struct SubmitTests {
     @Test("O7: after a reinstallation the token finds the server's order, and the list shows the purchase")
     func reinstalled() async throws {
         let world = PretendWorld()
-        let entry = try await PretendApp(world).purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await PretendApp(world).purchase.prepare(OrderRequest(PretendApp.points))
         _ = world.pay(entry)
         world.file.state.withLock { $0.bytes = [] }
         let app = try PretendApp(world)
@@ -222,7 +222,7 @@ struct SubmitTests {
     func tokens() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         let receipt = QueuedTransaction(
             id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
             purchasedAt: world.state.now.now, proof: .receipt([0xFB, 0xFF, 0x00]))
@@ -244,7 +244,7 @@ struct SubmitTests {
     func planUnderTheIDOfAnother() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         _ = try await app.purchase.deferred(entry.id)
         let other = QueuedTransaction(
             id: TransactionID("41"), productID: ProductID("plan.gold"), quantity: 1, token: entry.id,
@@ -261,7 +261,7 @@ struct SubmitTests {
     func concurrent() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         let transaction = world.pay(entry)
         // The first request is in transit until the nineteen others have come.
         let submitter = app.submitter
@@ -284,7 +284,7 @@ struct SubmitTests {
     func shownLate() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         let transaction = world.pay(entry)
         let (submitter, shown) = (app.submitter, Locked<Task<SubmitOutcome, Never>?>(nil))
         world.state.withLock {
@@ -303,7 +303,7 @@ struct SubmitTests {
     func fullDisk() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         world.file.state.withLock { $0.capacity = $0.bytes.count }
         guard case .completed = await app.submitter.submit(world.pay(entry)) else { throw Unexpected("lost") }
         #expect(world.state.now.grants.count == 1)
@@ -320,7 +320,7 @@ struct SubmitTests {
     @Test("T9: a purchase that comes back a year later is granted as any other")
     func late() async throws {
         let world = PretendWorld()
-        let entry = try await PretendApp(world).purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await PretendApp(world).purchase.prepare(OrderRequest(PretendApp.points))
         _ = world.pay(entry)
         world.state.withLock { $0.now = $0.now.adding(seconds: 366 * 86_400) }
         let app = try PretendApp(world)

@@ -12,7 +12,7 @@ struct PurchaseTests {
     func order() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: PretendApp.price)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points, price: PretendApp.price))
         #expect(entry.status == .prepared && entry.isOpened)
         #expect(world.state.now.orders[entry.id]?.user == UserID("ann"))
         #expect(world.state.now.requests == ["POST /v1/orders"])
@@ -22,7 +22,7 @@ struct PurchaseTests {
         cut.state.withLock { $0.killAt = 2 }
         let doomed = try PretendApp(cut)
         await #expect(throws: PurchaseError.self) {
-            try await doomed.purchase.prepare(PretendApp.points, price: PretendApp.price, quantity: 2)
+            try await doomed.purchase.prepare(OrderRequest(PretendApp.points, price: PretendApp.price, quantity: 2))
         }
         #expect(cut.state.now.requests.isEmpty)
         let found = try #require(await OrderJournal(disk: cut.file.disk).entries().first)
@@ -37,7 +37,7 @@ struct PurchaseTests {
         let app = try PretendApp(world)
         let refused = try #require(
             await #expect(throws: PurchaseError.self) {
-                try await app.purchase.prepare(PretendApp.points, price: PretendApp.price)
+                try await app.purchase.prepare(OrderRequest(PretendApp.points, price: PretendApp.price))
             }, "an order that the server does not know may not be paid")
         guard case .cannotOpen(let id, let error) = refused else { throw refused }
         #expect(error == .noResponse(TransportError(.offline)) && error.isRetryable)
@@ -53,7 +53,7 @@ struct PurchaseTests {
         let world = PretendWorld()
         let app = try PretendApp(world)
         world.state.withLock { $0.answers = [.failure(TransportError(.timedOut)), .success(html)] }
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         #expect(world.state.now.requests.count == 3)
         #expect(Array(world.state.now.orders.keys) == [entry.id])
         #expect(await app.journal.entries().count == 1)
@@ -74,7 +74,7 @@ struct PurchaseTests {
         world.state.withLock { $0.answers = Array(repeating: .success(response), count: 3) }
         let app = try PretendApp(world)
         do {
-            _ = try await app.purchase.prepare(PretendApp.points, price: nil)
+            _ = try await app.purchase.prepare(OrderRequest(PretendApp.points))
             Issue.record("opened by \(response.status)")
         } catch {
             guard case .cannotOpen(let id, .unreadable(response.status, nil)) = error else {
@@ -82,11 +82,12 @@ struct PurchaseTests {
                 return
             }
             #expect(await app.journal[id]?.status == .prepared)
-            #expect(error.isRetryable)
+            let shown = TillError(StoreError(error))
+            #expect(shown.isRetryable)
             #expect(
-                error.sentence.en
-                    == "The server can't be reached right now. Try again in a moment. Nothing was charged.")
-            #expect(error.sentence.zh == "暂时无法连接服务器，请稍后再试。您没有被扣款。")
+                shown.message(in: "en")
+                    == "This response did not come from the server. Try another network, or try again later.")
+            #expect(shown.message(in: "zh") == "当前网络返回的内容并非来自服务器。请更换网络，或稍后重试。")
         }
     }
 
@@ -95,11 +96,11 @@ struct PurchaseTests {
         let world = PretendWorld()
         let app = try PretendApp(world)
         do {
-            _ = try await app.purchase.prepare(ProductID("unknown"), price: nil)
+            _ = try await app.purchase.prepare(OrderRequest(ProductID("unknown")))
             Issue.record("an unknown product may not be bought")
         } catch {
             guard case .refused(let id, let refusal) = error else { throw Unexpected("\(error)") }
-            #expect(refusal.refusal == .unknownProduct && !error.isRetryable)
+            #expect(refusal.refusal == .unknownProduct && !StoreError(error).isRetryable)
             #expect(await app.journal[id]?.status == .failed)
             #expect(await app.journal[id]?.history.last?.reason == "unknown_product")
             #expect(world.state.now.requests.count == 1)
@@ -112,14 +113,13 @@ struct PurchaseTests {
         let app = try PretendApp(world)
         world.file.state.withLock { $0.capacity = 0 }
         do {
-            _ = try await app.purchase.prepare(PretendApp.points, price: nil)
+            _ = try await app.purchase.prepare(OrderRequest(PretendApp.points))
             Issue.record("an order that is not on the disk may not go on")
         } catch {
             #expect(error == .journal(.disk(DiskError(.full))))
-            #expect(
-                error.sentence.en
-                    == "The device's storage is full. Free some space and try again. Nothing was charged.")
-            #expect(error.sentence.zh == "设备存储空间已满。请清理空间后重试。您没有被扣款。" && error.isRetryable)
+            let shown = TillError(StoreError(error))
+            let row = StoreSentences.rows(StoreSentences.journal).first { $0.code == "disk_full" }
+            #expect(shown.message(in: "en") == row?.en && shown.message(in: "zh") == row?.zh && shown.isRetryable)
         }
         #expect(world.state.now.requests.isEmpty)
         #expect(await app.journal.entries().isEmpty)
@@ -131,12 +131,12 @@ struct PurchaseTests {
         let app = try PretendApp(world)
         for quantity in [0, -1, 11, .max] {
             await #expect(throws: PurchaseError.badQuantity) {
-                try await app.purchase.prepare(PretendApp.points, price: nil, quantity: quantity)
+                try await app.purchase.prepare(OrderRequest(PretendApp.points, price: nil, quantity: quantity))
             }
         }
         world.state.withLock { $0.session = nil }
         await #expect(throws: PurchaseError.notSignedIn) {
-            try await app.purchase.prepare(PretendApp.points, price: nil)
+            try await app.purchase.prepare(OrderRequest(PretendApp.points))
         }
         #expect(world.state.now.requests.isEmpty && world.file.bytes.isEmpty)
     }
@@ -146,7 +146,7 @@ struct PurchaseTests {
         for fails in [false, true] {
             let world = PretendWorld()
             let app = try PretendApp(world)
-            let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+            let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
             if fails {
                 try await app.purchase.failed(entry.id, reason: "您的银行要求验证")
             } else {
@@ -173,7 +173,7 @@ struct PurchaseTests {
     func deferred() async throws {
         let world = PretendWorld()
         let first = try PretendApp(world)
-        let entry = try await first.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await first.purchase.prepare(OrderRequest(PretendApp.points))
         try await first.purchase.deferred(entry.id)
         let later = try PretendApp(world)
         #expect(await later.retry.resubmit(on: .launch).outcomes.isEmpty)

@@ -69,7 +69,7 @@ struct RetryTests {
         world.state.withLock { $0.session = nil }
         for number in 0..<12 {
             world.state.withLock { $0.session = UserSession(userID: UserID("ann"), token: "ann") }
-            let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+            let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
             world.state.withLock { $0.session = nil }
             let transaction = world.pay(entry, id: "50\(number)")
             // Half were seen before; the other half only the store knows.

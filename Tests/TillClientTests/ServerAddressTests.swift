@@ -38,7 +38,7 @@ struct ServerAddressTests {
             _ = try TillStore(configuration)
             Issue.record("it would send proofs and tokens in the clear")
         } catch {
-            #expect(error == .insecureServer && error.code == "insecure_server" && !error.isRetryable)
+            #expect(error.code == .insecureServer && error.code.rawValue == "insecure_server" && !error.isRetryable)
             let row = StoreSentences.rows(StoreSentences.own).first { $0.code == "insecure_server" }
             #expect(error.message(in: "en") == row?.en && error.message(in: "zh-Hans") == row?.zh)
         }

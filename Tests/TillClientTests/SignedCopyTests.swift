@@ -34,9 +34,9 @@ struct SignedCopyTests {
     @Test("It is sent and determines its order, where the receipt alone would only have matched another")
     func names() async throws {
         let world = PretendWorld()
-        let first = try await PretendApp(world).purchase.prepare(PretendApp.points, price: nil)
+        let first = try await PretendApp(world).purchase.prepare(OrderRequest(PretendApp.points))
         let app = try app(world) { signed($0, for: first.id) }
-        let second = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let second = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         guard case .completed = await app.submitter.submit(shown(second, world)) else { throw Unexpected("lost") }
         let body = try #require(world.state.now.bodies.first)
         #expect(body.receipt == nil && body.signedTransaction == "signed.31.\(first.id)")
@@ -51,7 +51,7 @@ struct SignedCopyTests {
         let world = PretendWorld()
         let copy = Locked<OrderID?>(nil)
         let app = try app(world) { transaction in copy.now.map { signed(transaction, for: $0) } ?? transaction }
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         let held = SubmitProofReply(
             outcome: .quarantined, transactionId: "31", finish: false, reason: "receipt_needs_order")
         world.state.withLock { $0.answers = [.success(PretendWorld.json(202, held))] }
@@ -75,7 +75,7 @@ struct SignedCopyTests {
             guard has.now, let order = target.now else { return transaction }
             return signed(transaction, for: order)
         }
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         target.withLock { $0 = entry.id }
         world.state.withLock { $0.answers = [.failure(TransportError(.offline))] }
         guard case .deliveryPending = await app.submitter.submit(shown(entry, world)) else {

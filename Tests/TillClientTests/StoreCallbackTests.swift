@@ -11,13 +11,13 @@ struct StoreCallbackTests {
     private func callbacks(_ calls: Locked<[String]>) -> PurchaseCallbacks {
         @Sendable func note(_ name: String) { calls.withLock { $0.append(name) } }
         var callbacks = PurchaseCallbacks(
-            paid: { note("paid \($0.status.name)") },
-            deliveryPending: { _, error in note("later \(error?.code ?? "")") },
-            cancelled: { _ in note("cancelled") }, failed: { _, error in note("failed \(error.code)") })
-        callbacks.deliveryPendingNetwork = { _, error in note("network \(error.code)") }
+            paid: { note("paid \($0.status.rawValue)") },
+            deliveryPending: { _, error in note("later \(error.code.rawValue)") },
+            cancelled: { _ in note("cancelled") }, failed: { _, error in note("failed \(error.code.rawValue)") })
+        callbacks.deliveryPendingNetwork = { _, error in note("network \(error.code.rawValue)") }
         callbacks.deferred = { _ in note("deferred") }
         callbacks.notAllowed = { _ in note("not allowed") }
-        callbacks.productsUnavailable = { note("no products \($0.code)") }
+        callbacks.productsUnavailable = { note("no products \($0.code.rawValue)") }
         callbacks.inProgress = { note("in progress") }
         return callbacks
     }
@@ -70,7 +70,7 @@ struct StoreCallbackTests {
             paid: { _ in calls.withLock { $0.append("paid") } },
             deliveryPending: { _, _ in calls.withLock { $0.append("later") } },
             cancelled: { _ in calls.withLock { $0.append("cancelled") } },
-            failed: { _, error in calls.withLock { $0.append(error.code) } })
+            failed: { _, error in calls.withLock { $0.append(error.code.rawValue) } })
         store.purchase("points.60", callbacks: few)
         #expect(await world.sees { calls.now.count == 1 })
         world.shop.withLock { $0.canPay = false }
@@ -87,9 +87,9 @@ struct StoreCallbackTests {
         let calls = Locked<[String]>([])
         func add(_ user: String) {
             store.addPayment("points.60", user: user) { order in
-                calls.withLock { $0.append("success \(order.status.name)") }
+                calls.withLock { $0.append("success \(order.status.rawValue)") }
             } failure: { order, error in
-                calls.withLock { $0.append("failure \(order?.status.name ?? "-") \(error.code)") }
+                calls.withLock { $0.append("failure \(order?.status.rawValue ?? "-") \(error.code.rawValue)") }
             }
         }
         let stories: [(PretendShop.Sheet, String, String)] = [

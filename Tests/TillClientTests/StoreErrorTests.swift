@@ -12,7 +12,7 @@ struct StoreErrorTests {
     private static let kinds = TransportError.Kind.allCases
 
     static let storeProblems: [AppStoreError] =
-        AppStoreError.byStoreCode
+        AppStoreError.Kind.byCode.map { AppStoreError($0) }
         + [
             .invalidQuantity, .notEntitled, .unsupported, .unverified, .laterCode(21),
             .system(domain: "AMSErrorDomain", code: 100),
@@ -65,8 +65,10 @@ struct StoreErrorTests {
             #expect(kind.map(\.code).sorted() == rows.map(\.code).sorted())
             for error in kind {
                 let row = try #require(rows.first { $0.code == error.code }, "\(error.code)")
-                #expect(error.message(in: "en") == row.en && error.sentence.en == row.en, "\(error.code)")
-                #expect(error.message(in: "zh-Hans-CN") == row.zh && error.sentence.zh == row.zh, "\(error.code)")
+                #expect(TillError(error).message(in: "en") == row.en && error.sentence.en == row.en, "\(error.code)")
+                #expect(
+                    TillError(error).message(in: "zh-Hans-CN") == row.zh && error.sentence.zh == row.zh, "\(error.code)"
+                )
             }
         }
     }
@@ -97,7 +99,7 @@ struct StoreErrorTests {
 
     @Test("A7: the 21 codes of SKErrorDomain, later codes, and Apple's network errors are distinguished")
     func appleCodes() {
-        #expect(AppStoreError.byStoreCode.count == 21 && Set(AppStoreError.byStoreCode).count == 21)
+        #expect(AppStoreError.Kind.byCode.count == 21 && Set(AppStoreError.Kind.byCode).count == 21)
         let cases: [(domain: String, code: Int, problem: AppStoreError)] = [
             ("SKErrorDomain", 0, .unknown), ("SKErrorDomain", 1, .clientInvalid), ("SKErrorDomain", 2, .cancelled),
             ("SKErrorDomain", 3, .paymentInvalid), ("SKErrorDomain", 4, .paymentNotAllowed),
@@ -149,7 +151,8 @@ struct StoreErrorTests {
         for error in try Self.serverFaults() { #expect(StoreError.server(error).isRetryable == error.isRetryable) }
         #expect(StoreError.productListUnavailable.isRetryable && !StoreError.productUnavailable.isRetryable)
         #expect(StoreError.journal(.disk(DiskError(.full))).isRetryable && !StoreError.badQuantity.isRetryable)
-        #expect(StoreError.notSignedIn.errorDescription == StoreError.notSignedIn.message())
-        #expect((StoreError.notSignedIn as any Error).localizedDescription == StoreError.notSignedIn.message())
+        let shown = TillError(.notSignedIn)
+        #expect(shown.errorDescription == shown.message())
+        #expect((shown as any Error).localizedDescription == shown.message())
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import TillBilling
+import TillThreads
 
 @testable import TillClient
 
@@ -26,9 +27,10 @@ struct StoreFileTests {
             _ = try TillStore(configuration(path))
             Issue.record("two instances would write over each other")
         } catch {
-            #expect(error.code == "disk_in_use" && error.isRetryable)
-            #expect(error.sentence.en == "The app is already running elsewhere on this device. Close it there first.")
-            #expect(error.sentence.zh == "此 App 正在本设备的另一处运行，请先将其关闭。")
+            #expect(error.code == .diskInUse && error.isRetryable)
+            #expect(
+                error.message(in: "en") == "The app is already running elsewhere on this device. Close it there first.")
+            #expect(error.message(in: "zh") == "此 App 正在本设备的另一处运行，请先将其关闭。")
         }
         await first?.stop()
         first = nil
@@ -51,7 +53,9 @@ struct StoreFileTests {
                 files: DeviceFiles(journal: world.disk, identity: world.identity.disk), transport: world.transport)
             Issue.record("orders of another version may not be read")
         } catch {
-            #expect(error == .journal(.otherVersion(9)) && error.code == "journal_version" && !error.isRetryable)
+            #expect(
+                error == TillError(.journal(.otherVersion(9))) && error.code.rawValue == "journal_version"
+                    && !error.isRetryable)
         }
         #expect(world.file.bytes == bytes && world.file.state.now.aside == nil)
     }
@@ -68,11 +72,18 @@ struct StoreFileTests {
                     at: Instant(seconds: 1_800_000_000)))
         }
         let world = PretendWorld(disk: Array(whole.file.bytes.dropLast(5)))
+        let logged = Locked<[LogEvent]>([])
+        var configuration = TillConfiguration(server: "https://till.test")
+        configuration.log = { event in logged.withLock { $0.append(event) } }
         let store = try TillStore(
-            TillConfiguration(server: "https://till.test"), access: world.access, effects: world.effects,
+            configuration, access: world.access, effects: world.effects,
             files: DeviceFiles(journal: world.disk, identity: world.identity.disk), transport: world.transport)
-        #expect(!store.recovery.isClean && store.recovery.cutTail > 0 && store.recovery.orders == 1)
-        #expect(await store.orders(all: true).map(\.orderNumber) == [stored.description])
+        let recovery = store.components.journal.recovery
+        #expect(!recovery.isClean && recovery.cutTail > 0 && recovery.orders == 1)
+        await store.start()
+        #expect(logged.now.map(\.name) == ["journal_repaired"] && logged.now.map(\.level) == [.warning])
+        await world.end(store)
+        #expect(await store.orders(all: true).map(\.orderID) == [stored.description])
     }
 
     @Test("10,000 orders: a launch and a purchase write as little as with ten, and the list shows each once")
@@ -90,7 +101,7 @@ struct StoreFileTests {
             let store = try await world.launch()
             #expect(await world.isIdle(store))
             let launched = world.file.state.now
-            guard case .completed(let order) = await store.purchase("points.60") else { throw Unexpected("?") }
+            guard case .completed(let order) = await store.buy("points.60") else { throw Unexpected("?") }
             let bought = world.file.state.now
             let orders = await store.orders()
             #expect(orders.count == count + 1 && Set(orders.map(\.id)).count == count + 1)

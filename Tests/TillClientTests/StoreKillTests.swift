@@ -3,12 +3,12 @@ import TillBilling
 
 @testable import TillClient
 
-@Suite("A killed app, tested through `Store`")
+@Suite("A killed app, tested through `TillStore`")
 struct StoreKillTests {
     private func buy(_ world: PretendWorld, killedAt step: Int = .max) async throws {
         world.state.withLock { $0.killAt = step }
         let store = try await world.launch()
-        _ = await store.purchase("points.60")
+        _ = await store.buy("points.60")
         await world.end(store)
         world.state.withLock { $0.killAt = .max }
     }

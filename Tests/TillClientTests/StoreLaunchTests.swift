@@ -15,7 +15,7 @@ struct StoreLaunchTests {
         async let first: Void = store.start()
         async let second: Void = store.start()
         _ = await (first, second)
-        for _ in 0..<3 { _ = await store.purchase("points.60") }
+        for _ in 0..<3 { _ = await store.buy("points.60") }
         #expect(world.shop.now.observers == 1)
         await world.end(store)
         await store.start()
@@ -30,10 +30,10 @@ struct StoreLaunchTests {
         world.shop.withLock { $0.sheets = Array(repeating: .askToBuy, count: 3) }
         var orders: [StoreOrder] = []
         for product in ["points.60", "points.300", "points.980"] {
-            orders.append(try #require(await first.purchase(product).order))
+            orders.append(try #require(await first.buy(product).order))
         }
         await world.end(first)
-        for order in orders { world.charge(PurchaseRequest(order: order.id, productID: order.productID, quantity: 1)) }
+        for order in orders { world.charge(PurchaseRequest(order: order.uuid, productID: order.product, quantity: 1)) }
         let before = world.state.now.requests.count
         let second = try await world.launch()
         #expect(await world.sees { world.state.now.queue.isEmpty })
@@ -48,15 +48,15 @@ struct StoreLaunchTests {
         let world = PretendWorld()
         let first = try await world.launch()
         world.shop.withLock { $0.sheets = [.askToBuy, .askToBuy] }
-        guard case .deferred(let order) = await first.purchase("points.60") else { throw Unexpected("not deferred") }
-        guard case .deferred(let other) = await first.purchase("points.300") else { throw Unexpected("not deferred") }
+        guard case .deferred(let order) = await first.buy("points.60") else { throw Unexpected("not deferred") }
+        guard case .deferred(let other) = await first.buy("points.300") else { throw Unexpected("not deferred") }
         #expect(order.status == .deferred && world.state.now.grants.isEmpty && world.state.now.bodies.isEmpty)
         await world.end(first)
         world.pass(milliseconds: 3 * 86_400_000)
         let second = try await world.launch()
         world.chargeLater(order)
         // StoreKit reports a declined one without its token.
-        world.tell(.failed(nil, other.productID, .cancelled))
+        world.tell(.failed(nil, other.product, .cancelled))
         #expect(await world.sees { Set(await second.orders().map(\.status)) == [.completed, .cancelled] })
         #expect(world.state.now.grants.count == 1)
         await world.end(second)
@@ -67,20 +67,20 @@ struct StoreLaunchTests {
         let world = PretendWorld()
         let store = try await world.launch()
         world.shop.withLock { $0.sheets = [.payWithoutReceipt, .payWithoutReceipt] }
-        guard case .completed = await store.purchase("points.60") else { throw Unexpected("not completed") }
+        guard case .completed = await store.buy("points.60") else { throw Unexpected("not completed") }
         #expect(world.shop.now.receiptsRead == 1 && world.state.now.bodies.last?.receipt != nil)
         world.shop.withLock { $0.receipts = [.failure(.cancelled), .failure(.network(.offline)), .success([])] }
-        guard case .deliveryPending(let order, let error?) = await store.purchase("points.300") else {
+        guard case .deliveryPending(let order, let error?) = await store.buy("points.300") else {
             throw Unexpected("not on its way")
         }
         #expect(order.status == .ongoing && error.code == "store_cancelled" && world.state.now.queue.count == 1)
-        #expect(order.note == AppStoreError.cancelled.sentence)
+        #expect(order.sentence == AppStoreError.cancelled.sentence)
         for _ in 0..<2 {
-            guard case .deliveryPending = await store.resubmit(order.orderNumber) else {
+            guard case .deliveryPending = await store.resubmitted(order.orderID) else {
                 throw Unexpected("not on its way")
             }
         }
-        guard case .completed = await store.resubmit(order.orderNumber) else { throw Unexpected("not completed") }
+        guard case .completed = await store.resubmitted(order.orderID) else { throw Unexpected("not completed") }
         #expect(world.shop.now.receiptsRead == 5 && world.state.now.queue.isEmpty)
         await world.end(store)
     }
@@ -94,7 +94,7 @@ struct StoreLaunchTests {
                 shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportError(.offline))] } }
             }
             for product in ["points.60", "points.300"] {
-                guard case .deliveryPending = await store.purchase(product) else { throw Unexpected("not on its way") }
+                guard case .deliveryPending = await store.buy(product) else { throw Unexpected("not on its way") }
                 // The next purchase sends this one again before its own, in vain.
                 world.state.withLock { $0.answers = [.failure(TransportError(.offline))] }
             }
@@ -103,14 +103,14 @@ struct StoreLaunchTests {
             #expect(world.state.now.grants.isEmpty && world.state.now.queue.count == 2)
             switch occasion {
             case "network":
-                await store.networkReturned()
+                await store.retryCoordinator.take(.networkReturned)
                 #expect(await world.sees { world.state.now.queue.isEmpty })
                 // The queue is empty a moment before the journal is updated.
                 #expect(await world.isIdle(store))
             case "check": await store.checkOrderStatus()
             default:
                 for order in await store.orders() {
-                    guard case .completed = await store.resubmit(order.orderNumber) else { throw Unexpected("?") }
+                    guard case .completed = await store.resubmitted(order.orderID) else { throw Unexpected("?") }
                 }
             }
             #expect(await store.orders().map(\.status) == [.completed, .completed])
@@ -125,14 +125,14 @@ struct StoreLaunchTests {
         let store = try await world.launch()
         world.shop.withLock { $0.sheets = [.pay, .cancel, .askToBuy, .fail(.paymentInvalid)] }
         for _ in 0..<4 {
-            let outcome = await store.purchase("points.60")
+            let outcome = await store.buy("points.60")
             let order = try #require(outcome.order)
-            let again = await store.resubmit(order.orderNumber.uppercased())
+            let again = await store.resubmitted(order.orderID.uppercased())
             #expect(again.order == order)
             if order.status != .failed { #expect(again == outcome) }
         }
         for number in ["", "60", UniqueID(high: 1, low: 1).description] {
-            #expect(await store.resubmit(number) == .failed(nil, .unknownOrder))
+            #expect(await store.resubmitted(number) == .failed(nil, .unknownOrder))
         }
         #expect(world.state.now.bodies.count == 1)
         await world.end(store)
@@ -145,7 +145,7 @@ struct StoreLaunchTests {
         world.shop.withLock { shop in
             shop.onSheet = { world.state.withLock { $0.answers = [.success(PretendWorld.problem(.wrongApp, 422))] } }
         }
-        guard case .failed(let order?, .undelivered(let pendingReason)) = await store.purchase("points.60") else {
+        guard case .failed(let order?, .undelivered(let pendingReason)) = await store.buy("points.60") else {
             throw Unexpected("not refused")
         }
         #expect(pendingReason.isFinal && pendingReason.code == "wrong_app" && order.status == .ongoing)
@@ -163,7 +163,7 @@ struct StoreLaunchTests {
         world.shop.withLock { shop in
             shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportError(.offline))] } }
         }
-        guard case .deliveryPending(let order, _) = await store.purchase("points.60") else { throw Unexpected("?") }
+        guard case .deliveryPending(let order, _) = await store.buy("points.60") else { throw Unexpected("?") }
         #expect(await world.isIdle(store))
         world.state.withLock { $0.now = $0.now.adding(seconds: -365 * 86_400) }
         // A few seconds pass, whatever the clock shows.
@@ -171,7 +171,7 @@ struct StoreLaunchTests {
         #expect(await world.sees { await store.orders().first?.status == .completed })
         #expect(await store.orders().first?.id == order.id)
         world.shop.withLock { $0.onSheet = {} }
-        guard case .completed = await store.purchase("points.60") else { throw Unexpected("not completed") }
+        guard case .completed = await store.buy("points.60") else { throw Unexpected("not completed") }
         await world.end(store)
     }
 
@@ -180,8 +180,8 @@ struct StoreLaunchTests {
         let world = PretendWorld()
         let store = try await world.launch()
         world.shop.withLock { $0.sheets = [.pay, .cancel] }
-        let first = try #require(await store.purchase("points.60").order)
-        let second = try #require(await store.purchase("points.300").order)
+        let first = try #require(await store.buy("points.60").order)
+        let second = try #require(await store.buy("points.300").order)
         world.tell(.revoked([ProductID("pro")]))
         world.tell(.promoted(ProductID("points.980")))
         world.tell(.storefrontChanged)
@@ -204,15 +204,15 @@ struct StoreLaunchTests {
     func waitingListener() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        let received = Locked<[OrderStatus]>([])
+        let received = Locked<[StoreOrder.Status]>([])
         let listener = Task {
             for await case .order(let order) in store.updates { received.withLock { $0.append(order.status) } }
         }
-        guard case .completed = await store.purchase("points.60") else { throw Unexpected("not completed") }
+        guard case .completed = await store.buy("points.60") else { throw Unexpected("not completed") }
         #expect(await world.sees { received.now.last == .completed })
         listener.cancel()
         await listener.value
-        _ = await store.purchase("points.300")
+        _ = await store.buy("points.300")
         #expect(received.now.filter { $0 == .completed }.count == 1)
         await world.end(store)
     }
@@ -223,7 +223,7 @@ struct StoreLaunchTests {
         var store: TillStore? = try await world.launch()
         weak let retryCoordinator = store?.retryCoordinator
         #expect(retryCoordinator != nil)
-        _ = await store?.purchase("points.60")
+        _ = await store?.buy("points.60")
         store = nil
         await world.rest()
         #expect(await world.sees { retryCoordinator == nil } && world.shop.now.observers == 0)

@@ -27,14 +27,14 @@ struct StorePreviewTests {
         let world = PretendWorld()
         let store = try await world.launch()
         let seen = try await preview(store, world)
-        let outcome = await store.purchase(seen)
+        let outcome = await store.buy(seen)
         #expect(outcome.order?.status == .completed && outcome.order?.quantity == 2)
         let ended = Locked<[String]>([])
         store.purchase(
-            seen,
+            seen.productID, options: PurchaseOptions(seen),
             callbacks: PurchaseCallbacks(
                 paid: { _ in ended.withLock { $0.append("paid") } }, deliveryPending: { _, _ in }, cancelled: { _ in },
-                failed: { _, error in ended.withLock { $0.append(error.code) } }))
+                failed: { _, error in ended.withLock { $0.append(error.code.rawValue) } }))
         #expect(await world.sees { !ended.now.isEmpty } && ended.now == ["paid"])
         let reported = OpenOrderBody.Preview(
             at: try #require(Instant(rfc3339: "2027-01-15T08:00:00.123Z")),
@@ -43,7 +43,7 @@ struct StorePreviewTests {
         let opened = world.state.now.opened
         #expect(opened.map(\.preview) == [reported, reported] && opened.map(\.quantity) == [2, 2])
         #expect(opened.allSatisfy { $0.productId == "points.60" && $0.deviceId != nil })
-        #expect(await store.purchase("points.60").error == nil && world.state.now.opened.last?.preview == nil)
+        #expect(await store.buy("points.60").error == nil && world.state.now.opened.last?.preview == nil)
         await world.end(store)
     }
 
@@ -53,7 +53,7 @@ struct StorePreviewTests {
         let store = try await world.launch()
         let seen = try await preview(store, world)
         world.state.withLock { $0.answers = [.failure(TransportError(.timedOut))] }
-        #expect(await store.purchase(seen).order?.status == .completed)
+        #expect(await store.buy(seen).order?.status == .completed)
         #expect(world.state.now.opened.allSatisfy { $0.preview == seen.body } && world.state.now.orders.count == 1)
         await world.end(store)
     }
@@ -64,12 +64,12 @@ struct StorePreviewTests {
         let store = try await world.launch()
         let seen = try await preview(store, world)
         world.state.withLock { $0.answers = [.success(PretendWorld.problem(.previewChanged, 409))] }
-        let outcome = await store.purchase(seen)
+        let outcome = await store.buy(seen)
         #expect(outcome.error?.code == "preview_changed" && outcome.error?.isRetryable == false)
         #expect(outcome.order?.status == .failed && world.shop.now.sheetsShown.isEmpty)
-        #expect(outcome.error?.message(in: "zh-Hans") == "您的套餐或价格在预览之后发生了变化，请查看新的预览后再购买。")
+        #expect(outcome.error.map { TillError($0) }?.message(in: "zh-Hans") == "您的套餐或价格在预览之后发生了变化，请查看新的预览后再购买。")
         #expect(
-            outcome.error?.message(in: "en")
+            outcome.error.map { TillError($0) }?.message(in: "en")
                 == "Your plans or the prices changed since this preview. Check the new preview, then buy.")
         await world.end(store)
     }

@@ -5,7 +5,7 @@ import TillThreads
 
 @testable import TillClient
 
-@Suite("Purchases through `Store`")
+@Suite("Purchases through `TillStore`")
 struct StorePurchaseTests {
     @Test("L3: where payments are forbidden the buyer is told, no order is left open, and nothing is requested")
     func notAllowed() async throws {
@@ -13,7 +13,7 @@ struct StorePurchaseTests {
         let store = try await world.launch()
         world.shop.withLock { $0.canPay = false }
         #expect(await store.canMakePayments() == false)
-        let outcome = await store.purchase("points.60")
+        let outcome = await store.buy("points.60")
         #expect(outcome == .failed(nil, .paymentsNotAllowed))
         #expect(outcome.error?.isRetryable == false)
         #expect(world.state.now.requests.isEmpty && world.file.bytes.isEmpty)
@@ -25,17 +25,17 @@ struct StorePurchaseTests {
     func askedFor() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        #expect(await store.purchase("points.1") == .failed(nil, .productUnavailable))
+        #expect(await store.buy("points.1") == .failed(nil, .productUnavailable))
         #expect(await store.orders(all: true).isEmpty && world.state.now.requests.isEmpty)
-        let outcome = await store.purchase("points.980")
-        #expect(outcome.order?.productID == ProductID("points.980") && outcome.order?.status == .completed)
-        #expect(outcome.order?.price?.amount == 9_800)
+        let outcome = await store.buy("points.980")
+        #expect(outcome.order?.productID == "points.980" && outcome.order?.status == .completed)
+        #expect(outcome.order?.total?.amount == 9_800)
         #expect(world.shop.now.sheetsShown.map(\.productID) == [ProductID("points.980")])
 
         let offline = PretendWorld()
         let other = try await offline.launch()
         offline.shop.withLock { $0.error = .network(.offline) }
-        #expect(await other.purchase("points.60") == .failed(nil, .productListUnavailable))
+        #expect(await other.buy("points.60") == .failed(nil, .productListUnavailable))
         #expect(offline.state.now.requests.isEmpty && offline.file.bytes.isEmpty)
         await world.end(store)
         await offline.end(other)
@@ -52,13 +52,13 @@ struct StorePurchaseTests {
                 seen.withLock { $0 = (entries ?? [], Array(world.state.now.orders.keys)) }
             }
         }
-        let outcome = await store.purchase("points.60", quantity: 3)
+        let outcome = await store.buy("points.60", quantity: 3)
         let wish = try #require(world.shop.now.sheetsShown.first)
         let entry = try #require(seen.now.onDisk.first)
         #expect(seen.now.onDisk.count == 1 && entry.id == wish.order && seen.now.orders == [wish.order])
         #expect(entry.status == .prepared && entry.isOpened && entry.quantity == 3 && wish.quantity == 3)
         #expect(entry.price == Money(amount: 1_800, currency: Currency("CNY")) && entry.userID == UserID("ann"))
-        #expect(outcome.order?.orderNumber == wish.order.description)
+        #expect(outcome.order?.orderID == wish.order.description)
         await world.end(store)
     }
 
@@ -73,11 +73,11 @@ struct StorePurchaseTests {
                 statuses.withLock { $0 += entries?.map(\.status) ?? [] }
             }
         }
-        guard case .completed(let order) = await store.purchase("points.60") else { throw Unexpected("not completed") }
+        guard case .completed(let order) = await store.buy("points.60") else { throw Unexpected("not completed") }
         #expect(statuses.now == [.prepared, .ongoing])
         #expect(world.state.now.requests == ["POST /v1/orders", "POST /v1/transactions"])
         #expect(world.state.now.finished.count == 1 && world.state.now.finishedBeforeWord.isEmpty)
-        #expect(order.status == .completed && order.transactionID == world.state.now.finished.first)
+        #expect(order.status == .completed && order.transaction == world.state.now.finished.first)
         #expect(await store.orders() == [order])
         await world.end(store)
     }
@@ -93,10 +93,10 @@ struct StorePurchaseTests {
             }
         }
         world.shop.withLock { shop in shop.onSheet = { isOut.withLock { $0 = true } } }
-        guard case .deliveryPending(let order, let error?) = await store.purchase("points.60") else {
+        guard case .deliveryPending(let order, let error?) = await store.buy("points.60") else {
             throw Unexpected("not on its way")
         }
-        #expect(order.status == .ongoing && order.mayResubmit && order.note != nil)
+        #expect(order.status == .ongoing && order.canResubmit && order.note() != nil)
         #expect(error.code == "timed_out" && error.isRetryable && world.state.now.queue.count == 1)
         #expect(await world.isIdle(store))
         world.pass(milliseconds: 5_000)
@@ -117,16 +117,16 @@ struct StorePurchaseTests {
         let world = PretendWorld()
         let store = try await world.launch()
         world.shop.withLock { $0.sheets = [.cancel, .fail(.paymentInvalid)] }
-        guard case .cancelled(let cancelled) = await store.purchase("points.60") else { throw Unexpected("?") }
-        guard case .failed(let failed?, let error) = await store.purchase("points.60") else { throw Unexpected("?") }
+        guard case .cancelled(let cancelled) = await store.buy("points.60") else { throw Unexpected("?") }
+        guard case .failed(let failed?, let error) = await store.buy("points.60") else { throw Unexpected("?") }
         #expect(cancelled.status == .cancelled && failed.status == .failed && error == .store(.paymentInvalid))
-        #expect(failed.note == AppStoreError.paymentInvalid.sentence)
-        #expect(cancelled.note == AppStoreError.cancelled.sentence)
+        #expect(failed.sentence == AppStoreError.paymentInvalid.sentence)
+        #expect(cancelled.sentence == AppStoreError.cancelled.sentence)
         #expect(Set(await store.orders().map(\.status)) == [.cancelled, .failed])
         #expect(
             await world.sees {
                 Set(world.state.now.requests).isSuperset(of: [
-                    "POST /v1/orders/\(cancelled.orderNumber)/cancel", "POST /v1/orders/\(failed.orderNumber)/fail",
+                    "POST /v1/orders/\(cancelled.orderID)/cancel", "POST /v1/orders/\(failed.orderID)/fail",
                 ])
             })
         #expect(world.state.now.finished.isEmpty)
@@ -139,7 +139,7 @@ struct StorePurchaseTests {
             let world = PretendWorld()
             let store = try await world.launch()
             world.shop.withLock { $0.sheets = [sheet] }
-            let order = try #require(await store.purchase("points.60").order)
+            let order = try #require(await store.buy("points.60").order)
             #expect(order.status == .cancelled || order.status == .failed)
             var updates = store.updates.makeAsyncIterator()
             #expect(await updates.next() == .order(order))
@@ -150,8 +150,8 @@ struct StorePurchaseTests {
             }
             #expect(received?.id == order.id && world.state.now.grants.count == 1)
             #expect(
-                await store.components.journal[order.id]?.history.map(\.status)
-                    == [.prepared, order.status, .ongoing, .completed])
+                await store.components.journal[order.uuid]?.history.map(\.status)
+                    == [.prepared, order.state, .ongoing, .completed])
             await world.end(store)
         }
     }
@@ -161,12 +161,12 @@ struct StorePurchaseTests {
         let world = PretendWorld()
         let store = try await world.launch()
         world.shop.withLock { $0.sheets = [.fail(.unknown)] }
-        guard case .failed(let order?, .store(.unknown)) = await store.purchase("points.60") else {
+        guard case .failed(let order?, .store(.unknown)) = await store.buy("points.60") else {
             throw Unexpected("not failed")
         }
-        #expect(order.note == AppStoreError.unknown.sentence)
+        #expect(order.sentence == AppStoreError.unknown.sentence)
         // Paid after all, without an update from the store.
-        world.charge(PurchaseRequest(order: order.id, productID: order.productID, quantity: 1))
+        world.charge(PurchaseRequest(order: order.uuid, productID: order.product, quantity: 1))
         #expect(await world.isIdle(store))
         world.pass(milliseconds: 5_000)
         #expect(await world.sees { await store.orders().first?.status == .completed })
@@ -178,18 +178,18 @@ struct StorePurchaseTests {
         let world = PretendWorld()
         let store = try await world.launch()
         world.shop.withLock { $0.sheets = [.askToBuy, .cancel] }
-        let order = try #require(await store.purchase("points.60").order)
+        let order = try #require(await store.buy("points.60").order)
         // Approved and charged, and no event tells the app.
-        let left = world.charge(PurchaseRequest(order: order.id, productID: order.productID, quantity: 1))
+        let left = world.charge(PurchaseRequest(order: order.uuid, productID: order.product, quantity: 1))
         // The server is away: the purchase continues, and what was paid stays in the queue.
         world.state.withLock { $0.answers = [.failure(TransportError(.offline))] }
-        guard case .cancelled = await store.purchase("points.300") else { throw Unexpected("not cancelled") }
+        guard case .cancelled = await store.buy("points.300") else { throw Unexpected("not cancelled") }
         #expect(world.state.now.queue == [left] && world.state.now.grants.isEmpty)
         let granted = Locked<[TransactionID]>([])
         world.shop.withLock { shop in
             shop.onSheet = { granted.withLock { $0 = Array(world.state.now.grants.keys) } }
         }
-        guard case .completed = await store.purchase("points.300") else { throw Unexpected("not completed") }
+        guard case .completed = await store.buy("points.300") else { throw Unexpected("not completed") }
         #expect(granted.now == [left.id], "granted when the payment sheet is shown")
         #expect(world.state.now.finished.first == left.id && world.state.now.finishedBeforeWord.isEmpty)
         #expect(world.state.now.grants.count == 2 && world.state.now.queue.isEmpty)
@@ -203,16 +203,16 @@ struct StorePurchaseTests {
         let store = try await world.launch()
         let (gate, open) = AsyncStream<Void>.makeStream()
         world.shop.withLock { shop in shop.onSheet = { for await _ in gate { break } } }
-        async let first = store.purchase("points.60")
+        async let first = store.buy("points.60")
         #expect(await world.sees { world.shop.now.sheetsShown.count == 1 })
-        #expect(await store.purchase("points.60") == .inProgress)
+        #expect(await store.buy("points.60") == .inProgress)
         #expect(await store.checkout.underWay == [ProductID("points.60")])
         #expect(world.shop.now.sheetsShown.count == 1 && world.state.now.orders.count == 1)
         world.shop.withLock { $0.onSheet = {} }
-        guard case .completed = await store.purchase("points.300") else { throw Unexpected("not completed") }
+        guard case .completed = await store.buy("points.300") else { throw Unexpected("not completed") }
         open.finish()
         guard case .completed = await first else { throw Unexpected("not completed") }
-        guard case .completed = await store.purchase("points.60") else { throw Unexpected("still in progress") }
+        guard case .completed = await store.buy("points.60") else { throw Unexpected("still in progress") }
         #expect(world.state.now.grants.count == 3)
         await world.end(store)
     }
@@ -224,9 +224,9 @@ struct StorePurchaseTests {
         world.shop.withLock { $0.sells = products }
         let store = try await world.launch()
         await withTaskGroup(of: (String, PurchaseOutcome).self) { group in
-            for product in products { group.addTask { (product, await store.purchase(product)) } }
+            for product in products { group.addTask { (product, await store.buy(product)) } }
             for await (product, outcome) in group {
-                #expect(outcome.order?.productID == ProductID(product) && outcome.order?.status == .completed)
+                #expect(outcome.order?.productID == product && outcome.order?.status == .completed)
             }
         }
         #expect(world.state.now.grants.count == 12 && world.state.now.queue.isEmpty)
@@ -238,11 +238,11 @@ struct StorePurchaseTests {
     func notEvenBegun() async throws {
         let world = PretendWorld()
         let store = try await world.launch(nil)
-        #expect(await store.purchase("points.60") == .failed(nil, .notSignedIn))
+        #expect(await store.buy("points.60") == .failed(nil, .notSignedIn))
         await store.signIn("ann") { nil }
-        #expect(await store.purchase("points.60").error == .notSignedIn)
+        #expect(await store.buy("points.60").error == .notSignedIn)
         for quantity in [0, 11, -1, .max] {
-            #expect(await store.purchase("points.60", quantity: quantity) == .failed(nil, .badQuantity))
+            #expect(await store.buy("points.60", quantity: quantity) == .failed(nil, .badQuantity))
         }
         #expect(world.state.now.requests.isEmpty && world.file.bytes.isEmpty && world.shop.now.sheetsShown.isEmpty)
         await world.end(store)
@@ -262,10 +262,10 @@ struct StorePurchaseTests {
         let world = PretendWorld()
         let store = try await world.launch()
         world.state.withLock { $0.answers = Array(repeating: answer, count: 4) }
-        guard case .failed(let order?, .server) = await store.purchase("points.60") else { throw Unexpected("?") }
+        guard case .failed(let order?, .server) = await store.buy("points.60") else { throw Unexpected("?") }
         #expect(order.status == .failed && world.shop.now.sheetsShown.isEmpty)
         world.state.withLock { $0.answers = [] }
-        guard case .completed(let next) = await store.purchase("points.60") else { throw Unexpected("not completed") }
+        guard case .completed(let next) = await store.buy("points.60") else { throw Unexpected("not completed") }
         #expect(next.id != order.id)
         await world.end(store)
     }
@@ -275,7 +275,7 @@ struct StorePurchaseTests {
         let world = PretendWorld()
         let store = try await world.launch()
         world.file.state.withLock { $0.capacity = 0 }
-        let outcome = await store.purchase("points.60")
+        let outcome = await store.buy("points.60")
         #expect(outcome == .failed(nil, .journal(.disk(DiskError(.full)))) && outcome.error?.isRetryable == true)
         #expect(world.state.now.requests.isEmpty && world.shop.now.sheetsShown.isEmpty)
         await world.end(store)
@@ -286,7 +286,7 @@ struct StorePurchaseTests {
         let world = PretendWorld()
         let store = try await world.launch()
         world.shop.withLock { shop in shop.onSheet = { world.file.state.withLock { $0.capacity = $0.bytes.count } } }
-        guard case .completed(let order) = await store.purchase("points.60") else { throw Unexpected("not completed") }
+        guard case .completed(let order) = await store.buy("points.60") else { throw Unexpected("not completed") }
         #expect(order.status == .completed && world.state.now.grants.count == 1)
         #expect(world.state.now.queue.count == 1 && world.state.now.finished.isEmpty)
         world.file.state.withLock { $0.capacity = .max }

@@ -35,7 +35,7 @@ struct WaitingReasonTests {
     func listed(_ reason: String) async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         let transaction = world.pay(entry)
         let reply = SubmitProofReply(
             outcome: .quarantined, transactionId: transaction.id.text, finish: false, reason: reason)
@@ -46,9 +46,9 @@ struct WaitingReasonTests {
         #expect(pendingReason.reason == reason)
         let relaunched = try PretendApp(world)
         #expect(await relaunched.journal[entry.id]?.pendingReason == pendingReason)
-        #expect(await relaunched.journal.summary(of: entry.id)?.note == pendingReason.sentence)
+        #expect(await relaunched.journal.summary(of: entry.id)?.sentence == pendingReason.sentence)
         _ = await relaunched.retry.resubmit(on: .launch)
-        #expect(await relaunched.journal.summary(of: entry.id)?.note == nil)
+        #expect(await relaunched.journal.summary(of: entry.id)?.sentence == nil)
         #expect(await relaunched.journal[entry.id]?.status == .completed)
     }
 
@@ -62,6 +62,6 @@ struct WaitingReasonTests {
         #expect(purchase.sentence == PendingReason.sentence(ofWaiting: "contested"))
         var outcome = RestoreResult()
         outcome.add(purchase)
-        #expect(outcome.error?.sentence == purchase.sentence)
+        #expect(outcome.failure?.sentence == purchase.sentence)
     }
 }

@@ -55,7 +55,9 @@ package enum StoreError: Error, Hashable, Sendable {
     package var isRetryable: Bool {
         switch self {
         case .notSignedIn, .productListUnavailable, .purchaseInProgress: true
-        case .badQuantity, .otherPreview, .productUnavailable, .paymentsNotAllowed, .unknownOrder, .refunded, .insecureServer: false
+        case .badQuantity, .otherPreview, .productUnavailable, .paymentsNotAllowed, .unknownOrder, .refunded,
+            .insecureServer:
+            false
         case .store(let problem): problem.isRetryable
         case .server(let error): error.isRetryable
         case .journal(let error): error.isRetryable

@@ -26,6 +26,7 @@ actor RetryCoordinator {
     private var checkAt: Instant?
     private var sleeper: CheckedContinuation<Void, Never>?
     private var isSignalled = false
+    private var atStop: CheckedContinuation<Void, Never>?
 
     init(_ components: StoreComponents, _ account: AccountState, schedule: RetrySchedule = RetrySchedule()) {
         self.account = account
@@ -56,7 +57,9 @@ actor RetryCoordinator {
         let returns = effects.networkReturns()
         effects.spawn { await self.follow(returns) }
         let recovery = journal.recovery
-        if !recovery.isClean { log.record(.warning, "journal_repaired", code: "\(recovery.cutTail + recovery.damaged)") }
+        if !recovery.isClean {
+            log.record(.warning, "journal_repaired", code: "\(recovery.cutTail + recovery.damaged)")
+        }
     }
 
     func stop() async {
@@ -64,6 +67,8 @@ actor RetryCoordinator {
         let wasRunning = state == .running
         state = .stopped
         signal()
+        atStop?.resume()
+        atStop = nil
         updateLog.close()
         board.close()
         if wasRunning { await access.stop() }
@@ -78,12 +83,24 @@ actor RetryCoordinator {
         signal()
     }
 
+    /// Ends with the store, because the system's stream has no end.
     private func follow(_ networkReturns: AsyncStream<Void>) async {
-        for await _ in networkReturns {
-            if state == .stopped { return }
-            take(.networkReturned)
-            account.refreshSoon()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await _ in networkReturns { await self.noteNetwork() } }
+            await waitForStop()
+            group.cancelAll()
         }
+    }
+
+    private func waitForStop() async {
+        if state == .stopped { return }
+        await withCheckedContinuation { atStop = $0 }
+    }
+
+    private func noteNetwork() {
+        guard state == .running else { return }
+        take(.networkReturned)
+        account.refreshSoon()
     }
 
     /// Takes into account a result from outside the loop.

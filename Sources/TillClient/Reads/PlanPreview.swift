@@ -7,8 +7,8 @@ import TillBilling
     import Foundation
 #endif
 
-/// The result that buying a plan would have, with the calculation. If you pass it to `Store.purchase`, the purchase has
-/// exactly this result, if the buyer completes it within 24 hours.
+/// The result that buying a plan would have, with the calculation. If a purchase has it in its
+/// `PurchaseOptions`, it has exactly this result, if the buyer completes it within 24 hours.
 public struct PlanPreview: Hashable, Sendable {
     /// The relation of a purchase to the current service. A value from a later server keeps its name.
     public struct Change: RawRepresentable, Hashable, Sendable {

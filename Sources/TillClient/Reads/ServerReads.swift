@@ -19,8 +19,10 @@ package struct ServerReads: Sendable {
     }
 
     /// Points by kind; negative after a refund of spent points.
-    package func wallet() async throws(StoreError) -> [String: Int64] {
-        try await get(WalletReply.self) { Paths.wallet(of: $0) }.balances
+    package func wallet() async throws(StoreError) -> [String: Int64] { try await wallet(as: try await signedIn()) }
+
+    func wallet(as session: UserSession) async throws(StoreError) -> [String: Int64] {
+        try await get(WalletReply.self, as: session) { Paths.wallet(of: $0) }.balances
     }
 
     /// The movements of points, newest first.
@@ -37,11 +39,11 @@ package struct ServerReads: Sendable {
 
     /// The current entitlements, oldest first.
     package func entitlements() async throws(StoreError) -> [Entitlement] {
-        try await entitlementRows().map(Entitlement.init)
+        try await entitlementRows(as: try await signedIn()).map(Entitlement.init)
     }
 
-    func entitlementRows() async throws(StoreError) -> [EntitlementsResponse.Right] {
-        try await get(EntitlementsResponse.self) { Paths.entitlements(of: $0) }.data
+    func entitlementRows(as session: UserSession) async throws(StoreError) -> [EntitlementsResponse.Right] {
+        try await get(EntitlementsResponse.self, as: session) { Paths.entitlements(of: $0) }.data
     }
 
     /// Whether an entitlement is available now, until when, and why.
@@ -66,7 +68,8 @@ package struct ServerReads: Sendable {
         let session = try await signedIn()
         do throws(ServerError) {
             let reply = try await server.post(
-                path(Paths.planPreview), PlanPreviewBody(planId: plan, quantity: quantity, deviceId: device ?? deviceID),
+                path(Paths.planPreview),
+                PlanPreviewBody(planId: plan, quantity: quantity, deviceId: device ?? deviceID),
                 as: session, expecting: PlanPreviewReply.self)
             return PlanPreview(reply, quantity: quantity)
         } catch {
@@ -104,7 +107,12 @@ package struct ServerReads: Sendable {
     private func get<Reply: Decodable>(
         _ reply: Reply.Type, _ query: [String] = [], of user: (UserID) -> String
     ) async throws(StoreError) -> Reply {
-        let session = try await signedIn()
+        try await get(reply, query, as: try await signedIn(), of: user)
+    }
+
+    private func get<Reply: Decodable>(
+        _ reply: Reply.Type, _ query: [String] = [], as session: UserSession, of user: (UserID) -> String
+    ) async throws(StoreError) -> Reply {
         do throws(ServerError) {
             return try await server.get(path(user(session.userID), query), as: session, expecting: reply)
         } catch {
@@ -112,7 +120,7 @@ package struct ServerReads: Sendable {
         }
     }
 
-    private func signedIn() async throws(StoreError) -> UserSession {
+    func signedIn() async throws(StoreError) -> UserSession {
         guard let session = await server.session() else { throw .notSignedIn }
         return session
     }

@@ -21,6 +21,7 @@ final class AccountState: Sendable {
     private let log: StoreLog
     private let grace: TimeInterval
     private let file: Guarded<EntitlementFile>
+    private let writing = Guarded<Void>()
     private let work = Guarded(Work())
 
     private struct Work {
@@ -43,13 +44,23 @@ final class AccountState: Sendable {
         file = Guarded(cache.read().flatMap { EntitlementFile($0, server: url) } ?? EntitlementFile(server: url))
     }
 
-    /// The current time, never earlier than a time that this device has shown before.
+    /// The current time, never earlier than a time that this device has shown since the server's last answer. Stored
+    /// once an hour, because a launch begins with the stored time.
     var now: Instant {
         let clock = effects.clock()
-        return file.withLock { file in
+        let (time, isDue) = file.withLock { file -> (Instant, Bool) in
             file.latest = max(file.latest, clock)
-            return file.latest
+            let isDue = !file.records.isEmpty && file.latest >= file.stored.adding(milliseconds: 3_600_000)
+            if isDue { file.stored = file.latest }
+            return (file.latest, isDue)
         }
+        if isDue { store() }
+        return time
+    }
+
+    private func store() {
+        // The last writer has the newest contents.
+        writing.withLock { if let bytes = file.withLock({ $0.bytes }) { cache.replace(bytes) } }
     }
 
     /// What the device knows of a user, without a request.
@@ -57,8 +68,8 @@ final class AccountState: Sendable {
         snapshot(of: file.withLock { $0.record(of: user) }, filling: [])
     }
 
-    /// Asks the server in the background, if the app uses the answer. Occasions while a request is under way lead to one
-    /// more.
+    /// Asks the server in the background, if the app uses the answer. Occasions while a request is under way lead to
+    /// one more.
     func refreshSoon() {
         guard board.isInUse else { return }
         let begins = work.withLock { work in
@@ -84,44 +95,38 @@ final class AccountState: Sendable {
 
     /// Asks the server for wallet and entitlements, and shows both.
     func refresh() async throws(StoreError) {
-        guard let user = await server.session()?.userID else { throw .notSignedIn }
+        // One session for all requests: another user may sign in between them.
+        guard let session = await server.session() else { throw .notSignedIn }
+        let user = session.userID
         let rows: [EntitlementsResponse.Right]
         do throws(StoreError) {
-            rows = try await reads.entitlementRows()
+            rows = try await reads.entitlementRows(as: session)
         } catch {
-            await fill(user)
+            await show(file.withLock { $0.record(of: user) }, of: user)
             throw error
         }
-        let record = EntitlementRecord(userID: user.text, updatedAt: now, rows: rows)
-        let bytes = file.withLock { file in
-            file.keep(record)
-            return file.bytes
-        }
-        if let bytes { cache.replace(bytes) }
-        let points = try await reads.wallet()
-        let filling = await current(of: user)
-        let shown = snapshot(of: record, filling: filling)
-        board.change { state in
-            guard state.userID == user.text else { return }
-            state.entitlements = shown
-            state.wallet = points
-        }
+        // The answer holds for the clock as it is now, also after a time at which it was wrong.
+        let record = EntitlementRecord(userID: user.text, updatedAt: effects.clock(), rows: rows)
+        file.withLock { $0.keep(record) }
+        store()
+        await show(record, of: user)
+        let points = try await reads.wallet(as: session)
+        board.change { if $0.userID == user.text { $0.wallet = points } }
     }
 
-    /// Without the server's answer, a purchase of this user that the store counts as current is shown.
-    private func fill(_ user: UserID) async {
-        let filling = await current(of: user)
-        let shown = snapshot(of: file.withLock { $0.record(of: user) }, filling: filling)
+    private func show(_ record: EntitlementRecord?, of user: UserID) async {
+        let shown = snapshot(of: record, filling: await current(of: user, after: record?.updatedAt))
         board.change { if $0.userID == user.text { $0.entitlements = shown } }
     }
 
-    /// The store's current purchases that this device knows to be the user's: by an order in the journal. The Apple
-    /// Account may belong to several of the app's users, and each gets only their own.
-    private func current(of user: UserID) async -> [EntitlementsResponse.Right] {
+    /// The store's current purchases that this device knows to be the user's, by an order in the journal, and that the
+    /// server's last answer does not include yet. The Apple Account may belong to several of the app's users, and each
+    /// gets only their own.
+    private func current(of user: UserID, after answer: Instant?) async -> [EntitlementsResponse.Right] {
         var rows: [EntitlementsResponse.Right] = []
         for purchase in await access.current() {
             guard let token = purchase.token, let entry = await journal[token], entry.userID == user,
-                entry.status == .ongoing || entry.status == .completed,
+                entry.status == .ongoing || entry.status == .completed && answer.map({ $0 < entry.updatedAt }) ?? true,
                 let name = await catalog.entitlement(of: purchase.productID)
             else { continue }
             rows.append(EntitlementsResponse.Right(purchase, name, since: entry.createdAt))
@@ -133,13 +138,20 @@ final class AccountState: Sendable {
         of record: EntitlementRecord?, filling: [EntitlementsResponse.Right]
     ) -> EntitlementSnapshot {
         let known = record?.rows ?? []
-        let gaps = filling.filter { row in !known.contains { $0.entitlement == row.entitlement } }
+        let gaps = filling.filter { row in !known.contains { $0.covers(row) } }
         return EntitlementSnapshot(
             items: (known + gaps).map(Entitlement.init), updatedAt: record.map { Date($0.updatedAt) }, grace: grace)
     }
 }
 
 extension EntitlementsResponse.Right {
+    /// Whether this grants the other's entitlement for at least as long.
+    fileprivate func covers(_ other: Self) -> Bool {
+        guard entitlement == other.entitlement else { return false }
+        guard let end = expiresAt else { return true }
+        return other.expiresAt.map { $0 <= end } ?? false
+    }
+
     /// A purchase of which only the store's statement is known.
     init(_ purchase: CurrentPurchase, _ name: String, since: Instant) {
         entitlement = name

@@ -53,11 +53,14 @@ struct EntitlementRecord: Codable, Hashable, Sendable {
     let rows: [EntitlementsResponse.Right]
 }
 
-/// The records of the users of this device, with the latest time that the device has shown: a clock that is set back
-/// does not bring an ended subscription back.
+/// The records of the users of this device, with the latest time that the device has shown since the server's last
+/// answer: a clock that is set back does not bring an ended subscription back, and one that was wrong takes none away
+/// for longer than to the next answer.
 struct EntitlementFile: Codable, Hashable, Sendable {
     var server: String
     var latest: Instant
+    /// The latest time that the file contains.
+    var stored = Instant(milliseconds: 0)
     var records: [EntitlementRecord]
 
     static let byteLimit = 1 << 18
@@ -78,7 +81,10 @@ struct EntitlementFile: Codable, Hashable, Sendable {
             stored.server == server
         else { return nil }
         self = stored
+        self.stored = latest
     }
+
+    private enum CodingKeys: String, CodingKey { case server, latest, records }
 
     /// Four bytes of CRC-32C, then JSON; nil if the size exceeds the limit for reading.
     var bytes: [UInt8]? {
@@ -95,6 +101,8 @@ struct EntitlementFile: Codable, Hashable, Sendable {
     mutating func keep(_ record: EntitlementRecord) {
         records.removeAll { $0.userID == record.userID }
         records.insert(record, at: 0)
+        latest = record.updatedAt
+        stored = latest
         if records.count > Self.userLimit { records.removeLast(records.count - Self.userLimit) }
     }
 }

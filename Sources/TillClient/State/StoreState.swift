@@ -24,8 +24,8 @@ public struct StoreState: Hashable, Sendable {
     public var isBusy: Bool { !purchasing.isEmpty }
 }
 
-/// The current state, and the tasks that wait for its next change. Not an actor, because the journal posts synchronously
-/// with each change.
+/// The current state, and the tasks that wait for its next change. Not an actor, because the journal posts
+/// synchronously with each change.
 final class StateBoard: @unchecked Sendable {
     // Guards the variables below.
     private let lock = Guarded<Void>()
@@ -38,10 +38,10 @@ final class StateBoard: @unchecked Sendable {
     /// Called once, when the app first reads what only the server knows.
     private var onFirstRead: (@Sendable () -> Void)?
     /// What the device knows of a user without a request.
-    private var knownEntitlements: (@Sendable (UserID) -> EntitlementSnapshot)?
+    private var knownEntitlements: (@Sendable (UserID) -> EntitlementSnapshot?)?
 
     func connect(
-        onFirstRead: @escaping @Sendable () -> Void, entitlements: @escaping @Sendable (UserID) -> EntitlementSnapshot
+        onFirstRead: @escaping @Sendable () -> Void, entitlements: @escaping @Sendable (UserID) -> EntitlementSnapshot?
     ) {
         lock.withLock { (self.onFirstRead, knownEntitlements) = (onFirstRead, entitlements) }
     }

@@ -34,7 +34,8 @@ final class UpdateLog: @unchecked Sendable {
     /// Posts the current state of an order. An unchanged state is not posted again.
     func post(_ summary: StoreOrder, owner: UserID?) {
         change {
-            if let known = notices[.order(summary.uuid)], known.update == .order(summary), known.owner == owner { return }
+            let known = notices[.order(summary.uuid)]
+            if let known, known.update == .order(summary), known.owner == owner { return }
             let isHeldBack = owner == nil || owner != audience
             put(.order(summary.uuid), Notice(number: 0, update: .order(summary), owner: owner, isHeldBack: isHeldBack))
         }
@@ -148,7 +149,7 @@ public enum StoreUpdate: Hashable, Sendable {
     case order(StoreOrder)
     /// Apple revoked the entitlements of these products; read the entitlements again.
     case revoked(productIDs: [String])
-    /// The buyer tapped this product in the App Store. Buy it with `Store.purchase` when the app is ready.
+    /// The buyer tapped this product in the App Store. Buy it with `TillStore.purchase` when the app is ready.
     case promoted(productID: String)
     /// The buyer's storefront has changed, and with it prices and products.
     case storefrontChanged
@@ -156,7 +157,7 @@ public enum StoreUpdate: Hashable, Sendable {
 
 /// A sequence of all updates since launch, followed by new ones.
 ///
-/// Each loop receives the same updates: first the latest state of every order that changed since the `Store` was
+/// Each loop receives the same updates: first the latest state of every order that changed since the store was
 /// created, in the order of the changes, then each further change. A slow loop misses no order, but several changes of
 /// one order are combined into the latest. The same applies to the other updates, for each kind and product. A tap on a
 /// promoted product is delivered to one loop only. Orders of a user who isn't signed in are held back until that user

@@ -38,7 +38,8 @@ struct StoreComponents: Sendable {
         self.effects = effects
         self.updateLog = updateLog
         self.signIn = signIn
-        server = ServerAccess(url: configuration.server, transport: transport, language: configuration.messageLanguage) {
+        server = ServerAccess(url: configuration.server, transport: transport, language: configuration.messageLanguage)
+        {
             await signIn.session()
         }
         journal = try OrderJournal(disk: files.journal) { entry in

@@ -47,8 +47,11 @@ extension TillStore {
 
     /// Returns the points by kind. A balance is negative after a refund of spent points.
     public func wallet() async throws(TillError) -> [String: Int64] {
-        let points = try await read { reads throws(StoreError) in try await reads.wallet() }
-        components.state.change { $0.wallet = points }
+        let (user, points) = try await read { reads throws(StoreError) in
+            let session = try await reads.signedIn()
+            return (session.userID.text, try await reads.wallet(as: session))
+        }
+        components.state.change { if $0.userID == user { $0.wallet = points } }
         return points
     }
 

@@ -44,8 +44,8 @@ public struct PurchaseCallbacks: Sendable {
 }
 
 extension TillStore {
-    /// Buys a product and reports the result through callbacks, for code without `async`. Exactly one of them is called,
-    /// exactly once.
+    /// Buys a product and reports the result through callbacks, for code without `async`. Exactly one of them is
+    /// called, exactly once.
     public func purchase(
         _ productID: String, options: PurchaseOptions = PurchaseOptions(), callbacks: PurchaseCallbacks
     ) {

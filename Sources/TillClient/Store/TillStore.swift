@@ -36,9 +36,10 @@ public final class TillStore: Sendable {
             throw TillError(.journal(error))
         }
         account = AccountState(components, cache: files.entitlements)
-        let account = account
-        // The account holds no reference to the store, so the store can end.
-        components.state.connect(onFirstRead: { account.refreshSoon() }, entitlements: { account.known(of: $0) })
+        // Weak, because the account holds the state: a cycle would keep the journal open after the store's end.
+        components.state.connect(
+            onFirstRead: { [weak account] in account?.refreshSoon() },
+            entitlements: { [weak account] in account?.known(of: $0) })
         retryCoordinator = RetryCoordinator(components, account)
         checkout = Checkout(components, retryCoordinator: retryCoordinator)
     }

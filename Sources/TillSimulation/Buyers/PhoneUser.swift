@@ -64,12 +64,14 @@ final class PhoneUser: @unchecked Sendable {
         ]) {
         case .buy: await buy(as: user)
         case .check: _ = await phone.use { await $0.checkOrderStatus() }
-        case .restore: _ = await phone.use { await $0.restore() }
+        case .restore: _ = await phone.use { try? await $0.restore() }
         case .resubmit:
             let pick = random.next()
             _ = await phone.use { store in
                 let open = await store.orders().filter { $0.status == .ongoing }
-                if !open.isEmpty { _ = await store.resubmit(open[Int(pick % UInt64(open.count))].orderNumber) }
+                if !open.isEmpty {
+                    _ = try? await store.resubmit(orderID: open[Int(pick % UInt64(open.count))].orderID)
+                }
             }
         case .switchUser:
             let other = random.pick(users)
@@ -81,9 +83,9 @@ final class PhoneUser: @unchecked Sendable {
             await phone.signIn(user)
         case .look:
             _ = await phone.use { store in
-                _ = await store.products()
+                _ = try? await store.products()
                 _ = try? await store.wallet()
-                _ = try? await store.entitlements()
+                _ = try? await store.refresh()
             }
         }
         return user
@@ -101,8 +103,15 @@ final class PhoneUser: @unchecked Sendable {
         let outcome = await phone.buy(product, quantity: quantity, by: user)
         parts.log.record(
             phone.name,
-            "\(user) bought \(product): \(outcome.map { "\($0)".prefix(120).description } ?? "the app was gone")",
+            "\(user) bought \(product): \(outcome.map(Self.line) ?? "the app was gone")",
             about: ["user \(user)"])
+    }
+
+    private static func line(_ outcome: Result<PurchaseResult, TillError>) -> String {
+        switch outcome {
+        case .success(let result): "\(result)".prefix(120).description
+        case .failure(let error): "failed: \(error.code.rawValue) of \(error.orderID ?? "no order")"
+        }
     }
 
     /// Opens the app once more for each of its users, long enough to complete all pending work.

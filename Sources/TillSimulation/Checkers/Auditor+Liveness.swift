@@ -90,17 +90,17 @@ extension Auditor {
     /// No phone waits for an order that is completed.
     func check(_ owner: PhoneUser) {
         // Unknown products stay unclaimed until the catalogue contains them.
-        for order in owner.waiting where SimulatedShop.catalog[order.productID] != nil {
-            let id = order.orderNumber.lowercased()
+        for order in owner.waiting where SimulatedShop.catalog[order.product] != nil {
+            let id = order.orderID
             // After Apple lost a token, another customer of the Apple Account may own the purchase; the buyer is then
             // told so.
-            if order.note == PendingReason.completedElsewhere.sentence, let paid = order.transactionID,
-                let grantee = grantees[paid.text], grantee != groundTruth.orders[id]?.user
+            if order.sentence == PendingReason.completedElsewhere.sentence, let paid = order.transactionID,
+                let grantee = grantees[paid], grantee != groundTruth.orders[id]?.user
             {
                 continue
             }
             let paid = order.transactionID.map { ", paid by \($0)" } ?? ""
-            let note = order.note.map { ": \($0.en)" } ?? ""
+            let note = order.note(in: "en").map { ": \($0)" } ?? ""
             complain(
                 .stuck, "\(owner.phone.name) still waits for order \(id) (\(order.productID)\(paid))\(note)",
                 about: ["order \(id)"] + (order.transactionID.map { ["transaction \($0)"] } ?? []))

@@ -154,9 +154,19 @@ final class PhoneHost: @unchecked Sendable {
     }
 
     /// - Parameter user: the user who taps, and so the purchase's owner.
-    func buy(_ product: String, quantity: Int, by user: String) async -> PurchaseOutcome? {
+    func buy(
+        _ product: String, quantity: Int, by user: String
+    ) async -> Result<PurchaseResult, TillError>? {
         buyer = user
-        return await use { await $0.purchase(product, quantity: quantity) }
+        return await use { store in
+            var options = PurchaseOptions()
+            options.quantity = quantity
+            do throws(TillError) {
+                return .success(try await store.purchase(product, options: options))
+            } catch {
+                return .failure(error)
+            }
+        }
     }
 
     func set(clockError milliseconds: Int64) { clockError = milliseconds }
@@ -168,7 +178,7 @@ final class PhoneHost: @unchecked Sendable {
     private var configuration: TillConfiguration {
         var configuration = TillConfiguration(server: "till:")
         configuration.generation = generation
-        configuration.language = .english
+        configuration.language = "en"
         return configuration
     }
 
@@ -181,7 +191,7 @@ final class PhoneHost: @unchecked Sendable {
         let cache = catalog
         return DeviceFiles(
             journal: journal.open(by: process), identity: identity.open(by: process),
-            catalog: ProductCacheFile(
+            catalog: CacheFile(
                 read: { cache.bytes.isEmpty ? nil : cache.bytes },
                 replace: { bytes in try? cache.open(by: process).replace(bytes) }))
     }

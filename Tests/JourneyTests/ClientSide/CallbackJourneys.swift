@@ -18,14 +18,16 @@ private final class CallbackRecorder: Sendable {
 
     var callbacks: PurchaseCallbacks {
         var reported = PurchaseCallbacks(
-            paid: { self.note("paid \($0.status.name)") },
-            deliveryPending: { order, _ in self.note("will arrive \(order.status.name)") },
-            cancelled: { self.note("cancelled \($0.status.name)") },
-            failed: { order, error in self.note("failed \(order?.status.name ?? "-") \(error.code)") })
-        reported.deliveryPendingNetwork = { order, error in self.note("network \(order.status.name) \(error.code)") }
-        reported.deferred = { self.note("deferred \($0.status.name)") }
-        reported.notAllowed = { self.note("not allowed \($0.code)") }
-        reported.productsUnavailable = { self.note("no products \($0.code)") }
+            paid: { self.note("paid \($0.status.rawValue)") },
+            deliveryPending: { order, _ in self.note("will arrive \(order.status.rawValue)") },
+            cancelled: { self.note("cancelled \($0.status.rawValue)") },
+            failed: { order, error in self.note("failed \(order?.status.rawValue ?? "-") \(error.code.rawValue)") })
+        reported.deliveryPendingNetwork = { order, error in
+            self.note("network \(order.status.rawValue) \(error.code.rawValue)")
+        }
+        reported.deferred = { self.note("deferred \($0.status.rawValue)") }
+        reported.notAllowed = { self.note("not allowed \($0.code.rawValue)") }
+        reported.productsUnavailable = { self.note("no products \($0.code.rawValue)") }
         reported.inProgress = { self.note("in progress") }
         return reported
     }
@@ -78,9 +80,9 @@ private final class CallbackRecorder: Sendable {
                 let received = CallbackRecorder()
                 await ann.use {
                     $0.addPayment(Shop.points60, user: user) {
-                        received.note("success \($0.status.name)")
+                        received.note("success \($0.status.rawValue)")
                     } failure: { order, error in
-                        received.note("failure \(order?.status.name ?? "-") \(error.code)")
+                        received.note("failure \(order?.status.rawValue ?? "-") \(error.code.rawValue)")
                     }
                 }
                 return await received.all()
@@ -90,7 +92,7 @@ private final class CallbackRecorder: Sendable {
             ann.wire.cut(.server, "POST /v1/transactions")
             #expect(await add("ann") == ["failure ongoing cannot_connect"])
             ann.wire.mend()
-            await ann.use { await $0.networkReturned() }
+            ann.regainNetwork()
             #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.grants(of: "ann") == 2)
             #expect(try await phones.shop.grants(of: "ben") == 0)

@@ -80,7 +80,7 @@ import TillThreads
             #expect(outcome.order?.status == .ongoing, "paid, and the buyer sees it")
             #expect(try await shop.grantCount() == 0)
             #expect(try await ann.unfinished().count == 1, "finished without the server's word")
-            let order = try #require(outcome.order?.id)
+            let order = try #require(outcome.order?.uuid)
             let logged = try await shop.ledger.read { try RefusedProofTable($0).list(claiming: order, limit: 5) }
             #expect(logged.first?.code == forgery.code && logged.first?.caller == "user:ann")
             ann.wire.mend()

@@ -47,8 +47,8 @@ import TillHTTP
             }
             #expect(ann.wire.happened >= 1)
             #expect(order.status == .ongoing && error.code == condition.code)
-            #expect(!(order.note?.en ?? "").isEmpty && !(order.note?.zh ?? "").isEmpty)
-            #expect(try await ann.unfinished() == [order.transactionID?.text])
+            #expect(!(order.note(in: "en") ?? "").isEmpty && !(order.note(in: "zh") ?? "").isEmpty)
+            #expect(try await ann.unfinished() == [order.transactionID])
             #expect(try await ann.ordersOnDisk().map(\.status) == [.ongoing])
             ann.wire.mend()
             // Longer than any first pause, whatever the server asked for.
@@ -76,7 +76,7 @@ import TillHTTP
             // 5, 10, 20 and 40 s, each spread over its second half.
             for (attempt, longest) in [5, 10, 20, 40].enumerated() {
                 #expect(sent() == attempt + 1)
-                let due = try #require(await ann.orders().first?.retryAt)
+                let due = try #require(await ann.orders().first?.retry)
                 let wait = due.milliseconds - time.now.milliseconds
                 #expect(wait >= Int64(longest) * 500 && wait <= Int64(longest) * 1_000, "attempt \(attempt + 1)")
                 time.advance(seconds: Int64(longest) / 2 - 1)
@@ -84,10 +84,10 @@ import TillHTTP
                 #expect(sent() == attempt + 1, "it was sent before its time")
                 time.advance(seconds: Int64(longest) / 2 + 2)
                 #expect(await eventually { sent() == attempt + 2 })
-                #expect(await eventually { await ann.orders().first?.retryAt ?? due > due })
+                #expect(await eventually { await ann.orders().first?.retry ?? due > due })
             }
             ann.wire.mend()
-            await ann.use { await $0.networkReturned() }
+            ann.regainNetwork()
             #expect(try await ann.hasFinishedAll())
             #expect(sent() == 6)
             #expect(try await phones.shop.grants(of: "ann") == 1)
@@ -128,13 +128,13 @@ import TillHTTP
             ann.wire.cut(.server, "POST /v1/transactions", .answered(.busy))
             await ann.buy(Shop.points300)
             let orders = await ann.orders()
-            #expect(orders.map(\.title.zh) == ["充值中", "充值取消", "充值完成"])
-            #expect(orders.map(\.title.en) == ["In progress", "Cancelled", "Completed"])
-            #expect(orders.map(\.mayResubmit) == [true, false, false])
+            #expect(orders.map { $0.title(in: "zh") } == ["充值中", "充值取消", "充值完成"])
+            #expect(orders.map { $0.title(in: "en") } == ["In progress", "Cancelled", "Completed"])
+            #expect(orders.map(\.canResubmit) == [true, false, false])
             ann.wire.mend()
-            #expect(isCompleted(await ann.use { await $0.resubmit(orders[0].orderNumber) }))
-            #expect(isCompleted(await ann.use { await $0.resubmit(orders[2].orderNumber) }))
-            #expect(await ann.use { await $0.resubmit("nonsense") }.error?.code == "unknown_order")
+            #expect(isCompleted(await ann.use { await $0.resubmitted(orders[0].orderID) }))
+            #expect(isCompleted(await ann.use { await $0.resubmitted(orders[2].orderID) }))
+            #expect(await ann.use { await $0.resubmitted("nonsense") }.error?.code == "unknown_order")
             #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 360)
             #expect(try await phones.shop.grants(of: "ann") == 2)

@@ -47,7 +47,7 @@ import TillCrypto
                     Issue.record("something else came first")
                     return
                 }
-                #expect(summary.id == order && summary.status == .completed)
+                #expect(summary.uuid == order && summary.status == .completed)
             }
         }
     }
@@ -109,7 +109,7 @@ import TillCrypto
             }
             #expect(try await ann.unfinished().count == 1)
             ann.wire.mend()
-            await ann.use { await $0.networkReturned() }
+            ann.regainNetwork()
             #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 60)
             #expect(try await ann.paid().count == 1)

@@ -111,7 +111,7 @@ import TillCrypto
             let ann = try await phones.phone("ann", isLaunched: false)
             _ = try await phones.shop.pay(token: UniqueID(high: 7, low: 7), account: "ann")
             try await ann.open()
-            #expect(await eventually { await ann.use { await $0.orders(all: true) }.first?.note != nil })
+            #expect(await eventually { await ann.use { await $0.orders(all: true) }.first?.note() != nil })
             #expect(await ann.use { await $0.orders(all: true) }.map(\.status) == [.ongoing])
             #expect(ann.wire.count(.server, "POST /v1/transactions") >= 1)
             #expect(try await ann.unfinished().count == 1)
@@ -138,7 +138,7 @@ import TillCrypto
             #expect(second.wire.count(.server, "POST /v1/transactions") == 1)
             #expect(await eventually { await second.orders().map(\.status) == [.completed] })
             first.wire.mend()
-            await first.use { await $0.networkReturned() }
+            first.regainNetwork()
             #expect(await eventually { await first.orders().map(\.status) == [.completed] })
             #expect(try await phones.shop.grants(of: "ann") == 1)
             #expect(try await phones.shop.points(of: "ann") == 60)

@@ -36,7 +36,7 @@ import TillClient
             try await ann.open()
             #expect(await eventually { await ann.receiptRefreshes >= 1 })
             #expect(await eventually { await ann.use { await $0.orders(all: true) }.map(\.status) == [.ongoing] })
-            #expect(await eventually { await ann.use { await $0.orders(all: true) }.first?.note != nil })
+            #expect(await eventually { await ann.use { await $0.orders(all: true) }.first?.note() != nil })
             #expect(ann.wire.count(.server, "POST /v1/transactions") == 0)
             #expect(try await ann.unfinished().count == 1)
             ann.wire.mend()

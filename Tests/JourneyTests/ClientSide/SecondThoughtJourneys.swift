@@ -23,7 +23,7 @@ import TillClient
                 Issue.record("not deferred")
                 return
             }
-            #expect(order.status == .deferred && order.title.zh == "等待批准")
+            #expect(order.status == .deferred && order.title(in: "zh") == "等待批准")
             #expect(try await phones.shop.grantCount() == 0)
             let transaction = try await waiting(ann, "deferred")
             await ann.kill()
@@ -92,7 +92,7 @@ import TillClient
             let first = await ann.buy()
             let order = try #require(first.order)
             #expect(order.status == .cancelled || order.status == .failed, "\(first)")
-            #expect(await eventually { (try? await phones.shop.ordersAtServer(of: "ann")) == [order.status.name] })
+            #expect(await eventually { (try? await phones.shop.ordersAtServer(of: "ann")) == [order.status.rawValue] })
             #expect(try await phones.shop.grantCount() == 0)
             try await decide(ann, try await waiting(ann, "interrupted"), "approve")
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
@@ -139,8 +139,8 @@ import TillClient
             let server = await ann.buy()
             #expect(server.error?.code == "cannot_connect" && server.error?.isRetryable == true)
             let (one, other) = (try #require(store.error), try #require(server.error))
-            #expect(one.message(in: "en").contains("App Store") && !other.message(in: "en").contains("App Store"))
-            #expect(one.message(in: "zh-Hans") != one.message(in: "en"))
+            #expect(one.sentence.en.contains("App Store") && !other.sentence.en.contains("App Store"))
+            #expect(one.sentence.zh != one.sentence.en)
             ann.wire.mend()
             // The card: the store reports only that the payment failed.
             try await ann.set(["paymentMethodWorks": false])
@@ -158,13 +158,13 @@ import TillClient
             let pro = "com.example.learn.pro"
             #expect(isCompleted(await ann.buy(pro)))
             #expect(try await ann.hasFinishedAll())
-            #expect(try await ann.use { try await $0.entitlements() }.map(\.name) == ["pro"])
+            #expect(try await ann.use { try await $0.refresh().entitlements.items }.map(\.name) == ["pro"])
             let paid = try #require(try await ann.paid().first)
             phones.shop.time.advance(seconds: 60)
             try await decide(ann, paid, "refund")
             await phones.shop.emulator.sendDueNotifications()
             #expect(try await phones.shop.ordersAtServer(of: "ann") == ["refunded"])
-            #expect(try await ann.use { try await $0.entitlements() }.isEmpty)
+            #expect(try await ann.use { try await $0.refresh().entitlements.items }.isEmpty)
             let updates = await ann.use { $0.updates }
             let reported = await withTaskGroup(of: Bool.self) { group in
                 group.addTask {

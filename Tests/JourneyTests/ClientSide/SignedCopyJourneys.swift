@@ -62,12 +62,12 @@ import TillLedger
             let ann = try await phones.phone("ann")
             ann.wire.cut(.server, "POST /v1/transactions")
             let order = try #require(await ann.buy().order)
-            try await phones.shop.lose(order.id)
+            try await phones.shop.lose(order.uuid)
             ann.wire.mend()
             await ann.use { await $0.checkOrderStatus() }
             #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 60)
-            #expect(try await phones.shop.status(of: order.id) == "completed")
+            #expect(try await phones.shop.status(of: order.uuid) == "completed")
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
         }
     }
@@ -78,7 +78,7 @@ import TillLedger
             let phone = try await phones.phone("ann")
             phone.wire.cut(.server, "POST /v1/transactions")
             let order = try #require(await phone.buy().order)
-            try await phones.shop.lose(order.id)
+            try await phones.shop.lose(order.uuid)
             phone.wire.mend()
             await phone.signOut()
             await phone.signIn("ben")
@@ -86,7 +86,7 @@ import TillLedger
             let note = LocalizedText(
                 en: "The payment arrived, but its owner is not known yet. Tell support the order number.",
                 zh: "付款已收到，但尚未确认归属。请将订单号告知客服。")
-            #expect(await eventually { await phone.use { await $0.orders(all: true) }.map(\.note) == [note] })
+            #expect(await eventually { await phone.use { await $0.orders(all: true) }.map(\.sentence) == [note] })
             #expect(try await phones.shop.grantCount() == 0)
             #expect(try await phone.unfinished().count == 1)
             await phone.signOut()

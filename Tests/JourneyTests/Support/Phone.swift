@@ -39,6 +39,8 @@ final class Phone: Sendable {
     }
 
     private let launched = Locked<Launch?>(nil)
+    /// Tells the running app that the phone has a network again.
+    private let network = Locked<AsyncStream<Void>.Continuation?>(nil)
 
     init(
         _ shop: Shop, user: String?, account: String, generation: StoreKitGeneration, proof: StoreKit1Proof, folder: URL
@@ -157,11 +159,14 @@ final class Phone: Sendable {
         }
     }
 
+    /// The phone has a network again, which the system tells the app.
+    func regainNetwork() { _ = network.withLock { $0?.yield() } }
+
     func signOut() async { await use { await $0.signOut() } }
 
     @discardableResult
     func buy(_ product: String = Shop.points60, quantity: Int = 1) async -> PurchaseOutcome {
-        await use { await $0.purchase(product, quantity: quantity) }
+        await use { await $0.buy(product, quantity: quantity) }
     }
 
     /// The owner's choice at payment sheets: `purchased`, `cancelled`, `failed`, `deferred`, `interrupted`.
@@ -211,7 +216,7 @@ final class Phone: Sendable {
     private var configuration: TillConfiguration {
         var configuration = TillConfiguration(server: "till:")
         configuration.generation = generation
-        configuration.language = .english
+        configuration.language = "en"
         return configuration
     }
 
@@ -248,7 +253,12 @@ final class Phone: Sendable {
         return Effects(
             clock: { time.now.adding(seconds: clockError.withLock { $0 }) }, entropy: RandomBytes.make,
             pause: { await Self.pause($0, time) },
-            spawn: { work in Task { await work() } })
+            spawn: { work in Task { await work() } },
+            networkReturns: { [network] in
+                let (stream, continuation) = AsyncStream<Void>.makeStream()
+                network.withLock { $0 = continuation }
+                return stream
+            })
     }
 
     private var storeEffects: StoreEffects {
