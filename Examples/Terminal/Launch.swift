@@ -34,7 +34,8 @@ public struct Launch: Sendable {
     }
 
     private static func launch(_ program: String, _ arguments: Arguments) -> Launch {
-        let terminal = Terminal(language: arguments.configuration.language ?? systemLanguage, wantsJSON: arguments.wantsJSON)
+        let language = arguments.configuration.language ?? systemLanguage
+        let terminal = Terminal(language: language, wantsJSON: arguments.wantsJSON)
         do throws(TillError) {
             return Launch(
                 store: try TillStore(arguments.configuration), terminal: terminal, user: arguments.user,

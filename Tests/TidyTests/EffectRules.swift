@@ -40,6 +40,15 @@ enum EffectRules {
             path: "Sources/TillClient/State/CacheFile.swift", effects: [.system],
             reason: "the files of the cached products and entitlements, passed in as values"),
         Exception(
+            path: "Sources/TillClient/State/TillStoreModel.swift", effects: [.task],
+            reason: "SwiftUI's model of the store, on the main actor of Apple's platforms"),
+        Exception(
+            path: "Sources/TillClient/StoreKit/SystemSheets.swift", effects: [.task],
+            reason: "Apple's sheets, which are shown on the main actor"),
+        Exception(
+            path: "Sources/TillClient/Store/NetworkReturns.swift", effects: [.thread],
+            reason: "the system's path monitor calls back on a queue; passed in as an effect"),
+        Exception(
             path: "Sources/TillClient/Store/AppEffects.swift", effects: [.clock, .entropy, .task, .system],
             reason: "the client kit's composition for apps: real time, randomness, tasks and files"),
         Exception(

@@ -67,7 +67,9 @@ enum PackageLayout {
         // HTTP on Linux only, where Foundation's own is unsafe against a hostile server.
         "TillClient": ModuleRules(
             ["TillBilling", "TillAPI", "StoreKit", "TillHTTP"],
-            system: essentials.union(["FoundationNetworking", "Glibc", "Musl", "Darwin"]), mayImportFoundation: true),
+            system: essentials.union([
+                "FoundationNetworking", "Glibc", "Musl", "Darwin", "Combine", "Dispatch", "Network", "UIKit",
+            ]), mayImportFoundation: true),
         // The whole system on one thread; `EffectRules` names its effects on the outside world.
         "TillSimulation": ModuleRules(
             everyLibrary.union(["CTillSQLite", "CTillOpenSSL"]), mayImportFoundation: true),

@@ -134,7 +134,7 @@ struct CatalogueTests {
         #expect(shop.state.now.idsAsked == [["pro", "points.60"]])
         await #expect(throws: StoreError.productUnavailable) { try await catalog.products(["pro"]) }
         await #expect(throws: StoreError.productUnavailable) { try await catalog.products(["moon"]) }
-        #expect(try await catalog.products([]).isEmpty)
+        await #expect(throws: StoreError.productUnavailable) { try await catalog.products([]) }
         #expect(await catalog.cachedProducts(["pro", "points.60"]).map(\.id) == ["pro", "points.60"])
     }
 

@@ -132,7 +132,9 @@ struct PurchaseResultTests {
         let store = try await world.launch()
         world.shop.withLock { $0.sheets = [.pay, .cancel, .askToBuy] }
         let completed = try await store.purchase("points.60")
+        world.wait(seconds: 1)
         let cancelled = try await store.purchase("points.60")
+        world.wait(seconds: 1)
         let deferred = try await store.purchase("points.60")
         guard case .completed(let paid) = completed, case .cancelled(let closed) = cancelled,
             case .deferred(let asked) = deferred

@@ -38,6 +38,7 @@ public struct TillError: Error, Sendable {
         public static let diskFull = Code(rawValue: "disk_full")
     }
 
+    /// A stable code, for programs and logs.
     public let code: Code
     /// A Boolean value that indicates whether the same call may succeed later.
     public let isRetryable: Bool

@@ -10,6 +10,7 @@
         public let store: TillStore
         private var following: Task<Void, Never>?
 
+        /// Creates a model that follows the store.
         public init(_ store: TillStore) {
             self.store = store
             state = store.state

@@ -40,6 +40,7 @@ public struct PurchaseOptions: Hashable, Sendable {
     /// The identifier of a promotional offer. The kit asks the server for its signature.
     public var promotionalOffer: String?
 
+    /// Options for one unit, for the account or this phone, at the regular price.
     public init() {}
 
     /// Options for a plan exactly as previewed.

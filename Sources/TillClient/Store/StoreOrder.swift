@@ -34,6 +34,7 @@ public struct StoreOrder: Hashable, Sendable, Identifiable {
     /// The order's UUID, in lower case: the number to give to support. It is the app's own; Apple's order number is
     /// another one.
     public var orderID: String { uuid.description }
+    /// The same as `orderID`.
     public var id: String { orderID }
     /// The product id of App Store Connect.
     public var productID: String { product.text }
@@ -46,6 +47,7 @@ public struct StoreOrder: Hashable, Sendable, Identifiable {
     public var price: Decimal? { total.map { Decimal(minorUnitsOf: $0) } }
     /// The ISO 4217 code of `price`.
     public var currency: String? { total?.currency.text }
+    /// The status of the order.
     public var status: Status { Status(state) }
     /// Apple's transaction id, once the order is paid.
     public var transactionID: String? { transaction?.text }

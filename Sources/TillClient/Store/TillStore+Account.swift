@@ -117,6 +117,7 @@ extension TillStore {
 public struct ClaimedPurchase: Hashable, Sendable {
     /// Nil if Apple's answer about it is invalid.
     public let transactionID: String?
+    /// Nil if Apple's answer about it is invalid.
     public let productID: String?
     /// A Boolean value that indicates whether the purchase belongs to the signed-in user now.
     public let isYours: Bool

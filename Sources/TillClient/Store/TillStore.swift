@@ -157,15 +157,27 @@ public struct TillConfiguration: Sendable {
 
 /// Something that the kit did, for the app's log. It contains ids and codes, and no personal data.
 public struct LogEvent: Hashable, Sendable {
+    /// How much an event matters.
     public enum Level: String, Hashable, Sendable, CaseIterable {
-        case debug, info, warning, error
+        /// For developers only.
+        case debug
+        /// Normal operation.
+        case info
+        /// A purchase or request that failed or was refused.
+        case warning
+        /// A failure of the kit itself.
+        case error
     }
 
+    /// How much the event matters.
     public let level: Level
     /// A stable name, such as `purchase_completed`. [The client kit](client.md) lists them.
     public let name: String
+    /// The order, if the event is about one.
     public var orderID: String?
+    /// The product, if the event is about one.
     public var productID: String?
+    /// Apple's transaction id, if there is one.
     public var transactionID: String?
     /// The code of the error or of the reason for waiting.
     public var code: String?
