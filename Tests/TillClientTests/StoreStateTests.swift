@@ -175,7 +175,7 @@ struct StoreStateTests {
         let paid = try #require(try await store.purchase("points.60").order)
         _ = try await store.purchase("points.60")
         await #expect(throws: TillError.self) { try await store.purchase("points.60") }
-        world.state.withLock { $0.answers = [.success(PretendWorld.problem(.unknownProduct, 422))] }
+        world.state.withLock { $0.pages["POST \(Paths.orders)"] = PretendWorld.problem(.unknownProduct, 422) }
         await #expect(throws: TillError.self) { try await store.purchase("points.60") }
         await #expect(throws: TillError.self) { try await store.purchase("points.1") }
         await #expect(throws: TillError.self) { try await store.products() }
