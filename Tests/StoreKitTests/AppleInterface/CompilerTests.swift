@@ -35,6 +35,14 @@ struct CompilerTests {
         """
         func f(_ x: SKProductDiscount.PaymentMode) { switch x { case .payAsYouGo, .payUpFront, .freeTrial: break } }
         """,
+        """
+        func f(_ x: SKError.Code) { switch x { case .unknown, .clientInvalid, .paymentCancelled, .paymentInvalid, \
+        .paymentNotAllowed, .storeProductNotAvailable, .cloudServicePermissionDenied, \
+        .cloudServiceNetworkConnectionFailed, .cloudServiceRevoked, .privacyAcknowledgementRequired, \
+        .unauthorizedRequestData, .invalidOfferIdentifier, .invalidSignature, .missingOfferParams, .invalidOfferPrice, \
+        .overlayCancelled, .overlayInvalidConfiguration, .overlayTimeout, .ineligibleForOffer, .unsupportedPlatform, \
+        .overlayPresentedInBackgroundScene: break } }
+        """,
         "func f(_ x: SKProductDiscount.`Type`) { switch x { case .introductory, .subscription: break } }",
     ]
 
@@ -142,13 +150,13 @@ struct CompilerTests {
             files.append(file.path)
         }
         let output = folder.appendingPathComponent("output")
-        FileManager.default.createFile(atPath: output.path, contents: nil)
+        try Data().write(to: output)
         let compiler = Process()
         compiler.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         compiler.arguments =
             [
-                "swiftc", "-typecheck", "-swift-version", "6", "-parse-as-library", "-module-name", "Lines",
-                "-package-name", root.lastPathComponent.lowercased(), "-I", modules.path,
+                "swiftc", "-typecheck", "-continue-building-after-errors", "-swift-version", "6", "-parse-as-library",
+                "-module-name", "Lines", "-package-name", root.lastPathComponent.lowercased(), "-I", modules.path,
             ] + cModules + files
         compiler.standardError = try FileHandle(forWritingTo: output)
         try compiler.run()
