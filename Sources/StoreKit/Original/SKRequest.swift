@@ -39,7 +39,7 @@ open class SKRequest: NSObject, SKRequestReporting {
         }
         guard let run else { return }
         let session = EmulatedDevice.current.session
-        // Only the task and its callback use the request here; what they read is protected or never changes.
+        // Safe to send: what the task and its callback read is behind the lock of `progress`, or never changes.
         nonisolated(unsafe) let request = self
         session.effects.spawn { await request.work(run, session) }
     }
@@ -53,6 +53,7 @@ open class SKRequest: NSObject, SKRequestReporting {
     }
 
     private func work(_ run: Int, _ session: DeviceSession) async {
+        // Safe to send, as in `start()`.
         nonisolated(unsafe) let request = self
         do {
             let callDelegate = try await ask(session)

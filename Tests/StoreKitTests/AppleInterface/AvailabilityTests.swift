@@ -15,9 +15,9 @@ struct AvailabilityTests {
         return Dictionary(uniqueKeysWithValues: zip(files, texts))
     }
 
-    /// The members of Apple's interface that are newer than iOS 15.0 and exist here. 15.4 to 16.4 are from the interface
-    /// of the iPhoneOS 16.5 SDK, later ones from facts/storekit-client and facts/storekit-26-27. Members of a listed
-    /// type have its release, and back-deployed members the oldest system that they run on.
+    /// The members of Apple's interface that are newer than iOS 15.0 and exist here. 15.4 to 16.4 are from the
+    /// interface of the iPhoneOS 16.5 SDK, later ones from facts/storekit-client and facts/storekit-26-27. Members of a
+    /// listed type have its release, and back-deployed members the oldest system that they run on.
     static let table = """
         15.4
             Product.ProductType.localizedDescription

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Code that Apple's SDK refuses must not compile here, and code that it accepts must. The compiler judges one line at a
-/// time, as code of another package that imports the built module.
+/// Code that Apple's SDK refuses must not compile here, and code that it accepts must. The compiler checks each line as
+/// a file of another module that imports the built one.
 @Suite("What compiles with StoreKit", .serialized)
 struct CompilerTests {
     /// Enums that Apple may extend: a switch needs `@unknown default`.
@@ -93,9 +93,9 @@ struct CompilerTests {
     @Test("Only code that Apple's SDK accepts compiles without a warning")
     func compiles() throws {
         let lines = Self.accepted + Self.open + Self.refused
-        let judged = try Self.compile(lines)
-        #expect(judged.isDisjoint(with: 0..<Self.accepted.count), "\(judged.sorted().prefix(5).map { lines[$0] })")
-        let passed = (Self.accepted.count..<lines.count).filter { !judged.contains($0) }
+        let rejected = try Self.compile(lines)
+        #expect(rejected.isDisjoint(with: 0..<Self.accepted.count), "\(rejected.sorted().prefix(5).map { lines[$0] })")
+        let passed = (Self.accepted.count..<lines.count).filter { !rejected.contains($0) }
         // Older compilers lack the attribute that opens an enum.
         #if hasAttribute(nonexhaustive)
             #expect(passed.map { lines[$0] } == [])
@@ -141,7 +141,7 @@ struct CompilerTests {
         let cModules = maps.filter { $0.hasSuffix("/module.modulemap") }.sorted().flatMap {
             ["-I", root.appendingPathComponent("Sources/\($0)").deletingLastPathComponent().path]
         }
-        // Each line is a file of its own, so that all of them are judged in one run.
+        // Each line is a file of its own, so that one run checks all of them.
         var files: [String] = []
         for (index, line) in lines.enumerated() {
             let file = folder.appendingPathComponent("line\(index).swift")
@@ -162,12 +162,12 @@ struct CompilerTests {
         try compiler.run()
         compiler.waitUntilExit()
         let text = try String(contentsOf: output, encoding: .utf8)
-        let judged = text.split(separator: "\n").filter { $0.contains(": error: ") || $0.contains(": warning: ") }
+        let rejected = text.split(separator: "\n").filter { $0.contains(": error: ") || $0.contains(": warning: ") }
             .compactMap { line in
                 line.components(separatedBy: "/line").dropFirst().first.flatMap { Int($0.prefix { $0.isNumber }) }
             }
-        try #require(!judged.isEmpty, "the compiler judged nothing: \(text.prefix(2_000))")
-        return Set(judged)
+        try #require(!rejected.isEmpty, "the compiler did not check the lines: \(text.prefix(2_000))")
+        return Set(rejected)
     }
 
     /// The folder of the modules that were built with this test.
