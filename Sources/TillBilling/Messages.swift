@@ -9,7 +9,8 @@ extension Refusal {
         case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
             .unknownOrder, .orderConflict, .orderIDUnproven, .tokenInUse, .staleCursor, .illegalMove, .previewChanged,
             .unknownEntitlement, .insufficientFunds,
-            .referenceConflict, .inDebt, .unknownCurrency, .notAutoRenewable, .noInAppPurchaseKey, .reportUnusable:
+            .referenceConflict, .inDebt, .unknownCurrency, .notAutoRenewable, .noInAppPurchaseKey, .reportUnusable,
+            .receiptRefused:
             businessSentence
         case .guestTaken, .accountMerged, .notAGuest, .guestMerged, .undoExpired, .sameUser, .notTheOwner,
             .unknownTransfer, .notReversible:
@@ -76,6 +77,10 @@ extension Refusal {
             LocalizedText(
                 en: "The receipt doesn't hold this transaction. Refresh the receipt on the device and send it again.",
                 zh: "收据中没有这笔交易。请在设备上刷新收据后重新提交。")
+        case .receiptRefused:
+            LocalizedText(
+                en: "Apple doesn't confirm this receipt. Refresh the receipt on the device and send it again.",
+                zh: "Apple 不认可这份收据。请在设备上刷新收据后重新提交。")
         case .transactionMismatch:
             LocalizedText(
                 en: "The transaction id differs from the one in the proof.", zh: "交易号与凭证中的不一致。")

@@ -84,7 +84,7 @@ struct PurchaseRecorder {
                 }
             #endif
             try nameDevice(of: grant)
-            if let stored, isNew, !transaction.isFromReceipt {
+            if let stored, isNew, !transaction.hidesToken {
                 try record(.granted, quarantine: nil, orderRowID: stored.orderRowID)
             }
             return try changeOwner(of: grant) ?? .alreadyGranted(grant)
@@ -137,8 +137,9 @@ struct PurchaseRecorder {
         }
         try setBasis(of: rowID, owner: owner.user, foundBy: match)
         try tasks.repairToken(transaction, rowID, order: target.order.id, foundBy: match)
-        // A match by token needs no detail; other matches record what was ruled out.
-        try note(rowID, "granted", ground: match.rawValue, detail: match.needsNoDetail ? nil : explanation)
+        // A match by a signed token needs no detail; other matches record what was ruled out.
+        let needsNoDetail = match.needsNoDetail && !transaction.isFromReceipt
+        try note(rowID, "granted", ground: match.rawValue, detail: needsNoDetail ? nil : explanation)
         if let ground = owner.ground { try note(rowID, "succeeded", ground: ground.rawValue) }
         try recordGrant(grant, rowID)
         return grant
@@ -268,6 +269,7 @@ struct PurchaseRecorder {
     var explanation: String {
         var parts = [decision.explanation]
         if let device = origin.device { parts.append("device_id \(EvidenceText.value(device.text))") }
+        if transaction.isFromReceipt, transaction.token != nil { parts.append("token_source verify_receipt") }
         if let id = transaction.appTransactionID { parts.append("app_transaction_id \(EvidenceText.value(id))") }
         if let reason = origin.claimReason { parts.append("reason \(reason)") }
         return parts.filter { !$0.isEmpty }.joined(separator: "; ")

@@ -30,6 +30,7 @@ extension OpenAPI {
             ],
             refusals: proofRefusals + [
                 .revocationUnknown, .transactionNotInReceipt, .transactionMismatch, .productMismatch,
+                .receiptRefused,
             ]),
         Endpoint(
             method: .post, path: Paths.appleNotifications, id: "receiveNotification", tag: .transactions,
@@ -83,7 +84,7 @@ extension OpenAPI {
                 .answer(410, "Apple refunded the purchase.", "PostPayReply"),
             ],
             refusals: proofRefusals + [
-                .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unauthorized,
+                .transactionNotInReceipt, .transactionMismatch, .productMismatch, .receiptRefused, .unauthorized,
             ]),
     ]
 
