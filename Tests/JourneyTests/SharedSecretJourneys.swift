@@ -1,6 +1,8 @@
+import Glibc
 import Testing
 import TillAppStore
 import TillBilling
+import TillCrypto
 import TillHTTP
 import TillJSON
 import TillLedger
@@ -251,6 +253,44 @@ struct SharedSecretJourneys {
             let reply = try await shop.post(receiptOf: payment, pro, order: order, as: "ann")
             #expect(reply.status == 200 && reply["outcome"].text == "revoked", "\(reply.body)")
             #expect(try await shop.grantCount() == 0)
+        }
+    }
+
+    @Test("till serve with the secret asks the store over HTTP; without secret and key it says so at its start (P2, P8)")
+    func served() async throws {
+        try await ServerProcess.withFiles { files in
+            let store = try Listener(
+                configuration: ListenerConfiguration(), bodyLimit: files.emulator.router.bodyLimit(method:path:),
+                handler: files.emulator.respond(to:))
+            let apple: [String: JSONValue] = [
+                "bundleId": .string(Shop.bundleID), "environments": ["Sandbox"], "roots": ["root.pem"],
+                "emulator": .string("http://127.0.0.1:\(store.port)"), "sharedSecret": .string(Self.secret),
+            ]
+            try files.configure("apple", .object(apple))
+            let (process, port) = try await files.start()
+            let opened = try await files.send(
+                port, .post, "/v1/orders", ["productId": .string(Shop.points60)], as: .user("ann"))
+            let payment = try await files.pay(token: try #require(UniqueID(opened["id"].text)))
+            let receipt = Base64.encode(try await files.emulator.receipt(bundleID: Shop.bundleID))
+            let body: JSONValue = [
+                "receipt": .string(receipt), "transactionId": .string(payment.id),
+                "productId": .string(Shop.points60),
+            ]
+            let reply = try await files.send(port, .post, "/v1/transactions", body, as: .user("ben"))
+            #expect(reply.status == 200 && reply["outcome"].text == "granted", "\(reply.body)")
+            #expect(try await files.send(port, .get, "/v1/users/ann/wallet")["balances"].at("points").int == 60)
+            process.send(SIGTERM)
+            #expect(await process.end() == 0)
+            #expect(!process.complaints.contains("apple.sharedSecret"), "\(process.complaints)")
+
+            try files.configure("apple", .object(apple.filter { $0.key != "sharedSecret" }))
+            let (bare, _) = try await files.start()
+            bare.send(SIGTERM)
+            #expect(await bare.end() == 0)
+            #expect(
+                bare.complaints.contains("neither an In-App Purchase Key nor apple.sharedSecret is configured"),
+                "\(bare.complaints)")
+            await store.stop(grace: 1)
         }
     }
 

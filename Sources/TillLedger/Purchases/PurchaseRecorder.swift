@@ -181,6 +181,7 @@ struct PurchaseRecorder {
             if isKept {
                 try ProofTable(connection).insert(transaction: rowID, kind: proof.kind, body: proof.bytes)
             }
+            try noteLateness(rowID)
             if state != .quarantined { try tasks.finish(rowID) }
             return rowID
         }
@@ -199,6 +200,20 @@ struct PurchaseRecorder {
         }
         try ProofTable(connection).replace(transaction: stored.rowID, kind: proof.kind, body: proof.bytes)
         return stored.rowID
+    }
+
+    /// Marks a purchase that is older than the window when it is first recorded. The mark decides nothing.
+    private func noteLateness(_ rowID: Int64) throws {
+        let delivery = terms.settings.delivery
+        guard let late = delivery.lateness(ofPurchaseAt: transaction.purchasedAt, recordedAt: now) else { return }
+        let (days, hours) = (late / 86_400, late % 86_400 / 3_600)
+        try evidence.insert(
+            transaction: rowID,
+            EvidenceTable.Entry(
+                at: now, decision: "late", ground: "purchase_date", source: origin.source.rawValue,
+                caller: origin.callerName,
+                detail: "purchased \(transaction.purchasedAt.rfc3339), \(days) days \(hours) hours before it was "
+                    + "recorded; the window is \(delivery.lateAfterDays) days"))
     }
 
     // MARK: Orders
