@@ -1,8 +1,8 @@
-/// The response of `POST /appleReceipt/ios`. Shipped clients read `flag` alone: 1 is success, and with anything else they
-/// tell the customer that the purchase will arrive.
+/// The response of `POST /appleReceipt/ios`. Shipped clients read `flag` alone: 1 is success, and with anything else
+/// they tell the customer that the purchase will arrive.
 public struct AppleReceiptReply: Codable, Sendable, Hashable {
-    /// 1 if the newest purchase of the receipt belongs to the requesting user and none of the receipt's purchases waits;
-    /// otherwise 0.
+    /// 1 if the newest purchase of the receipt belongs to the requesting user and none of the receipt's purchases
+    /// waits; otherwise 0.
     public let flag: Int
     /// The processed purchases of the receipt, newest first.
     public let transactions: [Purchase]

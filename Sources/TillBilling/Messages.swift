@@ -4,13 +4,12 @@ extension Refusal {
         switch self {
         case .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired,
             .missingOID, .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice, .certificateRevoked,
-            .revocationUnknown:
+            .revocationUnknown, .receiptRefused:
             proofSentence
         case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
             .unknownOrder, .orderConflict, .orderIDUnproven, .tokenInUse, .staleCursor, .illegalMove, .previewChanged,
             .unknownEntitlement, .insufficientFunds,
-            .referenceConflict, .inDebt, .unknownCurrency, .notAutoRenewable, .noInAppPurchaseKey, .reportUnusable,
-            .receiptRefused:
+            .referenceConflict, .inDebt, .unknownCurrency, .notAutoRenewable, .noInAppPurchaseKey, .reportUnusable:
             businessSentence
         case .guestTaken, .accountMerged, .notAGuest, .guestMerged, .undoExpired, .sameUser, .notTheOwner,
             .unknownTransfer, .notReversible:
@@ -61,6 +60,10 @@ extension Refusal {
                 en: "Apple has revoked the certificate that signed this proof. Fetch the purchase from the store again "
                     + "and send the fresh copy.",
                 zh: "签署该凭证的证书已被 Apple 吊销。请从商店重新获取这笔购买并提交新的凭证。")
+        case .receiptRefused:
+            LocalizedText(
+                en: "Apple doesn't confirm this receipt. Refresh the receipt on the device and send it again.",
+                zh: "Apple 不认可这份收据。请在设备上刷新收据后重新提交。")
         case .revocationUnknown:
             LocalizedText(
                 en: "Apple can't be asked about the proof's certificates right now. Nothing is lost; try again later.",
@@ -77,10 +80,6 @@ extension Refusal {
             LocalizedText(
                 en: "The receipt doesn't hold this transaction. Refresh the receipt on the device and send it again.",
                 zh: "收据中没有这笔交易。请在设备上刷新收据后重新提交。")
-        case .receiptRefused:
-            LocalizedText(
-                en: "Apple doesn't confirm this receipt. Refresh the receipt on the device and send it again.",
-                zh: "Apple 不认可这份收据。请在设备上刷新收据后重新提交。")
         case .transactionMismatch:
             LocalizedText(
                 en: "The transaction id differs from the one in the proof.", zh: "交易号与凭证中的不一致。")

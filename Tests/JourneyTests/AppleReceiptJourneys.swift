@@ -69,7 +69,7 @@ import TillServer
         }
     }
 
-    @Test("Without a token nobody is the owner, whoever is signed in: kept, flag 0, and claimable (V3)")
+    @Test("Without a token the signed-in user is not the owner: kept, flag 0, and claimable (V3)")
     func noToken() async throws {
         for line in [AppleProxy(), nil] {
             try await Shop.open(line: line) { shop in
@@ -149,9 +149,9 @@ import TillServer
             let backend = try await shop.send(
                 .post, Paths.appleReceipt, ["apple_receipt": .string(payment.receipt)], as: .backend)
             #expect(backend.status == 401)
-            let nobody = try await shop.send(
+            let unsigned = try await shop.send(
                 .post, Paths.appleReceipt, ["apple_receipt": .string(payment.receipt)], as: .anonymous)
-            #expect(nobody.status == 400)
+            #expect(unsigned.status == 400)
             #expect(try await shop.grantCount() == 0)
         }
     }

@@ -256,7 +256,7 @@ struct SharedSecretJourneys {
         }
     }
 
-    @Test("till serve with the secret asks the store over HTTP; without secret and key it says so at its start (P2, P8)")
+    @Test("till serve with the secret asks the store over HTTP; without secret and key it says so at its start (P2)")
     func served() async throws {
         try await ServerProcess.withFiles { files in
             let store = try Listener(

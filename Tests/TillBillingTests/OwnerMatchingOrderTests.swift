@@ -72,7 +72,7 @@ import TillBilling
         """
 
     @Test(
-        "A token that names no order falls no further; a nonce, the renewed purchase, a backend or a person decides (U1)",
+        "A token that names no order falls no further; a nonce, its purchase, a backend or a person decides (U1)",
         arguments: unknownToken.split(separator: "\n").map(String.init))
     func tokenWithoutOrder(_ row: String) throws {
         let sides = row.split(separator: "|").map(\.trimmed)

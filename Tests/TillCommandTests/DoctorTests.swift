@@ -48,13 +48,15 @@ import TillSQLite
             if let waiting {
                 try WaitingProofTable(connection).insert(
                     TransactionID("7"), in: .sandbox, by: .init(name: "user:ann", namedUser: nil, claimedOrder: nil),
-                    receipt: [1], digest: [2], at: now, due: now, detail: waiting)
+                    receipt: [1], digest: Array(repeating: 2, count: 32), at: now, due: now, detail: waiting)
             }
         }
         await ledger.close()
         let recorder = Recorder()
         let program = Program(commands: Command.all, process: recorder.process())
-        let code = await program.run(["doctor", "--json", "--lang", language, "--config", directory.path + "/till.json"])
+        let code = await program.run([
+            "doctor", "--json", "--lang", language, "--config", directory.path + "/till.json",
+        ])
         return (code, try JSONValue(decoding: Array(recorder.out.utf8)), recorder.error)
     }
 

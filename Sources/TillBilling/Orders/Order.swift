@@ -230,8 +230,8 @@ public struct DeliveryTerms: Hashable, Sendable {
     public var order = Order.grantThenFinish
     /// Seconds in which the phone may finish a transaction, before the server finishes it at Apple.
     public var finishAfter: Int64 = 600
-    /// Days from the purchase date after which a purchase that arrives is marked as late in its evidence. Late purchases
-    /// are granted like any others.
+    /// Days from the purchase date after which a purchase that arrives is marked as late in its evidence. It is granted
+    /// like any other.
     public var lateAfterDays: Int64 = 30
 
     public init() {}

@@ -16,6 +16,8 @@ public struct ReceiptConfirmations: Sendable {
     private static let outagePause: Int64 = 300
     /// Seconds before the end of a hold at which Apple is asked once more in any case.
     private static let beforeHoldEnds: Int64 = 300
+    /// Seconds between questions to verifyReceipt that add nothing: sixty days.
+    private static let rarePause: Int64 = 60 * 86_400
 
     public init(_ ledger: Ledger) { self.ledger = ledger }
 
@@ -60,10 +62,12 @@ public struct ReceiptConfirmations: Sendable {
             if let receipt = try await receipt(of: one) {
                 _ = try await ledger.intake.processor.process(receipt.stating(statement), from: .apple(.reconciliation))
             }
-            try await postpone(one, until: nil)
+            // Without a token the grant still rests on the receipt; a key that is configured later decides it.
+            let isDecided = statement.token != nil
+            try await postpone(one, until: isDecided ? nil : Self.next(after: one, at: now) ?? Self.rare(after: now))
             return true
         case .refused:
-            try await postpone(one, until: nil)
+            try await postpone(one, until: Self.rare(after: now))
             return true
         case .none:
             try await postpone(one, until: Self.next(after: one, at: now))
@@ -100,6 +104,8 @@ public struct ReceiptConfirmations: Sendable {
         guard let last = one.holdUntil?.adding(seconds: -beforeHoldEnds), now < last else { return next }
         return min(next, last)
     }
+
+    private static func rare(after now: Instant) -> Instant { now.adding(seconds: rarePause) }
 
     private func postpone(
         _ one: OwnershipTable.Lookup, until instant: Instant?, isAnswered: Bool = true

@@ -36,8 +36,8 @@ extension Configuration {
             }
         return [
             LocalizedText(
-                en: "neither an In-App Purchase Key nor apple.sharedSecret is configured, so Apple can't be asked whose "
-                    + "purchase a receipt is: \(english); configure the key, or at least the secret",
+                en: "neither an In-App Purchase Key nor apple.sharedSecret is configured, so Apple can't be asked "
+                    + "whose purchase a receipt is: \(english); configure the key, or at least the secret",
                 zh: "既没有配置 App 内购买项目密钥，也没有配置 apple.sharedSecret，无法向 Apple 查询收据属于谁："
                     + "\(chinese)；请配置密钥，至少配置 apple.sharedSecret")
         ]

@@ -136,7 +136,8 @@ struct DoctorCheck: Sendable {
                     en: "Set apple.issuerId, apple.keyId and apple.privateKeyFile; or apple.sharedSecretFile.",
                     zh: "请设置 apple.issuerId、apple.keyId 与 apple.privateKeyFile；或设置 apple.sharedSecretFile。"))
         }
-        let refused = try WaitingProofTable(connection).count(waitingBecause: SignedTransactionLookup.Answer.wrongSecret)
+        let wrongSecret = SignedTransactionLookup.Answer.wrongSecret
+        let refused = try WaitingProofTable(connection).count(waitingBecause: wrongSecret)
         guard refused == 0 || configuration.appleService.key != nil else {
             return DoctorCheck(
                 name: "receipts", status: .error,

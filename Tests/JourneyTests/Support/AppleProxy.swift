@@ -141,3 +141,10 @@ final class AppleProxy: Sendable {
             status: response.status, headers: response.headers.fields.map { .init($0.name, $0.value) }, body: body)
     }
 }
+
+extension Fetch {
+    /// Sends requests to paths of one origin.
+    func to(_ origin: String) -> HTTPSend {
+        { [self] path, request async throws(HTTPError) in try await send(origin + path, request) }
+    }
+}

@@ -163,12 +163,12 @@ final class Shop: Sendable {
             let fetch = try Fetch(configuration: FetchConfiguration())
             let serverURL = "http://127.0.0.1:\(serverListener.port)"
             let storeURL = "http://127.0.0.1:\(storeListener.port)"
-            apple.line?.toStore = { path, request async throws(HTTPError) in try await fetch.send(storeURL + path, request) }
+            apple.line?.toStore = fetch.to(storeURL)
             relay.target = { (try? await fetch.send(serverURL + $0.path, $0)) ?? HTTPResponse(status: 599) }
             return Shop(
                 running: running, start: start, emulator: emulator, ledger: ledger, time: time,
-                toServer: { url, request async throws(HTTPError) in try await fetch.send(serverURL + url, request) },
-                toEmulator: { url, request async throws(HTTPError) in try await fetch.send(storeURL + url, request) },
+                toServer: fetch.to(serverURL),
+                toEmulator: fetch.to(storeURL),
                 storeConnection: try .http(storeURL), relay: relay,
                 // The client stops first: a listener without connections stops at once.
                 stops: [

@@ -16,7 +16,7 @@ extension Server {
         }
     }
 
-    /// Opens the order of a receipt, and of a proof that is saved first, because neither nonce nor number is stored with
+    /// Opens the order of a receipt, and of a proof that is saved first, because nonce and number are not stored with
     /// the proof. A signed transaction that is processed at once opens its order in the same commit. A decided
     /// transaction needs no order. The new order counts towards the caller's limits.
     func openProvenOrder(of submitted: SubmittedPurchase) async throws {

@@ -69,8 +69,8 @@ extension Server {
     /// How many purchases of one receipt are processed.
     private static let receiptPurchases = 20
 
-    /// The newest purchase, and the consumables: those are in a receipt until they are finished. Older subscriptions and
-    /// lasting purchases are restored, not bought again.
+    /// The newest purchase, and the consumables: those are in a receipt until they are finished. Older subscriptions
+    /// and lasting purchases are restored, not bought again.
     private func newPurchases(in receipt: VerifiedReceipt) -> [VerifiedTransaction] {
         let newestFirst = receipt.transactions.sorted { ($1.purchaseDate, $1.id) < ($0.purchaseDate, $0.id) }
         let fresh = newestFirst.enumerated().filter { place, verified in
@@ -85,7 +85,7 @@ private struct PostedOutcome {
     let outcome: SubmitProofReply.Outcome
     var reason: String?
     var isGrantedToUser = false
-    /// Paid, and granted to nobody yet.
+    /// Paid and not granted yet.
     var isWaiting = false
 
     init(_ outcome: PurchaseIntake.Outcome, for user: UserID) {

@@ -36,7 +36,9 @@ extension Server {
     ) async throws -> SubmittedPurchase {
         if let named = body.userId { try await ledger.requireKnownForm(of: UserID(named), "userId") }
         // With a nonce or a number, the proof may open an order for the caller.
-        if proving != nil || body.idNonce != nil, case .user(let user) = credential { try await ledger.requireKnownForm(of: user, "sub") }
+        if proving != nil || body.idNonce != nil, case .user(let user) = credential {
+            try await ledger.requireKnownForm(of: user, "sub")
+        }
         var origin = PurchaseOrigin(
             source: .app, caller: try caller(credential, naming: body.userId), claimedOrder: body.orderId,
             device: try body.deviceId.map(InputLimits.device))
