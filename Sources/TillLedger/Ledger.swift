@@ -25,10 +25,11 @@ public struct Ledger: Sendable {
     /// - Parameters:
     ///   - appleEffects: used to check whether Apple's certificates were revoked; nil skips the check.
     ///   - serverAPI: used to read purchases from Apple; nil without an In-App Purchase Key.
+    ///   - verifyReceipt: asks Apple about receipts if `serverAPI` is nil; nil without a shared secret.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     package init(
         settings: LedgerSettings, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
-        appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil
+        appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil, verifyReceipt: VerifyReceiptClient? = nil
     ) throws(VerificationError) {
         self.settings = settings
         self.database = database
@@ -41,11 +42,12 @@ public struct Ledger: Sendable {
             settings: settings, catalogs: catalogs,
             tasks: serverAPI.map { _ in AppleTasks.Policy(finishAfter: settings.delivery.finishAfter) })
         let processor = PurchaseProcessor(database: database, clock: clock, entropy: entropy, terms: terms)
+        let byAPI = serverAPI.map { [verifier] in
+            SignedTransactionLookup($0, verifier: verifier, sharing: SharedLookups(clock: clock))
+        }
         intake = PurchaseIntake(
             processor: processor, verifier: verifier,
-            lookup: serverAPI.map { [verifier] in
-                SignedTransactionLookup($0, verifier: verifier, sharing: SharedLookups(clock: clock))
-            })
+            lookup: byAPI ?? verifyReceipt.map { SignedTransactionLookup($0, clock: clock) })
     }
 
     /// The customers' reminders, for use inside a write.
@@ -107,6 +109,7 @@ public struct AppleTrust: Sendable {
     /// Whether the revocation of Apple's certificates is checked; effective only if `appleEffects` are given.
     public var revocation: RevocationPolicy
     /// The app's shared secret, which requests to `/verifyReceipt` about subscriptions must carry. Nil: not required.
+    /// Without an In-App Purchase key, the server sends it to Apple's verifyReceipt.
     public var sharedSecret: String?
     /// Milliseconds for which a verified signer chain is cached; nil: the default of `TrustPolicy`.
     public var chainLifetime: Int64?

@@ -40,6 +40,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case ordersPerHour = "orders.perHour"
     case deliveryOrder = "delivery.order"
     case finishAfterMinutes = "delivery.finishAfterMinutes"
+    case lateAfterDays = "delivery.lateAfterDays"
     case reconciliationInterval = "reconciliation.interval"
     case reconciliationCustomers = "reconciliation.customersPerRun"
     case webhookEndpoints = "webhooks.endpoints"
@@ -64,7 +65,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .text
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
         case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .guestsUndoDays, .holdHours,
-            .finishAfterMinutes, .reconciliationCustomers, .forgivenPerYear:
+            .finishAfterMinutes, .lateAfterDays, .reconciliationCustomers, .forgivenPerYear:
             .number
         case .environments, .roots, .dashboardHosts, .trustedProxies, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
@@ -84,7 +85,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .restoreMovesPerYear, .guestsPrefix, .guestsUndoDays, .receiptPolicy, .holdHours, .smallBusiness,
             .remindersBefore, .deliveryOrder,
             .acceptUnprovenIDsUntil, .maximumOpenOrders, .ordersPerHour,
-            .finishAfterMinutes, .forgivenPerYear,
+            .finishAfterMinutes, .lateAfterDays, .forgivenPerYear,
             .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate:
             false
         }

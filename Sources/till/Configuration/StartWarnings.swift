@@ -21,6 +21,28 @@ extension Configuration {
         }
     }
 
+    /// Whether a receipt's buyer can be asked from Apple.
+    var receiptWarnings: [LocalizedText] {
+        guard !appleService.canAskAboutReceipts else { return [] }
+        let (english, chinese) =
+            switch receipts.policy {
+            case .quarantine: ("they wait in quarantine", "收据将一直待认领")
+            case .provisional:
+                (
+                    "receipts.policy grants them by the order id beside them and holds their points for "
+                        + "\(receipts.holdHours) hours",
+                    "receipts.policy 按随附的订单号发放，积分冻结 \(receipts.holdHours) 小时"
+                )
+            }
+        return [
+            LocalizedText(
+                en: "neither an In-App Purchase Key nor apple.sharedSecret is configured, so Apple can't be asked "
+                    + "whose purchase a receipt is: \(english); configure the key, or at least the secret",
+                zh: "既没有配置 App 内购买项目密钥，也没有配置 apple.sharedSecret，无法向 Apple 查询收据属于谁："
+                    + "\(chinese)；请配置密钥，至少配置 apple.sharedSecret")
+        ]
+    }
+
     private var secretFileWarnings: [LocalizedText] {
         secretFiles.sorted().filter(isOpenToOthers).map { path in
             LocalizedText(

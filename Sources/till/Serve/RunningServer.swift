@@ -40,7 +40,8 @@ final class RunningServer: Sendable {
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
-                appleEffects: apple.effects, serverAPI: apple.api, webhookSend: webhookFetch.send,
+                appleEffects: apple.effects, serverAPI: apple.api,
+                verifyReceipt: apple.verifyReceipt, webhookSend: webhookFetch.send,
                 heavyWork: HeavyWork(signedIn: signedIn, anonymous: anonymous))
         } catch {
             for thread in workThreads { thread.stop() }
