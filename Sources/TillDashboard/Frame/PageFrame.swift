@@ -8,6 +8,7 @@ enum PageFrame {
     enum Section: Hashable, CaseIterable {
         case orders
         case quarantine
+        case transfers
         case refusals
         case finance
 
@@ -15,6 +16,7 @@ enum PageFrame {
             switch self {
             case .orders: .home
             case .quarantine: .quarantine
+            case .transfers: .transfers(of: nil)
             case .refusals: .refusals
             case .finance: .finance
             }
@@ -24,6 +26,7 @@ enum PageFrame {
             switch self {
             case .orders: localize("Orders", "订单")
             case .quarantine: localize("Quarantine", "待认领")
+            case .transfers: localize("Transfers", "转移")
             case .refusals: localize("Refused proofs", "被拒凭证")
             case .finance: localize("Finance", "财务")
             }
