@@ -92,15 +92,19 @@ package struct DashboardVisit: Sendable {
     let session: DashboardSession
     let localize: Localizer
     let now: Instant
+    /// Whether the server accepts only Xcode's local tests. Every page then says so.
+    let isTestServer: Bool
 
     package init(
-        request: HTTPRequest, parameters: PathParameters, session: DashboardSession, localize: Localizer, now: Instant
+        request: HTTPRequest, parameters: PathParameters, session: DashboardSession, localize: Localizer, now: Instant,
+        isTestServer: Bool
     ) {
         self.request = request
         self.parameters = parameters
         self.session = session
         self.localize = localize
         self.now = now
+        self.isTestServer = isTestServer
     }
 
     /// `?cursor=`, where a list continues with older rows. An invalid value starts at the newest row.

@@ -95,7 +95,7 @@ import TillJSON
         }
     }
 
-    @Test("A purchase that moved on takes its points along: a reversal replaces them by none of the account's own (P12)")
+    @Test("A purchase that moved on keeps its points: a reversal takes none of the account's own for them (P12)")
     func movedOn() async throws {
         try await Shop.open { shop in
             let payment = try await shop.purchase(as: "guest")

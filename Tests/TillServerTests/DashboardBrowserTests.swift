@@ -134,7 +134,7 @@ struct DashboardBrowserTests {
         }
     }
 
-    @Test("An operator grants a purchase in quarantine and reverses a merge, each after seeing what it does (U1, P12)")
+    @Test("An operator grants a purchase and reverses a merge, each after seeing what it does (U1, P12)")
     func decisions() async throws {
         try await Self.visit { dashboardServer, page, address in
             try await dashboardServer.sell(to: "guest-7")
@@ -203,7 +203,8 @@ struct DashboardBrowserTests {
             let pages = [
                 "list": "", "paid": "/orders/\(scene.paid)", "hostile": "/orders/\(scene.hostile)",
                 "cancelled": "/orders/\(scene.cancelled)", "quarantine": "/quarantine", "refusals": "/refusals",
-                "unclaimed": "/transactions/3", "transfers": "/transfers", "finance": "/finance", "period": "/finance?fiscalYear=2026&period=12",
+                "transfers": "/transfers",
+                "unclaimed": "/transactions/3", "finance": "/finance", "period": "/finance?fiscalYear=2026&period=12",
                 "missing": "/orders/3f2c91ab-0000-4000-8000-000000000001",
             ]
             for language in ["en", "zh"] {

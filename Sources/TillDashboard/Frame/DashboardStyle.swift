@@ -2,6 +2,10 @@
 enum DashboardStyle {
     static let text: StaticString = #"""
         .who form { margin: 0; }
+        .test-server {
+          margin: 0; padding: .6rem 1.25rem; text-align: center; font-weight: 600; color: var(--waiting);
+          background: var(--waiting-ground);
+        }
         .filters {
           display: grid; grid-template-columns: 11rem 1fr 1.4fr auto; gap: .75rem; align-items: end; margin-bottom:
           1rem;

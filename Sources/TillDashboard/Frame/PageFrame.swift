@@ -59,11 +59,20 @@ enum PageFrame {
                     }
                 }
             }
+            if visit.isTestServer { testServer(localize) }
             element("main", Attribute("id", "main"), content: content)
             element("footer") {
                 localize("All times are UTC. Logged in as ", "所有时间均为 UTC。当前登录：")
                 HTML.untrusted(visit.session.operatorID)
             }
+        }
+    }
+
+    private static func testServer(_ localize: Localizer) -> HTML {
+        element("p", .class("test-server"), Attribute("role", "note")) {
+            localize(
+                "Development server: it accepts only purchases from Xcode's local StoreKit testing. Nothing here was paid.",
+                "开发服务器：只接受 Xcode 本地 StoreKit 测试中的购买。这里没有任何一笔是真实付款。")
         }
     }
 

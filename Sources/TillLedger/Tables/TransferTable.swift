@@ -179,7 +179,8 @@ public struct TransferTable {
             """, [.integer(rowID), .integer(Int64(limit))]
         ) { row in
             Item(
-                rowID: row.integer("row_id"), grantID: try row.uniqueID("grant_id"), environment: try row.environment("environment"),
+                rowID: row.integer("row_id"), grantID: try row.uniqueID("grant_id"),
+                environment: try row.environment("environment"),
                 transactionID: TransactionID(row.text("id")), originalID: TransactionID(row.text("original_id")),
                 productID: ProductID(row.text("product")))
         }

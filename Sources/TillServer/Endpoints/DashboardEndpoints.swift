@@ -34,8 +34,10 @@ extension OpenAPI {
             ]),
         page(
             Paths.dashboardTransfers, id: "showTransfers", "Merges, moves of purchases and reversals, newest first",
-            [.query("user", schema: ["type": "string", "maxLength": 128], "Only transfers from or to this user."), cursor]
-        ),
+            [
+                .query("user", schema: ["type": "string", "maxLength": 128], "Only transfers from or to this user."),
+                cursor,
+            ]),
         page(
             Paths.dashboardTransfer, id: "showTransfer", "One transfer, and what its reversal would move back",
             [.transferID], mayBeMissing: true),
@@ -65,7 +67,7 @@ extension OpenAPI {
                 choice(
                     "currency", "^([A-Z]{3})?$", "The currency of the figures; the one with the most sales if absent."),
                 .query(
-                    "environment", schema: ["type": "string", "enum": ["", "production", "sandbox"]],
+                    "environment", schema: ["type": "string", "enum": ["", "production", "sandbox", "xcode"]],
                     "The environment of the purchases."),
             ]),
         Endpoint(

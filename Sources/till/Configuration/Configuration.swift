@@ -100,6 +100,8 @@ struct AppleSettings: Sendable, Hashable {
     let environments: Set<StoreEnvironment>
     /// Trusted root certificates in DER; nil means Apple's own, which are mandatory beside production.
     let roots: [[UInt8]]?
+    /// The certificate by which Xcode signs local tests, in DER; set exactly if `environments` is Xcode.
+    var xcodeCertificate: [UInt8]?
 }
 
 private func isHexDigit(_ unit: UInt8) -> Bool {
@@ -121,6 +123,7 @@ extension Configuration {
             secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
             reviewUsers: reviewUsers, inAppPurchaseKey: appleService.key)
         server.apple.sharedSecret = appleService.sharedSecret
+        server.apple.testCertificates = apple.xcodeCertificate.map { [$0] } ?? []
         server.debt = debt
         server.forgivenPerYear = forgivenPerYear
         server.consumption = consumption

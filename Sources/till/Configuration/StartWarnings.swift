@@ -6,7 +6,8 @@ import TillServer
 extension Configuration {
     /// Empty if there is nothing to warn about.
     var startWarnings: [LocalizedText] {
-        secretFileWarnings + userTokens.compactMap(Self.warning(of:)) + plainWarnings + rootWarnings
+        testServerWarnings + secretFileWarnings + userTokens.compactMap(Self.warning(of:)) + plainWarnings
+            + rootWarnings
     }
 
     /// Keys whose tokens may never expire. This is the default, because a limit would lock out existing installations.
@@ -19,6 +20,20 @@ extension Configuration {
                 zh: "userTokens “\(shown(key.id))”：令牌的有效期完全由 exp 决定；请设置 \"maximumLifetime\"（例如 86400 秒），"
                     + "并让令牌带上 iat")
         }
+    }
+
+    /// The first of all: nothing that this server grants was paid.
+    private var testServerWarnings: [LocalizedText] {
+        guard let der = apple.xcodeCertificate else { return [] }
+        let fingerprint = hexadecimal(Digest.sha256.hash(der))
+        return [
+            LocalizedText(
+                en: "DEVELOPMENT SERVER: it accepts only purchases from Xcode's local StoreKit testing, signed by the "
+                    + "certificate with SHA-256 \(fingerprint); nothing that it grants was paid. Never point a shipped app "
+                    + "at it",
+                zh: "开发服务器：只接受 Xcode 本地 StoreKit 测试中的购买，由 SHA-256 为 \(fingerprint) 的证书签名；"
+                    + "它发放的一切都没有真实付款。切勿让已发布的 App 连接它")
+        ]
     }
 
     private var secretFileWarnings: [LocalizedText] {

@@ -55,7 +55,7 @@ public struct StoreProduct: Sendable, Hashable {
     public func isSold(in environment: StoreEnvironment) -> Bool {
         switch environment {
         case .production: state == .approved && !prices.isEmpty
-        case .sandbox: !state.isIncomplete && !prices.isEmpty
+        case .sandbox, .xcode: !state.isIncomplete && !prices.isEmpty
         }
     }
 
