@@ -20,8 +20,8 @@ public final class SignedDataVerifier: Sendable {
     public static let receiptLimit = 8 << 20
 
     /// - Parameter other: a verifier whose cache of signers is shared; it must have the same roots and strictness.
-    /// - Throws: `bad_root` if there is no root, or a root of the policy is not a certificate; also if the policy accepts
-    ///   `xcode` beside another environment or without a test certificate.
+    /// - Throws: `bad_root` if there is no root, or a root of the policy is not a certificate; also if the policy
+    ///   accepts `xcode` beside another environment or without a test certificate.
     public init(policy: TrustPolicy, rememberingWith other: SignedDataVerifier? = nil) throws(VerificationError) {
         guard let trust = Self.trustStore(roots: policy.roots, isStrict: policy.isStrict), !policy.roots.isEmpty else {
             throw VerificationError(.badRoot)

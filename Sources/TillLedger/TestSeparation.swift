@@ -2,8 +2,8 @@ import TillBilling
 import TillSQL
 
 extension Ledger {
-    /// The environment of rows that this configuration must not serve: purchases of the App Store in a ledger for Xcode's
-    /// local tests, or tests in any other ledger. Nil if there are none. Call before the server listens.
+    /// The environment of rows that this configuration must not serve: purchases of the App Store in a ledger for
+    /// Xcode's local tests, or tests in any other ledger. Nil if there are none. Call before the server listens.
     package func environmentToRefuse() async throws -> StoreEnvironment? {
         let refused: [StoreEnvironment] = settings.apple.acceptsXcode ? [.production, .sandbox] : [.xcode]
         return try await database.read { connection in

@@ -54,6 +54,28 @@ import TillJSON
         #expect(verifier.cachedChainCount == 1)
     }
 
+    @Test(
+        "A real purchase from Xcode is verified by the certificate that signed it, and by no other",
+        .enabled(if: SharedVectors.arePresent, SharedVectors.absence))
+    func real() throws {
+        let proof = ProofBytes.of("apple-xcode-signed-transaction")
+        let header = try JSONValue(decoding: try #require(CompactToken(proof)?.header))
+        let certificate = try #require(header["x5c"]?.array?.first?.string.flatMap { Base64.decode($0) })
+        func verifier(
+            _ certificate: [UInt8], _ environments: Set<TillBilling.StoreEnvironment> = [.xcode]
+        ) throws -> SignedDataVerifier {
+            var policy = TrustPolicy(
+                bundleID: "com.example.naturelab.backyardbirds.example", environments: environments
+            ) { TestAuthority.today }
+            policy.testCertificates = [certificate]
+            return try SignedDataVerifier(policy: policy)
+        }
+        let verified = try verifier(certificate).transaction(proof)
+        #expect(verified.environment == .xcode && verified.id.text == "0" && verified.productID.text == "pass.premium")
+        #expect(refusal { try verifier(Self.certificate().der).transaction(proof) } == .chainUntrusted)
+        #expect(refusal { try verifier(certificate, [.sandbox]).transaction(proof) } == .chainLength)
+    }
+
     @Test("Another certificate's, an altered, an unsigned and an expired one are refused (P9)")
     func forged() throws {
         let (xcode, other) = (Self.certificate(), Self.certificate())

@@ -141,7 +141,7 @@ import TillLedger
         }
     }
 
-    @Test("A claim grants to exactly the entered id, also with characters that pages show by code (U1, V1)")
+    @Test("A claim grants to exactly the entered id, also with characters that pages show by code (U1)")
     func exactUser() async throws {
         try await DashboardServer.open { dashboardServer in
             try await dashboardServer.submit(try await dashboardServer.pay(token: nil).signed)

@@ -71,7 +71,8 @@ enum PageFrame {
     private static func testServer(_ localize: Localizer) -> HTML {
         element("p", .class("test-server"), Attribute("role", "note")) {
             localize(
-                "Development server: it accepts only purchases from Xcode's local StoreKit testing. Nothing here was paid.",
+                "Development server: it accepts only purchases from Xcode's local StoreKit testing. Nothing here was "
+                    + "paid.",
                 "开发服务器：只接受 Xcode 本地 StoreKit 测试中的购买。这里没有任何一笔是真实付款。")
         }
     }

@@ -15,8 +15,8 @@ extension Dashboard {
         return .page(200, page.html, in: visit.localize.language)
     }
 
-    /// `POST /dashboard/transfers/{id}/reversal`: an operator reverses a transfer and gives a reason. The same form sent
-    /// again leads to the same reversal.
+    /// `POST /dashboard/transfers/{id}/reversal`: an operator reverses a transfer and gives a reason. The same form
+    /// sent again leads to the same reversal.
     func reverseTransfer(_ visit: DashboardVisit) async throws -> HTTPResponse {
         guard let form = try visit.ownForm() else { return .redirect(to: .login) }
         guard let id = UniqueID(visit.parameters["id"]) else { throw RefusalError(.unknownTransfer) }

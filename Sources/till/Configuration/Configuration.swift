@@ -164,7 +164,7 @@ extension Configuration {
     /// Reads the configuration named by the flags of a call, or the one in its environment.
     ///
     /// - Throws: `UsageError` if there is neither a file nor a `TILL_…` variable; `CommandError` with all problems.
-    static func load(for call: Invocation) throws -> Configuration {
+    static func load(for call: Invocation, keepsDuplicateProducts: Bool = false) throws -> Configuration {
         let variables = ConfigurationKey.allCases.flatMap { [$0.variable, $0.variable + "_FILE"] }
         let file = call.text(.config)
         guard file != nil || variables.contains(where: { call.process.environment[$0] != nil }) else {
@@ -178,7 +178,9 @@ extension Configuration {
         flags[.database] = call.text(.database)
         if call.isSet(.unsafeHTTP) { flags[.unsafeHTTP] = "true" }
         do throws(ConfigurationError) {
-            return try load(file: file, environment: call.process.environment, flags: flags)
+            return try load(
+                file: file, environment: call.process.environment, flags: flags,
+                keepsDuplicateProducts: keepsDuplicateProducts)
         } catch {
             throw error.failure
         }

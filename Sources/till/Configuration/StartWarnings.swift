@@ -29,8 +29,8 @@ extension Configuration {
         return [
             LocalizedText(
                 en: "DEVELOPMENT SERVER: it accepts only purchases from Xcode's local StoreKit testing, signed by the "
-                    + "certificate with SHA-256 \(fingerprint); nothing that it grants was paid. Never point a shipped app "
-                    + "at it",
+                    + "certificate with SHA-256 \(fingerprint); nothing that it grants was paid. Never point a "
+                    + "shipped app at it",
                 zh: "开发服务器：只接受 Xcode 本地 StoreKit 测试中的购买，由 SHA-256 为 \(fingerprint) 的证书签名；"
                     + "它发放的一切都没有真实付款。切勿让已发布的 App 连接它")
         ]

@@ -41,8 +41,10 @@ extension ConfigurationReader {
             reader.complain(
                 setting.place,
                 LocalizedText(
-                    en: "is not one certificate in DER or PEM with a P-256 key, as Xcode exports it",
-                    zh: "不是单个 DER 或 PEM 格式、密钥为 P-256 的证书（Xcode 导出的证书即如此）"))
+                    en: "is not one certificate in DER or PEM with a P-256 key, by which Xcode signs transactions; the "
+                        + "RSA certificate of older Xcodes signs receipts only",
+                    zh: "不是单个 DER 或 PEM 格式、密钥为 P-256 的证书（Xcode 用它为交易签名）；"
+                        + "旧版 Xcode 的 RSA 证书只用于签名收据"))
             return nil
         }
         return certificates[0]
