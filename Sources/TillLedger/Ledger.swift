@@ -92,9 +92,10 @@ public struct LedgerSettings: Sendable {
         self.apple = apple
     }
 
-    /// The environment of wallets and orders when a caller names none: production, unless only sandbox is accepted.
+    /// The environment of wallets and orders when a caller names none: production, unless only sandbox is accepted, or
+    /// Xcode's local tests.
     public var usualEnvironment: StoreEnvironment {
-        apple.environments.contains(.production) ? .production : .sandbox
+        apple.environments.contains(.production) ? .production : apple.acceptsXcode ? .xcode : .sandbox
     }
 }
 
@@ -103,11 +104,15 @@ public struct AppleTrust: Sendable {
     /// Root certificates, DER. Apple's own if empty.
     public var roots: [[UInt8]]
     public var bundleID: String
+    /// The certificates by which Xcode signs local tests, DER: the only signers of a server that accepts `xcode`.
+    public var testCertificates: [[UInt8]] = []
     /// The app's number in the App Store; required for production.
     public var appAppleID: Int64?
     public var environments: Set<StoreEnvironment>
     /// Whether the revocation of Apple's certificates is checked; effective only if `appleEffects` are given.
     public var revocation: RevocationPolicy
+    /// Whether the server is a developer's own, for purchases in Xcode, where nothing is paid.
+    public var acceptsXcode: Bool { environments.contains(.xcode) }
     /// The app's shared secret, which requests to `/verifyReceipt` about subscriptions must carry. Nil: not required.
     /// Without an In-App Purchase key, the server sends it to Apple's verifyReceipt.
     public var sharedSecret: String?

@@ -91,7 +91,7 @@ struct OrderTimeline {
             element("p") { Evidence.refusal(entry.code, localize) }
             element("p", .class("hint")) { Evidence.origin(source: entry.source, caller: entry.caller, localize) }
         case .transferred(let transfer, let transaction):
-            element("strong") { localize("Moved to another user", "转移给其他用户") }
+            element("a", .href(.transfer(transfer.id))) { localize("Moved to another user", "转移给其他用户") }
             " "
             HTML.code(transaction.text)
             element("p") {

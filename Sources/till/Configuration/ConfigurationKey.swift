@@ -9,6 +9,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case appAppleID = "apple.appAppleId"
     case environments = "apple.environments"
     case roots = "apple.roots"
+    case xcodeCertificate = "apple.xcodeCertificate"
     case issuerID = "apple.issuerId"
     case keyID = "apple.keyId"
     case privateKey = "apple.privateKey"
@@ -59,9 +60,10 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
 
     var form: VariableForm {
         switch self {
-        case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
-            .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .guestsPrefix,
-            .receiptPolicy, .smallBusiness, .deliveryOrder, .reconciliationInterval, .acceptUnprovenIDsUntil:
+        case .listen, .database, .catalog, .bundleID, .xcodeCertificate, .issuerID, .keyID, .privateKey,
+            .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .walletDebt,
+            .refundPreference, .restorePolicy, .guestsPrefix, .receiptPolicy, .smallBusiness, .deliveryOrder,
+            .reconciliationInterval, .acceptUnprovenIDsUntil:
             .text
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
         case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .guestsUndoDays, .holdHours,
@@ -79,7 +81,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         switch self {
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: true
         case .unsafeHTTP,
-            .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
+            .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .xcodeCertificate, .issuerID,
+            .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .trustedProxies, .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy,
             .restoreMovesPerYear, .guestsPrefix, .guestsUndoDays, .receiptPolicy, .holdHours, .smallBusiness,
