@@ -130,6 +130,28 @@ struct SharedSecretJourneys {
         }
     }
 
+    @Test("A key that is configured later decides what verifyReceipt could not: the grant moves to its buyer (V3)")
+    func keyLater() async throws {
+        try await open(policy: .provisional) { shop, line in
+            line.rewrite = { Self.hidingTokens($0) }
+            let order = try await shop.openOrder(as: "ann")
+            let thiefs = try await shop.openOrder(as: "thief")
+            shop.time.advance(seconds: 5)
+            let payment = try await shop.pay(token: order)
+            #expect(try await shop.post(receiptOf: payment, order: thiefs, as: "thief")["outcome"] == "granted")
+            shop.time.advance(seconds: 700)
+            #expect(try await ReceiptConfirmations(shop.server.ledger).askAll() == 1)
+            #expect(try await shop.points(of: ["ann", "thief"]) == [0, 60])
+            let api = try await AppleProxy().serverAPI(of: shop.emulator, time: shop.time)
+            let keyed = try Server(
+                configuration: shop.server.configuration, database: shop.ledger, clock: { shop.time.now },
+                entropy: RandomBytes.make, serverAPI: api)
+            shop.time.advance(seconds: 61 * 86_400)
+            #expect(try await ReceiptConfirmations(keyed.ledger).askAll() == 1)
+            #expect(try await shop.points(of: ["ann", "thief"]) == [60, 0])
+        }
+    }
+
     @Test("What Apple stated stays: after the secret is removed, the same receipt still names its customer (V3)")
     func remembered() async throws {
         try await open(policy: .provisional) { shop, line in
