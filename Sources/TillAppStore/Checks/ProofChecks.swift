@@ -107,7 +107,8 @@ struct ProofChecks {
         recorder?.found(presented: [certificate])
         try check(.chain) { () throws(VerificationError) in
             guard verificationPolicy.testCertificates.contains(der) else {
-                throw VerificationError(.chainUntrusted, "not the configured test certificate")
+                throw VerificationError(
+                    .chainUntrusted, "not the configured test certificate", zh: "不是所配置的测试证书")
             }
         }
         let chain = SigningChain(testCertificate: certificate)
@@ -116,7 +117,7 @@ struct ProofChecks {
                 expected:
                     "\(Instant(seconds: chain.notBefore).rfc3339) – \(Instant(seconds: chain.notAfter).rfc3339)",
                 found: date.rfc3339)
-            if let fault = chain.fault(at: date.seconds) { throw VerificationError(.chainExpired, fault) }
+            if let error = chain.error(at: date.seconds) { throw error }
         }
         return chain
     }
