@@ -40,11 +40,11 @@ extension SignedTransactionLookup {
                 return .mine {
                     running.begin(requester.name)
                     defer { running.end(requester.name) }
-                    do throws(VerifyReceiptRequest.FormatError) {
+                    do throws(InvalidRequestError) {
                         let outcome = await client.verify(try VerifyReceiptRequest(receipt: receipt))
                         return Answer(outcome, about: verified, at: clock())
                     } catch {
-                        return .none("verifyReceipt: \(error)")
+                        return .none("verifyReceipt: \(error.field) \(error.rule.rawValue)")
                     }
                 }
             }

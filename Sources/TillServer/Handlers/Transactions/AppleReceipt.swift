@@ -56,13 +56,15 @@ extension Server {
                     throw RefusalError(.invalidField, "apple_receipt: missing", zh: "apple_receipt：缺失")
                 }
                 guard let bytes = Base64.decode(ignoringBlanks: text) else {
-                    throw ProofError(.malformed, "apple_receipt: must be base64", proof: Array(text.utf8))
+                    throw ProofError(
+                        .malformed, "apple_receipt: must be base64", zh: "apple_receipt：应为 base64",
+                        proof: Array(text.utf8))
                 }
                 return (bytes, try await verifier.receipt(bytes))
             }
         } catch let error as ProofError {
             try await ledger.intake.refusals.write(error, from: origin)
-            throw RefusalError(error.refusal, verbatim: error.detail)
+            throw RefusalError(error)
         }
     }
 
